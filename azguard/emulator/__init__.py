@@ -1,0 +1,1 @@
+"""Local servers that answer like Azure Storage."""

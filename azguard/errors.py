@@ -1,0 +1,185 @@
+"""Every way azguard can fail, as a tree of exceptions.
+
+::
+
+    AzguardError                1   internal          a bug, or an answer nobody has classified
+    ├── UsageError              2   usage             refused before any request
+    ├── Partial                20   partial           some items of a batch failed
+    ├── NotModified            34   not_modified      conditional read: unchanged
+    ├── BadRequest             40   bad_request       the service refused the request as malformed
+    ├── Unauthenticated        41   unauthenticated
+    ├── Changed                42   changed           the condition failed: somebody wrote since you read
+    ├── Forbidden              43   forbidden
+    ├── NotFound               44   not_found
+    ├── Exists                 45   exists            create-only, and it exists
+    ├── Locked                 49   locked            leased by another, wrong or missing lease id
+    ├── Unavailable            53   unavailable       unreachable, throttled or failing; nothing was applied
+    ├── TransformFailed        65   transform_failed  your command or patch failed; nothing written
+    ├── OutcomeUnknown         74   unknown           sent, and it cannot be known whether it was applied
+    ├── GaveUp                 75   gave_up           still busy or contended at the deadline
+    ├── LockLost               77   lock_lost         the lease was lost while your command ran
+    ├── ConfigError            78   config            bad configuration or profile
+    └── Interrupted           130   interrupted       Ctrl-C
+
+Exceptions carry facts; the words around them are chosen by the command line.
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+
+@dataclass
+class AzguardError(Exception):
+    """What happened, in one sentence, and the facts known about it.
+
+    ``detail`` lines are shown under the message, ``hint`` is what to type next.
+    ``retriable`` says whether the same command may succeed if simply run again.
+    """
+
+    message: str
+    address: str | None = None
+    hint: str | None = None
+    detail: tuple[str, ...] = ()
+    http_status: int | None = None
+    service_code: str | None = None
+    request_id: str | None = None
+    expected_etag: str | None = None
+    current_etag: str | None = None
+    lease_state: str | None = None
+    facts: dict[str, object] = field(default_factory=dict)
+
+    kind: ClassVar[str] = "internal"
+    exit_code: ClassVar[int] = 1
+    retriable: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__init__(self.message)
+
+    def __str__(self) -> str:
+        return self.message
+
+    def known(self) -> dict[str, object]:
+        """Return the facts of the JSON error object, in the contract's order."""
+        return {
+            "kind": self.kind,
+            "message": self.message,
+            "exit_code": self.exit_code,
+            "address": self.address,
+            "http_status": self.http_status,
+            "service_code": self.service_code,
+            "expected_etag": self.expected_etag,
+            "current_etag": self.current_etag,
+            "lease_state": self.lease_state,
+            "request_id": self.request_id,
+            "retriable": self.retriable,
+            "hint": self.hint,
+            **self.facts,
+        }
+
+    # A dataclass would compare and hash by value; an exception is itself.
+    __eq__ = object.__eq__
+    __hash__ = Exception.__hash__
+
+
+class UsageError(AzguardError):
+    """Refused before any request."""
+
+    kind, exit_code = "usage", 2
+
+
+class Partial(AzguardError):
+    """Some items failed; each has its own code."""
+
+    kind, exit_code = "partial", 20
+
+
+class NotModified(AzguardError):
+    """A conditional read found nothing newer."""
+
+    kind, exit_code = "not_modified", 34
+
+
+class BadRequest(AzguardError):
+    """The service refused the request as malformed."""
+
+    kind, exit_code = "bad_request", 40
+
+
+class Unauthenticated(AzguardError):
+    """The service does not know who is asking."""
+
+    kind, exit_code = "unauthenticated", 41
+
+
+class Changed(AzguardError):
+    """The condition failed: somebody wrote since the caller read, or the caller never read."""
+
+    kind, exit_code = "changed", 42
+
+
+class Forbidden(AzguardError):
+    """The service knows who is asking and says no."""
+
+    kind, exit_code = "forbidden", 43
+
+
+class NotFound(AzguardError):
+    """There is no such resource."""
+
+    kind, exit_code = "not_found", 44
+
+
+class Exists(AzguardError):
+    """Create-only, and it exists."""
+
+    kind, exit_code = "exists", 45
+
+
+class Locked(AzguardError):
+    """Leased by another, or the lease id is wrong or missing."""
+
+    kind, exit_code, retriable = "locked", 49, True
+
+
+class Unavailable(AzguardError):
+    """Unreachable, throttled or failing until the deadline; nothing was applied."""
+
+    kind, exit_code, retriable = "unavailable", 53, True
+
+
+class TransformFailed(AzguardError):
+    """The caller's command or patch failed; nothing was written."""
+
+    kind, exit_code = "transform_failed", 65
+
+
+class OutcomeUnknown(AzguardError):
+    """A write was sent, and it cannot be known whether it was applied."""
+
+    kind, exit_code = "unknown", 74
+
+
+class GaveUp(AzguardError):
+    """Still busy or contended at the deadline; nothing was applied."""
+
+    kind, exit_code, retriable = "gave_up", 75, True
+
+
+class LockLost(AzguardError):
+    """The lease was lost while the caller's command ran."""
+
+    kind, exit_code = "lock_lost", 77
+
+
+class ConfigError(AzguardError):
+    """The configuration or a profile is bad."""
+
+    kind, exit_code = "config", 78
+
+
+class Interrupted(AzguardError):
+    """Ctrl-C."""
+
+    kind, exit_code = "interrupted", 130
+
+

@@ -1,0 +1,1 @@
+"""What each command does: one flat file per noun."""
