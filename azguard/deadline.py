@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-# An endpoint that is not there is reported within this time unless --timeout says otherwise.
-PATIENCE_SECONDS = 5.0
+# An endpoint that is not there is reported within five seconds, start-up included, unless --timeout says otherwise.
+PATIENCE_SECONDS = 4.0
 
 
 @dataclass

@@ -100,7 +100,7 @@ def read(call: Callable[[Mapping[str, Any]], T], target: Target, deadline: Deadl
     """
     pause = _FIRST_PAUSE
     while True:
-        left = max(1.0, deadline.remaining)
+        left = max(0.5, deadline.remaining)
         timeouts = {"connection_timeout": min(CONNECT_SECONDS, left), "read_timeout": left}
         try:
             return call(timeouts)
