@@ -12,7 +12,7 @@ from azguard.emulator import process, state
 from azguard.emulator.state import Azurite
 from azguard.errors import ConfigError, NotFound
 
-STATE, LOG, LOCK = "azurite.json", "azurite.log", "azurite.lock"
+_LOG, _LOCK = "azurite.log", "azurite.lock"
 DEFAULT_WAIT_SECONDS = 60.0
 # Azurite closes within 50 ms unless its garbage collector is at work, which has been seen to take minutes.
 _GRACE_SECONDS = 5.0
@@ -54,7 +54,7 @@ class Started:
 
 @dataclass(frozen=True)
 class Stopped:
-    """What a stop found; ``outcome`` is ``stopped``, ``not_running``, or ``was_gone``: killed from outside."""
+    """What a stop found: ``outcome`` is ``stopped``, ``not_running``, or ``was_gone`` (killed or crashed)."""
 
     running: bool
     outcome: str
@@ -83,8 +83,8 @@ def start(
 
     chosen = dict(ports or {})
     folder_of_data = _usable(data)
-    with process.exclusive(folder / LOCK):
-        running, reason = _look(folder)
+    with process.exclusive(folder / _LOCK):
+        running, reason = state.look(folder)
         if running is not None:
             _check_same(running, chosen, folder_of_data)
             return _started(running, already=True)
@@ -92,14 +92,14 @@ def start(
             say(reason)
         command = install.ensure(folder, environ, say)
         plan = server.Plan(command, environ, chosen, folder_of_data, wait)
-        with open(folder / LOG, "w+b") as log:
+        with open(folder / _LOG, "w+b") as log:
             running, child = server.launch(plan, log)
         try:
-            state.write(folder / STATE, running)
+            state.write(folder, running)
             server.release(child)
         except BaseException:
             server.discard(child)
-            (folder / STATE).unlink(missing_ok=True)
+            state.forget(folder)
             raise
     return _started(running, already=False)
 
@@ -110,13 +110,14 @@ def stop(folder: Path) -> Stopped:
     Raises:
         ConfigError: the folder cannot be written.
     """
-    if not (folder / STATE).exists() and not (folder / LOCK).exists():
+    # A start that is still at work holds the lock; without a lock file there was never one.
+    if not (folder / _LOCK).exists():
         return Stopped(False, "not_running")
-    with process.exclusive(folder / LOCK):
-        running, reason = _look(folder)
+    with process.exclusive(folder / _LOCK):
+        running, reason = state.look(folder)
         if running is not None:
             process.end(running.pid, running.birth, _GRACE_SECONDS)
-        (folder / STATE).unlink(missing_ok=True)
+        state.forget(folder)
     if running is not None:
         return Stopped(False, "stopped", running.pid)
     return Stopped(False, "was_gone" if reason else "not_running", reason=reason)
@@ -126,7 +127,7 @@ def status(folder: Path) -> Status:
     """Ask the background emulator's process and services how they are; changes nothing."""
     from azguard.emulator import server
 
-    running, reason = _look(folder)
+    running, reason = state.look(folder)
     if running is None:
         return Status(False, False, reason or "no emulator was started")
     answering = server.answers(running.ports)
@@ -151,7 +152,7 @@ def current(folder: Path) -> Azurite:
     Raises:
         NotFound: none runs.
     """
-    found, reason = _look(folder)
+    found, reason = state.look(folder)
     if found is None:
         detail = (reason,) if reason else ()
         raise NotFound("the emulator is not running", detail=detail, hint=_START_HINT)
@@ -188,23 +189,8 @@ def private(
             server.discard(child)
 
 
-def _look(folder: Path) -> tuple[Azurite | None, str | None]:
-    """Return the live emulator of the state file, or why there is none although there is a file."""
-    file = folder / STATE
-    try:
-        recorded = state.read(file)
-    except ValueError as error:
-        return None, f"the state file {file} was damaged ({error}); if an Azurite still runs, end it by hand"
-    if recorded is None:
-        return None, None
-    if process.birth(recorded.pid) == recorded.birth:
-        return recorded, None
-    who = f"Azurite (process {recorded.pid}, started {recorded.started})"
-    return None, f"{who} was killed or crashed; see {recorded.log}"
-
-
 def _check_same(running: Azurite, ports: Mapping[str, int], data: str | None) -> None:
-    has = running.ports.named()
+    has = running.ports
     different = [f"its {name} port is {has[name]}" for name in ports if ports[name] != has[name]]
     if data is not None and data != running.data:
         different.append(f"its data is in {running.data or 'memory'}")

@@ -20,14 +20,18 @@ _SYNTAX_OF = {
 }
 
 
-def line(connection_string: str, shell: str) -> str:
-    """Return the line that exports the connection string in ``sh``, ``fish`` or ``powershell``.
+def check(shell: str) -> None:
+    """Refuse a shell that is not one of ``SHELLS``.
 
     Raises:
-        UsageError: the shell is not one of them.
+        UsageError: it is not.
     """
-    if shell not in _FORMS:
+    if shell not in SHELLS:
         raise UsageError(f"--shell {shell!r} is not known", hint=" ".join(SHELLS))
+
+
+def line(connection_string: str, shell: str) -> str:
+    """Return the line that exports the connection string in a syntax of ``SHELLS``."""
     return _FORMS[shell].format(variable=VARIABLE, value=connection_string)
 
 

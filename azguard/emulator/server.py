@@ -14,7 +14,7 @@ from typing import IO
 from azguard.account import EMULATOR_NAME
 from azguard.emulator import process
 from azguard.emulator.install import VERSION
-from azguard.emulator.state import Azurite, Ports
+from azguard.emulator.state import Azurite
 from azguard.errors import ConfigError, Unavailable
 from azguard.times import iso
 
@@ -103,16 +103,16 @@ def release(child: Popen[bytes]) -> None:
     child.returncode = 0
 
 
-def answers(ports: Ports) -> bool:
+def answers(ports: Mapping[str, int]) -> bool:
     """Tell whether Azurite's three services answer over HTTP, each as itself."""
-    return all(_answering(port) == f"Azurite-{service.title()}" for service, port in ports.named().items())
+    return all(_answering(port) == f"Azurite-{service.title()}" for service, port in ports.items())
 
 
-def _spawn(plan: Plan, ports: Ports, log: IO[bytes]) -> Popen[bytes]:
+def _spawn(plan: Plan, ports: Mapping[str, int], log: IO[bytes]) -> Popen[bytes]:
     import json
     import tempfile
 
-    numbers = [text for service, port in ports.named().items() for text in (f"--{service}Port", str(port))]
+    numbers = [text for service, port in ports.items() for text in (f"--{service}Port", str(port))]
     storage = ["--inMemoryPersistence"] if plan.data is None else ["--location", plan.data]
     environ = {name: value for name, value in plan.environ.items() if name not in _NOT_INHERITED}
     # JSON quotes a path the way Node.js reads one in NODE_OPTIONS.
@@ -134,12 +134,14 @@ def _spawn(plan: Plan, ports: Ports, log: IO[bytes]) -> Popen[bytes]:
         raise ConfigError(f"{plan.command[0]} cannot be run: {error.strerror}") from error
 
 
-def _await_answer(child: Popen[bytes], ports: Ports, log: IO[bytes], deadline: float, wait: float) -> None:
+def _await_answer(
+    child: Popen[bytes], ports: Mapping[str, int], log: IO[bytes], deadline: float, wait: float
+) -> None:
     """Wait until this very process listens on all ports and answers on each.
 
     Its own word comes first: on a port that was taken meanwhile, another Azurite may be the one that answers.
     """
-    listening = [f"successfully listening at http://127.0.0.1:{port}\n" for port in ports.named().values()]
+    listening = [f"successfully listening at http://127.0.0.1:{port}\n" for port in ports.values()]
     heard = False
     while True:
         said = _read(log)
@@ -159,7 +161,7 @@ def _await_answer(child: Popen[bytes], ports: Ports, log: IO[bytes], deadline: f
         time.sleep(_POLL_SECONDS)
 
 
-def _record(child: Popen[bytes], ports: Ports, data: str | None, log: IO[bytes]) -> Azurite:
+def _record(child: Popen[bytes], ports: Mapping[str, int], data: str | None, log: IO[bytes]) -> Azurite:
     born = process.birth(child.pid)
     if born is None:
         raise Unavailable("Azurite ended as soon as it answered", detail=_last_words(_read(log)))
@@ -167,13 +169,14 @@ def _record(child: Popen[bytes], ports: Ports, data: str | None, log: IO[bytes])
     return Azurite(child.pid, born, VERSION, ports, data, name, iso(datetime.now(UTC)) or "")
 
 
-def _pick(chosen: Mapping[str, int]) -> Ports:
+def _pick(chosen: Mapping[str, int]) -> dict[str, int]:
     """Return the chosen ports and, for the other services, ports that are free now; all are different."""
     with ExitStack() as held:
         for port in chosen.values():
             held.enter_context(_hold(port))
         free = {service: held.enter_context(_hold(0)) for service in SERVICES if service not in chosen}
-        return Ports(**chosen, **{service: each.getsockname()[1] for service, each in free.items()})
+        picked = {**chosen, **{service: each.getsockname()[1] for service, each in free.items()}}
+        return {service: picked[service] for service in SERVICES}
 
 
 def _hold(port: int) -> socket.socket:
