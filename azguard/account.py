@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # A live endpoint accepts a connection within a second; four leave room for one lost packet and the answer.
 CONNECT_SECONDS = 4.0
+# What one request reads or writes; larger blobs go in pinned ranges and in blocks.
+SINGLE_BYTES = 8 * 1024 * 1024
 SERVICES = ("blob", "queue", "table", "file")
 EMULATOR_NAME = "devstoreaccount1"
 # The emulator's key is public: https://learn.microsoft.com/azure/storage/common/storage-use-azurite
@@ -140,9 +142,9 @@ class Account:
             "retry_total": 0,
             "retry_to_secondary": False,
             "user_agent": f"azguard/{__version__}",
-            # One request reads what fits a safe-update; larger blobs are fetched in pinned ranges.
-            "max_single_get_size": 8 * 1024 * 1024,
-            "max_chunk_get_size": 8 * 1024 * 1024,
+            "max_single_get_size": SINGLE_BYTES,
+            "max_chunk_get_size": SINGLE_BYTES,
+            "max_single_put_size": SINGLE_BYTES,
         }
 
 

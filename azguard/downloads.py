@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from azguard import blobs
-from azguard.account import Target
+from azguard.account import SINGLE_BYTES, Target
 from azguard.conditions import Conditions
 from azguard.deadline import Deadline
 from azguard.errors import AzguardError, Changed, UsageError
 from azguard.lineage import KEY
 from azguard.transmission import read
 
-RANGE_BYTES = 8 * 1024 * 1024
+RANGE_BYTES = SINGLE_BYTES
 # A blob that is rewritten faster than it can be read is given up on after so many new starts.
 _RESTARTS = 5
 
@@ -47,7 +47,7 @@ class Download:
     def __init__(self, target: Target, conditions: Conditions, deadline: Deadline) -> None:
         self.target, self.deadline, self.lease_id = target, deadline, conditions.lease_id
         self._client = target.account.blob(target.address)
-        self.first, self.properties = self._range(0, blobs.headers(conditions))
+        self.first, self.properties = self._first(blobs.headers(conditions))
         self._digest = hashlib.sha256()
         self._delivered = 0
 
@@ -61,7 +61,7 @@ class Download:
             if self._delivered >= self.properties.size:
                 return
             pinned = blobs.headers(Conditions({"If-Match": self.properties.etag}, lease_id=self.lease_id))
-            piece, _ = self._range(self._delivered, pinned)
+            piece = self._next(pinned)
 
     def result(self, file: Path | None) -> BlobGot:
         """Return what was delivered, once it was."""
@@ -83,10 +83,20 @@ class Download:
         value: str | None = (self.properties.metadata or {}).get(KEY)
         return value
 
-    def _range(self, offset: int, headers: dict[str, str]) -> tuple[bytes, Any]:
+    def _first(self, headers: dict[str, str]) -> tuple[bytes, Any]:
         def call(timeouts: Any) -> tuple[bytes, Any]:
-            stream = self._client.download_blob(offset=offset, length=RANGE_BYTES, headers=headers, **timeouts)
-            return stream.readall(), stream.properties
+            # Without an offset the SDK also reads a blob of no bytes, for which a range is refused (416).
+            stream = self._client.download_blob(headers=headers, decompress=False, **timeouts)
+            piece = next(stream.chunks(), b"") if stream.size > RANGE_BYTES else stream.readall()
+            return piece, stream.properties
+
+        return read(call, self.target, self.deadline)
+
+    def _next(self, headers: dict[str, str]) -> bytes:
+        def call(timeouts: Any) -> bytes:
+            where = {"offset": self._delivered, "length": min(RANGE_BYTES, self.properties.size - self._delivered)}
+            stream = self._client.download_blob(**where, headers=headers, decompress=False, **timeouts)
+            return stream.readall()
 
         return read(call, self.target, self.deadline)
 
