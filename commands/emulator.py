@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from azguard.cli import context, groups
-from azguard.emulator import azurite
+from azguard.emulator import azurite, exports, process
 from azguard.errors import ConfigError, UsageError
 
 app = groups.group("Run Azurite, Microsoft's emulator of blobs, queues and tables, on this machine.")
@@ -37,7 +37,7 @@ def start(
     ] = None,
     wait: Wait = _WAIT,
 ) -> None:
-    """Start the emulator in the background; if it runs already, say where.
+    """Start the emulator in the background, or say where it runs.
 
     Azurite is taken from PATH if that is the version azguard was proved on, else installed once from npm.
 
@@ -58,12 +58,12 @@ def start(
         say=env.out.say,
     )
     env.show(started)
-    env.out.say("already running" if started.already_running else 'hint: eval "$(azguard emulator env)"')
+    env.out.say(f"{'already running; ' if started.already_running else ''}hint: {exports.USE[_shell(env)]}")
 
 
 @app.command()
 def stop(ctx: typer.Context) -> None:
-    """Stop the emulator and forget it; what it held in memory is gone.
+    """Stop the emulator; what it held in memory is gone.
 
     Example: azguard emulator stop
     """
@@ -76,7 +76,7 @@ def stop(ctx: typer.Context) -> None:
 
 @app.command()
 def status(ctx: typer.Context) -> None:
-    """Tell whether the emulator runs and answers, and where; exit 44 if not.
+    """Tell where the emulator answers; exit 44 if it does not.
 
     Example: azguard emulator status
     """
@@ -95,17 +95,15 @@ def env_(
         typer.Option("--shell", metavar="sh|fish|powershell", help="The shell asking, by default."),
     ] = None,
 ) -> None:
-    """Print the line that tells a shell's programs where the emulator is.
+    """Print the line that points a shell at the emulator.
 
     sh, bash, zsh: eval "$(azguard emulator env)". fish: azguard emulator env | source.
     PowerShell: azguard emulator env | Out-String | Invoke-Expression.
 
     Example: eval "$(azguard emulator env)"
     """
-    from azguard.emulator import exports, process
-
     env = _local(ctx)
-    syntax = shell if shell is not None else exports.guess(env.environ, process.name(os.getppid()))
+    syntax = shell if shell is not None else _shell(env)
     exports.check(syntax)
     # The one secret azguard ever prints: the emulator's key, the same everywhere, which Microsoft publishes.
     typer.echo(exports.line(azurite.current(env.folders.emulator).connection_string, syntax))
@@ -114,16 +112,16 @@ def env_(
 @app.command(context_settings={"allow_interspersed_args": False})
 def run(
     ctx: typer.Context,
-    command: Annotated[list[str], typer.Argument(metavar="-- CMD…", help="The command and its arguments.")],
+    command: Annotated[list[str], typer.Argument(metavar="CMD", help="The command and its arguments.")],
     wait: Wait = _WAIT,
 ) -> None:
-    """Run a command with an emulator of its own, in memory, and exit with its status.
+    """Run a command with an emulator of its own; exit with its status.
 
-    The emulator ends with the command, and with azguard, however that ends.
+    The emulator is empty and in memory, and ends with the command, or with azguard, however that ends.
 
     Example: azguard emulator run -- azguard container create site
     """
-    from azguard.emulator import child, exports
+    from azguard.emulator import child
 
     env = _local(ctx)
     child.check(command, env.environ)
@@ -140,6 +138,10 @@ def _local(ctx: typer.Context) -> context.Environment:
             hint="start Azurite yourself: npx azurite@3.35.0 --skipApiVersionCheck; then use --emulator",
         )
     return context.of(ctx)
+
+
+def _shell(env: context.Environment) -> str:
+    return exports.guess(env.environ, process.name(os.getppid()))
 
 
 def _ports(given: Mapping[str, str | None]) -> dict[str, int]:
