@@ -130,7 +130,9 @@ def test_data_survives_a_stop(world: World) -> None:
     def container() -> object:
         running = state.load(world.folder)
         assert running is not None
-        return BlobServiceClient.from_connection_string(running.connection_string).get_container_client("kept")
+        return BlobServiceClient.from_connection_string(running.connection_string).get_container_client(
+            "kept"
+        )
 
     world.run("emulator", "start", "--data", "data")
     container().create_container()  # type: ignore[attr-defined]  # the SDK's clients are made lazily, typed at use
@@ -183,7 +185,8 @@ def test_a_process_that_has_the_pid_now_is_never_killed(world: World) -> None:
         try:
             ports = {"blob": 1, "queue": 2, "table": 3}
             state.write(
-                world.folder, state.Azurite(stranger.pid, "another birth", "3.35.0", ports, None, None, "then")
+                world.folder,
+                state.Azurite(stranger.pid, "another birth", "3.35.0", ports, None, None, "then"),
             )
             stopped = world.json("emulator", "stop")
             assert (stopped["outcome"], stranger.poll()) == ("was_gone", None)
@@ -220,7 +223,10 @@ def test_a_start_that_is_interrupted_leaves_nothing_running(world: World, number
 def test_an_azurite_that_does_not_answer_exits_53_and_is_ended(world: World) -> None:
     world.program("azurite", _DEAF)
     answer = world.run("emulator", "start", "--wait", "1s")
-    assert (answer.returncode, answer.stderr.splitlines()[0]) == (53, "error: Azurite did not answer within 1 s")
+    assert (answer.returncode, answer.stderr.splitlines()[0]) == (
+        53,
+        "error: Azurite did not answer within 1 s",
+    )
     assert world.processes() == []
 
 

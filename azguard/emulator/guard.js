@@ -1,7 +1,7 @@
-// Preloaded into Azurite (NODE_OPTIONS --require): ends it when whoever started it is gone.
+// Preloaded into Azurite and npm (NODE_OPTIONS --require): ends them when whoever started them is gone.
 //
 // Standard input is a pipe whose other end the starter holds. However the starter dies, kill -9 included, the
-// system closes that end, and Azurite with it. A byte on the pipe means: stay, the starter leaves on purpose.
+// system closes that end, and we end ourselves. A byte on the pipe means: stay, the starter leaves on purpose.
 // A thread watches, because Azurite's garbage collector can freeze the main thread for minutes.
 "use strict";
 const { Worker, isMainThread } = require("worker_threads");

@@ -147,8 +147,8 @@ def _run_npm(npm: tuple[str, ...], new: Path, environ: Mapping[str, str], say: C
         with subprocess.Popen(
             command,
             cwd=new,
-            env=environ,
-            stdin=subprocess.DEVNULL,
+            env=process.tied(environ),
+            stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,
             start_new_session=True,

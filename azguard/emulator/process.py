@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -36,6 +36,19 @@ def end(pid: int, born: str, grace: float) -> None:
         except ProcessLookupError:
             return
         _await_end(pid, born, seconds)
+
+
+def tied(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment in which a Node.js program ends by itself once its standard input closes.
+
+    With a pipe of ours as that input, it ends when we do, ``kill -9`` included; a byte written to the pipe
+    sets it free.
+    """
+    import json
+
+    # JSON quotes a path the way Node.js reads one in NODE_OPTIONS.
+    guard = json.dumps(str(Path(__file__).with_name("guard.js")), ensure_ascii=False)
+    return {**environ, "NODE_OPTIONS": f"{environ.get('NODE_OPTIONS', '')} --require {guard}".strip()}
 
 
 @contextmanager

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from subprocess import PIPE, STDOUT, Popen
 from typing import IO
 
@@ -19,7 +18,6 @@ from azguard.errors import ConfigError, Unavailable
 from azguard.times import iso
 
 SERVICES = ("blob", "queue", "table")
-_GUARD = Path(__file__).with_name("guard.js")
 # Azurite phones home unless told not to, refuses the API version today's SDK speaks, and logs every request.
 _ALWAYS = ("--disableTelemetry", "--skipApiVersionCheck", "--silent")
 # These would give Azurite other accounts, or a database; the caller's Azurite is not ours.
@@ -109,21 +107,17 @@ def answers(ports: Mapping[str, int]) -> bool:
 
 
 def _spawn(plan: Plan, ports: Mapping[str, int], log: IO[bytes]) -> Popen[bytes]:
-    import json
     import tempfile
 
     numbers = [text for service, port in ports.items() for text in (f"--{service}Port", str(port))]
     storage = ["--inMemoryPersistence"] if plan.data is None else ["--location", plan.data]
     environ = {name: value for name, value in plan.environ.items() if name not in _NOT_INHERITED}
-    # JSON quotes a path the way Node.js reads one in NODE_OPTIONS.
-    options = (environ.get("NODE_OPTIONS", ""), "--require", json.dumps(str(_GUARD), ensure_ascii=False))
-    environ["NODE_OPTIONS"] = " ".join(options).strip()
     try:
         return Popen(
             [*plan.command, *_ALWAYS, *numbers, *storage],
             # Never the caller's folder, which would be busy as long as the emulator runs.
             cwd=tempfile.gettempdir(),
-            env=environ,
+            env=process.tied(environ),
             stdin=PIPE,
             stdout=log,
             stderr=STDOUT,
