@@ -1,8 +1,7 @@
 """What a command is handed: the account, the cache, the conditions and the output of this run."""
 
 import os
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -16,12 +15,14 @@ from azguard.account import Account, Target
 from azguard.address import Kind
 from azguard.cli.groups import SHARED
 from azguard.cli.output import Output
+from azguard.cli.progress import Progress
 from azguard.conditions import Asked, Conditions, Seen
 from azguard.deadline import Deadline
-from azguard.errors import UsageError
+from azguard.errors import NotFound, UsageError
 from azguard.folders import Folders
+from azguard.lineage import new_op
 from azguard.operations import Operation
-from azguard.times import parse_duration
+from azguard.times import iso, parse_duration
 
 if TYPE_CHECKING:
     from azguard.etag_cache import Entry, EtagCache, Key
@@ -97,18 +98,28 @@ class Environment:
         seen = self._seen(target, file) if needs_cache else None
         return conditions.resolve(which, asked, target, seen, held.lease_id if held else None)
 
-    def remember(self, target: Target, result: Any, file: Path | None = None) -> None:
-        """Record what was just delivered or written, so that the next write is guarded by it."""
+    def remember(self, target: Target, result: Any, file: Path | None = None, lineage: str | None = None) -> None:
+        """Record what was just delivered or written, so that the next write is guarded by it.
+
+        A write whose ETag could not be learnt leaves nothing to be guarded by.
+        """
+        if result.etag is None:
+            self.cache.forget(self.key(target))
+            return
         self.cache.record(
             self.key(target),
             etag=result.etag,
-            last_modified=_text(getattr(result, "last_modified", None)),
+            last_modified=iso(result.last_modified),
             length=getattr(result, "content_length", None),
             content_hash=getattr(result, "content_hash", None),
-            lineage=getattr(result, "lineage", None),
+            lineage=lineage,
             path=file,
             command=self.command,
         )
+
+    def forget(self, target: Target) -> None:
+        """Forget a resource that was deleted from here."""
+        self.cache.forget(self.key(target))
 
     def key(self, target: Target) -> "Key":
         """Return the cache's key of a resource: the account's endpoint and the address, without secrets."""
@@ -119,6 +130,40 @@ class Environment:
     def show(self, result: object) -> None:
         """Print a result."""
         self.out.show(result)
+
+    def show_each(self, results: Iterable[object]) -> None:
+        """Print many results as they come."""
+        self.out.show_each(results)
+
+    def show_beside(self, result: object, file: str | None, *, bytes_on_stdout: bool) -> None:
+        """Print the result of a get: to ``file`` if one is given; on stdout only if the bytes are not there."""
+        if file is not None:
+            import json
+
+            from azguard.cli.output import plain
+
+            Path(file).write_text(json.dumps(plain(result), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        elif not bytes_on_stdout:
+            self.show(result)
+
+    def answer_exists(self, target: Target, look: Callable[[], object]) -> None:
+        """Say whether a resource exists, on stdout and by the exit status: 0 or 44."""
+        found = True
+        try:
+            look()
+        except NotFound:
+            found = False
+        self.show({"address": str(target.address), "exists": found})
+        if not found:
+            raise typer.Exit(NotFound.exit_code)
+
+    def progress(self, title: str, total: int | None = None) -> Progress:
+        """Return a progress bar, which draws only on a terminal."""
+        return Progress(title, total, self.out.progress)
+
+    def new_op(self) -> str:
+        """Return a fresh op id for one write."""
+        return new_op(os.urandom(12))
 
     def _seen(self, target: Target, file: Path | None) -> Seen | None:
         key = self.key(target)
@@ -146,13 +191,3 @@ def of(ctx: typer.Context) -> Environment:
         ctx.obj.out  # noqa: B018  # a wrong --output is said before anything is done
     return ctx.obj
 
-
-def _text(moment: datetime | str | None) -> str | None:
-    from azguard.times import iso
-
-    return iso(moment) if isinstance(moment, datetime) else moment
-
-
-def stdin_is_terminal() -> bool:
-    """Return whether nobody piped anything in."""
-    return sys.stdin is None or sys.stdin.isatty()
