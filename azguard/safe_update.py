@@ -78,6 +78,7 @@ class Updated:
     content: bytes | None
     lineage: str | None
     created: bool
+    base: str | None
 
 
 @dataclass
@@ -442,6 +443,7 @@ class _Update:
             so_far.content,
             lineage,
             so_far.created and outcome == "committed",
+            so_far.base or None,
         )
 
     def _gave_up(self) -> GaveUp:

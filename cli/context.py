@@ -13,7 +13,7 @@ import typer
 from azguard import address, conditions
 from azguard.account import Account, Target
 from azguard.address import Kind
-from azguard.cli.groups import SHARED
+from azguard.cli.groups import ARGV, OPERATION, SHARED
 from azguard.cli.output import Output
 from azguard.cli.progress import Progress
 from azguard.conditions import Asked, Conditions, Seen
@@ -23,6 +23,7 @@ from azguard.folders import Folders
 from azguard.lineage import new_op
 from azguard.operations import Operation
 from azguard.times import iso, parse_duration
+from azguard.versioned import Landed
 
 if TYPE_CHECKING:
     from azguard.etag_cache import Entry, EtagCache, Key
@@ -36,6 +37,7 @@ class Environment:
     operation: Operation | None
     command: str
     environ: Mapping[str, str]
+    argv: tuple[str, ...] = ()
 
     @cached_property
     def out(self) -> Output:
@@ -81,9 +83,18 @@ class Environment:
             raise UsageError(f"{option} must be more than nothing")
         return seconds
 
-    def locate(self, text: str, kind: Kind | None = None) -> Target:
-        """Return the resource an address or URL names, in its account."""
+    def locate(self, text: str, kind: Kind | None = None, *, writable: bool = False) -> Target:
+        """Return the resource an address or URL names, in its account.
+
+        Raises:
+            UsageError: the address is malformed, or names a snapshot where something is to be written.
+        """
         location = address.parse(text, kind)
+        if writable and (location.address.snapshot or location.address.version):
+            raise UsageError(
+                f"{location.address.short} is a snapshot or version, which cannot be written",
+                hint="leave ?snapshot=… or ?versionid=… out",
+            )
         if location.sas is not None:
             return Target(Account("", {}, "anonymous").at(location), location.address)  # type: ignore[arg-type]
         return Target(self.account.at(location), location.address)
@@ -116,6 +127,34 @@ class Environment:
             path=file,
             command=self.command,
         )
+
+    def remember_content(self, target: Target, landed: Landed, content: bytes, lineage: str | None) -> None:
+        """Record content that a safe-update wrote, or found to be right."""
+        if landed.etag is None:
+            self.cache.forget(self.key(target))
+            return
+        import hashlib
+
+        self.cache.record(
+            self.key(target),
+            etag=landed.etag,
+            last_modified=iso(landed.last_modified),
+            length=len(content),
+            content_hash=f"sha256:{hashlib.sha256(content).hexdigest()}",
+            lineage=lineage,
+            path=None,
+            command=self.command,
+        )
+
+    def follow(self, target: Target, before: str | None, after: str | None, lineage: str | None) -> None:
+        """Record that a version read here got a new ETag by our own write, with its content unchanged."""
+        if before is not None and after is not None:
+            self.cache.follow(self.key(target), before, after, lineage)
+
+    def lease_id(self, target: Target, asked: str | None) -> str | None:
+        """Return the lease id an option names, ``@held`` included."""
+        held = self.cache.held(self.key(target)) if asked == "@held" else None
+        return conditions.checked_lease_id(asked, held.lease_id if held else None)
 
     def forget(self, target: Target) -> None:
         """Forget a resource that was deleted from here."""
@@ -153,9 +192,13 @@ class Environment:
             look()
         except NotFound:
             found = False
-        self.show({"address": str(target.address), "exists": found})
-        if not found:
-            raise typer.Exit(NotFound.exit_code)
+        self.answer({"address": str(target.address), "exists": found}, 0 if found else NotFound.exit_code)
+
+    def answer(self, result: object, status: int) -> None:
+        """Print a result and end with a status that is part of the answer."""
+        self.show(result)
+        if status:
+            raise typer.Exit(status)
 
     def progress(self, title: str, total: int | None = None) -> Progress:
         """Return a progress bar, which draws only on a terminal."""
@@ -187,7 +230,9 @@ def of(ctx: typer.Context) -> Environment:
     """Return the environment of a command's run."""
     if not isinstance(ctx.obj, Environment):
         command = " ".join(ctx.command_path.split()[1:])
-        ctx.obj = Environment(ctx.meta.get(SHARED, {}), ctx.meta.get("azguard.operation"), command, os.environ)
+        ctx.obj = Environment(
+            ctx.meta.get(SHARED, {}), ctx.meta.get(OPERATION), command, os.environ, ctx.meta.get(ARGV, ())
+        )
         ctx.obj.out  # noqa: B018  # a wrong --output is said before anything is done
     return ctx.obj
 

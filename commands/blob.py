@@ -74,7 +74,7 @@ def put(
     Example: azguard blob put site/config.json -f config.json
     """
     env = context.of(ctx)
-    target = env.locate(blob, Kind.BLOB)
+    target = env.locate(blob, Kind.BLOB, writable=True)
     source, path = files.source(file)
     settings = uploads.Settings(
         content_type=values.content_type(content_type, target.address.name, file),
