@@ -74,7 +74,7 @@ def put(
     Example: azguard blob put site/config.json -f config.json
     """
     env = context.of(ctx)
-    target = env.locate(blob, Kind.BLOB)
+    target = env.locate(blob, Kind.BLOB, writable=True)
     source, path = files.source(file)
     settings = uploads.Settings(
         content_type=values.content_type(content_type, target.address.name, file),
@@ -87,12 +87,11 @@ def put(
         metadata=values.metadata(metadata),
         tags=values.tags(tags),
     )
-    upload = uploads.Upload(
-        target, settings, env.conditions(target, path), env.deadline, env.new_op(), stamps=not no_lineage
-    )
+    make = uploads.Upload if no_lineage else uploads.Upload.stamped
+    upload = make(target, settings, env.conditions(target, path), env.deadline, env.new_op())
     with source as stream, env.progress(f"put {target}", files.size(path)) as progress:
         written = uploads.put(upload, stream, progress.at)
-    env.remember(target, written, path, upload.lineage)
+    env.remember(target, written, path, upload.stamp)
     env.show(written)
 
 
