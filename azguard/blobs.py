@@ -1,0 +1,236 @@
+"""Blobs: thin calls into the SDK, frozen values out. Content goes through uploads and downloads."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from azguard.account import Target
+from azguard.address import Address, Kind
+from azguard.conditions import Conditions
+from azguard.deadline import Deadline
+from azguard.errors import Changed, NotFound
+from azguard.lineage import KEY, Lineage
+from azguard.settled import Look, Verdict, write
+from azguard.transmission import read, write_timeouts
+
+
+@dataclass(frozen=True)
+class BlobShown:
+    """A blob's properties."""
+
+    address: str
+    name: str
+    container: str
+    etag: str
+    last_modified: datetime
+    created: datetime | None
+    content_length: int
+    content_type: str | None
+    content_encoding: str | None
+    content_language: str | None
+    content_disposition: str | None
+    cache_control: str | None
+    content_md5: str | None
+    blob_type: str | None
+    tier: str | None
+    tag_count: int | None
+    lease_status: str | None
+    lease_state: str | None
+    lease_duration: str | None
+    snapshot: str | None
+    version_id: str | None
+    deleted: bool
+    metadata: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class BlobPrefix:
+    """A virtual folder in a listing with a delimiter."""
+
+    address: str
+    name: str
+    prefix: bool = True
+
+
+@dataclass(frozen=True)
+class BlobDeleted:
+    """What a delete did."""
+
+    address: str
+    etag: str | None
+    last_modified: datetime | None
+    guard: str
+    attempts: int
+    conflicts: int
+    outcome: str
+
+
+def show(target: Target, conditions: Conditions, deadline: Deadline) -> BlobShown:
+    """Return a blob's properties and metadata; its content is not read.
+
+    Raises:
+        NotModified: a conditional read found nothing newer.
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-blob-properties
+    """
+    return shown(target.address, properties(target, conditions, deadline))
+
+
+def properties(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
+    """Return the SDK's properties of a blob, the lineage in its metadata included."""
+    client = target.account.blob(target.address)
+    return read(
+        lambda timeouts: client.get_blob_properties(headers=headers(conditions), **timeouts), target, deadline
+    )
+
+
+def listed(
+    target: Target,
+    deadline: Deadline,
+    *,
+    prefix: str | None = None,
+    delimiter: str | None = None,
+    include: Sequence[str] = (),
+    limit: int | None = None,
+    lease_id: str | None = None,
+) -> Iterator[BlobShown | BlobPrefix]:
+    """Yield a container's blobs in order of name, page by page, in constant memory.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/list-blobs
+    """
+    from itertools import islice
+
+    client = target.account.container(target.address)
+    sent = {"x-ms-lease-id": lease_id} if lease_id else {}
+    if delimiter is None:
+        found: Any = client.list_blobs(name_starts_with=prefix, include=list(include), headers=sent)
+    else:
+        found = client.walk_blobs(
+            name_starts_with=prefix, include=list(include), delimiter=delimiter, headers=sent
+        )
+    walk = islice(found, limit)
+    while True:
+        try:
+            # The SDK's pager keeps its place, so a page that failed can be asked for again.
+            item = read(lambda _: next(walk, None), target, deadline)
+        except NotFound as error:
+            error.message = f"there is no container {target.address.container}"
+            raise
+        if item is None:
+            return
+        if not hasattr(item, "etag"):
+            yield BlobPrefix(f"blob:{target.address.container}/{item.name}", item.name)
+        else:
+            where = Address(Kind.BLOB, (target.address.container, item.name), item.snapshot, item.version_id)
+            yield shown(where, item)
+
+
+def delete(target: Target, conditions: Conditions, snapshots: str | None, deadline: Deadline) -> BlobDeleted:
+    """Delete a blob. ``snapshots`` is None, ``include`` or ``only``.
+
+    Raises:
+        Changed: it is no longer the version the condition names.
+        OutcomeUnknown: the answer was lost, and the blob is gone: by us or by another.
+    Source: https://learn.microsoft.com/rest/api/storageservices/delete-blob
+    """
+    client = target.account.blob(target.address)
+    try:
+        settled = write(
+            lambda: client.delete_blob(
+                delete_snapshots=snapshots, headers=headers(conditions), **write_timeouts(deadline)
+            ),
+            lambda patience: _deleted(target, conditions.expected_etag, patience),
+            target,
+            deadline,
+            expected_etag=conditions.expected_etag,
+            resend=conditions.expected_etag is not None,
+        )
+    except Changed as error:
+        raise explained(error, target, deadline) from error
+    return BlobDeleted(str(target.address), None, None, conditions.guard, settled.attempts, 0, "committed")
+
+
+def explained(error: Changed, target: Target, deadline: Deadline) -> Changed:
+    """Add to a failed condition what is there now, if that can be learnt quickly.
+
+    A blob that is gone is said to be gone: the service answers 412 for it as well.
+    """
+    try:
+        current = properties(target, Conditions(), Deadline(min(2.0, deadline.seconds), deadline.clock, deadline.sleep))
+    except NotFound:
+        error.message = f"{target} is no longer there" if error.expected_etag else error.message
+        return error
+    # Explaining is a courtesy; whatever goes wrong with it, the conflict itself is what must be told.
+    except Exception:  # noqa: BLE001
+        return error
+    error.current_etag = current.etag
+    error.lease_state = current.lease.state
+    size, when = current.size, current.last_modified
+    error.detail = (*error.detail, f"now: {size:,} bytes, written {when:%Y-%m-%d %H:%M:%S} UTC")
+    return error
+
+
+def headers(conditions: Conditions) -> dict[str, str]:
+    """Return the request headers of the conditions and the lease.
+
+    They are set on the request itself: the SDK's keyword arguments drop some of them silently (semantics/).
+    """
+    lease = {"x-ms-lease-id": conditions.lease_id} if conditions.lease_id else {}
+    return {**conditions.headers, **lease}
+
+
+def _deleted(target: Target, expected_etag: str | None, patience: Deadline) -> Look[None]:
+    try:
+        current = properties(target, Conditions(), patience)
+    except NotFound:
+        return Look(Verdict.UNKNOWN)
+    if expected_etag is None:
+        return Look(Verdict.UNKNOWN)
+    if current.etag == expected_etag:
+        return Look(Verdict.NOT_YET)
+    history = Lineage.parse((current.metadata or {}).get(KEY))
+    return Look(Verdict.NEVER if history.successor(expected_etag) is not None else Verdict.UNKNOWN)
+
+
+def shown(address: Address, found: Any) -> BlobShown:
+    """Return the SDK's properties as a plain value; azguard's own metadata key stays out."""
+    settings = found.content_settings
+    return BlobShown(
+        address=str(address),
+        name=address.name,
+        container=address.container,
+        etag=found.etag if found.etag.startswith('"') else f'"{found.etag}"',
+        last_modified=found.last_modified,
+        created=found.creation_time,
+        content_length=found.size,
+        content_type=settings.content_type,
+        content_encoding=settings.content_encoding or None,
+        content_language=settings.content_language or None,
+        content_disposition=settings.content_disposition or None,
+        cache_control=settings.cache_control or None,
+        content_md5=base64_of(settings.content_md5),
+        blob_type=_value(found.blob_type),
+        tier=_value(found.blob_tier),
+        tag_count=found.tag_count,
+        lease_status=found.lease.status,
+        lease_state=found.lease.state,
+        lease_duration=found.lease.duration,
+        snapshot=found.snapshot,
+        version_id=found.version_id,
+        deleted=bool(found.deleted),
+        metadata={key: value for key, value in (found.metadata or {}).items() if key != KEY},
+    )
+
+
+def base64_of(digest: bytes | bytearray | None) -> str | None:
+    """Return a digest as the service writes it."""
+    if not digest:
+        return None
+    import base64
+
+    return base64.b64encode(bytes(digest)).decode()
+
+
+def _value(member: Any) -> str | None:
+    return None if member is None else str(getattr(member, "value", member))
+

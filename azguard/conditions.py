@@ -1,0 +1,243 @@
+"""What the user asked for → what this operation may send.
+
+The rules are CONTRACT §4: an empty value is refused, a condition the service does not enforce is refused, two
+that it does not evaluate together are refused, and a write with none of them is guarded by what was last read.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+
+from azguard.account import Target
+from azguard.errors import Changed, UsageError
+from azguard.operations import Condition, Guard, Lease, Operation, rejected_together, why_not
+from azguard.times import parse_http_date
+
+_EMPTY_HINT = "an unset shell variable looks like this; leave the option out to be guarded by what you last read"
+_LEASE_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_DATES = (Condition.IF_MODIFIED_SINCE, Condition.IF_UNMODIFIED_SINCE)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The conditions as typed; None is not given."""
+
+    if_match: str | None = None
+    if_none_match: str | None = None
+    if_modified_since: str | None = None
+    if_unmodified_since: str | None = None
+    if_tags: str | None = None
+    etag: str | None = None
+    lease_id: str | None = None
+    last_writer_wins: bool = False
+    allow_race: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What this scope last read of the resource, and the azguard lineage that version carried."""
+
+    etag: str
+    lineage: str | None = None
+    last_modified: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What a request carries, and what guards it.
+
+    ``guard`` is the name results show: if-match, if-none-match, lease, compare, conditions or none.
+    ``expected_etag`` is the one version the write is for; ``lineage`` is that version's, where it is known.
+    """
+
+    headers: Mapping[str, str] = field(default_factory=dict)
+    guard: str = "none"
+    expected_etag: str | None = None
+    lease_id: str | None = None
+    lineage: str | None = None
+    never_read: bool = False
+
+    @property
+    def creates_only(self) -> bool:
+        """Return whether the write is for a resource that does not exist yet."""
+        return self.headers.get(Condition.IF_NONE_MATCH.header) == "*"
+
+
+def resolve(
+    operation: Operation,
+    asked: Asked,
+    target: Target,
+    seen: Seen | None,
+    held_lease: str | None = None,
+) -> Conditions:
+    """Return what ``operation`` sends for what was asked.
+
+    ``seen`` is what this scope last read of the target, ``held_lease`` the lease it holds.
+
+    Raises:
+        UsageError: an empty or malformed value, or a condition or combination this operation does not honour.
+        Changed: the write needs a version, and this scope has never read one.
+    """
+    _refuse_empty(asked)
+    values = {
+        condition: value
+        for condition in Condition
+        if (value := getattr(asked, condition.replace("-", "_"), None)) is not None
+    }
+    _refuse_unhonoured(operation, asked, values)
+    lease_id = _lease(operation, asked.lease_id, held_lease)
+    headers = {condition.header: _sent(condition, value, seen, target) for condition, value in values.items()}
+    if asked.etag is not None:
+        etag = _etag(asked.etag, "--etag", seen, target)
+        return _guarded(operation, target, headers, etag, lease_id, seen, asked.allow_race)
+    if not values and operation.writes and not asked.last_writer_wins and lease_id is None:
+        return _by_default(operation, target, seen, asked.allow_race)
+    expected = headers.get(Condition.IF_MATCH.header)
+    expected = None if expected == "*" else expected
+    return Conditions(
+        headers=headers,
+        guard=_guard_name(headers, lease_id),
+        expected_etag=expected,
+        lease_id=lease_id,
+        lineage=_lineage_of(seen, expected),
+    )
+
+
+def quoted(etag: str, option: str = "--etag") -> str:
+    """Return a blob-service ETag in quotes, as it is sent; bare and quoted are accepted.
+
+    Raises:
+        UsageError: it is neither, or it is weak, which these services never hand out.
+    """
+    text = etag.strip()
+    if text.startswith("W/"):
+        raise UsageError(f"{option}: {etag!r} is a weak ETag, which only tables have", hint="copy it from azguard … show")
+    bare = text[1:-1] if len(text) >= 2 and text[0] == text[-1] == '"' else text
+    if not re.fullmatch(r"[!#-+\--~]+", bare) or "'" in bare:
+        raise UsageError(
+            f"{option}: {etag!r} is not an ETag", hint='an ETag looks like 0x8DC1234567890AB or "0x8DC1234567890AB"'
+        )
+    return f'"{bare}"'
+
+
+def _refuse_empty(asked: Asked) -> None:
+    for each in fields(asked):
+        value = getattr(asked, each.name)
+        if isinstance(value, str) and not value.strip():
+            raise UsageError(f"--{each.name.replace('_', '-')} is empty", hint=_EMPTY_HINT)
+
+
+def _refuse_unhonoured(operation: Operation, asked: Asked, values: Mapping[Condition, str]) -> None:
+    flags = [condition.flag for condition in values]
+    if asked.last_writer_wins and not operation.writes:
+        raise UsageError("--last-writer-wins is for writes", hint="leave it out")
+    if asked.last_writer_wins and (flags or asked.etag is not None):
+        raise UsageError(
+            f"--last-writer-wins and {(flags or ['--etag'])[0]} contradict each other", hint="leave one of them out"
+        )
+    if asked.etag is not None and flags:
+        raise UsageError(
+            f"--etag and {flags[0]} do not go together", hint="--etag is a guard of its own; leave one of them out"
+        )
+    if asked.etag is not None and not operation.writes:
+        raise UsageError("--etag guards writes", hint="on a read, use --if-match")
+    for condition in values:
+        if condition not in operation.honours:
+            raise UsageError(
+                f"{condition.flag} is not enforced here: {why_not(operation, condition)}",
+                hint="use --etag, which azguard keeps by other means where it can"
+                if condition is Condition.IF_MATCH and operation.guard is not Guard.NONE
+                else "leave it out",
+            )
+    pair = rejected_together(operation, set(values))
+    if pair is not None:
+        raise UsageError(
+            f"{pair[0].flag} and {pair[1].flag} do not go together here: "
+            "the service rejects the pair, or evaluates only one of them",
+            hint="leave one of them out",
+        )
+
+
+def _lease(operation: Operation, asked: str | None, held: str | None) -> str | None:
+    if asked is None:
+        return None
+    if operation.lease is Lease.NONE:
+        raise UsageError("--lease-id is not enforced here: the operation takes no lease id", hint="leave it out")
+    if asked == "@held":
+        if held is None:
+            raise UsageError("--lease-id @held: this scope holds no lease on it", hint="name the lease id itself")
+        return held
+    if not _LEASE_ID.fullmatch(asked):
+        raise UsageError(f"--lease-id: {asked!r} is not a GUID", hint="write it as azguard lease acquire printed it")
+    return asked
+
+
+def _sent(condition: Condition, value: str, seen: Seen | None, target: Target) -> str:
+    if condition in _DATES:
+        return parse_http_date(value, condition.flag)
+    if condition in (Condition.IF_MATCH, Condition.IF_NONE_MATCH):
+        if value == "@last" and condition is Condition.IF_NONE_MATCH:
+            return _etag(value, condition.flag, seen, target)
+        return value if value == "*" else _etag(value, condition.flag, seen, target)
+    return value
+
+
+def _etag(value: str, option: str, seen: Seen | None, target: Target) -> str:
+    if value == "@last":
+        if seen is None:
+            raise _never_read(target)
+        return seen.etag
+    return quoted(value, option)
+
+
+def _by_default(operation: Operation, target: Target, seen: Seen | None, allow_race: bool) -> Conditions:
+    if seen is not None and operation.guard is not Guard.NONE:
+        return _guarded(operation, target, {}, seen.etag, None, seen, allow_race)
+    if operation.creates:
+        if Condition.IF_NONE_MATCH not in operation.honours:
+            return Conditions(guard="if-none-match", never_read=True)
+        return Conditions({Condition.IF_NONE_MATCH.header: "*"}, "if-none-match", never_read=True)
+    raise _never_read(target)
+
+
+def _guarded(
+    operation: Operation,
+    target: Target,
+    headers: Mapping[str, str],
+    etag: str,
+    lease_id: str | None,
+    seen: Seen | None,
+    allow_race: bool,
+) -> Conditions:
+    if operation.guard is Guard.NONE:
+        raise UsageError("--etag cannot be kept here: nothing in the service guards this write", address=str(target))
+    if operation.guard is Guard.COMPARE and not allow_race:
+        raise UsageError(
+            "--etag cannot be kept atomically here: another writer may come between the comparison and the write",
+            hint="add --allow-race to accept that",
+        )
+    sent = {**headers, Condition.IF_MATCH.header: etag} if operation.guard is Guard.IF_MATCH else dict(headers)
+    return Conditions(sent, operation.guard.value, etag, lease_id, _lineage_of(seen, etag))
+
+
+def _lineage_of(seen: Seen | None, etag: str | None) -> str | None:
+    return seen.lineage if seen is not None and seen.etag == etag else None
+
+
+def _guard_name(headers: Mapping[str, str], lease_id: str | None) -> str:
+    if Condition.IF_MATCH.header in headers:
+        return "if-match"
+    if Condition.IF_NONE_MATCH.header in headers:
+        return "if-none-match"
+    if headers:
+        return "conditions"
+    return "lease" if lease_id is not None else "none"
+
+
+def _never_read(target: Target) -> Changed:
+    return Changed(
+        f"{target} was never read here, so there is nothing to guard this write with",
+        address=str(target.address),
+        hint="read it first (azguard … get), or name a version (--etag ETAG), or say --last-writer-wins",
+        facts={"never_read": True},
+    )

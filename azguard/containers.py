@@ -1,0 +1,226 @@
+"""Containers: thin calls into the SDK, frozen values out.
+
+A container honours no ETag condition (semantics/), so ``--etag`` on a delete is kept by a lease: acquire, compare,
+delete under the lease and If-Unmodified-Since, which has a resolution of one second.
+"""
+
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from azguard.account import Account, Target
+from azguard.address import Address, Kind
+from azguard.conditions import Conditions
+from azguard.deadline import Deadline
+from azguard.errors import Changed, NotFound
+from azguard.lineage import KEY, Lineage
+from azguard.settled import Look, Verdict, write
+from azguard.transmission import read, write_timeouts
+
+# Long enough to compare and delete on a slow day; the shortest the service takes.
+_GUARD_LEASE_SECONDS = 15
+
+
+@dataclass(frozen=True)
+class ContainerShown:
+    """A container's properties."""
+
+    address: str
+    name: str
+    etag: str
+    last_modified: datetime
+    public_access: str | None
+    lease_status: str | None
+    lease_state: str | None
+    lease_duration: str | None
+    has_immutability_policy: bool | None
+    has_legal_hold: bool | None
+    metadata: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class ContainerWritten:
+    """What a create or delete did."""
+
+    address: str
+    etag: str | None
+    last_modified: datetime | None
+    guard: str
+    attempts: int
+    conflicts: int
+    outcome: str
+
+
+def create(
+    target: Target, metadata: Mapping[str, str], public_access: str | None, deadline: Deadline, op: str
+) -> ContainerWritten:
+    """Create a container; it is always create-only.
+
+    Raises:
+        Exists: there is one of that name.
+    Source: https://learn.microsoft.com/rest/api/storageservices/create-container
+    """
+    client = target.account.container(target.address)
+    stamped = {**metadata, KEY: str(Lineage().after(op, None))}
+    settled = write(
+        lambda: client.create_container(stamped, public_access, **write_timeouts(deadline)),
+        lambda patience: _created(target, op, patience),
+        target,
+        deadline,
+    )
+    return _written(target, settled.answer, "if-none-match", settled.attempts)
+
+
+def show(target: Target, conditions: Conditions, deadline: Deadline) -> ContainerShown:
+    """Return a container's properties and metadata.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-container-properties
+    """
+    client = target.account.container(target.address)
+    return _shown(target, read(lambda t: client.get_container_properties(headers=_headers(conditions), **t), target, deadline))
+
+
+def listed(
+    account: Account, deadline: Deadline, prefix: str | None, limit: int | None
+) -> Iterator[ContainerShown]:
+    """Yield the account's containers in order of name, with their metadata, page by page.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/list-containers2
+    """
+    from itertools import islice
+
+    everything = Target(account, Address(Kind.CONTAINER, ("",)))
+    found = account.blob_service().list_containers(name_starts_with=prefix, include_metadata=True)
+    walk = islice(found, limit)
+    while (item := read(lambda _: next(walk, None), everything, deadline)) is not None:
+        yield _shown(Target(account, Address(Kind.CONTAINER, (item.name,))), item)
+
+
+def delete(target: Target, conditions: Conditions, deadline: Deadline) -> ContainerWritten:
+    """Delete a container and everything in it.
+
+    Raises:
+        Changed: it is no longer the version the guard names.
+        Locked: it is leased, and the lease id is missing or wrong.
+        OutcomeUnknown: the answer was lost, and the container is gone: by us or by another.
+    Source: https://learn.microsoft.com/rest/api/storageservices/delete-container
+    """
+    if conditions.guard == "lease" and conditions.expected_etag is not None:
+        return _delete_guarded(target, conditions, deadline)
+    return _delete(target, _headers(conditions), conditions.guard, deadline, ours=False)
+
+
+def _delete_guarded(target: Target, conditions: Conditions, deadline: Deadline) -> ContainerWritten:
+    client = target.account.container(target.address)
+    lease_id = conditions.lease_id or str(uuid.uuid4())
+    acquired = conditions.lease_id is None
+    if acquired:
+        write(
+            lambda: client.acquire_lease(_GUARD_LEASE_SECONDS, lease_id, **write_timeouts(deadline)),
+            lambda patience: Look(Verdict.NOT_YET),  # the same id again is the same lease
+            target,
+            deadline,
+        )
+    try:
+        current = show(target, Conditions(), deadline)
+        if current.etag != conditions.expected_etag:
+            raise Changed(
+                f"{target} changed since you read it",
+                address=str(target.address),
+                expected_etag=conditions.expected_etag,
+                current_etag=current.etag,
+                hint=f"azguard container show {target}, then decide",
+            )
+        headers = {**_headers(conditions), "x-ms-lease-id": lease_id, "If-Unmodified-Since": _http_date(current.last_modified)}
+        return _delete(target, headers, "lease", deadline, ours=True)
+    except BaseException:
+        if acquired:
+            _release(target, lease_id)
+        raise
+
+
+def _delete(
+    target: Target, headers: Mapping[str, str], guard: str, deadline: Deadline, *, ours: bool
+) -> ContainerWritten:
+    client = target.account.container(target.address)
+    settled = write(
+        lambda: client.delete_container(headers=dict(headers), **write_timeouts(deadline)),
+        lambda patience: _deleted(target, patience, ours=ours),
+        target,
+        deadline,
+        resend=ours,
+    )
+    return ContainerWritten(str(target.address), None, None, guard, settled.attempts, 0, "committed")
+
+
+def _release(target: Target, lease_id: str) -> None:
+    from azure.core.exceptions import AzureError
+    from azure.storage.blob import BlobLeaseClient
+
+    try:
+        BlobLeaseClient(target.account.container(target.address), lease_id).release()
+    except AzureError:
+        pass  # It ends by itself after fifteen seconds.
+
+
+def _created(target: Target, op: str, patience: Deadline) -> Look[Any]:
+    """Return whether the container that is there is the one we made."""
+    client = target.account.container(target.address)
+    try:
+        found = read(lambda t: client.get_container_properties(**t), target, patience)
+    except NotFound:
+        return Look(Verdict.NOT_YET)
+    if op in Lineage.parse((found.metadata or {}).get(KEY)):
+        return Look(Verdict.COMMITTED, {"etag": found.etag, "last_modified": found.last_modified})
+    return Look(Verdict.UNKNOWN)
+
+
+def _deleted(target: Target, patience: Deadline, *, ours: bool) -> Look[None]:
+    """Return who deleted it: only the holder of a lease could have, if we held one."""
+    client = target.account.container(target.address)
+    try:
+        read(lambda t: client.get_container_properties(**t), target, patience)
+    except NotFound:
+        return Look(Verdict.COMMITTED if ours else Verdict.UNKNOWN)
+    return Look(Verdict.NOT_YET)
+
+
+def _headers(conditions: Conditions) -> dict[str, str]:
+    lease = {"x-ms-lease-id": conditions.lease_id} if conditions.lease_id else {}
+    return {**conditions.headers, **lease}
+
+
+def _http_date(moment: datetime) -> str:
+    from email.utils import format_datetime
+
+    return format_datetime(moment, usegmt=True)
+
+
+def _shown(target: Target, found: Any) -> ContainerShown:
+    metadata = {key: value for key, value in (found.metadata or {}).items() if key != KEY}
+    return ContainerShown(
+        address=str(target.address),
+        name=found.name or target.address.container,
+        etag=_quoted(found.etag),
+        last_modified=found.last_modified,
+        public_access=found.public_access,
+        lease_status=found.lease.status,
+        lease_state=found.lease.state,
+        lease_duration=found.lease.duration,
+        has_immutability_policy=found.has_immutability_policy,
+        has_legal_hold=found.has_legal_hold,
+        metadata=metadata,
+    )
+
+
+def _written(target: Target, answer: Mapping[str, Any], guard: str, attempts: int) -> ContainerWritten:
+    return ContainerWritten(
+        str(target.address), _quoted(answer["etag"]), answer["last_modified"], guard, attempts, 0, "committed"
+    )
+
+
+def _quoted(etag: str) -> str:
+    """Return the ETag in quotes: listings give it bare."""
+    return etag if etag.startswith('"') else f'"{etag}"'

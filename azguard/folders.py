@@ -1,0 +1,44 @@
+"""Where azguard keeps things on this machine."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """The user's cache and configuration folders; nothing is created until it is written to."""
+
+    cache: Path
+    config: Path
+
+    @classmethod
+    def of(cls, environ: Mapping[str, str]) -> "Folders":
+        """Return the folders: ``AZGUARD_CACHE_DIR`` and ``AZGUARD_CONFIG_DIR``, else the platform's own."""
+        cache, config = environ.get("AZGUARD_CACHE_DIR"), environ.get("AZGUARD_CONFIG_DIR")
+        if not cache or not config:
+            import platformdirs
+
+            cache = cache or platformdirs.user_cache_dir("azguard", appauthor=False)
+            config = config or platformdirs.user_config_dir("azguard", appauthor=False)
+        return cls(Path(cache), Path(config))
+
+    @property
+    def emulator(self) -> Path:
+        """Return the folder of the emulator's state file, log and installation."""
+        return self.cache / "emulator"
+
+    @property
+    def queues(self) -> Path:
+        """Return the folder of the host-local queues of writers."""
+        return self.cache / "queues"
+
+    @property
+    def kept(self) -> Path:
+        """Return the folder of work kept when an update had to give up."""
+        return self.cache / "kept"
+
+    @property
+    def profiles(self) -> Path:
+        """Return the file of profiles."""
+        return self.config / "config.toml"

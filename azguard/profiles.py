@@ -1,0 +1,118 @@
+"""Named accounts in the user's configuration file.
+
+::
+
+    default = "prod"
+
+    [profiles.prod]
+    account-name = "contoso"
+    auth-mode = "login"
+
+    [profiles.build]
+    connection-string = "@/run/secrets/storage"
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from azguard.errors import ConfigError
+
+KEYS = ("connection-string", "account-name", "account-key", "sas-token", "auth-mode", "emulator",
+        "blob-endpoint", "queue-endpoint", "table-endpoint", "file-endpoint")  # fmt: skip
+_SECRET = ("connection-string", "account-key", "sas-token")
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One named account. ``settings`` may hold secrets; ``shown`` does not."""
+
+    name: str
+    settings: Mapping[str, str]
+    default: bool
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """Return the settings with every secret replaced by where it comes from."""
+        return {
+            key: value if key not in _SECRET or value.startswith("@") else "(in the file)"
+            for key, value in self.settings.items()
+        }
+
+
+def load(file: Path) -> dict[str, Profile]:
+    """Read every profile; no file is no profiles.
+
+    Raises:
+        ConfigError: the file is not TOML or not of the shape above.
+    """
+    import tomllib
+
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file} is not TOML: {error}", hint="mend the file, or move it away") from None
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
+    profiles = document.get("profiles", {})
+    if not isinstance(profiles, dict):
+        raise ConfigError(f"{file}: profiles is not a table", hint='write [profiles.NAME]')
+    default = document.get("default")
+    if default is not None and default not in profiles:
+        raise ConfigError(f"{file}: the default profile {default!r} is not among its profiles")
+    return {name: _checked(file, name, settings, name == default) for name, settings in profiles.items()}
+
+
+def pick(file: Path, name: str | None) -> Profile | None:
+    """Return the named profile, or the default one, or None where there is none.
+
+    Raises:
+        ConfigError: there is no profile of that name.
+    """
+    profiles = load(file)
+    if name is None:
+        return next((profile for profile in profiles.values() if profile.default), None)
+    if name not in profiles:
+        known = ", ".join(profiles) or "none yet"
+        raise ConfigError(
+            f"there is no profile {name!r} in {file} (there are: {known})",
+            hint=f"azguard profile set {name} --account-name NAME --auth-mode login",
+        )
+    return profiles[name]
+
+
+def save(file: Path, profiles: Mapping[str, Profile]) -> None:
+    """Write the file whole, readable by its owner only.
+
+    Raises:
+        ConfigError: the file cannot be written.
+    """
+    import os
+    import tempfile
+
+    import tomli_w
+
+    document: dict[str, object] = {}
+    for profile in profiles.values():
+        if profile.default:
+            document["default"] = profile.name
+    document["profiles"] = {profile.name: dict(profile.settings) for profile in profiles.values()}
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=".config-")
+        with os.fdopen(handle, "wb") as stream:
+            tomli_w.dump(document, stream)
+        os.replace(temporary, file)
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be written: {error.strerror}") from None
+
+
+def _checked(file: Path, name: str, settings: object, default: bool) -> Profile:
+    if not isinstance(settings, dict) or not all(isinstance(value, str) for value in settings.values()):
+        raise ConfigError(f"{file}: profile {name!r} must hold only text values")
+    unknown = sorted(set(settings) - set(KEYS))
+    if unknown:
+        raise ConfigError(f"{file}: profile {name!r} has an unknown setting {unknown[0]!r}", hint=", ".join(KEYS))
+    return Profile(name, settings, default)

@@ -1,0 +1,187 @@
+"""What a failed request says → one of our errors, by status *and* service code.
+
+The SDK's exception classes are no guide: it turns every 409 into ResourceExistsError, lease conflicts included.
+Source: Blob, File, Queue and Table service error codes in the REST reference.
+"""
+
+from typing import Any
+
+from azguard import errors
+from azguard.account import Target
+
+_AUTHENTICATION = {
+    "AuthenticationFailed", "InvalidAuthenticationInfo", "NoAuthenticationInformation", "MissingAuthenticationHeader",
+}  # fmt: skip
+_CONFLICTING_BLOCKS = {"InvalidBlockList", "InvalidBlobOrBlock"}
+_BUSY = {
+    "SharingViolation", "DeletePending", "SMBDeletePending", "FileLockConflict", "PendingCopyOperation", "SystemInUse",
+    "CannotDeleteFileOrDirectory", "ShareSnapshotInProgress",
+}  # fmt: skip
+_SAYS_LATER = (408, 429)
+# A write of ours that lands as 412 or 409 for these is a conflict to retry, not a lease to wait for.
+_LEASE_MISSING = "LeaseIdMissing"
+
+
+def service_code(error: BaseException) -> str | None:
+    """Return the service's error code, such as ``ConditionNotMet``, as a plain string."""
+    code = getattr(error, "error_code", None)
+    if code is None and (response := getattr(error, "response", None)) is not None:
+        code = response.headers.get("x-ms-error-code")
+    if code is None:
+        return None
+    return str(getattr(code, "value", code))
+
+
+def status(error: BaseException) -> int | None:
+    """Return the HTTP status of the answer, or None where there was none."""
+    found = getattr(error, "status_code", None)
+    return found if isinstance(found, int) else None
+
+
+def is_lease_problem(error: BaseException) -> bool:
+    """Return whether the service refused because of a lease: held by another, lost, wrong or missing id."""
+    code = service_code(error) or ""
+    return code.startswith("Lease") and status(error) in (409, 412)
+
+
+def translate(error: BaseException, target: Target, *, expected_etag: str | None = None) -> errors.AzguardError:
+    """Return our error for one that the SDK raised; our own errors pass through."""
+    if isinstance(error, errors.AzguardError):
+        return error
+    found = status(error)
+    code = service_code(error)
+    response = getattr(error, "response", None)
+    facts: dict[str, Any] = {
+        "address": str(target.address),
+        "http_status": found,
+        "service_code": code,
+        "request_id": response.headers.get("x-ms-request-id") if response is not None else None,
+    }
+    if found is None:
+        return _without_status(error, target, facts)
+    if found == 304:
+        return errors.NotModified(f"{target} is unchanged", **facts)
+    if found == 400 and code in _CONFLICTING_BLOCKS:
+        return errors.Changed(f"{target} was written by somebody else while this upload ran", **facts)
+    if code in _AUTHENTICATION or found == 401:
+        return errors.Unauthenticated(
+            f"the service does not accept these credentials for {target}",
+            hint="check the key, or whether the SAS or login has expired; the clock must be right too",
+            **facts,
+        )
+    if found == 403:
+        return errors.Forbidden(
+            f"these credentials may not do this to {target}",
+            hint="the key may be wrong, the role or SAS may lack the permission, or the network is not allowed",
+            **facts,
+        )
+    if found == 404:
+        return errors.NotFound(_missing(target, code), hint=_missing_hint(target, code), **facts)
+    if found in (409, 412):
+        return _conflict(found, code or "", target, expected_etag, facts)
+    if found >= 500 or found in _SAYS_LATER:
+        return errors.Unavailable(
+            f"the service answered {found} {code or ''} until the time was up".replace("  ", " "),
+            hint="try again, or give it longer: --timeout 60s",
+            **facts,
+        )
+    return errors.BadRequest(
+        f"the service refused the request: {_first_line(error)}", hint=_bad_request_hint(code, error), **facts
+    )
+
+
+def _conflict(
+    found: int, code: str, target: Target, expected_etag: str | None, facts: dict[str, Any]
+) -> errors.AzguardError:
+    if code.startswith("Lease"):
+        return errors.Locked(_lease_words(code, target), hint=_lease_hint(code), **facts)
+    if code.endswith("AlreadyExists"):
+        return errors.Exists(f"{target} exists already", **facts)
+    if code in _BUSY or code.endswith("BeingDeleted"):
+        return errors.Locked(f"{target} is busy: {code}", hint="wait a moment, then try again", **facts)
+    if code == "BlobImmutableDueToPolicy":
+        return errors.Forbidden(f"{target} is immutable by policy", **facts)
+    if found == 412:
+        return errors.Changed(_changed_words(target, expected_etag), expected_etag=expected_etag, **facts)
+    hint = "add --delete-snapshots include, or only" if code == "SnapshotsPresent" else None
+    return errors.BadRequest(f"the service refused this for {target}: {code or found}", hint=hint, **facts)
+
+
+def _changed_words(target: Target, expected_etag: str | None) -> str:
+    if expected_etag is None:
+        return f"the condition did not hold for {target}"
+    return f"{target} changed since you read it"
+
+
+def _lease_words(code: str, target: Target) -> str:
+    if code == _LEASE_MISSING:
+        return f"{target} is leased, and no lease id was given"
+    if code.startswith(("LeaseIdMismatch", "LeaseAlreadyPresent")):
+        return f"{target} is leased by somebody else"
+    if code == "LeaseLost" or code.startswith("LeaseNotPresent"):
+        return f"the lease on {target} is not held any more"
+    return f"the lease on {target} does not allow it: {code}"
+
+
+def _lease_hint(code: str) -> str:
+    if code == _LEASE_MISSING:
+        return "name the lease with --lease-id, or wait until its holder releases it"
+    if code == "LeaseLost" or code.startswith("LeaseNotPresent"):
+        return "it expired or was broken: read again before you write, or leave --lease-id out"
+    return "wait until its holder releases it, or check the id"
+
+
+def _missing(target: Target, code: str | None) -> str:
+    if code == "ContainerNotFound" and len(target.address.parts) > 1:
+        return f"there is no container {target.address.container}"
+    return f"there is no {target.kind} {target}"
+
+
+def _missing_hint(target: Target, code: str | None) -> str | None:
+    if code == "ContainerNotFound":
+        return f"azguard container create {target.address.container}"
+    return None
+
+
+def _bad_request_hint(code: str | None, error: BaseException) -> str | None:
+    if code == "InvalidHeaderValue" and "API version" in str(error):
+        return "this emulator is older than the SDK: use azguard emulator start, or azurite --skipApiVersionCheck"
+    return None
+
+
+def _without_status(error: BaseException, target: Target, facts: dict[str, Any]) -> errors.AzguardError:
+    from azure.core.exceptions import AzureError, ClientAuthenticationError
+
+    if isinstance(error, ClientAuthenticationError):
+        return errors.Unauthenticated(
+            f"no credential could be had: {_first_line(error)}", hint="az login, or use --account-key or --sas-token", **facts
+        )
+    if isinstance(error, (AzureError, OSError)):
+        return errors.Unavailable(
+            f"no answer from {target.endpoint}",
+            detail=(_cause(error),),
+            hint="check the address and the network, or give it longer: --timeout 60s",
+            **facts,
+        )
+    return errors.AzguardError(f"{type(error).__name__}: {_first_line(error)}", **facts)
+
+
+def _cause(error: BaseException) -> str:
+    """Return the innermost reason in a few words; the URL, which may hold a SAS, stays out."""
+    text = str(error)
+    for words, meaning in (
+        ("Name or service not known", "the host name is not known"),
+        ("Failed to resolve", "the host name is not known"),
+        ("Connection refused", "connection refused: nothing listens there"),
+        ("timed out", "timed out"),
+        ("Remote end closed", "the connection was closed before an answer came"),
+        ("Connection reset", "the connection was reset"),
+        ("CERTIFICATE_VERIFY_FAILED", "its TLS certificate cannot be verified"),
+    ):
+        if words in text:
+            return meaning
+    return type(error).__name__
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,122 @@
+"""One request sent once, and what became of it (SAFETY, Rule 0).
+
+A state-changing request is *committed* (2xx), *refused* (a status that says it did not happen), *not sent* (no
+connection came to be) or *in doubt* (everything else). A read has no doubt: it is simply made again.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Generic, TypeVar
+
+from azguard.account import CONNECT_SECONDS, Target
+from azguard.deadline import Deadline
+from azguard.service_errors import status, translate
+
+T = TypeVar("T")
+# These say that this transmission did not commit. The last five come from the HTTP server before the service.
+REFUSALS = frozenset({400, 401, 403, 404, 409, 412, 413, 416, 405, 411, 414, 415, 431})
+# How long a write may go unanswered before it is in doubt. Longer than the service's usual worst, shorter than
+# anyone's patience; a doubt costs one more read.
+WRITE_SECONDS = 20.0
+_FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 2.0
+
+
+class Fate(Enum):
+    """What became of one transmission."""
+
+    COMMITTED = "committed"
+    REFUSED = "refused"
+    NOT_SENT = "not sent"
+    IN_DOUBT = "in doubt"
+
+
+@dataclass(frozen=True)
+class Sent(Generic[T]):
+    """The fate of one transmission, with the answer or the error."""
+
+    fate: Fate
+    answer: T | None = None
+    error: BaseException | None = None
+
+
+def send(call: Callable[[], T]) -> Sent[T]:
+    """Make a state-changing request once and say what became of it. Ctrl-C passes through."""
+    try:
+        return Sent(Fate.COMMITTED, call())
+    # The SDK leaks AttributeError and requests' own exceptions after a commit (HAZARDS §2), so doubt
+    # is everything that is not known to be something else.
+    except Exception as error:  # noqa: BLE001
+        return Sent(fate(error), error=error)
+
+
+def fate(error: BaseException) -> Fate:
+    """Return what an exception says about the request it came from."""
+    found = status(error)
+    if found is not None:
+        return Fate.REFUSED if found in REFUSALS else Fate.IN_DOUBT
+    return Fate.NOT_SENT if _never_connected(error) else Fate.IN_DOUBT
+
+
+def _never_connected(error: BaseException) -> bool:
+    """Return whether no connection came to be: refused, unresolved or not made in time.
+
+    ServiceRequestError alone does not mean that: it is also raised when TLS breaks after the whole request
+    was delivered (HAZARDS §2).
+    """
+    from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
+
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        if isinstance(cause, (NewConnectionError, NameResolutionError, ConnectTimeoutError)):
+            return True
+        inner = getattr(cause, "inner_exception", None) or getattr(cause, "reason", None)
+        if inner is None and cause.args and isinstance(cause.args[0], BaseException):
+            inner = cause.args[0]
+        cause = inner if isinstance(inner, BaseException) else cause.__cause__
+    return False
+
+
+# Even with little time left a write that was sent is worth waiting for: asking afterwards costs more.
+_PATIENT_WRITE = 10.0
+
+
+def write_timeouts(deadline: Deadline, at_least: float = _PATIENT_WRITE) -> Mapping[str, Any]:
+    """Return the SDK's timeouts for one write, in seconds."""
+    return {
+        "connection_timeout": min(CONNECT_SECONDS, max(0.5, deadline.remaining)),
+        "read_timeout": min(WRITE_SECONDS, max(at_least, deadline.remaining)),
+    }
+
+
+def read(call: Callable[[Mapping[str, Any]], T], target: Target, deadline: Deadline) -> T:
+    """Make a read, again on transient failures, until it answers or the deadline passes.
+
+    ``call`` takes the SDK's timeouts as keyword arguments.
+
+    Raises:
+        AzguardError: the service refused, or did not answer in time.
+    """
+    pause = _FIRST_PAUSE
+    while True:
+        left = max(0.5, deadline.remaining)
+        timeouts = {"connection_timeout": min(CONNECT_SECONDS, left), "read_timeout": left}
+        try:
+            return call(timeouts)
+        except Exception as error:  # noqa: BLE001  # whatever a read raises, asking again is safe
+            if not _transient(error) or deadline.remaining <= pause:
+                raise translate(error, target) from error
+        deadline.pause(pause)
+        pause = min(_LONGEST_PAUSE, pause * 2)
+
+
+def _transient(error: BaseException) -> bool:
+    from azure.core.exceptions import AzureError
+
+    found = status(error)
+    if found is not None:
+        return found >= 500 or found in (408, 429)
+    return isinstance(error, (AzureError, OSError))

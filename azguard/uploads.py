@@ -1,0 +1,345 @@
+"""Content into a blob: one Put Blob if it is small, else blocks, with the condition on the commit.
+
+The source is read once, in pieces, so that memory stays constant for a stream of any length. Every upload stamps the
+lineage, by which a lost answer is settled.
+"""
+
+import hashlib
+import io
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, BinaryIO
+
+from azguard import blobs
+from azguard.account import SINGLE_BYTES, Target
+from azguard.conditions import Conditions
+from azguard.deadline import Deadline
+from azguard.errors import Changed, Exists, NotFound, UsageError
+from azguard.lineage import KEY, Lineage
+from azguard.settled import Look, Settled, Verdict, judge, write
+from azguard.transmission import read, write_timeouts
+
+BLOCK_BYTES = 4 * 1024 * 1024
+_WORKERS = 4
+# The service takes 50,000 blocks; the block size doubles every 10,000, so a stream of unknown length always fits.
+_BLOCKS_PER_SIZE = 10_000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a blob is besides its content. ``content_md5`` is what the caller says the content's MD5 is, in base64."""
+
+    content_type: str | None = None
+    content_encoding: str | None = None
+    content_language: str | None = None
+    content_disposition: str | None = None
+    cache_control: str | None = None
+    content_md5: str | None = None
+    tier: str | None = None
+    metadata: Mapping[str, str] | None = None
+    tags: Mapping[str, str] | None = None
+
+    def for_sdk(self) -> dict[str, Any]:
+        """Return the SDK's keyword arguments."""
+        from azure.storage.blob import ContentSettings, StandardBlobTier
+
+        return {
+            "content_settings": ContentSettings(
+                content_type=self.content_type,
+                content_encoding=self.content_encoding,
+                content_language=self.content_language,
+                content_disposition=self.content_disposition,
+                cache_control=self.cache_control,
+                content_md5=_decoded(self.content_md5),
+            ),
+            "standard_blob_tier": None if self.tier is None else StandardBlobTier(self.tier),
+            "tags": dict(self.tags) if self.tags else None,
+        }
+
+
+@dataclass(frozen=True)
+class BlobPut:
+    """What a put wrote. ``etag`` is None where a lost answer was settled, but later writes hide the ETag."""
+
+    address: str
+    etag: str | None
+    last_modified: datetime | None
+    version_id: str | None
+    content_length: int
+    content_type: str | None
+    content_hash: str
+    guard: str
+    attempts: int
+    conflicts: int
+    outcome: str
+    created: bool | None
+
+
+@dataclass(frozen=True)
+class Upload:
+    """One put in the making: what it writes to, under which conditions, as which op."""
+
+    target: Target
+    settings: Settings
+    conditions: Conditions
+    deadline: Deadline
+    op: str
+    stamp: str | None = None
+
+    @classmethod
+    def stamped(
+        cls, target: Target, settings: Settings, conditions: Conditions, deadline: Deadline, op: str
+    ) -> "Upload":
+        """Return an upload that carries on the lineage of the version it is guarded by."""
+        stamp = Lineage.parse(conditions.lineage).after(op, conditions.expected_etag)
+        return cls(target, settings, conditions, deadline, op, str(stamp))
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """Return the metadata the new version carries, the lineage included."""
+        return {**(self.settings.metadata or {}), **({KEY: self.stamp} if self.stamp else {})}
+
+
+def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None]) -> BlobPut:
+    """Write a blob from a stream of any length.
+
+    Raises:
+        Changed: it is no longer the version the condition names; nothing was written.
+        Exists: create-only, and it exists.
+        OutcomeUnknown: the answer was lost, and it cannot be known whether it was applied.
+        UsageError: the content is not what ``content_md5`` says.
+    Source: https://learn.microsoft.com/rest/api/storageservices/put-blob and /put-block-list
+    """
+    first = _filled(source, SINGLE_BYTES + 1)
+    digest = hashlib.sha256(first)
+    try:
+        if len(first) <= SINGLE_BYTES:
+            _check_md5(upload.settings, hashlib.md5(first, usedforsecurity=False).digest())
+            settled, length = _single(upload, first), len(first)
+            progress(length)
+        else:
+            settled, length = _blocks(upload, first, source, digest, progress)
+    except Changed as error:
+        raise blobs.explained(error, upload.target, upload.deadline) from error
+    except Exists as error:
+        raise _never_read_here(error, upload) from error
+    answer = settled.answer
+    return BlobPut(
+        address=str(upload.target.address),
+        etag=answer.get("etag"),
+        last_modified=answer.get("last_modified"),
+        version_id=answer.get("version_id"),
+        content_length=length,
+        content_type=upload.settings.content_type,
+        content_hash=f"sha256:{digest.hexdigest()}",
+        guard=upload.conditions.guard,
+        attempts=settled.attempts,
+        conflicts=0,
+        outcome="committed",
+        created=True if upload.conditions.creates_only else False if upload.conditions.expected_etag else None,
+    )
+
+
+def prepared(upload: Upload, content: bytes) -> Callable[[Conditions], Mapping[str, Any]]:
+    """Stage what needs staging and return the one request that commits, for a caller that settles doubts itself."""
+    if len(content) <= SINGLE_BYTES:
+        return lambda conditions: _put_blob(replace(upload, conditions=conditions), content)
+    rest = io.BytesIO(content)
+    staged = _staged(upload, rest.read(SINGLE_BYTES), rest, lambda _: None)
+    ids = [block for block, _ in staged]
+    return lambda conditions: _commit(replace(upload, conditions=conditions), ids)
+
+
+def _single(upload: Upload, content: bytes) -> Settled[Mapping[str, Any]]:
+    return _settled(upload, lambda: _put_blob(upload, content))
+
+
+def _blocks(
+    upload: Upload, first: bytes, source: BinaryIO, digest: Any, progress: Callable[[int], None]
+) -> tuple[Settled[Mapping[str, Any]], int]:
+    _check_early(upload)
+    md5, length, ids = hashlib.md5(usedforsecurity=False), 0, []
+    for block, piece in _staged(upload, first, source, progress):
+        ids.append(block)
+        md5.update(piece)
+        if length:
+            digest.update(piece)
+        length += len(piece)
+    _check_md5(upload.settings, md5.digest())
+    stored = replace(upload, settings=replace(upload.settings, content_md5=blobs.base64_of(md5.digest())))
+    return _settled(stored, lambda: _commit(stored, ids)), length
+
+
+def _settled(upload: Upload, call: Callable[[], Mapping[str, Any]]) -> Settled[Mapping[str, Any]]:
+    conditional = upload.conditions.expected_etag is not None or upload.conditions.creates_only
+    return write(
+        call,
+        lambda patience: _landed(upload, patience),
+        upload.target,
+        upload.deadline,
+        expected_etag=upload.conditions.expected_etag,
+        resend=conditional,
+    )
+
+
+def _landed(upload: Upload, patience: Deadline) -> Look[Mapping[str, Any]]:
+    """Return what the blob's lineage says about this put, with the ETag it made where that can be told."""
+    parent = upload.conditions.expected_etag
+    try:
+        found = blobs.properties(upload.target, Conditions(), patience)
+    except NotFound:
+        return Look(Verdict.NOT_YET if upload.conditions.creates_only else Verdict.UNKNOWN)
+    history = Lineage.parse((found.metadata or {}).get(KEY))
+    verdict = judge(history, upload.op, parent, found.etag)
+    if verdict is not Verdict.COMMITTED:
+        return Look(verdict)
+    position = next(index for index, (op, _) in enumerate(history.entries) if op == upload.op)
+    if position == 0:
+        return Look(verdict, {"etag": found.etag, "last_modified": found.last_modified, "version_id": found.version_id})
+    # The write after ours recorded which ETag it replaced: ours.
+    return Look(verdict, {"etag": f'"{history.entries[position - 1][1]}"'})
+
+
+def _put_blob(upload: Upload, content: bytes) -> Mapping[str, Any]:
+    client = upload.target.account.blob(upload.target.address)
+    answer: Mapping[str, Any] = client.upload_blob(
+        content,
+        length=len(content),
+        overwrite=True,  # no condition of the SDK's own: ours are in the headers
+        metadata=upload.metadata,
+        headers=blobs.headers(upload.conditions),
+        **upload.settings.for_sdk(),
+        **write_timeouts(upload.deadline),
+    )
+    return answer
+
+
+def _commit(upload: Upload, ids: list[str]) -> Mapping[str, Any]:
+    from azure.storage.blob import BlobBlock
+
+    client = upload.target.account.blob(upload.target.address)
+    answer: Mapping[str, Any] = client.commit_block_list(
+        [BlobBlock(block) for block in ids],
+        metadata=upload.metadata,
+        headers=blobs.headers(upload.conditions),
+        **upload.settings.for_sdk(),
+        **write_timeouts(upload.deadline),
+    )
+    return answer
+
+
+def _staged(
+    upload: Upload, first: bytes, source: BinaryIO, progress: Callable[[int], None]
+) -> Iterator[tuple[str, bytes]]:
+    """Stage every block, a few at a time, and yield its id and content in order.
+
+    Ids have one fixed length and hold the op: blocks of two writers never mix, nor do their lengths (HAZARDS §2).
+    """
+    from collections import deque
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+    client = upload.target.account.blob(upload.target.address)
+    lease = {"x-ms-lease-id": upload.conditions.lease_id} if upload.conditions.lease_id else {}
+
+    def stage(block: str, piece: bytes) -> None:
+        read(
+            lambda timeouts: client.stage_block(block, piece, len(piece), headers=dict(lease), **timeouts),
+            upload.target,
+            Deadline(max(60.0, upload.deadline.seconds), upload.deadline.clock, upload.deadline.sleep),
+        )
+
+    done = 0
+    waiting: deque[tuple[str, bytes, Future[None]]] = deque()
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        try:
+            for index, piece in enumerate(_pieces(first, source)):
+                block = f"{upload.op}{index:08d}"
+                waiting.append((block, piece, pool.submit(stage, block, piece)))
+                if len(waiting) >= _WORKERS:
+                    block, piece, future = waiting.popleft()
+                    future.result()
+                    progress(done := done + len(piece))
+                    yield block, piece
+            while waiting:
+                block, piece, future = waiting.popleft()
+                future.result()
+                progress(done := done + len(piece))
+                yield block, piece
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _pieces(first: bytes, source: BinaryIO) -> Iterator[bytes]:
+    yield first
+    index = 1
+    while piece := _filled(source, BLOCK_BYTES << (index // _BLOCKS_PER_SIZE)):
+        yield piece
+        index += 1
+
+
+def _filled(source: BinaryIO, size: int) -> bytes:
+    """Read exactly so many bytes, or to the end: a pipe gives 64 KiB at a time."""
+    pieces, missing = [], size
+    while missing and (piece := source.read(missing)):
+        pieces.append(piece)
+        missing -= len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _check_early(upload: Upload) -> None:
+    """Ask before the first block whether the commit would fail, so that a doomed upload ends early."""
+    conditions = upload.conditions
+    try:
+        blobs.properties(upload.target, replace(conditions, headers=_on_a_read(conditions)), upload.deadline)
+    except NotFound as error:
+        if error.service_code == "ContainerNotFound":
+            raise
+        if conditions.expected_etag is not None:
+            raise Changed(
+                f"{upload.target} is no longer there",
+                address=str(upload.target.address),
+                expected_etag=conditions.expected_etag,
+            ) from error
+        return
+    if conditions.creates_only:
+        raise Exists(f"{upload.target} exists already", address=str(upload.target.address))
+
+
+def _on_a_read(conditions: Conditions) -> dict[str, str]:
+    """Return the conditions that mean on a read what they mean on the commit: those that fail with 412 there."""
+    return {key: value for key, value in conditions.headers.items() if key in ("If-Match", "If-Unmodified-Since", "x-ms-if-tags")}
+
+
+def _never_read_here(error: Exists, upload: Upload) -> Exists:
+    if upload.conditions.never_read:
+        error.message = f"{upload.target} exists, and this scope never read it"
+        error.hint = (
+            f"read it first: azguard blob get {upload.target} -f FILE, "
+            "or name the version with --etag, or overwrite with --last-writer-wins"
+        )
+    return error
+
+
+def _check_md5(settings: Settings, digest: bytes) -> None:
+    if settings.content_md5 is not None and _decoded(settings.content_md5) != digest:
+        raise UsageError(
+            f"the content's MD5 is {blobs.base64_of(digest)}, not {settings.content_md5}; nothing was written",
+            hint="the file is not the one the MD5 was made of, or it was cut short",
+        )
+
+
+def _decoded(md5: str | None) -> bytearray | None:
+    if md5 is None:
+        return None
+    import base64
+    import binascii
+
+    try:
+        digest = base64.b64decode(md5, validate=True)
+    except binascii.Error:
+        digest = b""
+    if len(digest) != 16:
+        raise UsageError(f"--content-md5: {md5!r} is not an MD5 in base64", hint="openssl md5 -binary FILE | base64")
+    return bytearray(digest)
+

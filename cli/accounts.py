@@ -1,0 +1,148 @@
+"""Which account a command line means: options, then environment, then the profile, then an error."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from azguard import account, profiles
+from azguard.account import SERVICES, Account, Auth
+from azguard.errors import ConfigError, UsageError
+
+_FROM_ENVIRONMENT = {
+    "connection-string": "AZURE_STORAGE_CONNECTION_STRING",
+    "account-name": "AZURE_STORAGE_ACCOUNT",
+    "account-key": "AZURE_STORAGE_KEY",
+    "sas-token": "AZURE_STORAGE_SAS_TOKEN",
+    "auth-mode": "AZURE_STORAGE_AUTH_MODE",
+    **{f"{service}-endpoint": f"AZURE_STORAGE_{service.upper()}_ENDPOINT" for service in SERVICES},
+}
+_SOURCES = ("emulator", "connection-string", "account-name", "profile")
+_NOTHING = ConfigError(
+    "no storage account is configured",
+    hint="export AZURE_STORAGE_CONNECTION_STRING='…', or add --account-name NAME --auth-mode login, "
+    "or try it locally: azguard emulator start, then --emulator",
+)
+
+
+def choose(
+    shared: Mapping[str, Any], environ: Mapping[str, str], file: Path, emulator: Callable[[], Account]
+) -> Account:
+    """Return the account; the first source that names one wins, and sources are never mixed silently.
+
+    Raises:
+        UsageError: an option is empty, or two options contradict each other.
+        ConfigError: no source names an account, or the one that does is malformed.
+    """
+    given = _options(shared)
+    if any(source in given for source in _SOURCES):
+        return _from_options(given, environ, file, emulator)
+    from_environment = _environment(environ)
+    if "connection-string" in from_environment and not given:
+        return account.from_connection_string(_secret(from_environment["connection-string"]))
+    if "account-name" in from_environment:
+        return _from_settings({**from_environment, **given}, emulator)
+    if given:
+        option = next(iter(given))
+        raise UsageError(f"--{option} needs --account-name", hint="or set AZURE_STORAGE_ACCOUNT")
+    profile = profiles.pick(file, environ.get("AZGUARD_PROFILE") or None)
+    if profile is None:
+        raise _NOTHING
+    return _from_settings(profile.settings, emulator)
+
+
+def _options(shared: Mapping[str, Any]) -> dict[str, str]:
+    given: dict[str, str] = {}
+    for name in ("connection-string", "account-name", "account-key", "sas-token", "auth-mode", "profile"):
+        value = shared.get(name.replace("-", "_"))
+        if value == "":
+            raise UsageError(
+                f"--{name} is empty", hint="an unset shell variable looks like this; leave the option out or set it"
+            )
+        if value is not None:
+            given[name] = value
+    if shared.get("emulator"):
+        given["emulator"] = "true"
+    sources = [source for source in _SOURCES if source in given]
+    if len(sources) > 1:
+        raise UsageError(f"--{sources[0]} and --{sources[1]} both name an account", hint="leave one out")
+    if "account-name" not in given and sources and set(given) - set(sources):
+        other = next(iter(set(given) - set(sources)))
+        raise UsageError(f"--{sources[0]} and --{other} do not go together", hint="leave one out")
+    return given
+
+
+def _environment(environ: Mapping[str, str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, variable in _FROM_ENVIRONMENT.items():
+        if variable in environ:
+            if not environ[variable].strip():
+                raise ConfigError(
+                    f"{variable} is set but empty", hint=f"set it, or remove it: unset {variable}"
+                )
+            found[name] = environ[variable]
+    return found
+
+
+def _from_options(
+    given: Mapping[str, str], environ: Mapping[str, str], file: Path, emulator: Callable[[], Account]
+) -> Account:
+    if "profile" in given:
+        profile = profiles.pick(file, given["profile"])
+        return _from_settings(profile.settings if profile else {}, emulator)
+    if "account-name" not in given:
+        return _from_settings(given, emulator)
+    # A key in the environment completes --account-name, unless it is said there to be another account's.
+    ambient = _environment(environ)
+    if ambient.get("account-name", given["account-name"]) != given["account-name"]:
+        ambient = {}
+    proof = ("account-key", "sas-token", "auth-mode")
+    completed = {name: value for name, value in ambient.items() if name.endswith("-endpoint")}
+    if not any(name in given for name in proof):
+        completed.update({name: ambient[name] for name in proof if name in ambient})
+    return _from_settings({**completed, **given}, emulator)
+
+
+def _from_settings(settings: Mapping[str, str], emulator: Callable[[], Account]) -> Account:
+    if settings.get("emulator", "").lower() == "true":
+        return emulator()
+    if "connection-string" in settings:
+        return account.from_connection_string(_secret(settings["connection-string"]))
+    if "account-name" not in settings:
+        raise ConfigError("the profile names no account", hint="give it account-name or connection-string")
+    endpoints = {service: settings[f"{service}-endpoint"] for service in SERVICES if f"{service}-endpoint" in settings}
+    auth, secret = _proof(settings)
+    return account.from_name(settings["account-name"], auth, secret, endpoints)
+
+
+def _proof(settings: Mapping[str, str]) -> tuple[Auth, str | None]:
+    mode = settings.get("auth-mode", "").lower()
+    if mode not in ("", "login", "key", "anonymous"):
+        raise UsageError(f"--auth-mode {mode!r} is not known", hint="login, key or anonymous")
+    if mode in ("login", "anonymous"):
+        if "account-key" in settings or "sas-token" in settings:
+            extra = "account-key" if "account-key" in settings else "sas-token"
+            raise UsageError(f"--auth-mode {mode} and --{extra} contradict each other", hint="leave one out")
+        return Auth(mode), None
+    if "account-key" in settings and "sas-token" in settings:
+        raise UsageError("--account-key and --sas-token contradict each other", hint="leave one out")
+    if "account-key" in settings:
+        return Auth.KEY, account.checked_key(_secret(settings["account-key"]), "the account key")
+    if "sas-token" in settings:
+        return Auth.SAS, _secret(settings["sas-token"])
+    raise ConfigError(
+        f"nothing proves who you are to account {settings['account-name']!r}",
+        hint="add --auth-mode login, or --account-key @FILE, or --sas-token @FILE",
+    )
+
+
+def _secret(value: str) -> str:
+    """Return the value, or what stands in the file for ``@FILE``."""
+    if not value.startswith("@"):
+        return value
+    try:
+        text = Path(value[1:]).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the secret's file {value[1:]!r} cannot be read: {error}") from None
+    if not text:
+        raise ConfigError(f"the secret's file {value[1:]!r} is empty")
+    return text

@@ -1,0 +1,109 @@
+"""The command line's front door: which commands there are, and how a run ends.
+
+``azguard --help`` and ``--version`` import no SDK: a command's module is imported when that command runs.
+"""
+
+import importlib
+import sys
+from typing import Any, NamedTuple
+
+import typer
+from typer.main import get_command
+
+from azguard import __version__
+from azguard.cli import groups
+
+
+class Entry(NamedTuple):
+    """One line of ``azguard --help``: the module under ``commands``, and what it is for."""
+
+    module: str
+    summary: str
+
+
+# In the order of --help.
+COMMANDS = {
+    "safe-update": Entry("safe_update", "Read, change and write back, retried on conflict, applied exactly once."),
+    "blob": Entry("blob", "Blobs: get, put, show, exists, list, delete."),
+    "container": Entry("container", "Containers: create, show, exists, list, delete."),
+    "status": Entry("status", "Ask which of the things read here changed since."),
+    "cache": Entry("cache", "The ETags this machine remembers."),
+    "profile": Entry("profile", "Named accounts in the configuration file."),
+    "emulator": Entry("emulator", "A local Azurite to try things on."),
+    "demo": Entry("demo", "Watch updates get lost, doubled, and applied exactly once."),
+}
+
+
+class Root(groups.Group):
+    """The root group, which imports a command's module only when that command is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        if cmd_name not in self.commands:
+            module = importlib.import_module(f"azguard.commands.{entry.module}")
+            command = get_command(module.app)
+            command.name = cmd_name
+            self.commands[cmd_name] = command
+        return self.commands[cmd_name]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+
+    def invoke(self, ctx: Any) -> Any:
+        shared = ctx.meta.setdefault(groups.SHARED, {})
+        for name in [name for name in ctx.params if name in _GENERAL]:
+            shared[name] = ctx.params.pop(name)
+        return super().invoke(ctx)
+
+
+_GENERAL = {param.name for param in groups._params(groups.options.general, groups.options.GENERAL)}
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"azguard {__version__}")
+        raise typer.Exit
+
+
+def _root() -> Any:
+    app = typer.Typer(
+        cls=Root,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        add_completion=False,
+        help="Concurrency-safe operations on Azure Storage.\n\n"
+        "No write is unconditional unless you say so, and a read-modify-write is applied exactly once.",
+        context_settings={"help_option_names": ["--help", "-h"]},
+    )
+
+    @app.callback()
+    def root(
+        version: bool = typer.Option(False, "--version", is_eager=True, callback=_version, help="Print the version."),
+    ) -> None:
+        pass
+
+    command = get_command(app)
+    command.params = [*command.params, *groups._params(groups.options.general, groups.options.GENERAL)]
+    return command
+
+
+def run(argv: list[str]) -> int:
+    """Run one command line and return its exit status; nothing but a result ever reaches stdout."""
+    from azguard.cli import errors
+
+    command = _root()
+    meta: dict[str, Any] = {}
+    try:
+        context = command.make_context("azguard", list(argv))
+        meta = context.meta
+        with context:
+            command.invoke(context)
+    except BaseException as error:
+        return errors.report(error, meta.get(groups.SHARED, {}), argv)
+    return errors.close_stdout(sys.stdout)

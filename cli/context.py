@@ -1,0 +1,193 @@
+"""What a command is handed: the account, the cache, the conditions and the output of this run."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from azguard import address, conditions
+from azguard.account import Account, Target
+from azguard.address import Kind
+from azguard.cli.groups import SHARED
+from azguard.cli.output import Output
+from azguard.cli.progress import Progress
+from azguard.conditions import Asked, Conditions, Seen
+from azguard.deadline import Deadline
+from azguard.errors import NotFound, UsageError
+from azguard.folders import Folders
+from azguard.lineage import new_op
+from azguard.operations import Operation
+from azguard.times import iso, parse_duration
+
+if TYPE_CHECKING:
+    from azguard.etag_cache import Entry, EtagCache, Key
+
+
+@dataclass(frozen=True)
+class Environment:
+    """One run of one command. Everything in it is made when first asked for."""
+
+    shared: Mapping[str, Any]
+    operation: Operation | None
+    command: str
+    environ: Mapping[str, str]
+
+    @cached_property
+    def out(self) -> Output:
+        """Return where results and hints go."""
+        return Output.of(self.shared, self.environ)
+
+    @cached_property
+    def folders(self) -> Folders:
+        """Return where azguard keeps things on this machine."""
+        return Folders.of(self.environ)
+
+    @cached_property
+    def scope(self) -> str:
+        """Return whose reads guard this run's writes."""
+        from azguard.scope import current_scope
+
+        return current_scope(self.shared.get("scope"), self.environ)
+
+    @cached_property
+    def cache(self) -> "EtagCache":
+        """Return the ETag cache of this scope; damaged or read-only, it still answers, and a warning is shown."""
+        from azguard.etag_cache import EtagCache
+
+        return EtagCache.open(self.folders.cache, self.scope, warn=self.out.warn, now=lambda: datetime.now(UTC))
+
+    @cached_property
+    def account(self) -> Account:
+        """Return the account this run means."""
+        from azguard.cli import accounts
+
+        return accounts.choose(self.shared, self.environ, self.folders.profiles, self._emulator)
+
+    @cached_property
+    def deadline(self) -> Deadline:
+        """Return how long this run keeps trying."""
+        text = self.shared.get("timeout")
+        return Deadline() if text is None else Deadline(self.duration(text, "--timeout"))
+
+    def duration(self, text: str, option: str) -> float:
+        """Return seconds for an option, refusing an empty or zero value."""
+        seconds = parse_duration(text, option)
+        if seconds <= 0:
+            raise UsageError(f"{option} must be more than nothing")
+        return seconds
+
+    def locate(self, text: str, kind: Kind | None = None) -> Target:
+        """Return the resource an address or URL names, in its account."""
+        location = address.parse(text, kind)
+        if location.sas is not None:
+            return Target(Account("", {}, "anonymous").at(location), location.address)  # type: ignore[arg-type]
+        return Target(self.account.at(location), location.address)
+
+    def conditions(self, target: Target, file: Path | None = None, operation: Operation | None = None) -> Conditions:
+        """Return what this run's operation sends for the condition options, the cache's guard included."""
+        which = operation or self.operation
+        assert which is not None
+        asked = Asked(**{name: self.shared.get(name) for name in _ASKED}, **{name: bool(self.shared.get(name)) for name in _FLAGS})
+        held = self.cache.held(self.key(target)) if asked.lease_id == "@held" else None
+        needs_cache = which.writes or "@last" in (asked.if_match, asked.if_none_match, asked.etag)
+        seen = self._seen(target, file) if needs_cache else None
+        return conditions.resolve(which, asked, target, seen, held.lease_id if held else None)
+
+    def remember(self, target: Target, result: Any, file: Path | None = None, lineage: str | None = None) -> None:
+        """Record what was just delivered or written, so that the next write is guarded by it.
+
+        A write whose ETag could not be learnt leaves nothing to be guarded by.
+        """
+        if result.etag is None:
+            self.cache.forget(self.key(target))
+            return
+        self.cache.record(
+            self.key(target),
+            etag=result.etag,
+            last_modified=iso(result.last_modified),
+            length=getattr(result, "content_length", None),
+            content_hash=getattr(result, "content_hash", None),
+            lineage=lineage,
+            path=file,
+            command=self.command,
+        )
+
+    def forget(self, target: Target) -> None:
+        """Forget a resource that was deleted from here."""
+        self.cache.forget(self.key(target))
+
+    def key(self, target: Target) -> "Key":
+        """Return the cache's key of a resource: the account's endpoint and the address, without secrets."""
+        from azguard.etag_cache import Key
+
+        return Key(target.endpoint, str(target.address))
+
+    def show(self, result: object) -> None:
+        """Print a result."""
+        self.out.show(result)
+
+    def show_each(self, results: Iterable[object]) -> None:
+        """Print many results as they come."""
+        self.out.show_each(results)
+
+    def show_beside(self, result: object, file: str | None, *, bytes_on_stdout: bool) -> None:
+        """Print the result of a get: to ``file`` if one is given; on stdout only if the bytes are not there."""
+        if file is not None:
+            import json
+
+            from azguard.cli.output import plain
+
+            Path(file).write_text(json.dumps(plain(result), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        elif not bytes_on_stdout:
+            self.show(result)
+
+    def answer_exists(self, target: Target, look: Callable[[], object]) -> None:
+        """Say whether a resource exists, on stdout and by the exit status: 0 or 44."""
+        found = True
+        try:
+            look()
+        except NotFound:
+            found = False
+        self.show({"address": str(target.address), "exists": found})
+        if not found:
+            raise typer.Exit(NotFound.exit_code)
+
+    def progress(self, title: str, total: int | None = None) -> Progress:
+        """Return a progress bar, which draws only on a terminal."""
+        return Progress(title, total, self.out.progress)
+
+    def new_op(self) -> str:
+        """Return a fresh op id for one write."""
+        return new_op(os.urandom(12))
+
+    def _seen(self, target: Target, file: Path | None) -> Seen | None:
+        key = self.key(target)
+        entry: Entry | None = self.cache.bound(key, file) if file is not None else None
+        entry = entry or self.cache.last(key)
+        return None if entry is None else Seen(entry.etag, entry.lineage, entry.last_modified)
+
+    def _emulator(self) -> Account:
+        from azguard import account
+        from azguard.emulator import state
+
+        running = state.load(self.folders.emulator)
+        return account.emulator(running.ports if running is not None else None)
+
+
+_ASKED = ("if_match", "if_none_match", "if_modified_since", "if_unmodified_since", "if_tags", "etag", "lease_id")
+_FLAGS = ("last_writer_wins", "allow_race")
+
+
+def of(ctx: typer.Context) -> Environment:
+    """Return the environment of a command's run."""
+    if not isinstance(ctx.obj, Environment):
+        command = " ".join(ctx.command_path.split()[1:])
+        ctx.obj = Environment(ctx.meta.get(SHARED, {}), ctx.meta.get("azguard.operation"), command, os.environ)
+        ctx.obj.out  # noqa: B018  # a wrong --output is said before anything is done
+    return ctx.obj
+

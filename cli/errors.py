@@ -1,0 +1,126 @@
+"""How a run ends: every exception becomes an exit status and words, here and nowhere else."""
+
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, TextIO
+
+import typer
+
+from azguard.errors import AzguardError, Changed, Interrupted, UsageError
+
+# What may stand in an SDK's message: signatures, keys, tokens.
+_SECRETS = re.compile(
+    r"(sig=|AccountKey=|SharedAccessSignature=|Authorization:\s*|Bearer\s+)[^&;\s'\"]+", re.IGNORECASE
+)
+_CLOSED_PIPE = 141  # 128 + SIGPIPE, what any program gets whose reader has gone
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM; handled as Ctrl-C is, but its exit status is 143."""
+
+
+def report(error: BaseException, shared: Mapping[str, Any], argv: Sequence[str]) -> int:
+    """Tell what went wrong on stderr and return the exit status."""
+    if isinstance(error, typer.Exit):
+        return close_stdout(sys.stdout, error.exit_code)
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else 1
+    if isinstance(error, BrokenPipeError):
+        _silence(sys.stdout)
+        return _CLOSED_PIPE
+    if shared.get("debug") or "--debug" in argv:
+        import traceback
+
+        sys.stderr.write(redacted("".join(traceback.format_exception(error))))
+    close_stdout(sys.stdout)
+    known = _known(error)
+    if _wants_json(shared, argv):
+        text = json.dumps({"error": known.known()}, indent=2, ensure_ascii=False)
+    else:
+        text = _for_people(known, quiet=bool(shared.get("quiet")))
+    try:
+        sys.stderr.write(redacted(text) + "\n")
+        sys.stderr.flush()
+    except OSError:
+        pass  # Nobody is listening; the exit status still tells.
+    return 143 if isinstance(error, Terminated) else known.exit_code
+
+
+def close_stdout(stream: TextIO, status: int = 0) -> int:
+    """Flush the result; a reader that has gone is no failure of what was done, a full disk is said."""
+    try:
+        stream.flush()
+    except BrokenPipeError:
+        _silence(stream)
+    except OSError as error:
+        _silence(stream)
+        sys.stderr.write(f"error: the operation is done, but its result cannot be written: {error.strerror}\n")
+        return status or 1
+    return status
+
+
+def redacted(text: str) -> str:
+    """Return the text without the secrets that an SDK's message may hold."""
+    return _SECRETS.sub(r"\1***", text)
+
+
+def _known(error: BaseException) -> AzguardError:
+    if isinstance(error, AzguardError):
+        return error
+    if isinstance(error, (KeyboardInterrupt, typer.Abort)):
+        return Interrupted("interrupted")
+    if isinstance(error, typer.TyperException):
+        return _usage(error)
+    if isinstance(error, OSError) and error.strerror:
+        where = f" {error.filename}" if error.filename else ""
+        return AzguardError(f"{error.strerror}:{where}" if where else error.strerror)
+    return AzguardError(
+        f"azguard met something it does not know: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
+        hint="please report this, with what --debug shows",
+    )
+
+
+def _usage(error: Any) -> UsageError:
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "azguard"
+    message = error.format_message()
+    return UsageError(message[:1].lower() + message[1:], hint=f"{path} --help")
+
+
+def _for_people(error: AzguardError, *, quiet: bool) -> str:
+    lines = [f"error: {error.message}"]
+    if isinstance(error, Changed) and error.expected_etag:
+        now = f"it is now {error.current_etag}" if error.current_etag else "that is no longer the current version"
+        lines.append(f"  you have {error.expected_etag}, {now}")
+    lines += [f"  {line}" for line in error.detail]
+    if error.hint and not quiet:
+        lines.append(f"hint: {error.hint}")
+    return "\n".join(_printable(line) for line in lines)
+
+
+def _printable(text: str) -> str:
+    # A blob's name must not be able to drive the terminal.
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
+def _wants_json(shared: Mapping[str, Any], argv: Sequence[str]) -> bool:
+    """Return whether ``-o json`` was typed, also where the command line could not be read to its end."""
+    if shared:
+        return shared.get("output") == "json"
+    own = list(argv[: argv.index("--")] if "--" in argv else argv)
+    pairs = zip(own, [*own[1:], ""], strict=True)
+    return any(
+        word in ("-ojson", "--output=json") or (word in ("-o", "--output") and after == "json")
+        for word, after in pairs
+    )
+
+
+def _silence(stream: TextIO) -> None:
+    """Point a broken stdout at nothing, so that the interpreter's own flush at exit stays quiet."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    except (OSError, ValueError):
+        pass

@@ -1,0 +1,147 @@
+"""The Typer classes azguard's commands are made of.
+
+They add three things: the options every command shares, the order in which options were typed, and speed. Typer
+validates even plain text with pydantic, whose import takes longer than all else azguard does before a request;
+the commands here take text and flags only, so that step is replaced by one that returns the text.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.main import get_command
+
+from azguard.cli import options
+from azguard.operations import Condition, Operation
+
+SHARED, ORDER = "azguard.shared", "azguard.order"
+_ALWAYS_SHOWN = ("etag", "lease_id", "last_writer_wins")
+
+
+class _Text:
+    """Coercion for parameters that are text or flags already."""
+
+    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
+        if value is None and (param.multiple or param.nargs == -1):
+            return ()
+        return value
+
+
+_TEXT = _Text()
+
+
+class _Plain:
+    """Give every parameter, ``--help`` included, the coercion that needs no pydantic."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # a mixin of TyperCommand and TyperGroup
+        for param in params:
+            param._runtime_param = _TEXT
+        return params
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        sections: dict[str, list[Any]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None:
+                arguments = "Arguments" if param.param_type_name == "argument" else None
+                heading = arguments or getattr(param, "rich_help_panel", None) or "Options"
+                sections.setdefault(heading, []).append(record)
+        order = ["Arguments", "Options", options.CONDITIONS, options.ACCOUNT, options.GENERAL]
+        for heading in sorted(sections, key=order.index):
+            with formatter.section(heading):
+                formatter.write_dl(sections[heading])
+        if isinstance(self, TyperGroup):
+            self.format_commands(ctx, formatter)
+
+
+class Command(_Plain, TyperCommand):
+    """A command with the shared options its callback asks for."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        marks = getattr(self.callback, "__dict__", {})
+        own = {param.name for param in self.params}
+        shared = list(_params(options.general, options.GENERAL))
+        if marks.get("azguard_remote"):
+            shared = [*_params(options.account, options.ACCOUNT), *shared]
+        operation: Operation | None = marks.get("azguard_operation")
+        if operation is not None:
+            shared = [*_condition_params(operation), *shared]
+        # A command's own option of the same name wins, with its own default and help.
+        self._shared = [param.name for param in shared if param.name not in own]
+        self.params = [*self.params, *(param for param in shared if param.name not in own)]
+        self._operation = operation
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        ctx.meta[ORDER] = [param.name for param in order]
+        rest: list[str] = super().parse_args(ctx, args)
+        return rest
+
+    def invoke(self, ctx: Any) -> Any:
+        shared = ctx.meta.setdefault(SHARED, {})
+        for name in self._shared:
+            value = ctx.params.pop(name)
+            # An option before the command's name holds unless it is given again behind it.
+            if value not in (None, False) or name not in shared:
+                shared[name] = value
+        ctx.meta["azguard.operation"] = self._operation
+        return super().invoke(ctx)
+
+
+class Group(_Plain, TyperGroup):
+    """A group of commands, shown in the order they are declared."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(self.commands)
+
+
+def group(help_text: str) -> typer.Typer:
+    """Return a Typer for one noun, whose commands are ``Command``s."""
+    return _Typer(
+        help=help_text, cls=Group, no_args_is_help=True, rich_markup_mode=None, add_completion=False
+    )
+
+
+class _Typer(typer.Typer):
+    def command(self, name: str | None = None, **kwargs: Any) -> Callable[[Any], Any]:
+        return super().command(name, cls=Command, **kwargs)
+
+
+def alone(callback: Callable[..., None], name: str, **settings: Any) -> typer.Typer:
+    """Return a Typer of one command that stands for itself, like ``safe-update``."""
+    app = _Typer(rich_markup_mode=None, add_completion=False)
+    app.command(name, **settings)(callback)
+    return app
+
+
+@cache
+def _params(declaration: Callable[..., None], panel: str) -> tuple[TyperOption, ...]:
+    app = typer.Typer(rich_markup_mode=None, add_completion=False)
+    app.command()(declaration)
+    params = tuple(param for param in get_command(app).params if isinstance(param, TyperOption))
+    for param in params:
+        param.rich_help_panel = panel
+    return params
+
+
+def _condition_params(operation: Operation) -> list[TyperOption]:
+    """Return every condition option; those the service does not honour here are hidden, and refused by name."""
+    shown = {condition.replace("-", "_") for condition in Condition if condition in operation.honours}
+    if operation.writes:
+        shown.update(_ALWAYS_SHOWN)
+    elif operation.lease != "none":
+        shown.add("lease_id")
+    if operation.guard == "compare":
+        shown.add("allow_race")
+    params = []
+    for param in _params(options.conditions, options.CONDITIONS):
+        from copy import copy
+
+        own = copy(param)
+        own.hidden = param.name not in shown
+        params.append(own)
+    return params

@@ -1,0 +1,150 @@
+"""The options that several commands share, each declared once.
+
+A command names its own arguments; what every command takes (output), what every remote command takes (account)
+and what every operation takes (conditions) is added by ``cli.groups`` from the three functions at the end.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, TypeVar
+
+import typer
+
+from azguard.operations import Operation
+
+Command = TypeVar("Command", bound=Callable[..., None])
+
+# The panel is the heading an option stands under in --help.
+CONDITIONS, ACCOUNT, GENERAL = "Conditions", "Account", "General"
+
+Blob = Annotated[str, typer.Argument(metavar="CONTAINER/NAME", help="The blob, or its URL.")]
+Container = Annotated[str, typer.Argument(metavar="NAME", help="The container, or its URL.")]
+Metadata = Annotated[
+    list[str] | None,
+    typer.Option("--metadata", metavar="KEY=VALUE", help="Metadata to set; repeat for more."),
+]
+Prefix = Annotated[str | None, typer.Option("--prefix", metavar="TEXT", help="Only names that begin with it.")]
+Limit = Annotated[str | None, typer.Option("--num-results", metavar="N", help="At most so many; all by default.")]
+NoLineage = Annotated[
+    bool,
+    typer.Option(
+        "--no-lineage",
+        help="Write no azguardlineage metadata. A lost response can then end as exit 74 instead of being settled.",
+    ),
+]
+
+
+def operation(which: Operation) -> Callable[[Command], Command]:
+    """Mark a command as one operation of the table: it gets the account and condition options."""
+
+    def mark(command: Command) -> Command:
+        command.__dict__["azguard_operation"] = which
+        command.__dict__["azguard_remote"] = True
+        return command
+
+    return mark
+
+
+def remote(command: Command) -> Command:
+    """Mark a command as one that talks to an account: it gets the account options."""
+    command.__dict__["azguard_remote"] = True
+    return command
+
+
+def conditions(
+    if_match: Annotated[
+        str | None,
+        typer.Option(
+            "--if-match",
+            metavar="ETAG|*|@last",
+            help="Only if the ETag is this; @last is the one this scope last read.",
+        ),
+    ] = None,
+    if_none_match: Annotated[
+        str | None,
+        typer.Option("--if-none-match", metavar="ETAG|*", help="Only if the ETag differs; * is: only create."),
+    ] = None,
+    if_modified_since: Annotated[
+        str | None,
+        typer.Option("--if-modified-since", metavar="TIME", help="Only if modified since; whole seconds."),
+    ] = None,
+    if_unmodified_since: Annotated[
+        str | None,
+        typer.Option("--if-unmodified-since", metavar="TIME", help="Only if not modified since; whole seconds."),
+    ] = None,
+    if_tags: Annotated[
+        str | None,
+        typer.Option("--if-tags", metavar="EXPR", help="Only if the blob's index tags match, e.g. \"env\" = 'dev'."),
+    ] = None,
+    etag: Annotated[
+        str | None,
+        typer.Option(
+            "--etag",
+            metavar="ETAG|@last",
+            help="Only if it is still this version, kept by the service or, where it cannot, by a lease.",
+        ),
+    ] = None,
+    lease_id: Annotated[
+        str | None,
+        typer.Option("--lease-id", metavar="ID|@held", help="The lease you hold; @held is this scope's own."),
+    ] = None,
+    last_writer_wins: Annotated[
+        bool, typer.Option("--last-writer-wins", help="No condition at all: overwrite whatever is there.")
+    ] = False,
+    allow_race: Annotated[
+        bool, typer.Option("--allow-race", help="Accept compare-then-write where the service offers no guard.")
+    ] = False,
+) -> None:
+    """Declare the condition options of every operation."""
+
+
+def account(
+    connection_string: Annotated[
+        str | None,
+        typer.Option("--connection-string", metavar="TEXT|@FILE", help="A storage connection string."),
+    ] = None,
+    account_name: Annotated[
+        str | None, typer.Option("--account-name", metavar="NAME", help="The storage account.")
+    ] = None,
+    account_key: Annotated[
+        str | None, typer.Option("--account-key", metavar="KEY|@FILE", help="Its key.")
+    ] = None,
+    sas_token: Annotated[
+        str | None, typer.Option("--sas-token", metavar="SAS|@FILE", help="A shared access signature.")
+    ] = None,
+    auth_mode: Annotated[
+        str | None,
+        typer.Option("--auth-mode", metavar="login|key|anonymous", help="login: your Azure identity."),
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", metavar="NAME", help="A profile from the configuration file.")
+    ] = None,
+    emulator: Annotated[bool, typer.Option("--emulator", help="The emulator on this machine.")] = False,
+    timeout: Annotated[
+        str | None,
+        typer.Option("--timeout", metavar="DURATION", help="How long to keep trying, e.g. 90s; 5s by default."),
+    ] = None,
+) -> None:
+    """Declare the options that choose an account."""
+
+
+def general(
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="json|table|tsv|yaml|none", help="A table on a terminal, else JSON."
+        ),
+    ] = None,
+    query: Annotated[
+        str | None, typer.Option("--query", metavar="JMESPATH", help="Show only this part of the result.")
+    ] = None,
+    scope: Annotated[
+        str | None,
+        typer.Option("--scope", metavar="NAME", help="Whose reads guard the writes; this session's by default."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No hints, warnings or progress.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Tell what happens.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    no_color: Annotated[bool, typer.Option("--no-color", help="No colours; NO_COLOR does the same.")] = False,
+    no_progress: Annotated[bool, typer.Option("--no-progress", help="No progress bars.")] = False,
+) -> None:
+    """Declare the options of every command."""

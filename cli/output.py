@@ -1,0 +1,171 @@
+"""The one place that turns results into text: the result on stdout, all else on stderr."""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Any, TextIO
+
+from azguard.errors import UsageError
+from azguard.times import iso
+
+FORMATS = ("json", "table", "tsv", "yaml", "none")
+
+
+@dataclass(frozen=True)
+class Output:
+    """How this run answers: the format, the query, and who is looking."""
+
+    format: str
+    query: str | None = None
+    quiet: bool = False
+    verbose: bool = False
+    color: bool = False
+    progress: bool = False
+
+    @classmethod
+    def of(cls, shared: Mapping[str, Any], environ: Mapping[str, str]) -> "Output":
+        """Read the shared options.
+
+        Raises:
+            UsageError: the format is not known, or the query is not JMESPath.
+        """
+        terminal = sys.stdout.isatty()
+        chosen = shared.get("output") or ("table" if terminal else "json")
+        if shared.get("output") == "" or chosen not in FORMATS:
+            raise UsageError(f"--output {shared.get('output')!r} is not known", hint=" ".join(FORMATS))
+        quiet = bool(shared.get("quiet"))
+        plain = bool(shared.get("no_color")) or "NO_COLOR" in environ or environ.get("TERM") == "dumb"
+        return cls(
+            format=chosen,
+            query=_checked_query(shared.get("query")),
+            quiet=quiet,
+            verbose=bool(shared.get("verbose") or shared.get("debug")),
+            color=terminal and not plain,
+            progress=sys.stderr.isatty() and not quiet and not shared.get("no_progress"),
+        )
+
+    def show(self, result: object) -> None:
+        """Print one result."""
+        if self.format == "none":
+            return
+        value = self._queried(plain(result))
+        if self.format == "json":
+            _line(json.dumps(value, indent=2, ensure_ascii=False))
+        elif self.format == "yaml":
+            import yaml
+
+            sys.stdout.write(yaml.safe_dump(value, sort_keys=False, allow_unicode=True))
+        elif self.format == "tsv":
+            for row in value if isinstance(value, list) else [value]:
+                _line(_tsv(row))
+        else:
+            from azguard.cli import tables
+
+            tables.show(value, self.color)
+
+    def show_each(self, results: Iterable[object]) -> None:
+        """Print many results; JSON and TSV as they come, so that memory stays constant."""
+        if self.format == "none":
+            for _ in results:
+                pass
+        elif self.query is not None or self.format in ("yaml", "table"):
+            self.show([plain(result) for result in results])
+        elif self.format == "tsv":
+            for result in results:
+                _line(_tsv(plain(result)))
+        else:
+            _json_array(plain(result) for result in results)
+
+    def say(self, text: str) -> None:
+        """Print progress or a hint for people on stderr; ``--quiet`` silences it."""
+        if not self.quiet:
+            _to(sys.stderr, text)
+
+    def warn(self, text: str) -> None:
+        """Print a warning on stderr."""
+        self.say(f"warning: {text}")
+
+    def tell(self, text: str) -> None:
+        """Print what is happening, for ``--verbose``."""
+        if self.verbose:
+            _to(sys.stderr, text)
+
+    def _queried(self, value: Any) -> Any:
+        if self.query is None:
+            return value
+        import jmespath
+        from jmespath.exceptions import JMESPathError
+
+        try:
+            return jmespath.search(self.query, value)
+        except JMESPathError as error:
+            raise UsageError(f"--query failed on this result: {error}") from None
+
+
+def plain(value: object) -> Any:
+    """Return a result as what JSON knows: dataclasses as objects, times as ISO 8601, enums as their value."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, datetime):
+        return iso(value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(each) for each in value]
+    if isinstance(value, (str, int, float, bool)) or value is None:
+        return value
+    return str(value)
+
+
+def _checked_query(query: str | None) -> str | None:
+    if query is None:
+        return None
+    import jmespath
+    from jmespath.exceptions import JMESPathError
+
+    try:
+        jmespath.compile(query)
+    except JMESPathError as error:
+        raise UsageError(f"--query is not JMESPath: {str(error).splitlines()[0]}", hint="https://jmespath.org") from None
+    return query
+
+
+def _json_array(values: Iterator[Any]) -> None:
+    separator = "[\n"
+    for value in values:
+        text = json.dumps(value, indent=2, ensure_ascii=False).replace("\n", "\n  ")
+        sys.stdout.write(f"{separator}  {text}")
+        separator = ",\n"
+    sys.stdout.write("[]\n" if separator == "[\n" else "\n]\n")
+
+
+def _tsv(row: Any) -> str:
+    values = row.values() if isinstance(row, dict) else row if isinstance(row, list) else [row]
+    return "\t".join(_cell(value) for value in values)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (dict, list)):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value).replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+
+
+def _line(text: str) -> None:
+    sys.stdout.write(text + "\n")
+
+
+def _to(stream: TextIO, text: str) -> None:
+    try:
+        stream.write(text + "\n")
+        stream.flush()
+    except OSError:
+        pass  # Nobody is listening on stderr any more; the exit status still tells.
