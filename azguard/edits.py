@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from azguard import json_numbers, json_paths, json_text, metadata_rules
+from azguard import json_numbers, json_paths, json_text, lineage, metadata_rules
 from azguard.errors import TransformFailed, UsageError
 from azguard.json_numbers import Spelled
 from azguard.json_paths import Path, describe
@@ -139,10 +139,9 @@ def apply_to_metadata(edits: Iterable[Edit], metadata: dict[str, str]) -> dict[s
             )
         result = metadata_rules.flattened(_edited(edit, dict(result)))
     metadata_rules.check(result, [name for name, value in result.items() if metadata.get(name) != value])
-    if result.get(metadata_rules.LINEAGE) != metadata.get(metadata_rules.LINEAGE):
-        raise TransformFailed(
-            f"{metadata_rules.LINEAGE} is how azguard knows its own writes; it cannot be edited"
-        )
+    before, after = ({name.lower(): value for name, value in these.items()} for these in (metadata, result))
+    if before.get(lineage.KEY) != after.get(lineage.KEY):
+        raise TransformFailed(f"{lineage.KEY} is how azguard knows its own writes; it cannot be edited")
     return result
 
 

@@ -7,9 +7,6 @@ from azguard import json_numbers, json_text
 from azguard.errors import TransformFailed
 from azguard.json_paths import MISSING, Path, describe
 
-LINEAGE = "azguardlineage"
-"""The key in which azguard records its own writes (exactly-once updates stand on it)."""
-
 
 def name_problem(name: str) -> str | None:
     """Return what is wrong with a metadata name, or None.

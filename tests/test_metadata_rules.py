@@ -115,6 +115,16 @@ def test_metadata_nobody_edits_is_left_alone_whatever_it_holds() -> None:
     assert metadata_after(foreign, "--set", "owner=ann") == {**foreign, "owner": "ann"}
 
 
+def test_the_lineage_cannot_be_edited_in_any_spelling() -> None:
+    said = "azguardlineage is how azguard knows its own writes; it cannot be edited"
+    assert [
+        failure(TransformFailed, lambda: metadata_after({}, "--set", "AzguardLineage=x")),
+        failure(
+            TransformFailed, lambda: metadata_after({"azguardlineage": "x"}, "--unset", "azguardlineage")
+        ),
+    ] == [said, said]
+
+
 def test_an_append_that_reaches_metadata_is_refused() -> None:
     assert failure(TransformFailed, lambda: edits.apply_to_metadata([Append("x")], {})) == (
         "--append does not apply to metadata"
