@@ -120,6 +120,25 @@ def quoted(etag: str, option: str = "--etag") -> str:
     return f'"{bare}"'
 
 
+def checked_lease_id(asked: str | None, held: str | None) -> str | None:
+    """Return the lease id to send; ``@held`` is ``held``, the one this scope holds.
+
+    Raises:
+        UsageError: it is empty or no GUID, or nothing is held.
+    """
+    if asked is None:
+        return None
+    if not asked.strip():
+        raise UsageError("--lease-id is empty", hint=_EMPTY_HINT)
+    if asked == "@held":
+        if held is None:
+            raise UsageError("--lease-id @held: this scope holds no lease on it", hint="name the lease id itself")
+        return held
+    if not _LEASE_ID.fullmatch(asked):
+        raise UsageError(f"--lease-id: {asked!r} is not a GUID", hint="write it as it was printed when acquired")
+    return asked
+
+
 def _refuse_empty(asked: Asked) -> None:
     for each in fields(asked):
         value = getattr(asked, each.name)
@@ -163,13 +182,7 @@ def _lease(operation: Operation, asked: str | None, held: str | None) -> str | N
         return None
     if operation.lease is Lease.NONE:
         raise UsageError("--lease-id is not enforced here: the operation takes no lease id", hint="leave it out")
-    if asked == "@held":
-        if held is None:
-            raise UsageError("--lease-id @held: this scope holds no lease on it", hint="name the lease id itself")
-        return held
-    if not _LEASE_ID.fullmatch(asked):
-        raise UsageError(f"--lease-id: {asked!r} is not a GUID", hint="write it as azguard lease acquire printed it")
-    return asked
+    return checked_lease_id(asked, held)
 
 
 def _sent(condition: Condition, value: str, seen: Seen | None, target: Target) -> str:

@@ -5,12 +5,13 @@ delete under the lease and If-Unmodified-Since, which has a resolution of one se
 """
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from azguard.account import Target
+from azguard.account import Account, Target
+from azguard.address import Address, Kind
 from azguard.conditions import Conditions
 from azguard.deadline import Deadline
 from azguard.errors import Changed, NotFound
@@ -81,15 +82,20 @@ def show(target: Target, conditions: Conditions, deadline: Deadline) -> Containe
     return _shown(target, read(lambda t: client.get_container_properties(headers=_headers(conditions), **t), target, deadline))
 
 
-def listed(target_of: Callable[[str], Target], service: Any, prefix: str | None, limit: int | None) -> Iterator[ContainerShown]:
-    """Yield the account's containers in order of name, with their metadata.
+def listed(
+    account: Account, deadline: Deadline, prefix: str | None, limit: int | None
+) -> Iterator[ContainerShown]:
+    """Yield the account's containers in order of name, with their metadata, page by page.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/list-containers2
     """
     from itertools import islice
 
-    for found in islice(service.list_containers(name_starts_with=prefix, include_metadata=True), limit):
-        yield _shown(target_of(found.name), found)
+    everything = Target(account, Address(Kind.CONTAINER, ("",)))
+    found = account.blob_service().list_containers(name_starts_with=prefix, include_metadata=True)
+    walk = islice(found, limit)
+    while (item := read(lambda _: next(walk, None), everything, deadline)) is not None:
+        yield _shown(Target(account, Address(Kind.CONTAINER, (item.name,))), item)
 
 
 def delete(target: Target, conditions: Conditions, deadline: Deadline) -> ContainerWritten:

@@ -80,14 +80,16 @@ def _never_connected(error: BaseException) -> bool:
     return False
 
 
-def write_timeouts(deadline: Deadline) -> Mapping[str, Any]:
-    """Return the SDK's timeouts for one write, in seconds."""
-    seconds = max(2.0, min(WRITE_SECONDS, max(deadline.remaining, PATIENT_WRITE)))
-    return {"connection_timeout": min(CONNECT_SECONDS, max(1.0, deadline.remaining)), "read_timeout": seconds}
-
-
 # Even with little time left a write that was sent is worth waiting for: asking afterwards costs more.
-PATIENT_WRITE = 10.0
+_PATIENT_WRITE = 10.0
+
+
+def write_timeouts(deadline: Deadline, at_least: float = _PATIENT_WRITE) -> Mapping[str, Any]:
+    """Return the SDK's timeouts for one write, in seconds."""
+    return {
+        "connection_timeout": min(CONNECT_SECONDS, max(0.5, deadline.remaining)),
+        "read_timeout": min(WRITE_SECONDS, max(at_least, deadline.remaining)),
+    }
 
 
 def read(call: Callable[[Mapping[str, Any]], T], target: Target, deadline: Deadline) -> T:

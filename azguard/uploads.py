@@ -5,6 +5,7 @@ lineage, by which a lost answer is settled.
 """
 
 import hashlib
+import io
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -84,20 +85,20 @@ class Upload:
     conditions: Conditions
     deadline: Deadline
     op: str
-    stamps: bool = True
+    stamp: str | None = None
 
-    @property
-    def lineage(self) -> str | None:
-        """Return the lineage the new version carries."""
-        if not self.stamps:
-            return None
-        return str(Lineage.parse(self.conditions.lineage).after(self.op, self.conditions.expected_etag))
+    @classmethod
+    def stamped(
+        cls, target: Target, settings: Settings, conditions: Conditions, deadline: Deadline, op: str
+    ) -> "Upload":
+        """Return an upload that carries on the lineage of the version it is guarded by."""
+        stamp = Lineage.parse(conditions.lineage).after(op, conditions.expected_etag)
+        return cls(target, settings, conditions, deadline, op, str(stamp))
 
     @property
     def metadata(self) -> dict[str, str]:
-        """Return the metadata the new version carries."""
-        stamp = {KEY: self.lineage} if self.lineage else {}
-        return {**(self.settings.metadata or {}), **stamp}
+        """Return the metadata the new version carries, the lineage included."""
+        return {**(self.settings.metadata or {}), **({KEY: self.stamp} if self.stamp else {})}
 
 
 def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None]) -> BlobPut:
@@ -140,14 +141,14 @@ def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None]) -> Bl
     )
 
 
-def put_bytes(upload: Upload, content: bytes) -> Mapping[str, Any]:
-    """Send content once, as one transmission of a caller that settles doubts itself; return the service's answer."""
+def prepared(upload: Upload, content: bytes) -> Callable[[Conditions], Mapping[str, Any]]:
+    """Stage what needs staging and return the one request that commits, for a caller that settles doubts itself."""
     if len(content) <= SINGLE_BYTES:
-        return _put_blob(upload, content)
-    import io
-
-    ids = [block for block, _ in _staged(upload, content[:SINGLE_BYTES], io.BytesIO(content[SINGLE_BYTES:]), lambda _: None)]
-    return _commit(upload, ids)
+        return lambda conditions: _put_blob(replace(upload, conditions=conditions), content)
+    rest = io.BytesIO(content)
+    staged = _staged(upload, rest.read(SINGLE_BYTES), rest, lambda _: None)
+    ids = [block for block, _ in staged]
+    return lambda conditions: _commit(replace(upload, conditions=conditions), ids)
 
 
 def _single(upload: Upload, content: bytes) -> Settled[Mapping[str, Any]]:

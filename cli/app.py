@@ -102,6 +102,7 @@ def run(argv: list[str]) -> int:
     try:
         context = command.make_context("azguard", list(argv))
         meta = context.meta
+        meta[groups.ARGV] = tuple(argv)
         with context:
             command.invoke(context)
     except BaseException as error:

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -14,17 +14,21 @@ import typer
 from azguard import address, conditions
 from azguard.account import Account, Target
 from azguard.address import Kind
-from azguard.cli.groups import SHARED
+from azguard.cli.groups import ARGV, OPERATION, SHARED
 from azguard.cli.output import Output
+from azguard.cli.progress import Progress
 from azguard.conditions import Asked, Conditions, Seen
 from azguard.deadline import Deadline
-from azguard.errors import UsageError
+from azguard.errors import NotFound, UsageError
 from azguard.folders import Folders
+from azguard.lineage import new_op
 from azguard.operations import Operation
-from azguard.times import parse_duration
+from azguard.times import iso, parse_duration
+from azguard.versioned import Landed
 
 if TYPE_CHECKING:
     from azguard.etag_cache import Entry, EtagCache, Key
+    from azguard.freshness import Read
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,7 @@ class Environment:
     operation: Operation | None
     command: str
     environ: Mapping[str, str]
+    argv: tuple[str, ...] = ()
 
     @cached_property
     def out(self) -> Output:
@@ -80,9 +85,18 @@ class Environment:
             raise UsageError(f"{option} must be more than nothing")
         return seconds
 
-    def locate(self, text: str, kind: Kind | None = None) -> Target:
-        """Return the resource an address or URL names, in its account."""
+    def locate(self, text: str, kind: Kind | None = None, *, writable: bool = False) -> Target:
+        """Return the resource an address or URL names, in its account.
+
+        Raises:
+            UsageError: the address is malformed, or names a snapshot where something is to be written.
+        """
         location = address.parse(text, kind)
+        if writable and (location.address.snapshot or location.address.version):
+            raise UsageError(
+                f"{location.address.short} is a snapshot or version, which cannot be written",
+                hint="leave ?snapshot=… or ?versionid=… out",
+            )
         if location.sas is not None:
             return Target(Account("", {}, "anonymous").at(location), location.address)  # type: ignore[arg-type]
         return Target(self.account.at(location), location.address)
@@ -97,18 +111,94 @@ class Environment:
         seen = self._seen(target, file) if needs_cache else None
         return conditions.resolve(which, asked, target, seen, held.lease_id if held else None)
 
-    def remember(self, target: Target, result: Any, file: Path | None = None) -> None:
-        """Record what was just delivered or written, so that the next write is guarded by it."""
+    def remember(self, target: Target, result: Any, file: Path | None = None, lineage: str | None = None) -> None:
+        """Record what was just delivered or written, so that the next write is guarded by it.
+
+        A write whose ETag could not be learnt leaves nothing to be guarded by.
+        """
+        if result.etag is None:
+            self.cache.forget(self.key(target))
+            return
         self.cache.record(
             self.key(target),
             etag=result.etag,
-            last_modified=_text(getattr(result, "last_modified", None)),
+            last_modified=iso(result.last_modified),
             length=getattr(result, "content_length", None),
             content_hash=getattr(result, "content_hash", None),
-            lineage=getattr(result, "lineage", None),
+            lineage=lineage,
             path=file,
             command=self.command,
         )
+
+    def remember_content(self, target: Target, landed: Landed, content: bytes, lineage: str | None) -> None:
+        """Record content that a safe-update wrote, or found to be right."""
+        if landed.etag is None:
+            self.cache.forget(self.key(target))
+            return
+        import hashlib
+
+        self.cache.record(
+            self.key(target),
+            etag=landed.etag,
+            last_modified=iso(landed.last_modified),
+            length=len(content),
+            content_hash=f"sha256:{hashlib.sha256(content).hexdigest()}",
+            lineage=lineage,
+            path=None,
+            command=self.command,
+        )
+
+    def follow(self, target: Target, before: str | None, after: str | None, lineage: str | None) -> None:
+        """Record that a version read here got a new ETag by our own write, with its content unchanged."""
+        if before is not None and after is not None:
+            self.cache.follow(self.key(target), before, after, lineage)
+
+    def remembered(self, text: str) -> list["Entry"]:
+        """Return what this scope has read of an address, in whichever account."""
+        wanted = str(address.parse(text).address)
+        found = [entry for entry in self.cache.entries(self.scope, wanted) if entry.address == wanted]
+        if not found:
+            raise NotFound(f"{wanted} was never read here", address=wanted, hint="azguard cache list --all-scopes")
+        return found
+
+    def forget_address(self, text: str, *, all_scopes: bool) -> int:
+        """Forget an address in every account, for this scope or all; return how many entries that were."""
+        wanted = str(address.parse(text).address)
+        entries = self.cache.entries(None if all_scopes else self.scope, wanted)
+        keys = {entry.key for entry in entries if entry.address == wanted}
+        return sum(self.cache.forget(key, all_scopes=all_scopes) for key in keys)
+
+    def reads(self, texts: Sequence[str]) -> list["Read"]:
+        """Return what this scope has read, of these addresses or all, in the account of this run."""
+        from azguard.freshness import Read
+
+        if texts:
+            targets = [self.locate(text) for text in texts]
+            found = [(target, self.cache.last(self.key(target))) for target in targets]
+            unread = [str(target.address) for target, entry in found if entry is None]
+            if unread:
+                raise NotFound(f"{unread[0]} was never read here", address=unread[0], hint="azguard cache list")
+        else:
+            endpoints = set(self.account.endpoints.values())
+            entries = list(self.cache.entries(self.scope))
+            here = [entry for entry in entries if entry.account in endpoints]
+            if len(here) < len(entries):
+                self.out.say(f"{len(entries) - len(here)} more were read in other accounts: see azguard cache list")
+            found = [(Target(self.account, address.parse(entry.address).address), entry) for entry in here]
+        return [
+            Read(target, entry.etag, entry.time, entry.path, self.cache.held(self.key(target)) is not None)
+            for target, entry in found
+            if entry is not None
+        ]
+
+    def lease_id(self, target: Target, asked: str | None) -> str | None:
+        """Return the lease id an option names, ``@held`` included."""
+        held = self.cache.held(self.key(target)) if asked == "@held" else None
+        return conditions.checked_lease_id(asked, held.lease_id if held else None)
+
+    def forget(self, target: Target) -> None:
+        """Forget a resource that was deleted from here."""
+        self.cache.forget(self.key(target))
 
     def key(self, target: Target) -> "Key":
         """Return the cache's key of a resource: the account's endpoint and the address, without secrets."""
@@ -119,6 +209,44 @@ class Environment:
     def show(self, result: object) -> None:
         """Print a result."""
         self.out.show(result)
+
+    def show_each(self, results: Iterable[object]) -> None:
+        """Print many results as they come."""
+        self.out.show_each(results)
+
+    def show_beside(self, result: object, file: str | None, *, bytes_on_stdout: bool) -> None:
+        """Print the result of a get: to ``file`` if one is given; on stdout only if the bytes are not there."""
+        if file is not None:
+            import json
+
+            from azguard.cli.output import plain
+
+            Path(file).write_text(json.dumps(plain(result), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        elif not bytes_on_stdout:
+            self.show(result)
+
+    def answer_exists(self, target: Target, look: Callable[[], object]) -> None:
+        """Say whether a resource exists, on stdout and by the exit status: 0 or 44."""
+        found = True
+        try:
+            look()
+        except NotFound:
+            found = False
+        self.answer({"address": str(target.address), "exists": found}, 0 if found else NotFound.exit_code)
+
+    def answer(self, result: object, status: int) -> None:
+        """Print a result and end with a status that is part of the answer."""
+        self.show(result)
+        if status:
+            raise typer.Exit(status)
+
+    def progress(self, title: str, total: int | None = None) -> Progress:
+        """Return a progress bar, which draws only on a terminal."""
+        return Progress(title, total, self.out.progress)
+
+    def new_op(self) -> str:
+        """Return a fresh op id for one write."""
+        return new_op(os.urandom(12))
 
     def _seen(self, target: Target, file: Path | None) -> Seen | None:
         key = self.key(target)
@@ -142,15 +270,12 @@ def of(ctx: typer.Context) -> Environment:
     """Return the environment of a command's run."""
     if not isinstance(ctx.obj, Environment):
         command = " ".join(ctx.command_path.split()[1:])
-        ctx.obj = Environment(ctx.meta.get(SHARED, {}), ctx.meta.get("azguard.operation"), command, os.environ)
+        ctx.obj = Environment(
+            ctx.meta.get(SHARED, {}), ctx.meta.get(OPERATION), command, os.environ, ctx.meta.get(ARGV, ())
+        )
         ctx.obj.out  # noqa: B018  # a wrong --output is said before anything is done
     return ctx.obj
 
-
-def _text(moment: datetime | str | None) -> str | None:
-    from azguard.times import iso
-
-    return iso(moment) if isinstance(moment, datetime) else moment
 
 
 def stdin_is_terminal() -> bool:

@@ -1,0 +1,104 @@
+"""Whose reads guard whose writes: two scripts never guard with each other's reads."""
+
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from azguard.errors import UsageError
+
+VARIABLE = "AZGUARD_SCOPE"
+DEFAULT = "default"
+# After the command's name in /proc/PID/stat comes field 3; the start time, in clock ticks since boot, is
+# field 22.
+_START_TIME = 22 - 3
+
+
+def current_scope(
+    option: str | None,
+    environ: Mapping[str, str],
+    *,
+    session: Callable[[], int | None] | None = None,
+    proc: Path = Path("/proc"),
+) -> str:
+    """Return the scope: the option, else ``AZGUARD_SCOPE``, else the POSIX session, else ``default``.
+
+    A session is named by its leader's pid, start time and boot (``session-4711-98765-1f3a9c02``), so that
+    neither a pid nor a reboot makes two sessions one.
+
+    When the leader has exited (a script left behind by a closed terminal), nobody can learn its start time
+    any more. The kernel keeps its number from being given away while the session has members, so every
+    process of the session still gets the same name, ``session-4711-leaderless-1f3a9c02``. That differs from
+    the name while the leader lived: what was read before it exited no longer guards, and a write is refused
+    as never read, which is the safe side. Not guaranteed: two leaderless sessions of one number, one after
+    the other within one boot, share a scope. A script that outlives its terminal sets ``AZGUARD_SCOPE``.
+
+    ``session`` tells the session's number, ``proc`` is where the kernel tells about processes.
+
+    Raises:
+        UsageError: the option or the variable is given and empty, or has characters that cannot be shown.
+    """
+    for text, where in ((option, "--scope"), (environ.get(VARIABLE), VARIABLE)):
+        if text is not None:
+            return _checked(text, where)
+    number = (session or _session)()
+    if not number:
+        # No sessions on this system, or (0) its leader is outside this container, where numbers are not
+        # unique.
+        return DEFAULT
+    boot = _boot(proc)
+    return "-".join(filter(None, ("session", str(number), _start(number, proc) or "leaderless", boot)))
+
+
+def _checked(text: str, where: str) -> str:
+    if not text.strip():
+        raise UsageError(
+            f"{where} is empty",
+            hint="an unset shell variable looks like this; leave it out to get a scope of your own session",
+        )
+    if not text.isprintable():
+        raise UsageError(
+            f"{where}: {text!r} has characters that cannot be shown", hint="use letters and digits"
+        )
+    return text
+
+
+def _session() -> int | None:
+    return os.getsid(0) if sys.platform != "win32" else None
+
+
+def _start(leader: int, proc: Path) -> str | None:
+    if not (proc / "self").exists():
+        return _start_by_ps(leader)
+    try:
+        stat = (proc / str(leader) / "stat").read_text("utf-8", "replace")
+    except OSError:
+        return None
+    # The name may itself hold blanks and brackets, so the fields are counted from its last bracket.
+    return stat.rpartition(")")[2].split()[_START_TIME]
+
+
+def _start_by_ps(leader: int) -> str | None:
+    import subprocess
+
+    # The zone and the language are pinned: the same leader must read the same for every process.
+    environ = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC0"}
+    try:
+        asked = subprocess.run(
+            ["ps", "-o", "lstart=", "-p", str(leader)],
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError:
+        return None
+    return re.sub(r"\W+", "", asked.stdout) or None
+
+
+def _boot(proc: Path) -> str | None:
+    try:
+        return (proc / "sys/kernel/random/boot_id").read_text("ascii")[:8]
+    except (OSError, UnicodeDecodeError):
+        return None

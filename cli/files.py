@@ -1,0 +1,79 @@
+"""Files and streams named on the command line."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import BinaryIO
+
+from azguard.cli.values import not_empty
+from azguard.errors import UsageError
+
+
+def source(file: str | None) -> tuple[AbstractContextManager[BinaryIO], Path | None]:
+    """Return the content to read: a file, or stdin for none or ``-``.
+
+    Raises:
+        UsageError: the file cannot be read, or stdin is a terminal where nobody would know what to type.
+    """
+    if not_empty(file, "--file") in (None, "-"):
+        if sys.stdin is None or (file is None and sys.stdin.isatty()):
+            raise UsageError("nothing to write: stdin is a terminal", hint="name a file with -f FILE, or pipe the content in")
+        return nullcontext(sys.stdin.buffer), None
+    assert file is not None
+    path = Path(file)
+    try:
+        stream = open(path, "rb")  # noqa: SIM115  # the caller's with statement closes it
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from None
+    return stream, path
+
+
+def output(file: str | None) -> Path | None:
+    """Return where to write, or None for stdout (no file, or ``-``)."""
+    return None if not_empty(file, "--file") in (None, "-") else Path(str(file))
+
+
+def stdout() -> BinaryIO:
+    """Return stdout for bytes."""
+    return sys.stdout.buffer
+
+
+def size(path: Path | None) -> int | None:
+    """Return a regular file's size in bytes, for progress."""
+    return os.path.getsize(path) if path is not None and path.is_file() else None
+
+
+def read(name: str) -> bytes:
+    """Return what is in a file, or on stdin for ``-``.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    if name == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{name} cannot be read: {error.strerror}") from None
+
+
+
+def json_lines(name: str) -> Iterator[dict[str, object]]:
+    """Yield the objects of a file of JSON lines, or of stdin for ``-``.
+
+    Raises:
+        UsageError: it cannot be read, or a line is no JSON object.
+    """
+    import json
+
+    with source(name)[0] as stream:
+        for number, line in enumerate(stream, 1):
+            try:
+                found = json.loads(line)
+            except ValueError:
+                found = None
+            if not isinstance(found, dict):
+                raise UsageError(f"line {number} of {name} is not a JSON object", hint="azguard cache export makes them")
+            yield found

@@ -1,0 +1,103 @@
+"""Text from the command line → what the core takes, with the fix in every refusal."""
+
+import re
+from collections.abc import Sequence
+
+from azguard.errors import UsageError
+
+# The C# identifier rule; source: Setting and retrieving properties and metadata for Blob resources.
+_METADATA_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_INCLUDED = ("metadata", "snapshots", "versions", "deleted", "tags", "uncommittedblobs", "copy")
+_TIERS = ("Hot", "Cool", "Cold", "Archive")
+
+
+def not_empty(text: str | None, option: str) -> str | None:
+    """Return the text, refusing an empty one."""
+    if text is not None and not text.strip():
+        raise UsageError(f"{option} is empty", hint="an unset shell variable looks like this; leave the option out")
+    return text
+
+
+def choice(text: str | None, option: str, known: Sequence[str]) -> str | None:
+    """Return the text if it is one of the known words."""
+    if text is not None and text not in known:
+        raise UsageError(f"{option} {text!r} is not known", hint=" or ".join(known))
+    return text
+
+
+def count(text: str | None, option: str) -> int | None:
+    """Return a whole number above zero."""
+    if text is None or text == "*":
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise UsageError(f"{option}: {text!r} is not a whole number above zero")
+    return int(text)
+
+
+def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
+    """Return ``KEY=VALUE`` texts as a mapping; a key given twice is refused."""
+    found: dict[str, str] = {}
+    for text in texts or ():
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise UsageError(f"{option}: {text!r} is not KEY=VALUE")
+        if key.lower() in (known.lower() for known in found):
+            raise UsageError(f"{option}: {key!r} is given twice")
+        found[key] = value
+    return found
+
+
+def metadata(texts: Sequence[str] | None) -> dict[str, str]:
+    """Return metadata whose names and values the service takes."""
+    found = pairs(texts, "--metadata")
+    for key, value in found.items():
+        if not _METADATA_NAME.fullmatch(key):
+            raise UsageError(
+                f"--metadata: {key!r} is not a name the service takes",
+                hint="letters, digits and underscores, the first no digit",
+            )
+        if not value.isascii() or not value.isprintable() or value != value.strip():
+            raise UsageError(
+                f"--metadata: the value of {key!r} cannot stand in a header",
+                hint="printable ASCII without spaces around it; encode the rest, for example as base64",
+            )
+        if not value:
+            raise UsageError(f"--metadata: the value of {key!r} is empty", hint="leave the key out instead")
+    return found
+
+
+def tags(texts: Sequence[str] | None) -> dict[str, str]:
+    """Return index tags: at most ten, of the characters the service takes."""
+    found = pairs(texts, "--tags")
+    if len(found) > 10:
+        raise UsageError(f"--tags: {len(found)} tags; the service takes at most ten")
+    for key, value in found.items():
+        if not re.fullmatch(r"[A-Za-z0-9 +\-./:=_]{1,128}", key) or not re.fullmatch(r"[A-Za-z0-9 +\-./:=_]{0,256}", value):
+            raise UsageError(f"--tags: {key}={value} holds what the service refuses", hint="letters, digits, space + - . / : = _")
+    return found
+
+
+def tier(text: str | None) -> str | None:
+    """Return the access tier as the service spells it."""
+    if text is None:
+        return None
+    found = next((each for each in _TIERS if each.lower() == text.lower()), None)
+    return found or choice(text, "--tier", _TIERS)
+
+
+def included(text: str | None) -> list[str]:
+    """Return the parts of a listing that are asked for."""
+    chosen = [] if text is None else [each.strip() for each in text.split(",")]
+    for each in chosen:
+        choice(each, "--include", _INCLUDED)
+    return chosen
+
+
+def content_type(given: str | None, name: str, file: str | None) -> str:
+    """Return the content type: as given, or guessed from the blob's name, then from the file's."""
+    if given is not None:
+        return not_empty(given, "--content-type") or given
+    import mimetypes
+
+    guessed = mimetypes.guess_type(name)[0] or mimetypes.guess_type(file or "")[0]
+    return guessed or "application/octet-stream"

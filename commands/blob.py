@@ -1,0 +1,176 @@
+"""``azguard blob``: get, put, show, exists, list, delete."""
+
+from typing import Annotated
+
+import typer
+
+from azguard import blobs, downloads, operations, uploads
+from azguard.address import Kind
+from azguard.cli import context, files, options, values
+from azguard.cli.groups import group
+
+app = group("Blobs: get, put, show, exists, list, delete.")
+
+
+@app.command()
+@options.operation(operations.BLOB_GET)
+def get(
+    ctx: typer.Context,
+    blob: options.Blob,
+    file: Annotated[
+        str | None,
+        typer.Option("--file", "-f", metavar="FILE", help="Write here, whole or not at all; stdout by default."),
+    ] = None,
+    result: Annotated[
+        str | None, typer.Option("--result", metavar="FILE", help="With the bytes on stdout, the result goes here.")
+    ] = None,
+) -> None:
+    """Read a blob, and remember its version: the next put from here is guarded by it.
+
+    Example: azguard blob get site/config.json -f config.json
+    """
+    env = context.of(ctx)
+    target = env.locate(blob, Kind.BLOB)
+    conditions, path = env.conditions(target), files.output(file)
+    with env.progress(f"get {target}") as progress:
+        if path is None:
+            got, lineage = downloads.to_stream(target, conditions, files.stdout(), env.deadline, progress.at)
+        else:
+            got, lineage = downloads.to_file(target, conditions, path, env.deadline, progress.at)
+    env.remember(target, got, path, lineage)
+    env.show_beside(got, result, bytes_on_stdout=path is None)
+
+
+@app.command()
+@options.operation(operations.BLOB_PUT_BLOCK_BLOB)
+def put(
+    ctx: typer.Context,
+    blob: options.Blob,
+    file: Annotated[
+        str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Read from here; stdin by default.")
+    ] = None,
+    content_type: Annotated[
+        str | None, typer.Option("--content-type", metavar="TYPE", help="Guessed from the name by default.")
+    ] = None,
+    content_encoding: Annotated[str | None, typer.Option("--content-encoding", metavar="TEXT")] = None,
+    content_language: Annotated[str | None, typer.Option("--content-language", metavar="TEXT")] = None,
+    content_disposition: Annotated[str | None, typer.Option("--content-disposition", metavar="TEXT")] = None,
+    content_cache: Annotated[str | None, typer.Option("--content-cache", metavar="TEXT", help="Cache-Control.")] = None,
+    content_md5: Annotated[
+        str | None, typer.Option("--content-md5", metavar="BASE64", help="Refuse content that has another MD5.")
+    ] = None,
+    tier: Annotated[str | None, typer.Option("--tier", metavar="Hot|Cool|Cold|Archive")] = None,
+    metadata: options.Metadata = None,
+    tags: Annotated[
+        list[str] | None, typer.Option("--tags", metavar="KEY=VALUE", help="Index tags to set; repeat for more.")
+    ] = None,
+    no_lineage: options.NoLineage = False,
+) -> None:
+    """Write a blob, but only over the version you have seen.
+
+    A blob never read from here is created, or refused if it exists (exit 45). One that changed since is refused
+    (exit 42). A put replaces metadata, tags and headers as well; azguard safe-update keeps them.
+
+    Example: azguard blob put site/config.json -f config.json
+    """
+    env = context.of(ctx)
+    target = env.locate(blob, Kind.BLOB, writable=True)
+    source, path = files.source(file)
+    settings = uploads.Settings(
+        content_type=values.content_type(content_type, target.address.name, file),
+        content_encoding=content_encoding,
+        content_language=content_language,
+        content_disposition=content_disposition,
+        cache_control=content_cache,
+        content_md5=content_md5,
+        tier=values.tier(tier),
+        metadata=values.metadata(metadata),
+        tags=values.tags(tags),
+    )
+    make = uploads.Upload if no_lineage else uploads.Upload.stamped
+    upload = make(target, settings, env.conditions(target, path), env.deadline, env.new_op())
+    with source as stream, env.progress(f"put {target}", files.size(path)) as progress:
+        written = uploads.put(upload, stream, progress.at)
+    env.remember(target, written, path, upload.stamp)
+    env.show(written)
+
+
+@app.command()
+@options.operation(operations.BLOB_GET_PROPERTIES)
+def show(ctx: typer.Context, blob: options.Blob) -> None:
+    """Show a blob's properties, without its content.
+
+    Example: azguard blob show site/config.json --query etag -o tsv
+    """
+    env = context.of(ctx)
+    target = env.locate(blob, Kind.BLOB)
+    env.show(blobs.show(target, env.conditions(target), env.deadline))
+
+
+@app.command()
+@options.operation(operations.BLOB_GET_PROPERTIES)
+def exists(ctx: typer.Context, blob: options.Blob) -> None:
+    """Exit 0 if the blob exists, 44 if not.
+
+    Example: azguard blob exists site/config.json
+    """
+    env = context.of(ctx)
+    target = env.locate(blob, Kind.BLOB)
+    conditions = env.conditions(target)
+    env.answer_exists(target, lambda: blobs.show(target, conditions, env.deadline))
+
+
+@app.command(name="list")
+@options.operation(operations.CONTAINER_LIST_BLOBS)
+def list_(
+    ctx: typer.Context,
+    container: options.Container,
+    prefix: options.Prefix = None,
+    delimiter: Annotated[
+        str | None, typer.Option("--delimiter", metavar="TEXT", help="Show what shares a name up to it as one line.")
+    ] = None,
+    include: Annotated[
+        str | None,
+        typer.Option("--include", metavar="LIST", help="Of: metadata, snapshots, versions, deleted, tags, uncommittedblobs."),
+    ] = None,
+    num_results: options.Limit = None,
+) -> None:
+    """List a container's blobs.
+
+    Example: azguard blob list site --prefix conf
+    """
+    env = context.of(ctx)
+    target = env.locate(container, Kind.CONTAINER)
+    env.conditions(target)
+    env.show_each(
+        blobs.listed(
+            target,
+            env.deadline,
+            prefix=prefix,
+            delimiter=values.not_empty(delimiter, "--delimiter"),
+            include=values.included(include),
+            limit=values.count(num_results, "--num-results"),
+        )
+    )
+
+
+@app.command()
+@options.operation(operations.BLOB_DELETE)
+def delete(
+    ctx: typer.Context,
+    blob: options.Blob,
+    delete_snapshots: Annotated[
+        str | None,
+        typer.Option("--delete-snapshots", metavar="include|only", help="What to do with its snapshots."),
+    ] = None,
+) -> None:
+    """Delete a blob, but only the version you have seen.
+
+    Example: azguard blob delete site/config.json
+    """
+    env = context.of(ctx)
+    target = env.locate(blob, Kind.BLOB)
+    snapshots = values.choice(delete_snapshots, "--delete-snapshots", ("include", "only"))
+    result = blobs.delete(target, env.conditions(target), snapshots, env.deadline)
+    env.forget(target)
+    env.show(result)
