@@ -28,9 +28,7 @@ class _Blob:
 
     def acquire(self, state: State, lease_id: str, seconds: int, deadline: Deadline) -> None:
         """Acquire a lease on the version read. Source: https://learn.microsoft.com/rest/api/storageservices/lease-blob"""
-        self._lease(lease_id).acquire(
-            seconds, headers={"If-Match": state.etag or "*"}, **write_timeouts(deadline)
-        )
+        self._lease(lease_id).acquire(seconds, headers={"If-Match": state.etag or "*"}, **write_timeouts(deadline))
 
     def release(self, lease_id: str, deadline: Deadline) -> None:
         """Release a lease; nothing waits long for it, since it ends by itself."""
@@ -63,7 +61,12 @@ class _Blob:
         return BlobLeaseClient(self.target.account.blob(self.target.address), lease_id)
 
     def _set_metadata(
-        self, state: State, metadata: dict[str, str], lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+        self,
+        state: State,
+        metadata: dict[str, str],
+        lineage: Lineage | None,
+        lease_id: str | None,
+        deadline: Deadline,
     ) -> Landed:
         client = self.target.account.blob(self.target.address)
         stamped = {**metadata, **_stamp(state, lineage)}
@@ -93,7 +96,12 @@ class BlobContent(_Blob):
             found = download.properties
             _refuse_other_types(self.target, found)
             return State(
-                content, found.etag, Lineage.parse(download.lineage), found, found.version_id, found.lease.duration
+                content,
+                found.etag,
+                Lineage.parse(download.lineage),
+                found,
+                found.version_id,
+                found.lease.duration,
             )
 
     def prepare(
@@ -106,8 +114,8 @@ class BlobContent(_Blob):
         commit = uploads.prepared(upload, content)
         return lambda held: Landed.of(commit(_only_over(state, held)))
 
-    def shown(self, content: bytes) -> bytes:
-        """Return the content itself."""
+    def checked(self, content: bytes) -> bytes:
+        """Return the content: a blob takes any."""
         return content
 
     def _carried(self, state: State, deadline: Deadline) -> Settings:
@@ -156,7 +164,7 @@ class BlobMetadata(_Blob):
         metadata = _from_json(content)
         return lambda held: self._set_metadata(state, metadata, lineage, held, deadline)
 
-    def shown(self, content: bytes) -> bytes:
+    def checked(self, content: bytes) -> bytes:
         """Return the metadata as indented JSON."""
         return _as_json(_from_json(content))
 

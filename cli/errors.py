@@ -22,6 +22,11 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM; handled as Ctrl-C is, but its exit status is 143."""
 
 
+def terminate(number: int, frame: object) -> None:
+    """Handle SIGTERM: end as Ctrl-C does, so that what was begun is settled and released."""
+    raise Terminated
+
+
 def report(error: BaseException, shared: Mapping[str, Any], argv: Sequence[str]) -> int:
     """Tell what went wrong on stderr and return the exit status."""
     if isinstance(error, typer.Exit):
@@ -77,8 +82,9 @@ def _known(error: BaseException) -> AzguardError:
     if isinstance(error, OSError) and error.strerror:
         where = f" {error.filename}" if error.filename else ""
         return AzguardError(f"{error.strerror}:{where}" if where else error.strerror)
+    first = (str(error).splitlines() or [""])[0]
     return AzguardError(
-        f"azguard met something it does not know: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
+        f"azguard met something it does not know: {type(error).__name__}: {first}",
         hint="please report this, with what --debug shows",
     )
 
@@ -113,8 +119,7 @@ def _wants_json(shared: Mapping[str, Any], argv: Sequence[str]) -> bool:
     own = list(argv[: argv.index("--")] if "--" in argv else argv)
     pairs = zip(own, [*own[1:], ""], strict=True)
     return any(
-        word in ("-ojson", "--output=json") or (word in ("-o", "--output") and after == "json")
-        for word, after in pairs
+        word in ("-ojson", "--output=json") or (word in ("-o", "--output") and after == "json") for word, after in pairs
     )
 
 
@@ -123,4 +128,4 @@ def _silence(stream: TextIO) -> None:
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     except (OSError, ValueError):
-        pass
+        pass  # There is no stdout to point anywhere.

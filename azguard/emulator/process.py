@@ -64,9 +64,7 @@ def exclusive(path: Path) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = open(path, "a", encoding="utf-8")  # noqa: SIM115  (closed below, outside the except)
     except OSError as error:
-        raise ConfigError(
-            f"{path} cannot be written: {error.strerror}", hint="set AZGUARD_CACHE_DIR"
-        ) from error
+        raise ConfigError(f"{path} cannot be written: {error.strerror}", hint="set AZGUARD_CACHE_DIR") from error
     with file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -94,8 +92,6 @@ def _birth_by_ps(pid: int) -> str | None:
     import subprocess
 
     command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
-    answer = subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}, check=False
-    )
+    answer = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}, check=False)
     state, _, started = answer.stdout.strip().partition(" ")
     return None if not state or state.startswith("Z") else " ".join(started.split())
