@@ -57,7 +57,7 @@ class Tools:
     ``keep`` is given the work that could not be written, and the error that will say so.
     """
 
-    random: random.Random = field(default_factory=random.Random)
+    chance: random.Random = field(default_factory=random.Random)
     new_op: Callable[[], str] = lambda: new_op(os.urandom(12))
     turn: Callable[[], AbstractContextManager[Any]] = nullcontext
     tell: Callable[[str], None] = lambda text: None
@@ -183,7 +183,11 @@ class _Update:
             content = self._transformed(state)
             if content == state.content and state.etag is not None:
                 if not self.so_far.doubt:
-                    return self._ended(Landed(state.etag), "unchanged", str(state.lineage) or None)
+                    return self._ended(
+                        Landed(state.etag, state.last_modified, state.version_id),
+                        "unchanged",
+                        str(state.lineage) or None,
+                    )
                 landed = self._fence()
             else:
                 landed = self._attempt(state, content)
@@ -325,7 +329,7 @@ class _Update:
         base = self.so_far.round_trip + self.so_far.transform_time
         window = min(_WINDOW * base, 0.5 * base * 2**self.so_far.conflicts)
         self.tools.tell(f"attempt {self.so_far.attempts}: conflict over {state.etag or 'nothing'} ({why})")
-        self.deadline.pause(self.tools.random.uniform(0, window))
+        self.deadline.pause(self.tools.chance.uniform(0, window))
 
     # Leases: somebody else's, and our own as a guard.
 
@@ -381,7 +385,7 @@ class _Update:
             raise self._gave_up()
         self.tools.tell("leased by somebody else: waiting")
         base = 0.5 if long else max(0.05, self.so_far.round_trip)
-        self.deadline.pause(self.tools.random.uniform(0.5, 1.5) * base)
+        self.deadline.pause(self.tools.chance.uniform(0.5, 1.5) * base)
 
     def _ask_under_lease(self, state: State, lineage: Lineage | None) -> Updated | None:
         """While our own lease holds, a moved ETag is our write; without one, the next read's lineage tells."""
@@ -436,7 +440,7 @@ class _Update:
         if position > 0:  # the write after ours recorded which ETag it replaced: ours
             return self._ended(Landed(f'"{state.lineage.entries[position - 1][1]}"'), "committed", None)
         ours = self.so_far.content is None or self.so_far.content == state.content
-        return self._ended(Landed(state.etag if ours else None), "committed", str(state.lineage))
+        return self._ended(Landed(state.etag if ours else None, state.last_modified), "committed", str(state.lineage))
 
     def _ended(self, landed: Landed, outcome: str, lineage: str | None) -> Updated:
         so_far = self.so_far

@@ -26,6 +26,7 @@ class State:
     lineage: Lineage
     carried: Any = None
     version_id: str | None = None
+    last_modified: datetime | None = None
     lease_duration: str | None = None
 
 

@@ -151,9 +151,8 @@ class BlobMetadata(_Blob):
             if error.service_code == "ContainerNotFound":
                 raise
             return State(b"{}", None, Lineage())
-        lineage = Lineage.parse((found.metadata or {}).get(KEY))
-        state = State(b"", found.etag, lineage, found, found.version_id, found.lease.duration)
-        return State(_as_json(_plain(state)), state.etag, lineage, found, state.version_id, state.lease_duration)
+        metadata = found.metadata or {}
+        return _state(_as_json(_without_key(metadata)), found, metadata.get(KEY))
 
     def prepare(
         self, state: State, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
@@ -174,10 +173,25 @@ def _only_over(state: State, lease_id: str | None) -> Conditions:
     return Conditions(headers, "if-match", state.etag, lease_id)
 
 
+def _state(content: bytes, found: Any, lineage: str | None) -> State:
+    return State(
+        content=content,
+        etag=found.etag,
+        lineage=Lineage.parse(lineage),
+        carried=found,
+        version_id=found.version_id,
+        last_modified=found.last_modified,
+        lease_duration=found.lease.duration,
+    )
+
+
 def _plain(state: State) -> dict[str, str]:
-    """Return the metadata without azguard's own key."""
-    found = {} if state.carried is None else state.carried.metadata or {}
-    return {key: value for key, value in found.items() if key != KEY}
+    """Return the metadata of a state without azguard's own key."""
+    return {} if state.carried is None else _without_key(state.carried.metadata or {})
+
+
+def _without_key(metadata: dict[str, str]) -> dict[str, str]:
+    return {key: value for key, value in metadata.items() if key != KEY}
 
 
 def _stamp(state: State, lineage: Lineage | None) -> dict[str, str]:

@@ -106,7 +106,8 @@ class Environment:
         which = operation or self.operation
         assert which is not None
         given: dict[str, Any] = {name: self.shared.get(name) for name in _ASKED}
-        asked = Asked(**given, **{name: bool(self.shared.get(name)) for name in _FLAGS})
+        given |= {name: bool(self.shared.get(name)) for name in _FLAGS}
+        asked = Asked(**given)
         held = self.cache.held(self.key(target)) if asked.lease_id == "@held" else None
         needs_cache = which.writes or "@last" in (asked.if_match, asked.if_none_match, asked.etag)
         seen = self._seen(target, file) if needs_cache else None

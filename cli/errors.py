@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
@@ -43,6 +44,7 @@ def report(error: BaseException, shared: Mapping[str, Any], argv: Sequence[str])
     close_stdout(sys.stdout)
     known = _known(error)
     if _wants_json(shared, argv):
+        known.hint = known.hint or _way_out(known)
         text = json.dumps({"error": known.known()}, indent=2, ensure_ascii=False)
     else:
         text = _for_people(known, quiet=bool(shared.get("quiet")))
@@ -102,9 +104,21 @@ def _for_people(error: AzguardError, *, quiet: bool) -> str:
         now = f"it is now {error.current_etag}" if error.current_etag else "that is no longer the current version"
         lines.append(f"  you have {error.expected_etag}, {now}")
     lines += [f"  {line}" for line in error.detail]
-    if error.hint and not quiet:
-        lines.append(f"hint: {error.hint}")
-    return "\n".join(_printable(line) for line in lines)
+    hint = error.hint or _way_out(error)
+    if hint and not quiet:
+        lines.append(f"hint: {hint}")
+    return "\n".join(_printable(line) for line in "\n".join(lines).split("\n"))
+
+
+def _way_out(error: AzguardError) -> str | None:
+    """Return what to type after a conflict on a blob, so that neither side's work is lost."""
+    if not isinstance(error, Changed) or not (error.address or "").startswith("blob:"):
+        return None
+    blob = shlex.quote(str(error.address).removeprefix("blob:"))
+    return (
+        f"fetch theirs beside yours: azguard blob get {blob} -f THEIRS; merge, then put with --etag of that version\n"
+        f"      or let azguard retry the change: azguard safe-update {shlex.quote(str(error.address))} -- COMMAND"
+    )
 
 
 def _printable(text: str) -> str:
