@@ -146,5 +146,5 @@ def _streams(stdin: bytes) -> Iterator[tuple[io.BytesIO, io.BytesIO]]:
     finally:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
-            stream.detach()  # type: ignore[union-attr]  # so that the memory outlives the wrapper
+            stream.detach()
         sys.stdin, sys.stdout, sys.stderr = before
