@@ -30,9 +30,7 @@ def unified(old: bytes, new: bytes, name: str) -> str:
     if _is_one_line_json(before) or _is_one_line_json(after):
         laid_out = _laid_out(before), _laid_out(after)
         if laid_out[0] is not None and laid_out[1] is not None and laid_out[0] != laid_out[1]:
-            return _diff(
-                _lines(laid_out[0]), _lines(laid_out[1]), name, "; one-line JSON shown on many lines"
-            )
+            return _diff(_lines(laid_out[0]), _lines(laid_out[1]), name, "; one-line JSON shown on many lines")
     if _has_crlf_only(before) and _has_crlf_only(after):
         before, after = before.replace("\r\n", "\n"), after.replace("\r\n", "\n")
     return _diff(_lines(before), _lines(after), name, "")
@@ -40,9 +38,7 @@ def unified(old: bytes, new: bytes, name: str) -> str:
 
 def metadata(old: dict[str, str], new: dict[str, str], name: str) -> str:
     """Return the unified diff of two maps of metadata, one entry per line; empty if they are equal."""
-    before, after = (
-        [f"{key}: {entries[key]}\n" for key in sorted(entries, key=str.lower)] for entries in (old, new)
-    )
+    before, after = ([f"{key}: {entries[key]}\n" for key in sorted(entries, key=str.lower)] for entries in (old, new))
     return _diff(before, after, f"{name} metadata", "")
 
 
@@ -105,10 +101,4 @@ def _escaped(match: re.Match[str]) -> str:
     if character in _JOINERS or unicodedata.category(character) not in _ESCAPED_CATEGORIES:
         return character
     number = ord(character)
-    return (
-        f"\\x{number:02x}"
-        if number < 0x100
-        else f"\\u{number:04x}"
-        if number < 0x10000
-        else f"\\U{number:08x}"
-    )
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"

@@ -94,15 +94,23 @@ class Download:
 
     def _next(self, headers: dict[str, str]) -> bytes:
         def call(timeouts: Any) -> bytes:
-            where = {"offset": self._delivered, "length": min(RANGE_BYTES, self.properties.size - self._delivered)}
+            where = {
+                "offset": self._delivered,
+                "length": min(RANGE_BYTES, self.properties.size - self._delivered),
+            }
             stream = self._client.download_blob(**where, headers=headers, decompress=False, **timeouts)
-            return stream.readall()
+            content: bytes = stream.readall()
+            return content
 
         return read(call, self.target, self.deadline)
 
 
 def to_stream(
-    target: Target, conditions: Conditions, stream: BinaryIO, deadline: Deadline, progress: Callable[[int, int], None]
+    target: Target,
+    conditions: Conditions,
+    stream: BinaryIO,
+    deadline: Deadline,
+    progress: Callable[[int, int], None],
 ) -> tuple[BlobGot, str | None]:
     """Write a blob's content to a stream and return what was delivered and its lineage.
 
@@ -123,7 +131,11 @@ def to_stream(
 
 
 def to_file(
-    target: Target, conditions: Conditions, file: Path, deadline: Deadline, progress: Callable[[int, int], None]
+    target: Target,
+    conditions: Conditions,
+    file: Path,
+    deadline: Deadline,
+    progress: Callable[[int, int], None],
 ) -> tuple[BlobGot, str | None]:
     """Write a blob's content to a file, whole or not at all: temporary file, fsync, rename.
 
@@ -162,7 +174,11 @@ def to_file(
 
 
 def _poured(
-    target: Target, conditions: Conditions, stream: BinaryIO, deadline: Deadline, progress: Callable[[int, int], None]
+    target: Target,
+    conditions: Conditions,
+    stream: BinaryIO,
+    deadline: Deadline,
+    progress: Callable[[int, int], None],
 ) -> Download:
     for _ in range(_RESTARTS):
         download = Download(target, conditions, deadline)
@@ -174,7 +190,9 @@ def _poured(
         else:
             return download
     raise Changed(
-        f"{target} is overwritten faster than it can be read", address=str(target.address), hint="try again later"
+        f"{target} is overwritten faster than it can be read",
+        address=str(target.address),
+        hint="try again later",
     )
 
 
@@ -191,7 +209,8 @@ def _temporary(real: Path, shown: Path) -> tuple[int, str]:
         return tempfile.mkstemp(dir=real.parent, prefix=f".{real.name[:40]}.")
     except OSError as error:
         raise UsageError(
-            f"{shown} cannot be written: {error.strerror}", hint=f"make the folder first: mkdir -p {shown.parent}"
+            f"{shown} cannot be written: {error.strerror}",
+            hint=f"make the folder first: mkdir -p {shown.parent}",
         ) from None
 
 

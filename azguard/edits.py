@@ -134,15 +134,18 @@ def apply_to_metadata(edits: Iterable[Edit], metadata: dict[str, str]) -> dict[s
         if isinstance(edit, Append):
             raise TransformFailed("--append does not apply to metadata", hint="use --set NAME=VALUE")
         if isinstance(edit, Increment):
-            edit = Set(
-                edit.path, _sum(metadata_rules.as_number(json_paths.find(result, edit.path), edit.path), edit)
-            )
+            edit = Set(edit.path, _sum(metadata_rules.as_number(json_paths.find(result, edit.path), edit.path), edit))
         result = metadata_rules.flattened(_edited(edit, dict(result)))
     metadata_rules.check(result, [name for name, value in result.items() if metadata.get(name) != value])
     before, after = ({name.lower(): value for name, value in these.items()} for these in (metadata, result))
     if before.get(lineage.KEY) != after.get(lineage.KEY):
         raise TransformFailed(f"{lineage.KEY} is how azguard knows its own writes; it cannot be edited")
     return result
+
+
+def apply_to_metadata_text(edits: Iterable[Edit], content: bytes) -> bytes:
+    """Return metadata edited, both as the JSON object of strings that a filter command gets and gives."""
+    return json.dumps(apply_to_metadata(edits, json.loads(content))).encode()
 
 
 def _is_utf8(text: str) -> bool:

@@ -195,5 +195,3 @@ class Interrupted(AzguardError):
     """Ctrl-C."""
 
     kind, exit_code = "interrupted", 130
-
-

@@ -52,9 +52,7 @@ def run(
         UsageError: there is no command.
     """
     if not command or not command[0]:
-        raise UsageError(
-            "there is no command to run", hint="write it after --, as in: -- jq '.replicas += 1'"
-        )
+        raise UsageError("there is no command to run", hint="write it after --, as in: -- jq '.replicas += 1'")
     if deadline is not None and clock() >= deadline:
         raise GaveUp(f"the deadline passed before {_shown(command)} was started")
     process = None
@@ -121,9 +119,7 @@ def _start(command: Sequence[str], environ: Mapping[str, str]) -> "subprocess.Po
 
 def _not_found(command: Sequence[str]) -> TransformFailed:
     if "/" in command[0] and os.path.exists(command[0]):
-        return TransformFailed(
-            f"{_shown(command)}: its interpreter was not found", hint="see the script's first line"
-        )
+        return TransformFailed(f"{_shown(command)}: its interpreter was not found", hint="see the script's first line")
     if len(command) == 1 and " " in command[0]:
         hint = "there is no shell; for a line of shell write -- sh -c '...'"
     else:
@@ -196,9 +192,7 @@ class _Exchange:
         self._stdout.close()
 
 
-def _finished(
-    command: Sequence[str], exchange: _Exchange, deadline: float | None, clock: Callable[[], float]
-) -> bytes:
+def _finished(command: Sequence[str], exchange: _Exchange, deadline: float | None, clock: Callable[[], float]) -> bytes:
     while True:
         left = _TICK_SECONDS if deadline is None else deadline - clock()
         if left <= 0:

@@ -72,6 +72,4 @@ def _answer(
     lease: str | None = None,
     reason: str | None = None,
 ) -> Freshness:
-    return Freshness(
-        str(read.target.address), state, read.etag, current, modified, lease, read.time, read.path, reason
-    )
+    return Freshness(str(read.target.address), state, read.etag, current, modified, lease, read.time, read.path, reason)

@@ -96,9 +96,7 @@ def _name(text: str, position: int, option: str) -> tuple[str, int]:
         raise UsageError(f"{option}: {text!r} is not a path", hint=hint)
     wrong = re.search(r"\\([^.\[\]=\\/])", re.sub(r"\\\\", "", match[0]))
     if wrong:
-        raise UsageError(
-            f"{option}: {text!r}: \\{wrong[1]} is not an escape", hint=f"only {_SPECIAL} are escaped"
-        )
+        raise UsageError(f"{option}: {text!r}: \\{wrong[1]} is not an escape", hint=f"only {_SPECIAL} are escaped")
     return re.sub(r"\\(.)", r"\1", match[0], flags=re.DOTALL), match.end()
 
 

@@ -123,9 +123,7 @@ def render(value: object, style: Style, indent: str = "") -> str:
     """Return the JSON text of a value that stands on a line indented by ``indent``."""
     inner = indent + (style.indent or "")
     if isinstance(value, dict):
-        items = [
-            f"{style.string(name)}{style.colon}{render(item, style, inner)}" for name, item in value.items()
-        ]
+        items = [f"{style.string(name)}{style.colon}{render(item, style, inner)}" for name, item in value.items()]
         return _enclosed("{", items, "}", style, indent)
     if isinstance(value, list):
         return _enclosed("[", [render(item, style, inner) for item in value], "]", style, indent)

@@ -116,11 +116,7 @@ class Operation:
         only a write that creates can fulfil; elsewhere the live service's answer is unknown, and the emulator
         ignores it or answers 400. For sources ``*`` is not documented.
         """
-        meant = (
-            {Condition.IF_MATCH, Condition.IF_NONE_MATCH}
-            if self.write is Write.PUTS
-            else {Condition.IF_MATCH}
-        )
+        meant = {Condition.IF_MATCH, Condition.IF_NONE_MATCH} if self.write is Write.PUTS else {Condition.IF_MATCH}
         return self.honours & meant
 
     @property
@@ -209,9 +205,7 @@ BLOB_APPEND_BLOCK = _changes("blob.append_block", "append-block", FULL | APPEND,
 BLOB_APPEND_BLOCK_FROM_URL = _changes(
     "blob.append_block_from_url", "append-block-from-url", FULL | APPEND | SOURCE, _REQUIRED, _IF_MATCH
 )
-BLOB_SEAL_APPEND_BLOB = _changes(
-    "blob.seal_append_blob", "append-blob-seal", STANDARD | POSITION, _REQUIRED, _IF_MATCH
-)
+BLOB_SEAL_APPEND_BLOB = _changes("blob.seal_append_blob", "append-blob-seal", STANDARD | POSITION, _REQUIRED, _IF_MATCH)
 BLOB_PUT_PAGE = _changes("blob.put_page", "put-page", FULL | SEQUENCE, _REQUIRED, _IF_MATCH)
 BLOB_CLEAR_PAGE = _changes("blob.clear_page", "put-page", FULL | SEQUENCE, _REQUIRED, _IF_MATCH)
 BLOB_PUT_PAGE_FROM_URL = _changes(
@@ -255,12 +249,8 @@ TABLE_ENTITY_MERGE = _changes("table.entity_merge", "merge-entity", ETAG, guard=
 TABLE_ENTITY_DELETE = _changes("table.entity_delete", "delete-entity1", ETAG, guard=_IF_MATCH)
 # The same requests as update and merge without If-Match: unconditional. If-None-Match: * does not make them
 # create only (the emulator overwrites, the documentation does not list it).
-TABLE_ENTITY_INSERT_OR_REPLACE = _changes(
-    "table.entity_insert_or_replace", "insert-or-replace-entity", remark=_UPSERT
-)
-TABLE_ENTITY_INSERT_OR_MERGE = _changes(
-    "table.entity_insert_or_merge", "insert-or-merge-entity", remark=_UPSERT
-)
+TABLE_ENTITY_INSERT_OR_REPLACE = _changes("table.entity_insert_or_replace", "insert-or-replace-entity", remark=_UPSERT)
+TABLE_ENTITY_INSERT_OR_MERGE = _changes("table.entity_insert_or_merge", "insert-or-merge-entity", remark=_UPSERT)
 # Each operation inside is one of the rows above and is guarded as that row says.
 TABLE_BATCH = _free("table.batch", "performing-entity-group-transactions", remark="each part has its own")
 

@@ -11,7 +11,6 @@ import uuid
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from azguard.deadline import Deadline
@@ -58,7 +57,7 @@ class Tools:
     ``keep`` is given the work that could not be written, and the error that will say so.
     """
 
-    random: random.Random = field(default_factory=random.Random)
+    chance: random.Random = field(default_factory=random.Random)
     new_op: Callable[[], str] = lambda: new_op(os.urandom(12))
     turn: Callable[[], AbstractContextManager[Any]] = nullcontext
     tell: Callable[[str], None] = lambda text: None
@@ -137,8 +136,8 @@ def preview(resource: Versioned, plan: Plan, deadline: Deadline) -> Preview:
     """
     state = _existing(resource, plan, resource.read(deadline))
     if state.etag is None:
-        return Preview(None, None, plan.transform(plan.create or b""))
-    return Preview(state.etag, state.content, plan.transform(state.content))
+        return Preview(None, None, resource.checked(plan.transform(plan.create or b"")))
+    return Preview(state.etag, state.content, resource.checked(plan.transform(state.content)))
 
 
 def became_of(resource: Versioned, op: str, deadline: Deadline) -> Verdict:
@@ -184,7 +183,11 @@ class _Update:
             content = self._transformed(state)
             if content == state.content and state.etag is not None:
                 if not self.so_far.doubt:
-                    return self._ended(Landed(state.etag), "unchanged", str(state.lineage) or None)
+                    return self._ended(
+                        Landed(state.etag, state.last_modified, state.version_id),
+                        "unchanged",
+                        str(state.lineage) or None,
+                    )
                 landed = self._fence()
             else:
                 landed = self._attempt(state, content)
@@ -207,7 +210,7 @@ class _Update:
         work = self.so_far.content
         if isinstance(error, (GaveUp, Unavailable, OutcomeUnknown, Locked)) and work is not None:
             error.facts.update(self._facts())
-            self.tools.keep(error, self.resource.shown(work))
+            self.tools.keep(error, work)
         raise error
 
     def release(self) -> None:
@@ -261,9 +264,13 @@ class _Update:
             return self.so_far.content
         started = self.deadline.clock()
         source = self.plan.create if state.etag is None and self.plan.create is not None else state.content
-        content = self.plan.transform(source)
+        content = self.resource.checked(self.plan.transform(source))
         self.so_far.transform_time = self.deadline.clock() - started
-        self.so_far.base, self.so_far.content, self.so_far.created = state.etag or "", content, state.etag is None
+        self.so_far.base, self.so_far.content, self.so_far.created = (
+            state.etag or "",
+            content,
+            state.etag is None,
+        )
         return content
 
     def _attempt(self, state: State, content: bytes) -> Updated | None:
@@ -272,9 +279,11 @@ class _Update:
         try:
             commit = self.resource.prepare(state, content, lineage, self.plan.lease_id, self.deadline)
         except Changed:
-            return self._conflict(state, "another writer's commit discarded our blocks")
+            self._conflict(state, "another writer's commit discarded our blocks")
+            return None
         except Locked as error:
-            return self._wait_for_lease(state, error)
+            self._wait_for_lease(state, error)
+            return None
         if self._wants_lease() and state.etag is not None and not self._acquire(state):
             return None
         sent = self._transmit(state, lambda: commit(self._lease_in_use()))
@@ -282,12 +291,15 @@ class _Update:
             self.tools.tell(f"attempt {self.so_far.attempts}: committed over {state.etag or 'nothing'}")
             return self._ended(sent.answer or Landed(None), "committed", str(lineage) if lineage else None)
         if sent.fate is Fate.REFUSED:
-            return self._refused(state, sent)
+            self._refused(state, sent)
+            return None
         if sent.fate is Fate.NOT_SENT:
             self.tools.tell("not sent: no connection")
             self.deadline.pause(0.1)
             return None
-        self.tools.tell(f"attempt {self.so_far.attempts}: in doubt over {state.etag or 'nothing'}; asking what became of it")
+        self.tools.tell(
+            f"attempt {self.so_far.attempts}: in doubt over {state.etag or 'nothing'}; asking what became of it"
+        )
         return self._ask_under_lease(state, lineage)
 
     def _transmit(self, state: State, commit: Callable[[], Landed]) -> Sent[Landed]:
@@ -306,10 +318,10 @@ class _Update:
         assert error is not None
         if is_lease_problem(error):
             self._wait_for_lease(state, error)
-            return None
-        if _is_conflict(error):
-            return self._conflict(state, service_code(error) or "condition not met")
-        raise translate(error, self.resource.target, expected_etag=state.etag)
+        elif _is_conflict(error):
+            self._conflict(state, service_code(error) or "condition not met")
+        else:
+            raise translate(error, self.resource.target, expected_etag=state.etag)
 
     def _conflict(self, state: State, why: str) -> None:
         self.so_far.conflicts += 1
@@ -317,7 +329,7 @@ class _Update:
         base = self.so_far.round_trip + self.so_far.transform_time
         window = min(_WINDOW * base, 0.5 * base * 2**self.so_far.conflicts)
         self.tools.tell(f"attempt {self.so_far.attempts}: conflict over {state.etag or 'nothing'} ({why})")
-        self.deadline.pause(self.tools.random.uniform(0, window))
+        self.deadline.pause(self.tools.chance.uniform(0, window))
 
     # Leases: somebody else's, and our own as a guard.
 
@@ -373,7 +385,7 @@ class _Update:
             raise self._gave_up()
         self.tools.tell("leased by somebody else: waiting")
         base = 0.5 if long else max(0.05, self.so_far.round_trip)
-        self.deadline.pause(self.tools.random.uniform(0.5, 1.5) * base)
+        self.deadline.pause(self.tools.chance.uniform(0.5, 1.5) * base)
 
     def _ask_under_lease(self, state: State, lineage: Lineage | None) -> Updated | None:
         """While our own lease holds, a moved ETag is our write; without one, the next read's lineage tells."""
@@ -428,7 +440,7 @@ class _Update:
         if position > 0:  # the write after ours recorded which ETag it replaced: ours
             return self._ended(Landed(f'"{state.lineage.entries[position - 1][1]}"'), "committed", None)
         ours = self.so_far.content is None or self.so_far.content == state.content
-        return self._ended(Landed(state.etag if ours else None), "committed", str(state.lineage))
+        return self._ended(Landed(state.etag if ours else None, state.last_modified), "committed", str(state.lineage))
 
     def _ended(self, landed: Landed, outcome: str, lineage: str | None) -> Updated:
         so_far = self.so_far

@@ -106,7 +106,7 @@ def read(call: Callable[[Mapping[str, Any]], T], target: Target, deadline: Deadl
         timeouts = {"connection_timeout": min(CONNECT_SECONDS, left), "read_timeout": left}
         try:
             return call(timeouts)
-        except Exception as error:  # noqa: BLE001  # whatever a read raises, asking again is safe
+        except Exception as error:  # whatever a read raises, asking again is safe
             if not _transient(error) or deadline.remaining <= pause:
                 raise translate(error, target) from error
         deadline.pause(pause)

@@ -196,7 +196,10 @@ def _landed(upload: Upload, patience: Deadline) -> Look[Mapping[str, Any]]:
         return Look(verdict)
     position = next(index for index, (op, _) in enumerate(history.entries) if op == upload.op)
     if position == 0:
-        return Look(verdict, {"etag": found.etag, "last_modified": found.last_modified, "version_id": found.version_id})
+        return Look(
+            verdict,
+            {"etag": found.etag, "last_modified": found.last_modified, "version_id": found.version_id},
+        )
     # The write after ours recorded which ETag it replaced: ours.
     return Look(verdict, {"etag": f'"{history.entries[position - 1][1]}"'})
 
@@ -308,7 +311,11 @@ def _check_early(upload: Upload) -> None:
 
 def _on_a_read(conditions: Conditions) -> dict[str, str]:
     """Return the conditions that mean on a read what they mean on the commit: those that fail with 412 there."""
-    return {key: value for key, value in conditions.headers.items() if key in ("If-Match", "If-Unmodified-Since", "x-ms-if-tags")}
+    return {
+        key: value
+        for key, value in conditions.headers.items()
+        if key in ("If-Match", "If-Unmodified-Since", "x-ms-if-tags")
+    }
 
 
 def _never_read_here(error: Exists, upload: Upload) -> Exists:
@@ -322,7 +329,7 @@ def _never_read_here(error: Exists, upload: Upload) -> Exists:
 
 
 def _check_md5(settings: Settings, digest: bytes) -> None:
-    if settings.content_md5 is not None and _decoded(settings.content_md5) != digest:
+    if settings.content_md5 is not None and bytes(_decoded(settings.content_md5) or b"") != digest:
         raise UsageError(
             f"the content's MD5 is {blobs.base64_of(digest)}, not {settings.content_md5}; nothing was written",
             hint="the file is not the one the MD5 was made of, or it was cut short",
@@ -342,4 +349,3 @@ def _decoded(md5: str | None) -> bytearray | None:
     if len(digest) != 16:
         raise UsageError(f"--content-md5: {md5!r} is not an MD5 in base64", hint="openssl md5 -binary FILE | base64")
     return bytearray(digest)
-

@@ -26,6 +26,7 @@ class State:
     lineage: Lineage
     carried: Any = None
     version_id: str | None = None
+    last_modified: datetime | None = None
     lease_duration: str | None = None
 
 
@@ -54,7 +55,9 @@ class Version:
 class Versioned(Protocol):
     """A resource that can be read and conditionally written."""
 
-    target: Target
+    @property
+    def target(self) -> Target:
+        """Return what it is and in which account."""
 
     def read(self, deadline: Deadline) -> State:
         """Return the current version, or a state without ETag where there is none."""
@@ -87,5 +90,9 @@ class Versioned(Protocol):
             AzguardError: the lease is not held any more.
         """
 
-    def shown(self, content: bytes) -> bytes:
-        """Return content as ``--dry-run`` and kept work show it."""
+    def checked(self, content: bytes) -> bytes:
+        """Return what the transform gave, in the one spelling that tells unchanged from changed.
+
+        Raises:
+            TransformFailed: the service would not take it.
+        """

@@ -28,9 +28,7 @@ class _Blob:
 
     def acquire(self, state: State, lease_id: str, seconds: int, deadline: Deadline) -> None:
         """Acquire a lease on the version read. Source: https://learn.microsoft.com/rest/api/storageservices/lease-blob"""
-        self._lease(lease_id).acquire(
-            seconds, headers={"If-Match": state.etag or "*"}, **write_timeouts(deadline)
-        )
+        self._lease(lease_id).acquire(seconds, headers={"If-Match": state.etag or "*"}, **write_timeouts(deadline))
 
     def release(self, lease_id: str, deadline: Deadline) -> None:
         """Release a lease; nothing waits long for it, since it ends by itself."""
@@ -63,7 +61,12 @@ class _Blob:
         return BlobLeaseClient(self.target.account.blob(self.target.address), lease_id)
 
     def _set_metadata(
-        self, state: State, metadata: dict[str, str], lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+        self,
+        state: State,
+        metadata: dict[str, str],
+        lineage: Lineage | None,
+        lease_id: str | None,
+        deadline: Deadline,
     ) -> Landed:
         client = self.target.account.blob(self.target.address)
         stamped = {**metadata, **_stamp(state, lineage)}
@@ -93,7 +96,12 @@ class BlobContent(_Blob):
             found = download.properties
             _refuse_other_types(self.target, found)
             return State(
-                content, found.etag, Lineage.parse(download.lineage), found, found.version_id, found.lease.duration
+                content,
+                found.etag,
+                Lineage.parse(download.lineage),
+                found,
+                found.version_id,
+                found.lease.duration,
             )
 
     def prepare(
@@ -106,8 +114,8 @@ class BlobContent(_Blob):
         commit = uploads.prepared(upload, content)
         return lambda held: Landed.of(commit(_only_over(state, held)))
 
-    def shown(self, content: bytes) -> bytes:
-        """Return the content itself."""
+    def checked(self, content: bytes) -> bytes:
+        """Return the content: a blob takes any."""
         return content
 
     def _carried(self, state: State, deadline: Deadline) -> Settings:
@@ -143,9 +151,8 @@ class BlobMetadata(_Blob):
             if error.service_code == "ContainerNotFound":
                 raise
             return State(b"{}", None, Lineage())
-        lineage = Lineage.parse((found.metadata or {}).get(KEY))
-        state = State(b"", found.etag, lineage, found, found.version_id, found.lease.duration)
-        return State(_as_json(_plain(state)), state.etag, lineage, found, state.version_id, state.lease_duration)
+        metadata = found.metadata or {}
+        return _state(_as_json(_without_key(metadata)), found, metadata.get(KEY))
 
     def prepare(
         self, state: State, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
@@ -156,7 +163,7 @@ class BlobMetadata(_Blob):
         metadata = _from_json(content)
         return lambda held: self._set_metadata(state, metadata, lineage, held, deadline)
 
-    def shown(self, content: bytes) -> bytes:
+    def checked(self, content: bytes) -> bytes:
         """Return the metadata as indented JSON."""
         return _as_json(_from_json(content))
 
@@ -166,10 +173,25 @@ def _only_over(state: State, lease_id: str | None) -> Conditions:
     return Conditions(headers, "if-match", state.etag, lease_id)
 
 
+def _state(content: bytes, found: Any, lineage: str | None) -> State:
+    return State(
+        content=content,
+        etag=found.etag,
+        lineage=Lineage.parse(lineage),
+        carried=found,
+        version_id=found.version_id,
+        last_modified=found.last_modified,
+        lease_duration=found.lease.duration,
+    )
+
+
 def _plain(state: State) -> dict[str, str]:
-    """Return the metadata without azguard's own key."""
-    found = {} if state.carried is None else state.carried.metadata or {}
-    return {key: value for key, value in found.items() if key != KEY}
+    """Return the metadata of a state without azguard's own key."""
+    return {} if state.carried is None else _without_key(state.carried.metadata or {})
+
+
+def _without_key(metadata: dict[str, str]) -> dict[str, str]:
+    return {key: value for key, value in metadata.items() if key != KEY}
 
 
 def _stamp(state: State, lineage: Lineage | None) -> dict[str, str]:

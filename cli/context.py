@@ -105,7 +105,9 @@ class Environment:
         """Return what this run's operation sends for the condition options, the cache's guard included."""
         which = operation or self.operation
         assert which is not None
-        asked = Asked(**{name: self.shared.get(name) for name in _ASKED}, **{name: bool(self.shared.get(name)) for name in _FLAGS})
+        given: dict[str, Any] = {name: self.shared.get(name) for name in _ASKED}
+        given |= {name: bool(self.shared.get(name)) for name in _FLAGS}
+        asked = Asked(**given)
         held = self.cache.held(self.key(target)) if asked.lease_id == "@held" else None
         needs_cache = which.writes or "@last" in (asked.if_match, asked.if_none_match, asked.etag)
         seen = self._seen(target, file) if needs_cache else None
@@ -262,7 +264,15 @@ class Environment:
         return account.emulator(running.ports if running is not None else None)
 
 
-_ASKED = ("if_match", "if_none_match", "if_modified_since", "if_unmodified_since", "if_tags", "etag", "lease_id")
+_ASKED = (
+    "if_match",
+    "if_none_match",
+    "if_modified_since",
+    "if_unmodified_since",
+    "if_tags",
+    "etag",
+    "lease_id",
+)
 _FLAGS = ("last_writer_wins", "allow_race")
 
 
@@ -275,7 +285,6 @@ def of(ctx: typer.Context) -> Environment:
         )
         ctx.obj.out  # noqa: B018  # a wrong --output is said before anything is done
     return ctx.obj
-
 
 
 def stdin_is_terminal() -> bool:

@@ -19,7 +19,10 @@ def source(file: str | None) -> tuple[AbstractContextManager[BinaryIO], Path | N
     """
     if not_empty(file, "--file") in (None, "-"):
         if sys.stdin is None or (file is None and sys.stdin.isatty()):
-            raise UsageError("nothing to write: stdin is a terminal", hint="name a file with -f FILE, or pipe the content in")
+            raise UsageError(
+                "nothing to write: stdin is a terminal",
+                hint="name a file with -f FILE, or pipe the content in",
+            )
         return nullcontext(sys.stdin.buffer), None
     assert file is not None
     path = Path(file)
@@ -59,7 +62,6 @@ def read(name: str) -> bytes:
         raise UsageError(f"{name} cannot be read: {error.strerror}") from None
 
 
-
 def json_lines(name: str) -> Iterator[dict[str, object]]:
     """Yield the objects of a file of JSON lines, or of stdin for ``-``.
 
@@ -75,5 +77,7 @@ def json_lines(name: str) -> Iterator[dict[str, object]]:
             except ValueError:
                 found = None
             if not isinstance(found, dict):
-                raise UsageError(f"line {number} of {name} is not a JSON object", hint="azguard cache export makes them")
+                raise UsageError(
+                    f"line {number} of {name} is not a JSON object", hint="azguard cache export makes them"
+                )
             yield found

@@ -66,7 +66,7 @@ class Command(_Plain, TyperCommand):
         super().__init__(*args, **kwargs)
         marks = getattr(self.callback, "__dict__", {})
         own = {param.name for param in self.params}
-        shared = list(_params(options.general, options.GENERAL))
+        shared = general_params()
         if marks.get("azguard_remote"):
             shared = [*_params(options.account, options.ACCOUNT), *shared]
         operation: Operation | None = marks.get("azguard_operation")
@@ -104,9 +104,7 @@ class Group(_Plain, TyperGroup):
 
 def group(help_text: str) -> typer.Typer:
     """Return a Typer for one noun, whose commands are ``Command``s."""
-    return _Typer(
-        help=help_text, cls=Group, no_args_is_help=True, rich_markup_mode=None, add_completion=False
-    )
+    return _Typer(help=help_text, cls=Group, no_args_is_help=True, rich_markup_mode=None, add_completion=False)
 
 
 class _Typer(typer.Typer):
@@ -142,6 +140,11 @@ def _filled_in(args: list[str], option: str) -> list[str]:
     if after.startswith("-") or re.match(r"[a-z]+:[^\s{\[\"]", after):
         return [*args[:position], f"{option}=", *args[position + 1 :]]
     return args
+
+
+def general_params() -> list[TyperOption]:
+    """Return the options that every command takes."""
+    return list(_params(options.general, options.GENERAL))
 
 
 @cache

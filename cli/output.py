@@ -136,7 +136,9 @@ def _checked_query(query: str | None) -> str | None:
     try:
         jmespath.compile(query)
     except JMESPathError as error:
-        raise UsageError(f"--query is not JMESPath: {str(error).splitlines()[0]}", hint="https://jmespath.org") from None
+        raise UsageError(
+            f"--query is not JMESPath: {str(error).splitlines()[0]}", hint="https://jmespath.org"
+        ) from None
     return query
 
 

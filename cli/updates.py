@@ -192,7 +192,7 @@ def _transform(env: Environment, target: Target, asked: Asked, deadline: Deadlin
     if not asked.edits:
         raise UsageError(
             "nothing to do: no edit and no command",
-            hint="add --set PATH=JSON, --increment PATH or another edit, or a command after --, e.g. -- jq '.replicas += 1'",
+            hint="add --set PATH=JSON or another edit, or a command: -- jq '.replicas += 1'",
         )
     chosen = [edits.parse(option, text, files.read, metadata=asked.metadata) for option, text in asked.edits]
     if not asked.metadata:

@@ -25,7 +25,8 @@ def list_(ctx: typer.Context, prefix: options.Prefix = None, all_scopes: AllScop
 
 @app.command()
 def show(
-    ctx: typer.Context, address: Annotated[str, typer.Argument(metavar="ADDRESS", help="e.g. blob:site/config.json")]
+    ctx: typer.Context,
+    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="e.g. blob:site/config.json")],
 ) -> None:
     """Show what this scope has read of one resource, the copies in files included.
 
@@ -63,7 +64,8 @@ def clear(ctx: typer.Context, all_scopes: AllScopes = False) -> None:
 def prune(
     ctx: typer.Context,
     older_than: Annotated[
-        str, typer.Option("--older-than", metavar="DURATION", help="Forget what was read longer ago, in every scope.")
+        str,
+        typer.Option("--older-than", metavar="DURATION", help="Forget what was read longer ago, in every scope."),
     ] = "30d",
 ) -> None:
     """Forget what was read long ago, of every scope.
@@ -87,7 +89,8 @@ def export(ctx: typer.Context, all_scopes: AllScopes = False) -> None:
 
 @app.command(name="import")
 def import_(
-    ctx: typer.Context, file: Annotated[str, typer.Argument(metavar="FILE|-", help="What export printed.")] = "-"
+    ctx: typer.Context,
+    file: Annotated[str, typer.Argument(metavar="FILE|-", help="What export printed.")] = "-",
 ) -> None:
     """Take in what azguard cache export printed; all of it, or nothing if a line is malformed.
 

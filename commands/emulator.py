@@ -28,12 +28,8 @@ def start(
         str | None,
         typer.Option("--blob-port", metavar="N", help="The blob service's port; a free one by default."),
     ] = None,
-    queue_port: Annotated[
-        str | None, typer.Option("--queue-port", metavar="N", help="The same for queues.")
-    ] = None,
-    table_port: Annotated[
-        str | None, typer.Option("--table-port", metavar="N", help="The same for tables.")
-    ] = None,
+    queue_port: Annotated[str | None, typer.Option("--queue-port", metavar="N", help="The same for queues.")] = None,
+    table_port: Annotated[str | None, typer.Option("--table-port", metavar="N", help="The same for tables.")] = None,
     wait: Wait = _WAIT,
 ) -> None:
     """Start the emulator in the background, or say where it runs.
@@ -147,9 +143,7 @@ def _ports(given: Mapping[str, str | None]) -> dict[str, int]:
         if text is None:
             continue
         if not (text.isascii() and text.isdigit() and 0 < int(text) < 65536):
-            raise UsageError(
-                f"--{service}-port {text!r} is not a port", hint="write a number from 1 to 65535"
-            )
+            raise UsageError(f"--{service}-port {text!r} is not a port", hint="write a number from 1 to 65535")
         if int(text) in ports.values():
             raise UsageError(f"port {text} is given twice", hint="each service needs its own")
         ports[service] = int(text)

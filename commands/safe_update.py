@@ -25,29 +25,43 @@ def safe_update(
         list[str] | None, typer.Option("--increment", metavar="PATH[=N]", help="Add N (1) to a number.")
     ] = None,
     merge_patch: Annotated[
-        list[str] | None, typer.Option("--merge-patch", metavar="FILE|-", help="Apply a JSON merge patch (RFC 7396).")
+        list[str] | None,
+        typer.Option("--merge-patch", metavar="FILE|-", help="Apply a JSON merge patch (RFC 7396)."),
     ] = None,
     json_patch: Annotated[
-        list[str] | None, typer.Option("--json-patch", metavar="FILE|-", help="Apply a JSON patch (RFC 6902).")
+        list[str] | None,
+        typer.Option("--json-patch", metavar="FILE|-", help="Apply a JSON patch (RFC 6902)."),
     ] = None,
     append: Annotated[
         list[str] | None, typer.Option("--append", metavar="TEXT", help="Add text at the end, as it stands.")
     ] = None,
     metadata: Annotated[
-        bool, typer.Option("--metadata", help="Update the metadata, a JSON object of strings, not the content.")
+        bool,
+        typer.Option("--metadata", help="Update the metadata, a JSON object of strings, not the content."),
     ] = False,
     create: Annotated[
         str | None,
-        typer.Option("--create", metavar="[INITIAL]", help="Where there is nothing, start from this ({} for JSON edits)."),
+        typer.Option(
+            "--create",
+            metavar="[INITIAL]",
+            help="Where there is nothing, start from this ({} for JSON edits).",
+        ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print a diff, write nothing.")] = False,
     op_id: Annotated[
         str | None,
-        typer.Option("--op-id", metavar="KEY", help="Your idempotency key: run again with it, and nothing is done twice."),
+        typer.Option(
+            "--op-id",
+            metavar="KEY",
+            help="Your idempotency key: run again with it, and nothing is done twice.",
+        ),
     ] = None,
     status: Annotated[
         bool,
-        typer.Option("--status", help="Say what became of --op-id: exit 0 committed, 44 not, 74 unknown. Writes nothing."),
+        typer.Option(
+            "--status",
+            help="Say what became of --op-id: exit 0 committed, 44 not, 74 unknown. Writes nothing.",
+        ),
     ] = False,
     guard: Annotated[
         str | None,
@@ -64,7 +78,8 @@ def safe_update(
         str | None, typer.Option("--max-attempts", metavar="N", help="Give up after so many writes.")
     ] = None,
     timeout: Annotated[
-        str | None, typer.Option("--timeout", metavar="DURATION", help="Give up after so long; 60s by default.")
+        str | None,
+        typer.Option("--timeout", metavar="DURATION", help="Give up after so long; 60s by default."),
     ] = None,
 ) -> None:
     """Read, change, write back: again on conflict, and applied exactly once.

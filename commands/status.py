@@ -15,7 +15,8 @@ from azguard.errors import Changed, Unavailable
 def status(
     ctx: typer.Context,
     addresses: Annotated[
-        list[str] | None, typer.Argument(metavar="[ADDRESS...]", help="Only these; all that this scope read by default.")
+        list[str] | None,
+        typer.Argument(metavar="[ADDRESS...]", help="Only these; all that this scope read by default."),
     ] = None,
 ) -> None:
     """Ask which of the resources read here changed, vanished or are leased: exit 0 none, 42 some.

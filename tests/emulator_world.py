@@ -32,9 +32,7 @@ class World:
 
     @property
     def environ(self) -> dict[str, str]:
-        kept = {
-            name: value for name, value in os.environ.items() if not name.startswith(("AZ", "SHELL", "PSM"))
-        }
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("AZ", "SHELL", "PSM"))}
         return {
             **kept,
             "PATH": f"{self.bin}{os.pathsep}{os.environ['PATH']}",

@@ -67,17 +67,13 @@ def test_a_malformed_option_is_refused_with_the_way_to_write_it(
     assert failure(UsageError, lambda: edit(option, text)) == (message, hint)
 
 
-@pytest.mark.parametrize(
-    "value", ["NaN", "-Infinity", "[1, NaN]", "1 2", "[1,]", "'x'", '{"a":1,"a":2}', "01"]
-)
+@pytest.mark.parametrize("value", ["NaN", "-Infinity", "[1, NaN]", "1 2", "[1,]", "'x'", '{"a":1,"a":2}', "01"])
 def test_set_takes_nothing_but_json(value: str) -> None:
     with pytest.raises(UsageError):
         edit("--set", f"a={value}")
 
 
-@pytest.mark.parametrize(
-    "path", ["", ".a", "a.", "a..b", "a[", "a[x]", "a[01]", "a[-0]", "a]", "a[0]b", "a\\n"]
-)
+@pytest.mark.parametrize("path", ["", ".a", "a.", "a..b", "a[", "a[x]", "a[01]", "a[-0]", "a]", "a[0]b", "a\\n"])
 def test_a_malformed_path_is_refused(path: str) -> None:
     for option in ("--set", "--increment"):
         with pytest.raises(UsageError):
@@ -146,8 +142,7 @@ def test_a_bad_merge_patch_is_refused_before_anything_is_read() -> None:
         failure(UsageError, lambda: edit("--merge-patch", "patch.json", b'"\xff"'))[0],
         failure(UsageError, lambda: edit("--merge-patch", ""))[0],
     ] == [
-        "--merge-patch: patch.json is not JSON: line 1, column 2:"
-        " Expecting property name enclosed in double quotes",
+        "--merge-patch: patch.json is not JSON: line 1, column 2: Expecting property name enclosed in double quotes",
         "--merge-patch: patch.json is not UTF-8, at byte 1",
         "--merge-patch: the file name is empty",
     ]
@@ -338,9 +333,7 @@ INDENTED = """{
         (["--unset", "nested.deep"], '{\n        "deep": {"x": -0, "y":1.0}\n    }', "{}"),
     ],
 )
-def test_all_that_an_edit_does_not_touch_stays_byte_for_byte(
-    options: list[str], before: str, after: str
-) -> None:
+def test_all_that_an_edit_does_not_touch_stays_byte_for_byte(options: list[str], before: str, after: str) -> None:
     assert INDENTED.count(before) == 1
     assert changed(INDENTED, *options) == INDENTED.replace(before, after)
 

@@ -130,9 +130,7 @@ def test_data_survives_a_stop(world: World) -> None:
     def container() -> ContainerClient:
         running = state.load(world.folder)
         assert running is not None
-        return BlobServiceClient.from_connection_string(running.connection_string).get_container_client(
-            "kept"
-        )
+        return BlobServiceClient.from_connection_string(running.connection_string).get_container_client("kept")
 
     world.run("emulator", "start", "--data", "data")
     container().create_container()

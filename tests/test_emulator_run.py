@@ -105,9 +105,7 @@ def test_run_passes_signals_on_and_waits_for_the_command(world: World, number: s
 
 
 def test_ctrl_c_in_a_terminal_reaches_the_command_once(world: World) -> None:
-    script = (
-        "trap 'echo got; got=1' INT; echo ready; until [ $got ]; do sleep 0.05; done; sleep 0.3; echo end"
-    )
+    script = "trap 'echo got; got=1' INT; echo ready; until [ $got ]; do sleep 0.05; done; sleep 0.3; echo end"
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(world.root)

@@ -44,9 +44,7 @@ def is_gone(pid: int) -> bool:
     """Return whether a process ends within 5 seconds; one that waits to be reaped by the system has ended."""
     until = time.monotonic() + 5
     while time.monotonic() < until:
-        listed = subprocess.run(
-            ["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False
-        )
+        listed = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
         if listed.stdout.strip()[:1] in ("", "Z"):
             return True
     return False
@@ -94,9 +92,7 @@ def test_the_environment_is_the_one_given_also_for_finding_the_command(tmp_path:
     script.write_text('#!/bin/sh\necho "$WORD"\n')
     script.chmod(0o755)
     environ = {"PATH": str(tmp_path), "WORD": "hello"}
-    assert (
-        filter_command.run(["shout"], b"", environ=environ, deadline=None, clock=time.monotonic) == b"hello\n"
-    )
+    assert filter_command.run(["shout"], b"", environ=environ, deadline=None, clock=time.monotonic) == b"hello\n"
 
 
 def test_output_is_complete_when_nothing_holds_it_open() -> None:

@@ -43,9 +43,7 @@ def patched(original: str, patch: str) -> object:
     ],
 )
 def test_merge_patch_follows_the_standard(original: str, patch: str, result: str) -> None:
-    assert json_text.same(
-        json_patches.merged(*map(json_text.parse, (original, patch))), json_text.parse(result)
-    )
+    assert json_text.same(json_patches.merged(*map(json_text.parse, (original, patch))), json_text.parse(result))
 
 
 # RFC 6902, appendix A

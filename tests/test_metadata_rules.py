@@ -104,10 +104,7 @@ def test_metadata_azure_would_not_take_is_refused(options: list[str], message: s
     option, text = options
     patch = text.encode() if option == "--merge-patch" else b""
     target = "patch.json" if option == "--merge-patch" else text
-    assert (
-        failure(TransformFailed, lambda: metadata_after({"owner": "bob"}, option, target, patch=patch))
-        == message
-    )
+    assert failure(TransformFailed, lambda: metadata_after({"owner": "bob"}, option, target, patch=patch)) == message
 
 
 def test_metadata_nobody_edits_is_left_alone_whatever_it_holds() -> None:
@@ -119,9 +116,7 @@ def test_the_lineage_cannot_be_edited_in_any_spelling() -> None:
     said = "azguardlineage is how azguard knows its own writes; it cannot be edited"
     assert [
         failure(TransformFailed, lambda: metadata_after({}, "--set", "AzguardLineage=x")),
-        failure(
-            TransformFailed, lambda: metadata_after({"azguardlineage": "x"}, "--unset", "azguardlineage")
-        ),
+        failure(TransformFailed, lambda: metadata_after({"azguardlineage": "x"}, "--unset", "azguardlineage")),
     ] == [said, said]
 
 

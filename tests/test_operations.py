@@ -16,9 +16,7 @@ from azguard.operations import ALL, Condition, Guard, Lease, Operation, Write, r
 ROOT = Path(__file__).parent.parent
 EVIDENCE: dict[str, Any] = yaml.load(
     (ROOT / "tests/data/semantics.yaml").read_text(encoding="utf-8"),
-    Loader=getattr(
-        yaml, "CSafeLoader", yaml.SafeLoader
-    ),  # the same answer, ten times faster where it is built
+    Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader),  # the same answer, ten times faster where it is built
 )
 ROWS: dict[str, dict[str, Any]] = {
     name: row for name, row in EVIDENCE["operations"].items() if row.get("supported", True)
@@ -178,8 +176,7 @@ def test_what_creates_fails_by_itself_if_it_exists(operation: Operation) -> None
     answers = [
         answer
         for case, answer in failures(operation).items()
-        if case in ("exists", "exists, different metadata")
-        or case == "destination exists and replace-if-exists false"
+        if case in ("exists", "exists, different metadata") or case == "destination exists and replace-if-exists false"
     ]
     assert (operation.write is Write.CREATES) == any(answer.startswith("409") for answer in answers)
 
@@ -332,9 +329,7 @@ def test_flags_and_headers_are_those_of_the_contract_and_the_service() -> None:
         ),
     ],
 )
-def test_why_a_condition_is_not_honoured_is_said_in_one_sentence(
-    operation: str, condition: str, sentence: str
-) -> None:
+def test_why_a_condition_is_not_honoured_is_said_in_one_sentence(operation: str, condition: str, sentence: str) -> None:
     assert why_not(ALL[operation], Condition(condition)) == sentence
 
 

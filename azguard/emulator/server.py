@@ -128,9 +128,7 @@ def _spawn(plan: Plan, ports: Mapping[str, int], log: IO[bytes]) -> Popen[bytes]
         raise ConfigError(f"{plan.command[0]} cannot be run: {error.strerror}") from error
 
 
-def _await_answer(
-    child: Popen[bytes], ports: Mapping[str, int], log: IO[bytes], deadline: float, wait: float
-) -> None:
+def _await_answer(child: Popen[bytes], ports: Mapping[str, int], log: IO[bytes], deadline: float, wait: float) -> None:
     """Wait until this very process listens on all ports and answers on each.
 
     Its own word comes first: on a port that was taken meanwhile, another Azurite may be the one that answers.
@@ -183,9 +181,7 @@ def _hold(port: int) -> socket.socket:
         held.listen()
     except PermissionError as error:
         held.close()
-        raise ConfigError(
-            f"port {port} may not be used: {error.strerror}", hint="choose one above 1023"
-        ) from None
+        raise ConfigError(f"port {port} may not be used: {error.strerror}", hint="choose one above 1023") from None
     except OSError:
         held.close()
         who = _answering(port)
