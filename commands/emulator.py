@@ -8,11 +8,10 @@ import typer
 
 from azguard.cli import context, groups
 from azguard.emulator import azurite, exports, process
-from azguard.errors import ConfigError, UsageError
+from azguard.errors import ConfigError, NotFound, UsageError
 
 app = groups.group("Run Azurite, Microsoft's emulator of blobs, queues and tables, on this machine.")
 
-_NOT_RUNNING = 44
 _WAIT = "60s"
 
 Wait = Annotated[str, typer.Option("--wait", metavar="DURATION", help="How long it may take to answer.")]
@@ -78,9 +77,7 @@ def status(ctx: typer.Context) -> None:
     """
     env = _local(ctx)
     found = azurite.status(env.folders.emulator)
-    env.show(found)
-    if not found.answering:
-        raise typer.Exit(_NOT_RUNNING)
+    env.answer(found, 0 if found.answering else NotFound.exit_code)
 
 
 @app.command("env")
