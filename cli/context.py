@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from azguard.address import Kind
 from azguard.cli.groups import ARGV, OPERATION, SHARED
 from azguard.cli.output import Output
 from azguard.cli.progress import Progress
-from azguard.conditions import Asked, Conditions, Seen
+from azguard.conditions import Asked, Conditions, Known, Seen
 from azguard.deadline import Deadline
 from azguard.errors import NotFound, UsageError
 from azguard.folders import Folders
@@ -110,8 +110,8 @@ class Environment:
         asked = Asked(**given)
         held = self.cache.held(self.key(target)) if asked.lease_id == "@held" else None
         needs_cache = which.writes or "@last" in (asked.if_match, asked.if_none_match, asked.etag)
-        seen = self._seen(target, file) if needs_cache else None
-        return conditions.resolve(which, asked, target, seen, held.lease_id if held else None)
+        last, copy = self._seen(target, file) if needs_cache else (None, None)
+        return conditions.resolve(which, asked, target, Known(last, copy, held.lease_id if held else None))
 
     def remember(self, target: Target, result: Any, file: Path | None = None, lineage: str | None = None) -> None:
         """Record what was just delivered or written, so that the next write is guarded by it.
@@ -250,11 +250,12 @@ class Environment:
         """Return a fresh op id for one write."""
         return new_op(os.urandom(12))
 
-    def _seen(self, target: Target, file: Path | None) -> Seen | None:
+    def _seen(self, target: Target, file: Path | None) -> tuple[Seen | None, Seen | None]:
+        """Return the version last read, and the one whose content was put into the file."""
         key = self.key(target)
-        entry: Entry | None = self.cache.bound(key, file) if file is not None else None
-        entry = entry or self.cache.last(key)
-        return None if entry is None else Seen(entry.etag, entry.lineage, entry.last_modified)
+        last = self.cache.last(key)
+        copy = None if file is None else self.cache.bound(key, file)
+        return _seen(last), _seen(copy)
 
     def _emulator(self) -> Account:
         from azguard import account
@@ -264,16 +265,12 @@ class Environment:
         return account.emulator(running.ports if running is not None else None)
 
 
-_ASKED = (
-    "if_match",
-    "if_none_match",
-    "if_modified_since",
-    "if_unmodified_since",
-    "if_tags",
-    "etag",
-    "lease_id",
-)
 _FLAGS = ("last_writer_wins", "allow_race")
+_ASKED = tuple(each.name for each in fields(Asked) if each.name not in _FLAGS)
+
+
+def _seen(entry: "Entry | None") -> Seen | None:
+    return None if entry is None else Seen(entry.etag, entry.lineage, entry.last_modified)
 
 
 def of(ctx: typer.Context) -> Environment:
