@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 
 from azguard import etags
 from azguard.account import Target
+from azguard.address import Kind
 from azguard.errors import Changed, UsageError
 from azguard.operations import Condition, Guard, Lease, Operation, rejected_together, why_not
 from azguard.times import parse_http_date
@@ -275,9 +276,13 @@ def _guard_name(headers: Mapping[str, str], lease_id: str | None) -> str:
 
 
 def _never_read(target: Target) -> Changed:
+    if target.kind is Kind.BLOB:
+        first = f"read it first: azguard blob get {target} -f FILE; or name the version you mean: --etag ETAG"
+    else:
+        first = f"name the version you mean: --etag ETAG, as azguard {target.kind} show {target} tells it"
     return Changed(
         f"{target} was never read here, so there is nothing to guard this write with",
         address=str(target.address),
-        hint="read it first (azguard … get), or name a version (--etag ETAG), or say --last-writer-wins",
+        hint=f"{first}; or hold its lease: --lease-id ID; or say --last-writer-wins",
         facts={"never_read": True},
     )

@@ -324,7 +324,7 @@ def _never_read_here(error: Exists, upload: Upload) -> Exists:
     if upload.conditions.never_read:
         error.message = f"{upload.target} exists, and this scope never read it"
         error.hint = (
-            f"read it first: azguard blob get {upload.target} -f FILE, "
+            f"read it first: azguard blob get {upload.target} -f THEIRS, "
             "or name the version with --etag, or overwrite with --last-writer-wins"
         )
     return error
@@ -339,15 +339,6 @@ def _check_md5(settings: Settings, digest: bytes) -> None:
 
 
 def _decoded(md5: str | None) -> bytearray | None:
-    if md5 is None:
-        return None
     import base64
-    import binascii
 
-    try:
-        digest = base64.b64decode(md5, validate=True)
-    except binascii.Error:
-        digest = b""
-    if len(digest) != 16:
-        raise UsageError(f"--content-md5: {md5!r} is not an MD5 in base64", hint="openssl md5 -binary FILE | base64")
-    return bytearray(digest)
+    return None if md5 is None else bytearray(base64.b64decode(md5))

@@ -114,7 +114,8 @@ def _proved(given: Mapping[str, str], ambient: Mapping[str, str]) -> dict[str, s
     if any(name in given for name in _PROOF):
         ambient = {name: value for name, value in ambient.items() if name not in _PROOF}
     elif sum(name in ambient for name in ("account-key", "sas-token")) > 1 or (
-        ambient.get("auth-mode") in ("login", "anonymous") and ("account-key" in ambient or "sas-token" in ambient)
+        ambient.get("auth-mode", "").lower() in ("login", "anonymous")
+        and ("account-key" in ambient or "sas-token" in ambient)
     ):
         both = [_FROM_ENVIRONMENT[name] for name in _PROOF if name in ambient]
         raise ConfigError(f"{' and '.join(both)} contradict each other", hint="unset what is not meant")

@@ -14,6 +14,7 @@ import typer
 from azguard import address, conditions
 from azguard.account import Account, Target
 from azguard.address import Kind
+from azguard.cli import files
 from azguard.cli.groups import ARGV, OPERATION, SHARED
 from azguard.cli.output import Output
 from azguard.cli.progress import Progress
@@ -216,15 +217,11 @@ class Environment:
         """Print many results as they come."""
         self.out.show_each(results)
 
-    def show_beside(self, result: object, file: str | None, *, bytes_on_stdout: bool) -> None:
-        """Print the result of a get: to ``file`` if one is given; on stdout only if the bytes are not there."""
+    def show_beside(self, result: object, file: Path | None, *, bytes_on_stdout: bool) -> None:
+        """Print the result of a get, unless its bytes are on stdout; and write it to ``file`` if one is given."""
         if file is not None:
-            import json
-
-            from azguard.cli.output import plain
-
-            Path(file).write_text(json.dumps(plain(result), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        elif not bytes_on_stdout:
+            files.write_json(file, result)
+        if not bytes_on_stdout:
             self.show(result)
 
     def answer_exists(self, target: Target, look: Callable[[], object]) -> None:
