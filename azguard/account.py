@@ -138,6 +138,10 @@ class Account:
 
     def _settings(self) -> dict[str, Any]:
         if "transport" not in self._shared:
+            import logging
+
+            # The SDK's warnings are about its insides; without a handler they would go to stderr.
+            logging.getLogger("azure").addHandler(logging.NullHandler())
             from azure.core.pipeline.transport import RequestsTransport
 
             self._shared["transport"] = RequestsTransport(connection_timeout=CONNECT_SECONDS)

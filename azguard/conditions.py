@@ -284,5 +284,4 @@ def _never_read(target: Target) -> Changed:
         f"{target} was never read here, so there is nothing to guard this write with",
         address=str(target.address),
         hint=f"{first}; or hold its lease: --lease-id ID; or say --last-writer-wins",
-        facts={"never_read": True},
     )
