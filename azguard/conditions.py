@@ -230,7 +230,7 @@ def _etag(value: str, option: str, known: Known, target: Target) -> str:
         if option.startswith("--source-"):
             raise UsageError(f"{option}: @last is of what is written, not of its source", hint="name the ETag itself")
         if known.last is None:
-            raise _never_read(target, ("name the version itself",))
+            raise _never_read(target, (_how_to_see(target),))
         return known.last.etag
     return etags.of_entity(value, option) if target.kind.service == "table" else etags.quoted(value, option)
 
