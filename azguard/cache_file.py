@@ -1,0 +1,242 @@
+"""The file of the ETag cache: found, made, and set aside when it is not a whole database of ours.
+
+Every process finds either no file or a whole one: a new database is made under another name and renamed into
+place. Making and setting aside happen under a lock; opening takes none.
+"""
+
+import os
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection, Error
+
+NAME = "etags.db"
+# "azgd": a database with another number belongs to another program.
+APPLICATION_ID = 0x617A6764
+SCHEMA_VERSION = 1
+# How long to wait for other processes before doing without the cache.
+BUSY_SECONDS = 10.0
+MEMORY = ":memory:"
+_POLL_SECONDS = 0.01
+_SIDECARS = ("-wal", "-shm")
+
+# copy is the real path whose content that version is; empty is what the scope last read, from wherever.
+_SCHEMA = f"""
+CREATE TABLE entries (
+    scope TEXT NOT NULL, account TEXT NOT NULL, address TEXT NOT NULL, copy BLOB NOT NULL,
+    etag TEXT NOT NULL, last_modified TEXT, length INTEGER, content_hash TEXT, lineage TEXT,
+    path BLOB, time INTEGER NOT NULL, command TEXT NOT NULL,
+    PRIMARY KEY (scope, account, address, copy)
+) WITHOUT ROWID;
+CREATE INDEX entries_by_time ON entries (time) WHERE copy = x'';
+CREATE TABLE leases (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    scope TEXT NOT NULL, account TEXT NOT NULL, address TEXT NOT NULL, lease_id TEXT NOT NULL,
+    duration INTEGER, action TEXT NOT NULL, confirmed INTEGER NOT NULL, time INTEGER NOT NULL,
+    UNIQUE (scope, account, address, lease_id)
+);
+PRAGMA application_id = {APPLICATION_ID};
+PRAGMA user_version = {SCHEMA_VERSION};
+"""
+
+Identity = tuple[int, int]
+
+
+class Damaged(Exception):
+    """The file is not a whole database of ours; the message says what it is instead."""
+
+
+class Newer(Exception):
+    """The file was made by a newer azguard."""
+
+
+def identity(path: Path) -> Identity | None:
+    """Return which file is at ``path`` now, or None; another file has another identity."""
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def open_existing(path: Path) -> tuple["Connection", str]:
+    """Return a connection to a whole database of ours, and the URI by which more are opened.
+
+    Raises:
+        Damaged, Newer: it is not.
+        OSError, sqlite3.Error: it cannot be opened, or has been busy for ``BUSY_SECONDS``.
+    """
+    import sqlite3
+
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
+        raise Damaged("is not a file")
+    if status.st_mode & 0o077 and os.name == "posix":
+        with suppress(OSError):
+            os.chmod(path, 0o600)
+    uri = f"{path.as_uri()}?mode=rw"
+    try:
+        return _probed(connect(uri)), uri
+    except sqlite3.Error as error:
+        if is_damage(error) or any(_is_odd(sidecar) for sidecar in _sidecars(path)):
+            raise Damaged("is damaged") from None
+        if os.access(path.parent, os.W_OK) or any(_has_content(sidecar) for sidecar in _sidecars(path)):
+            raise
+    # In a folder where nothing can be made, SQLite cannot follow other writers; with no log there are none.
+    uri = f"{path.as_uri()}?mode=ro&immutable=1"
+    return _probed(connect(uri)), uri
+
+
+def connect(uri: str) -> "Connection":
+    """Return a connection whose commits survive a crash of azguard; the last ones not one of the machine."""
+    import sqlite3
+
+    connection = sqlite3.connect(
+        uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+    )
+    connection.execute("PRAGMA synchronous = NORMAL")
+    return connection
+
+
+def in_memory() -> "Connection":
+    """Return an empty cache that lives as long as this process."""
+    connection = connect(MEMORY)
+    connection.executescript(_SCHEMA)
+    return connection
+
+
+def is_damage(error: "Error") -> bool:
+    """Return whether an error of SQLite says that the file, not the moment, is bad."""
+    import sqlite3
+
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_ERROR:
+        # Our statements fit our tables: somebody else has changed these.
+        return any(words in str(error) for words in ("no such table", "no such column", "has no column"))
+    return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def create(path: Path) -> None:
+    """Make an empty database of ours at ``path``, unless another process has done so meanwhile.
+
+    Raises:
+        OSError, sqlite3.Error: it cannot be made.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _making(path):
+        if not path.exists():
+            _make(path)
+
+
+def set_aside(path: Path, damaged: Identity, now: datetime) -> Path | None:
+    """Move a damaged file away with its log, and make a new one; None if another process has done so.
+
+    Raises:
+        OSError, sqlite3.Error: it cannot be moved, or no new one made.
+    """
+    with _making(path):
+        if identity(path) != damaged:
+            return None
+        target = _unused(path.with_name(f"{path.name}.damaged-{now:%Y%m%dT%H%M%SZ}"))
+        # The database goes first: whoever finds none waits for the lock and never pairs a new one with the
+        # old log.
+        os.rename(path, target)
+        for sidecar in _sidecars(path):
+            with suppress(FileNotFoundError):
+                os.rename(sidecar, target.with_name(target.name + sidecar.name.removeprefix(path.name)))
+        _make(path)
+        return target
+
+
+def _probed(connection: "Connection") -> "Connection":
+    found = None
+    try:
+        found = connection.execute("SELECT * FROM pragma_application_id, pragma_user_version").fetchone()
+    finally:
+        if found != (APPLICATION_ID, SCHEMA_VERSION):
+            connection.close()
+    if found == (APPLICATION_ID, SCHEMA_VERSION):
+        return connection
+    if found[0] == APPLICATION_ID and found[1] > SCHEMA_VERSION:
+        raise Newer
+    raise Damaged("is not an ETag cache")
+
+
+def _make(path: Path) -> None:
+    fresh = path.with_name(f"{path.name}.new-{os.getpid()}")
+    with suppress(FileNotFoundError):
+        fresh.unlink()
+    os.close(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    try:
+        connection = connect(f"{fresh.as_uri()}?mode=rw")
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
+        finally:
+            connection.close()
+        for orphan in _sidecars(path):
+            # A log without its database; the new one must not take it for its own.
+            with suppress(FileNotFoundError):
+                os.rename(orphan, _unused(orphan.with_name(f"{orphan.name}.orphan")))
+        os.rename(fresh, path)
+    finally:
+        for leftover in (fresh, *_sidecars(fresh)):
+            with suppress(FileNotFoundError):
+                leftover.unlink()
+
+
+@contextmanager
+def _making(path: Path) -> Iterator[None]:
+    """Let one process at a time make or set aside the file.
+
+    Raises:
+        OSError: the lock was held by another for ``BUSY_SECONDS``, or this file system has none.
+    """
+    if sys.platform == "win32":
+        # A file that is open is not renamed there, nor renamed over, so two processes cannot clash.
+        yield
+        return
+    import fcntl
+
+    descriptor = os.open(path.with_name(f"{path.name}.lock"), os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        deadline = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_POLL_SECONDS)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _sidecars(path: Path) -> tuple[Path, ...]:
+    return tuple(path.with_name(path.name + suffix) for suffix in _SIDECARS)
+
+
+def _is_odd(sidecar: Path) -> bool:
+    return sidecar.exists() and not sidecar.is_file()
+
+
+def _has_content(sidecar: Path) -> bool:
+    return sidecar.exists() and sidecar.stat().st_size > 0
+
+
+def _unused(path: Path) -> Path:
+    number, found = 1, path
+    while found.exists():
+        number += 1
+        found = path.with_name(f"{path.name}-{number}")
+    return found
