@@ -73,7 +73,11 @@ class Account:
         service = location.address.kind.service
         if location.sas is not None:
             return Account(
-                location.account_name or "", {service: location.endpoint}, Auth.SAS, location.sas, self._shared
+                location.account_name or "",
+                {service: location.endpoint},
+                Auth.SAS,
+                location.sas,
+                self._shared,
             )
         if self.endpoints.get(service) != location.endpoint and self.name != location.account_name:
             raise ConfigError(
@@ -111,9 +115,7 @@ class Account:
         """Return the SDK's client of the whole blob service."""
         from azure.storage.blob import BlobServiceClient
 
-        return BlobServiceClient(
-            self.endpoint("blob"), credential=self._credential(), **self._settings()
-        )
+        return BlobServiceClient(self.endpoint("blob"), credential=self._credential(), **self._settings())
 
     def _credential(self) -> Any:
         if self.auth is Auth.KEY:
@@ -190,9 +192,7 @@ def from_connection_string(text: str) -> Account:
     return Account(name, endpoints, Auth.KEY, checked_key(parts["accountkey"], "AccountKey"))
 
 
-def from_name(
-    name: str, auth: Auth, secret: str | None, endpoints: Mapping[str, str] | None = None
-) -> Account:
+def from_name(name: str, auth: Auth, secret: str | None, endpoints: Mapping[str, str] | None = None) -> Account:
     """Return an account of the public cloud by its name; ``endpoints`` replaces the usual ones.
 
     Raises:
@@ -201,9 +201,7 @@ def from_name(
     import re
 
     if not re.fullmatch(r"[a-z0-9]{3,24}", name):
-        raise ConfigError(
-            f"{name!r} is not a storage account name", hint="3 to 24 lower-case letters and digits"
-        )
+        raise ConfigError(f"{name!r} is not a storage account name", hint="3 to 24 lower-case letters and digits")
     known = {service: f"https://{name}.{service}.core.windows.net" for service in SERVICES}
     given = {service: _checked_endpoint(url, f"{service} endpoint") for service, url in (endpoints or {}).items()}
     return Account(name, {**known, **given}, auth, secret)

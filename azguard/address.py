@@ -213,9 +213,7 @@ def _check_names(address: Address) -> None:
     first = address.container
     if address.kind.service == "table":
         if not _TABLE_NAME.fullmatch(first) or first.lower() == "tables":
-            raise UsageError(
-                f"{first!r} is not a table name", hint="3 to 63 letters and digits, the first a letter"
-            )
+            raise UsageError(f"{first!r} is not a table name", hint="3 to 63 letters and digits, the first a letter")
     elif not _CONTAINER_NAME.fullmatch(first):
         noun = {"blob": "container", "queue": "queue", "file": "share"}[address.kind.service]
         raise UsageError(
@@ -246,9 +244,7 @@ def _check_keys(keys: tuple[str, ...]) -> None:
         if len(key.encode("utf-16-le")) > 1024 * 2:
             raise UsageError("a partition or row key has more than 1,024 characters")
         if found := _KEY_FORBIDDEN.search(key):
-            raise UsageError(
-                f"{key!r} holds {found[0]!r}", hint="keys may not hold / \\ # ? or control characters"
-            )
+            raise UsageError(f"{key!r} holds {found[0]!r}", hint="keys may not hold / \\ # ? or control characters")
 
 
 def _check_path(path: str) -> None:

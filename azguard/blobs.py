@@ -79,9 +79,7 @@ def show(target: Target, conditions: Conditions, deadline: Deadline) -> BlobShow
 def properties(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
     """Return the SDK's properties of a blob, the lineage in its metadata included."""
     client = target.account.blob(target.address)
-    return read(
-        lambda timeouts: client.get_blob_properties(headers=headers(conditions), **timeouts), target, deadline
-    )
+    return read(lambda timeouts: client.get_blob_properties(headers=headers(conditions), **timeouts), target, deadline)
 
 
 def listed(
@@ -105,14 +103,12 @@ def listed(
     if delimiter is None:
         found: Any = client.list_blobs(name_starts_with=prefix, include=list(include), headers=sent)
     else:
-        found = client.walk_blobs(
-            name_starts_with=prefix, include=list(include), delimiter=delimiter, headers=sent
-        )
+        found = client.walk_blobs(name_starts_with=prefix, include=list(include), delimiter=delimiter, headers=sent)
     walk = islice(found, limit)
     while True:
         try:
             # The SDK's pager keeps its place, so a page that failed can be asked for again.
-            item = read(lambda _: next(walk, None), target, deadline)
+            item = read(lambda _: next(walk, None), target, deadline.fresh())
         except NotFound as error:
             error.message = f"there is no container {target.address.container}"
             raise
@@ -233,4 +229,3 @@ def base64_of(digest: bytes | bytearray | None) -> str | None:
 
 def _value(member: Any) -> str | None:
     return None if member is None else str(getattr(member, "value", member))
-

@@ -117,9 +117,7 @@ def connect(uri: str) -> "Connection":
     """Return a connection whose commits survive a crash of azguard; the last ones not one of the machine."""
     import sqlite3
 
-    connection = sqlite3.connect(
-        uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-    )
+    connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA synchronous = NORMAL")
     return connection
 

@@ -155,9 +155,7 @@ def _row(found: Mapping[str, object], line: int) -> Row:
             raise UsageError(f"line {line}: there is no field {field!r}")
     for field, (valid, meaning) in _FIELDS.items():
         if not valid(found.get(field)):
-            raise UsageError(
-                f"line {line}: {field} is not {meaning}", hint="import what azguard cache export printed"
-            )
+            raise UsageError(f"line {line}: {field} is not {meaning}", hint="import what azguard cache export printed")
     values: dict[str, Any] = dict(found)
     path = None if values.get("path") is None else os.fsencode(values["path"])
     if values.get("copy") and path is None:
@@ -194,11 +192,7 @@ def _is_shown(value: object) -> bool:
 
 
 def _is_account(value: object) -> bool:
-    return (
-        _is_shown(value)
-        and re.fullmatch(r"https?://[^?@]+", str(value)) is not None
-        and "sig=" not in str(value)
-    )
+    return _is_shown(value) and re.fullmatch(r"https?://[^?@]+", str(value)) is not None and "sig=" not in str(value)
 
 
 def _is_address(value: object) -> bool:

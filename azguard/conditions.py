@@ -86,11 +86,13 @@ def resolve(
     }
     _refuse_unhonoured(operation, asked, values)
     lease_id = _lease(operation, asked.lease_id, held_lease)
-    headers = {condition.header: _sent(condition, value, seen, target) for condition, value in values.items()}
+    headers = {
+        condition.header: _sent(operation, condition, value, seen, target) for condition, value in values.items()
+    }
     if asked.etag is not None:
         etag = _etag(asked.etag, "--etag", seen, target)
         return _guarded(operation, target, headers, etag, lease_id, seen, asked.allow_race)
-    if not values and operation.writes and not asked.last_writer_wins and lease_id is None:
+    if not values and operation.guarded and not asked.last_writer_wins and lease_id is None:
         return _by_default(operation, target, seen, asked.allow_race)
     expected = headers.get(Condition.IF_MATCH.header)
     expected = None if expected == "*" else expected
@@ -111,13 +113,35 @@ def quoted(etag: str, option: str = "--etag") -> str:
     """
     text = etag.strip()
     if text.startswith("W/"):
-        raise UsageError(f"{option}: {etag!r} is a weak ETag, which only tables have", hint="copy it from azguard … show")
+        raise UsageError(
+            f"{option}: {etag!r} is a weak ETag, which only tables have", hint="copy it from azguard … show"
+        )
     bare = text[1:-1] if len(text) >= 2 and text[0] == text[-1] == '"' else text
     if not re.fullmatch(r"[!#-+\--~]+", bare) or "'" in bare:
         raise UsageError(
-            f"{option}: {etag!r} is not an ETag", hint='an ETag looks like 0x8DC1234567890AB or "0x8DC1234567890AB"'
+            f"{option}: {etag!r} is not an ETag",
+            hint='an ETag looks like 0x8DC1234567890AB or "0x8DC1234567890AB"',
         )
     return f'"{bare}"'
+
+
+def checked_lease_id(asked: str | None, held: str | None) -> str | None:
+    """Return the lease id to send; ``@held`` is ``held``, the one this scope holds.
+
+    Raises:
+        UsageError: it is empty or no GUID, or nothing is held.
+    """
+    if asked is None:
+        return None
+    if not asked.strip():
+        raise UsageError("--lease-id is empty", hint=_EMPTY_HINT)
+    if asked == "@held":
+        if held is None:
+            raise UsageError("--lease-id @held: this scope holds no lease on it", hint="name the lease id itself")
+        return held
+    if not _LEASE_ID.fullmatch(asked):
+        raise UsageError(f"--lease-id: {asked!r} is not a GUID", hint="write it as it was printed when acquired")
+    return asked
 
 
 def _refuse_empty(asked: Asked) -> None:
@@ -133,11 +157,13 @@ def _refuse_unhonoured(operation: Operation, asked: Asked, values: Mapping[Condi
         raise UsageError("--last-writer-wins is for writes", hint="leave it out")
     if asked.last_writer_wins and (flags or asked.etag is not None):
         raise UsageError(
-            f"--last-writer-wins and {(flags or ['--etag'])[0]} contradict each other", hint="leave one of them out"
+            f"--last-writer-wins and {(flags or ['--etag'])[0]} contradict each other",
+            hint="leave one of them out",
         )
     if asked.etag is not None and flags:
         raise UsageError(
-            f"--etag and {flags[0]} do not go together", hint="--etag is a guard of its own; leave one of them out"
+            f"--etag and {flags[0]} do not go together",
+            hint="--etag is a guard of its own; leave one of them out",
         )
     if asked.etag is not None and not operation.writes:
         raise UsageError("--etag guards writes", hint="on a read, use --if-match")
@@ -163,22 +189,18 @@ def _lease(operation: Operation, asked: str | None, held: str | None) -> str | N
         return None
     if operation.lease is Lease.NONE:
         raise UsageError("--lease-id is not enforced here: the operation takes no lease id", hint="leave it out")
-    if asked == "@held":
-        if held is None:
-            raise UsageError("--lease-id @held: this scope holds no lease on it", hint="name the lease id itself")
-        return held
-    if not _LEASE_ID.fullmatch(asked):
-        raise UsageError(f"--lease-id: {asked!r} is not a GUID", hint="write it as azguard lease acquire printed it")
-    return asked
+    return checked_lease_id(asked, held)
 
 
-def _sent(condition: Condition, value: str, seen: Seen | None, target: Target) -> str:
+def _sent(operation: Operation, condition: Condition, value: str, seen: Seen | None, target: Target) -> str:
     if condition in _DATES:
         return parse_http_date(value, condition.flag)
-    if condition in (Condition.IF_MATCH, Condition.IF_NONE_MATCH):
-        if value == "@last" and condition is Condition.IF_NONE_MATCH:
-            return _etag(value, condition.flag, seen, target)
-        return value if value == "*" else _etag(value, condition.flag, seen, target)
+    if condition not in (Condition.IF_MATCH, Condition.IF_NONE_MATCH):
+        return value
+    if value != "*":
+        return _etag(value, condition.flag, seen, target)
+    if condition not in operation.wildcards:
+        raise UsageError(f"{condition.flag} '*' means nothing here: only a write that creates can require absence")
     return value
 
 

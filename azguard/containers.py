@@ -79,12 +79,13 @@ def show(target: Target, conditions: Conditions, deadline: Deadline) -> Containe
     Source: https://learn.microsoft.com/rest/api/storageservices/get-container-properties
     """
     client = target.account.container(target.address)
-    return _shown(target, read(lambda t: client.get_container_properties(headers=_headers(conditions), **t), target, deadline))
+    return _shown(
+        target,
+        read(lambda t: client.get_container_properties(headers=_headers(conditions), **t), target, deadline),
+    )
 
 
-def listed(
-    account: Account, deadline: Deadline, prefix: str | None, limit: int | None
-) -> Iterator[ContainerShown]:
+def listed(account: Account, deadline: Deadline, prefix: str | None, limit: int | None) -> Iterator[ContainerShown]:
     """Yield the account's containers in order of name, with their metadata, page by page.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/list-containers2
@@ -94,7 +95,7 @@ def listed(
     everything = Target(account, Address(Kind.CONTAINER, ("",)))
     found = account.blob_service().list_containers(name_starts_with=prefix, include_metadata=True)
     walk = islice(found, limit)
-    while (item := read(lambda _: next(walk, None), everything, deadline)) is not None:
+    while (item := read(lambda _: next(walk, None), everything, deadline.fresh())) is not None:
         yield _shown(Target(account, Address(Kind.CONTAINER, (item.name,))), item)
 
 
@@ -133,7 +134,11 @@ def _delete_guarded(target: Target, conditions: Conditions, deadline: Deadline) 
                 current_etag=current.etag,
                 hint=f"azguard container show {target}, then decide",
             )
-        headers = {**_headers(conditions), "x-ms-lease-id": lease_id, "If-Unmodified-Since": _http_date(current.last_modified)}
+        headers = {
+            **_headers(conditions),
+            "x-ms-lease-id": lease_id,
+            "If-Unmodified-Since": _http_date(current.last_modified),
+        }
         return _delete(target, headers, "lease", deadline, ours=True)
     except BaseException:
         if acquired:

@@ -42,10 +42,13 @@ class BlobGot:
 
 
 class Download:
-    """One version of a blob, being read. ``first`` is in hand when it is constructed."""
+    """One version of a blob, being read. ``first`` is in hand when it is constructed.
 
-    def __init__(self, target: Target, conditions: Conditions, deadline: Deadline) -> None:
-        self.target, self.deadline, self.lease_id = target, deadline, conditions.lease_id
+    ``patience`` gives the deadline of each range.
+    """
+
+    def __init__(self, target: Target, conditions: Conditions, patience: Callable[[], Deadline]) -> None:
+        self.target, self.patience, self.lease_id = target, patience, conditions.lease_id
         self._client = target.account.blob(target.address)
         self.first, self.properties = self._first(blobs.headers(conditions))
         self._digest = hashlib.sha256()
@@ -90,26 +93,34 @@ class Download:
             piece = next(stream.chunks(), b"") if stream.size > RANGE_BYTES else stream.readall()
             return piece, stream.properties
 
-        return read(call, self.target, self.deadline)
+        return read(call, self.target, self.patience())
 
     def _next(self, headers: dict[str, str]) -> bytes:
         def call(timeouts: Any) -> bytes:
-            where = {"offset": self._delivered, "length": min(RANGE_BYTES, self.properties.size - self._delivered)}
+            where = {
+                "offset": self._delivered,
+                "length": min(RANGE_BYTES, self.properties.size - self._delivered),
+            }
             stream = self._client.download_blob(**where, headers=headers, decompress=False, **timeouts)
-            return stream.readall()
+            content: bytes = stream.readall()
+            return content
 
-        return read(call, self.target, self.deadline)
+        return read(call, self.target, self.patience())
 
 
 def to_stream(
-    target: Target, conditions: Conditions, stream: BinaryIO, deadline: Deadline, progress: Callable[[int, int], None]
+    target: Target,
+    conditions: Conditions,
+    stream: BinaryIO,
+    deadline: Deadline,
+    progress: Callable[[int, int], None],
 ) -> tuple[BlobGot, str | None]:
     """Write a blob's content to a stream and return what was delivered and its lineage.
 
     Raises:
         Changed: the blob was overwritten while it was read; what the stream got so far is incomplete.
     """
-    download = Download(target, conditions, deadline)
+    download = Download(target, conditions, deadline.fresh)
     try:
         _pour(download, stream, progress)
     except Changed as error:
@@ -123,7 +134,11 @@ def to_stream(
 
 
 def to_file(
-    target: Target, conditions: Conditions, file: Path, deadline: Deadline, progress: Callable[[int, int], None]
+    target: Target,
+    conditions: Conditions,
+    file: Path,
+    deadline: Deadline,
+    progress: Callable[[int, int], None],
 ) -> tuple[BlobGot, str | None]:
     """Write a blob's content to a file, whole or not at all: temporary file, fsync, rename.
 
@@ -162,10 +177,14 @@ def to_file(
 
 
 def _poured(
-    target: Target, conditions: Conditions, stream: BinaryIO, deadline: Deadline, progress: Callable[[int, int], None]
+    target: Target,
+    conditions: Conditions,
+    stream: BinaryIO,
+    deadline: Deadline,
+    progress: Callable[[int, int], None],
 ) -> Download:
     for _ in range(_RESTARTS):
-        download = Download(target, conditions, deadline)
+        download = Download(target, conditions, deadline.fresh)
         try:
             _pour(download, stream, progress)
         except Changed:
@@ -174,7 +193,9 @@ def _poured(
         else:
             return download
     raise Changed(
-        f"{target} is overwritten faster than it can be read", address=str(target.address), hint="try again later"
+        f"{target} is overwritten faster than it can be read",
+        address=str(target.address),
+        hint="try again later",
     )
 
 
@@ -191,7 +212,8 @@ def _temporary(real: Path, shown: Path) -> tuple[int, str]:
         return tempfile.mkstemp(dir=real.parent, prefix=f".{real.name[:40]}.")
     except OSError as error:
         raise UsageError(
-            f"{shown} cannot be written: {error.strerror}", hint=f"make the folder first: mkdir -p {shown.parent}"
+            f"{shown} cannot be written: {error.strerror}",
+            hint=f"make the folder first: mkdir -p {shown.parent}",
         ) from None
 
 

@@ -19,6 +19,8 @@
     ├── GaveUp                 75   gave_up           still busy or contended at the deadline
     ├── LockLost               77   lock_lost         the lease was lost while your command ran
     ├── ConfigError            78   config            bad configuration or profile
+    ├── NotExecutable         126   not_executable    the command to run cannot be executed
+    ├── CommandNotFound       127   command_not_found there is no such command to run
     └── Interrupted           130   interrupted       Ctrl-C
 
 Exceptions carry facts; the words around them are chosen by the command line.
@@ -177,9 +179,19 @@ class ConfigError(AzguardError):
     kind, exit_code = "config", 78
 
 
+class NotExecutable(AzguardError):
+    """The command to run cannot be executed."""
+
+    kind, exit_code = "not_executable", 126
+
+
+class CommandNotFound(AzguardError):
+    """There is no such command to run."""
+
+    kind, exit_code = "command_not_found", 127
+
+
 class Interrupted(AzguardError):
     """Ctrl-C."""
 
     kind, exit_code = "interrupted", 130
-
-

@@ -68,9 +68,7 @@ class EtagCache:
         self._database, self._now = database, now
 
     @classmethod
-    def open(
-        cls, folder: Path, scope: str, *, warn: Callable[[str], None], now: Callable[[], datetime]
-    ) -> "EtagCache":
+    def open(cls, folder: Path, scope: str, *, warn: Callable[[str], None], now: Callable[[], datetime]) -> "EtagCache":
         """Open the cache in ``folder``, making both if need be; a failure goes to ``warn`` and never raises.
 
         A damaged or foreign file is moved aside and a new one made. A newer azguard's is left alone. If the
@@ -122,6 +120,12 @@ class EtagCache:
         known = (etag, last_modified, length, content_hash, lineage, file, ticks(self._now()), command)
         copies = (_LAST,) if file is None else (_LAST, file)
         self._database.write((_RECORD, [(*this, copy, *known) for copy in copies]))
+
+    def follow(self, key: Key, before: str, after: str, lineage: str | None) -> None:
+        """Move what this scope knows of version ``before`` to ``after``, which has the same content."""
+        change = f"UPDATE entries SET etag = ?, lineage = ?, time = ? WHERE {_THIS} AND etag = ?"
+        moment = ticks(self._now())
+        self._database.write((change, [(after, lineage, moment, *self._this(key), before)]))
 
     def forget(self, key: Key, *, all_scopes: bool = False) -> int:
         """Drop a resource's entry and its ties to files, and return how many entries; held leases stay."""
@@ -204,9 +208,7 @@ class EtagCache:
 
     def drop(self, key: Key, lease_id: str) -> None:
         """Remember that a lease was released, refused or lost."""
-        self._database.write(
-            (f"DELETE FROM leases WHERE {_THIS} AND lease_id = ?", [(*self._this(key), lease_id)])
-        )
+        self._database.write((f"DELETE FROM leases WHERE {_THIS} AND lease_id = ?", [(*self._this(key), lease_id)]))
 
     def held(self, key: Key) -> HeldLease | None:
         """Return the newest lease this scope asked for and has not released; its term may have ended."""

@@ -58,7 +58,7 @@ def load(file: Path) -> dict[str, Profile]:
         raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
     profiles = document.get("profiles", {})
     if not isinstance(profiles, dict):
-        raise ConfigError(f"{file}: profiles is not a table", hint='write [profiles.NAME]')
+        raise ConfigError(f"{file}: profiles is not a table", hint="write [profiles.NAME]")
     default = document.get("default")
     if default is not None and default not in profiles:
         raise ConfigError(f"{file}: the default profile {default!r} is not among its profiles")

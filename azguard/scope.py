@@ -58,9 +58,7 @@ def _checked(text: str, where: str) -> str:
             hint="an unset shell variable looks like this; leave it out to get a scope of your own session",
         )
     if not text.isprintable():
-        raise UsageError(
-            f"{where}: {text!r} has characters that cannot be shown", hint="use letters and digits"
-        )
+        raise UsageError(f"{where}: {text!r} has characters that cannot be shown", hint="use letters and digits")
     return text
 
 

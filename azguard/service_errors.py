@@ -154,7 +154,9 @@ def _without_status(error: BaseException, target: Target, facts: dict[str, Any])
 
     if isinstance(error, ClientAuthenticationError):
         return errors.Unauthenticated(
-            f"no credential could be had: {_first_line(error)}", hint="az login, or use --account-key or --sas-token", **facts
+            f"no credential could be had: {_first_line(error)}",
+            hint="az login, or use --account-key or --sas-token",
+            **facts,
         )
     if isinstance(error, (AzureError, OSError)):
         return errors.Unavailable(

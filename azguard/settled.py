@@ -117,9 +117,7 @@ def unknown(target: Target, error: BaseException | None) -> OutcomeUnknown:
     )
 
 
-def _ask(
-    look: Callable[[Deadline], Look[T]], target: Target, deadline: Deadline, error: BaseException
-) -> Look[T]:
+def _ask(look: Callable[[Deadline], Look[T]], target: Target, deadline: Deadline, error: BaseException) -> Look[T]:
     patience = Deadline(max(SETTLE_SECONDS, deadline.remaining), deadline.clock, deadline.sleep)
     try:
         return look(patience)

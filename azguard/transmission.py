@@ -80,14 +80,16 @@ def _never_connected(error: BaseException) -> bool:
     return False
 
 
-def write_timeouts(deadline: Deadline) -> Mapping[str, Any]:
-    """Return the SDK's timeouts for one write, in seconds."""
-    seconds = max(2.0, min(WRITE_SECONDS, max(deadline.remaining, PATIENT_WRITE)))
-    return {"connection_timeout": min(CONNECT_SECONDS, max(1.0, deadline.remaining)), "read_timeout": seconds}
-
-
 # Even with little time left a write that was sent is worth waiting for: asking afterwards costs more.
-PATIENT_WRITE = 10.0
+_PATIENT_WRITE = 10.0
+
+
+def write_timeouts(deadline: Deadline, at_least: float = _PATIENT_WRITE) -> Mapping[str, Any]:
+    """Return the SDK's timeouts for one write, in seconds."""
+    return {
+        "connection_timeout": min(CONNECT_SECONDS, max(0.5, deadline.remaining)),
+        "read_timeout": min(WRITE_SECONDS, max(at_least, deadline.remaining)),
+    }
 
 
 def read(call: Callable[[Mapping[str, Any]], T], target: Target, deadline: Deadline) -> T:
@@ -104,7 +106,7 @@ def read(call: Callable[[Mapping[str, Any]], T], target: Target, deadline: Deadl
         timeouts = {"connection_timeout": min(CONNECT_SECONDS, left), "read_timeout": left}
         try:
             return call(timeouts)
-        except Exception as error:  # noqa: BLE001  # whatever a read raises, asking again is safe
+        except Exception as error:  # whatever a read raises, asking again is safe
             if not _transient(error) or deadline.remaining <= pause:
                 raise translate(error, target) from error
         deadline.pause(pause)

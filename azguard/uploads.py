@@ -5,6 +5,7 @@ lineage, by which a lost answer is settled.
 """
 
 import hashlib
+import io
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -84,20 +85,20 @@ class Upload:
     conditions: Conditions
     deadline: Deadline
     op: str
-    stamps: bool = True
+    stamp: str | None = None
 
-    @property
-    def lineage(self) -> str | None:
-        """Return the lineage the new version carries."""
-        if not self.stamps:
-            return None
-        return str(Lineage.parse(self.conditions.lineage).after(self.op, self.conditions.expected_etag))
+    @classmethod
+    def stamped(
+        cls, target: Target, settings: Settings, conditions: Conditions, deadline: Deadline, op: str
+    ) -> "Upload":
+        """Return an upload that carries on the lineage of the version it is guarded by."""
+        stamp = Lineage.parse(conditions.lineage).after(op, conditions.expected_etag)
+        return cls(target, settings, conditions, deadline, op, str(stamp))
 
     @property
     def metadata(self) -> dict[str, str]:
-        """Return the metadata the new version carries."""
-        stamp = {KEY: self.lineage} if self.lineage else {}
-        return {**(self.settings.metadata or {}), **stamp}
+        """Return the metadata the new version carries, the lineage included."""
+        return {**(self.settings.metadata or {}), **({KEY: self.stamp} if self.stamp else {})}
 
 
 def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None]) -> BlobPut:
@@ -140,24 +141,24 @@ def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None]) -> Bl
     )
 
 
-def put_bytes(upload: Upload, content: bytes) -> Mapping[str, Any]:
-    """Send content once, as one transmission of a caller that settles doubts itself; return the service's answer."""
+def prepared(upload: Upload, content: bytes) -> Callable[[Conditions], Mapping[str, Any]]:
+    """Stage what needs staging and return the one request that commits, for a caller that settles doubts itself."""
     if len(content) <= SINGLE_BYTES:
-        return _put_blob(upload, content)
-    import io
-
-    ids = [block for block, _ in _staged(upload, content[:SINGLE_BYTES], io.BytesIO(content[SINGLE_BYTES:]), lambda _: None)]
-    return _commit(upload, ids)
+        return lambda conditions: _put_blob(replace(upload, conditions=conditions), content)
+    rest = io.BytesIO(content)
+    staged = _staged(upload, rest.read(SINGLE_BYTES), rest, lambda _: None)
+    ids = [block for block, _ in staged]
+    return lambda conditions: _commit(replace(upload, conditions=conditions), ids)
 
 
 def _single(upload: Upload, content: bytes) -> Settled[Mapping[str, Any]]:
-    return _settled(upload, lambda: _put_blob(upload, content))
+    return _settled(upload, lambda fresh: _put_blob(fresh, content))
 
 
 def _blocks(
     upload: Upload, first: bytes, source: BinaryIO, digest: Any, progress: Callable[[int], None]
 ) -> tuple[Settled[Mapping[str, Any]], int]:
-    _check_early(upload)
+    _check_early(replace(upload, deadline=upload.deadline.fresh()))
     md5, length, ids = hashlib.md5(usedforsecurity=False), 0, []
     for block, piece in _staged(upload, first, source, progress):
         ids.append(block)
@@ -167,13 +168,15 @@ def _blocks(
         length += len(piece)
     _check_md5(upload.settings, md5.digest())
     stored = replace(upload, settings=replace(upload.settings, content_md5=blobs.base64_of(md5.digest())))
-    return _settled(stored, lambda: _commit(stored, ids)), length
+    return _settled(stored, lambda fresh: _commit(fresh, ids)), length
 
 
-def _settled(upload: Upload, call: Callable[[], Mapping[str, Any]]) -> Settled[Mapping[str, Any]]:
+def _settled(upload: Upload, call: Callable[[Upload], Mapping[str, Any]]) -> Settled[Mapping[str, Any]]:
+    # The time to read a slow pipe, or to stage the blocks, is not held against the commit.
+    upload = replace(upload, deadline=upload.deadline.fresh())
     conditional = upload.conditions.expected_etag is not None or upload.conditions.creates_only
     return write(
-        call,
+        lambda: call(upload),
         lambda patience: _landed(upload, patience),
         upload.target,
         upload.deadline,
@@ -195,7 +198,10 @@ def _landed(upload: Upload, patience: Deadline) -> Look[Mapping[str, Any]]:
         return Look(verdict)
     position = next(index for index, (op, _) in enumerate(history.entries) if op == upload.op)
     if position == 0:
-        return Look(verdict, {"etag": found.etag, "last_modified": found.last_modified, "version_id": found.version_id})
+        return Look(
+            verdict,
+            {"etag": found.etag, "last_modified": found.last_modified, "version_id": found.version_id},
+        )
     # The write after ours recorded which ETag it replaced: ours.
     return Look(verdict, {"etag": f'"{history.entries[position - 1][1]}"'})
 
@@ -307,7 +313,11 @@ def _check_early(upload: Upload) -> None:
 
 def _on_a_read(conditions: Conditions) -> dict[str, str]:
     """Return the conditions that mean on a read what they mean on the commit: those that fail with 412 there."""
-    return {key: value for key, value in conditions.headers.items() if key in ("If-Match", "If-Unmodified-Since", "x-ms-if-tags")}
+    return {
+        key: value
+        for key, value in conditions.headers.items()
+        if key in ("If-Match", "If-Unmodified-Since", "x-ms-if-tags")
+    }
 
 
 def _never_read_here(error: Exists, upload: Upload) -> Exists:
@@ -321,7 +331,7 @@ def _never_read_here(error: Exists, upload: Upload) -> Exists:
 
 
 def _check_md5(settings: Settings, digest: bytes) -> None:
-    if settings.content_md5 is not None and _decoded(settings.content_md5) != digest:
+    if settings.content_md5 is not None and bytes(_decoded(settings.content_md5) or b"") != digest:
         raise UsageError(
             f"the content's MD5 is {blobs.base64_of(digest)}, not {settings.content_md5}; nothing was written",
             hint="the file is not the one the MD5 was made of, or it was cut short",
@@ -341,4 +351,3 @@ def _decoded(md5: str | None) -> bytearray | None:
     if len(digest) != 16:
         raise UsageError(f"--content-md5: {md5!r} is not an MD5 in base64", hint="openssl md5 -binary FILE | base64")
     return bytearray(digest)
-

@@ -56,7 +56,8 @@ def _options(shared: Mapping[str, Any]) -> dict[str, str]:
         value = shared.get(name.replace("-", "_"))
         if value == "":
             raise UsageError(
-                f"--{name} is empty", hint="an unset shell variable looks like this; leave the option out or set it"
+                f"--{name} is empty",
+                hint="an unset shell variable looks like this; leave the option out or set it",
             )
         if value is not None:
             given[name] = value
@@ -76,9 +77,7 @@ def _environment(environ: Mapping[str, str]) -> dict[str, str]:
     for name, variable in _FROM_ENVIRONMENT.items():
         if variable in environ:
             if not environ[variable].strip():
-                raise ConfigError(
-                    f"{variable} is set but empty", hint=f"set it, or remove it: unset {variable}"
-                )
+                raise ConfigError(f"{variable} is set but empty", hint=f"set it, or remove it: unset {variable}")
             found[name] = environ[variable]
     return found
 

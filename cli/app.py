@@ -4,6 +4,7 @@
 """
 
 import importlib
+import signal
 import sys
 from typing import Any, NamedTuple
 
@@ -62,7 +63,7 @@ class Root(groups.Group):
         return super().invoke(ctx)
 
 
-_GENERAL = {param.name for param in groups._params(groups.options.general, groups.options.GENERAL)}
+_GENERAL = {param.name for param in groups.general_params()}
 
 
 def _version(value: bool) -> None:
@@ -89,7 +90,7 @@ def _root() -> Any:
         pass
 
     command = get_command(app)
-    command.params = [*command.params, *groups._params(groups.options.general, groups.options.GENERAL)]
+    command.params = [*command.params, *groups.general_params()]
     return command
 
 
@@ -97,13 +98,15 @@ def run(argv: list[str]) -> int:
     """Run one command line and return its exit status; nothing but a result ever reaches stdout."""
     from azguard.cli import errors
 
+    signal.signal(signal.SIGTERM, errors.terminate)
     command = _root()
     meta: dict[str, Any] = {}
     try:
         context = command.make_context("azguard", list(argv))
         meta = context.meta
+        meta[groups.ARGV] = tuple(argv)
         with context:
             command.invoke(context)
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001  # the one place where every end becomes an exit status
         return errors.report(error, meta.get(groups.SHARED, {}), argv)
     return errors.close_stdout(sys.stdout)

@@ -1,7 +1,8 @@
 """What a command is handed: the account, the cache, the conditions and the output of this run."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -13,7 +14,7 @@ import typer
 from azguard import address, conditions
 from azguard.account import Account, Target
 from azguard.address import Kind
-from azguard.cli.groups import SHARED
+from azguard.cli.groups import ARGV, OPERATION, SHARED
 from azguard.cli.output import Output
 from azguard.cli.progress import Progress
 from azguard.conditions import Asked, Conditions, Seen
@@ -23,9 +24,11 @@ from azguard.folders import Folders
 from azguard.lineage import new_op
 from azguard.operations import Operation
 from azguard.times import iso, parse_duration
+from azguard.versioned import Landed
 
 if TYPE_CHECKING:
     from azguard.etag_cache import Entry, EtagCache, Key
+    from azguard.freshness import Read
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,7 @@ class Environment:
     operation: Operation | None
     command: str
     environ: Mapping[str, str]
+    argv: tuple[str, ...] = ()
 
     @cached_property
     def out(self) -> Output:
@@ -81,9 +85,18 @@ class Environment:
             raise UsageError(f"{option} must be more than nothing")
         return seconds
 
-    def locate(self, text: str, kind: Kind | None = None) -> Target:
-        """Return the resource an address or URL names, in its account."""
+    def locate(self, text: str, kind: Kind | None = None, *, writable: bool = False) -> Target:
+        """Return the resource an address or URL names, in its account.
+
+        Raises:
+            UsageError: the address is malformed, or names a snapshot where something is to be written.
+        """
         location = address.parse(text, kind)
+        if writable and (location.address.snapshot or location.address.version):
+            raise UsageError(
+                f"{location.address.short} is a snapshot or version, which cannot be written",
+                hint="leave ?snapshot=… or ?versionid=… out",
+            )
         if location.sas is not None:
             return Target(Account("", {}, "anonymous").at(location), location.address)  # type: ignore[arg-type]
         return Target(self.account.at(location), location.address)
@@ -92,7 +105,9 @@ class Environment:
         """Return what this run's operation sends for the condition options, the cache's guard included."""
         which = operation or self.operation
         assert which is not None
-        asked = Asked(**{name: self.shared.get(name) for name in _ASKED}, **{name: bool(self.shared.get(name)) for name in _FLAGS})
+        given: dict[str, Any] = {name: self.shared.get(name) for name in _ASKED}
+        given |= {name: bool(self.shared.get(name)) for name in _FLAGS}
+        asked = Asked(**given)
         held = self.cache.held(self.key(target)) if asked.lease_id == "@held" else None
         needs_cache = which.writes or "@last" in (asked.if_match, asked.if_none_match, asked.etag)
         seen = self._seen(target, file) if needs_cache else None
@@ -116,6 +131,72 @@ class Environment:
             path=file,
             command=self.command,
         )
+
+    def remember_content(self, target: Target, landed: Landed, content: bytes, lineage: str | None) -> None:
+        """Record content that a safe-update wrote, or found to be right."""
+        if landed.etag is None:
+            self.cache.forget(self.key(target))
+            return
+        import hashlib
+
+        self.cache.record(
+            self.key(target),
+            etag=landed.etag,
+            last_modified=iso(landed.last_modified),
+            length=len(content),
+            content_hash=f"sha256:{hashlib.sha256(content).hexdigest()}",
+            lineage=lineage,
+            path=None,
+            command=self.command,
+        )
+
+    def follow(self, target: Target, before: str | None, after: str | None, lineage: str | None) -> None:
+        """Record that a version read here got a new ETag by our own write, with its content unchanged."""
+        if before is not None and after is not None:
+            self.cache.follow(self.key(target), before, after, lineage)
+
+    def remembered(self, text: str) -> list["Entry"]:
+        """Return what this scope has read of an address, in whichever account."""
+        wanted = str(address.parse(text).address)
+        found = [entry for entry in self.cache.entries(self.scope, wanted) if entry.address == wanted]
+        if not found:
+            raise NotFound(f"{wanted} was never read here", address=wanted, hint="azguard cache list --all-scopes")
+        return found
+
+    def forget_address(self, text: str, *, all_scopes: bool) -> int:
+        """Forget an address in every account, for this scope or all; return how many entries that were."""
+        wanted = str(address.parse(text).address)
+        entries = self.cache.entries(None if all_scopes else self.scope, wanted)
+        keys = {entry.key for entry in entries if entry.address == wanted}
+        return sum(self.cache.forget(key, all_scopes=all_scopes) for key in keys)
+
+    def reads(self, texts: Sequence[str]) -> list["Read"]:
+        """Return what this scope has read, of these addresses or all, in the account of this run."""
+        from azguard.freshness import Read
+
+        if texts:
+            targets = [self.locate(text) for text in texts]
+            found = [(target, self.cache.last(self.key(target))) for target in targets]
+            unread = [str(target.address) for target, entry in found if entry is None]
+            if unread:
+                raise NotFound(f"{unread[0]} was never read here", address=unread[0], hint="azguard cache list")
+        else:
+            endpoints = set(self.account.endpoints.values())
+            entries = list(self.cache.entries(self.scope))
+            here = [entry for entry in entries if entry.account in endpoints]
+            if len(here) < len(entries):
+                self.out.say(f"{len(entries) - len(here)} more were read in other accounts: see azguard cache list")
+            found = [(Target(self.account, address.parse(entry.address).address), entry) for entry in here]
+        return [
+            Read(target, entry.etag, entry.time, entry.path, self.cache.held(self.key(target)) is not None)
+            for target, entry in found
+            if entry is not None
+        ]
+
+    def lease_id(self, target: Target, asked: str | None) -> str | None:
+        """Return the lease id an option names, ``@held`` included."""
+        held = self.cache.held(self.key(target)) if asked == "@held" else None
+        return conditions.checked_lease_id(asked, held.lease_id if held else None)
 
     def forget(self, target: Target) -> None:
         """Forget a resource that was deleted from here."""
@@ -153,9 +234,13 @@ class Environment:
             look()
         except NotFound:
             found = False
-        self.show({"address": str(target.address), "exists": found})
-        if not found:
-            raise typer.Exit(NotFound.exit_code)
+        self.answer({"address": str(target.address), "exists": found}, 0 if found else NotFound.exit_code)
+
+    def answer(self, result: object, status: int) -> None:
+        """Print a result and end with a status that is part of the answer."""
+        self.show(result)
+        if status:
+            raise typer.Exit(status)
 
     def progress(self, title: str, total: int | None = None) -> Progress:
         """Return a progress bar, which draws only on a terminal."""
@@ -179,7 +264,15 @@ class Environment:
         return account.emulator(running.ports if running is not None else None)
 
 
-_ASKED = ("if_match", "if_none_match", "if_modified_since", "if_unmodified_since", "if_tags", "etag", "lease_id")
+_ASKED = (
+    "if_match",
+    "if_none_match",
+    "if_modified_since",
+    "if_unmodified_since",
+    "if_tags",
+    "etag",
+    "lease_id",
+)
 _FLAGS = ("last_writer_wins", "allow_race")
 
 
@@ -187,7 +280,13 @@ def of(ctx: typer.Context) -> Environment:
     """Return the environment of a command's run."""
     if not isinstance(ctx.obj, Environment):
         command = " ".join(ctx.command_path.split()[1:])
-        ctx.obj = Environment(ctx.meta.get(SHARED, {}), ctx.meta.get("azguard.operation"), command, os.environ)
+        ctx.obj = Environment(
+            ctx.meta.get(SHARED, {}), ctx.meta.get(OPERATION), command, os.environ, ctx.meta.get(ARGV, ())
+        )
         ctx.obj.out  # noqa: B018  # a wrong --output is said before anything is done
     return ctx.obj
 
+
+def stdin_is_terminal() -> bool:
+    """Return whether nobody piped anything in."""
+    return sys.stdin is None or sys.stdin.isatty()

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
@@ -22,6 +23,11 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM; handled as Ctrl-C is, but its exit status is 143."""
 
 
+def terminate(number: int, frame: object) -> None:
+    """Handle SIGTERM: end as Ctrl-C does, so that what was begun is settled and released."""
+    raise Terminated
+
+
 def report(error: BaseException, shared: Mapping[str, Any], argv: Sequence[str]) -> int:
     """Tell what went wrong on stderr and return the exit status."""
     if isinstance(error, typer.Exit):
@@ -38,6 +44,7 @@ def report(error: BaseException, shared: Mapping[str, Any], argv: Sequence[str])
     close_stdout(sys.stdout)
     known = _known(error)
     if _wants_json(shared, argv):
+        known.hint = known.hint or _way_out(known)
         text = json.dumps({"error": known.known()}, indent=2, ensure_ascii=False)
     else:
         text = _for_people(known, quiet=bool(shared.get("quiet")))
@@ -77,8 +84,9 @@ def _known(error: BaseException) -> AzguardError:
     if isinstance(error, OSError) and error.strerror:
         where = f" {error.filename}" if error.filename else ""
         return AzguardError(f"{error.strerror}:{where}" if where else error.strerror)
+    first = (str(error).splitlines() or [""])[0]
     return AzguardError(
-        f"azguard met something it does not know: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}",
+        f"azguard met something it does not know: {type(error).__name__}: {first}",
         hint="please report this, with what --debug shows",
     )
 
@@ -96,9 +104,21 @@ def _for_people(error: AzguardError, *, quiet: bool) -> str:
         now = f"it is now {error.current_etag}" if error.current_etag else "that is no longer the current version"
         lines.append(f"  you have {error.expected_etag}, {now}")
     lines += [f"  {line}" for line in error.detail]
-    if error.hint and not quiet:
-        lines.append(f"hint: {error.hint}")
-    return "\n".join(_printable(line) for line in lines)
+    hint = error.hint or _way_out(error)
+    if hint and not quiet:
+        lines.append(f"hint: {hint}")
+    return "\n".join(_printable(line) for line in "\n".join(lines).split("\n"))
+
+
+def _way_out(error: AzguardError) -> str | None:
+    """Return what to type after a conflict on a blob, so that neither side's work is lost."""
+    if not isinstance(error, Changed) or not (error.address or "").startswith("blob:"):
+        return None
+    blob = shlex.quote(str(error.address).removeprefix("blob:"))
+    return (
+        f"fetch theirs beside yours: azguard blob get {blob} -f THEIRS; merge, then put with --etag of that version\n"
+        f"      or let azguard retry the change: azguard safe-update {shlex.quote(str(error.address))} -- COMMAND"
+    )
 
 
 def _printable(text: str) -> str:
@@ -113,8 +133,7 @@ def _wants_json(shared: Mapping[str, Any], argv: Sequence[str]) -> bool:
     own = list(argv[: argv.index("--")] if "--" in argv else argv)
     pairs = zip(own, [*own[1:], ""], strict=True)
     return any(
-        word in ("-ojson", "--output=json") or (word in ("-o", "--output") and after == "json")
-        for word, after in pairs
+        word in ("-ojson", "--output=json") or (word in ("-o", "--output") and after == "json") for word, after in pairs
     )
 
 
@@ -123,4 +142,4 @@ def _silence(stream: TextIO) -> None:
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     except (OSError, ValueError):
-        pass
+        pass  # There is no stdout to point anywhere.

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import BinaryIO
@@ -18,7 +19,10 @@ def source(file: str | None) -> tuple[AbstractContextManager[BinaryIO], Path | N
     """
     if not_empty(file, "--file") in (None, "-"):
         if sys.stdin is None or (file is None and sys.stdin.isatty()):
-            raise UsageError("nothing to write: stdin is a terminal", hint="name a file with -f FILE, or pipe the content in")
+            raise UsageError(
+                "nothing to write: stdin is a terminal",
+                hint="name a file with -f FILE, or pipe the content in",
+            )
         return nullcontext(sys.stdin.buffer), None
     assert file is not None
     path = Path(file)
@@ -57,3 +61,23 @@ def read(name: str) -> bytes:
     except OSError as error:
         raise UsageError(f"{name} cannot be read: {error.strerror}") from None
 
+
+def json_lines(name: str) -> Iterator[dict[str, object]]:
+    """Yield the objects of a file of JSON lines, or of stdin for ``-``.
+
+    Raises:
+        UsageError: it cannot be read, or a line is no JSON object.
+    """
+    import json
+
+    with source(name)[0] as stream:
+        for number, line in enumerate(stream, 1):
+            try:
+                found = json.loads(line)
+            except ValueError:
+                found = None
+            if not isinstance(found, dict):
+                raise UsageError(
+                    f"line {number} of {name} is not a JSON object", hint="azguard cache export makes them"
+                )
+            yield found

@@ -5,6 +5,7 @@ validates even plain text with pydantic, whose import takes longer than all else
 the commands here take text and flags only, so that step is replaced by one that returns the text.
 """
 
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -16,7 +17,8 @@ from typer.main import get_command
 from azguard.cli import options
 from azguard.operations import Condition, Operation
 
-SHARED, ORDER = "azguard.shared", "azguard.order"
+# Where a run's facts lie in Click's context.
+SHARED, ORDER, OPERATION, ARGV = "azguard.shared", "azguard.order", "azguard.operation", "azguard.argv"
 _ALWAYS_SHOWN = ("etag", "lease_id", "last_writer_wins")
 
 
@@ -64,7 +66,7 @@ class Command(_Plain, TyperCommand):
         super().__init__(*args, **kwargs)
         marks = getattr(self.callback, "__dict__", {})
         own = {param.name for param in self.params}
-        shared = list(_params(options.general, options.GENERAL))
+        shared = general_params()
         if marks.get("azguard_remote"):
             shared = [*_params(options.account, options.ACCOUNT), *shared]
         operation: Operation | None = marks.get("azguard_operation")
@@ -76,6 +78,7 @@ class Command(_Plain, TyperCommand):
         self._operation = operation
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        args = _filled_in(args, getattr(self.callback, "__dict__", {}).get("azguard_optional", ""))
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
         ctx.meta[ORDER] = [param.name for param in order]
         rest: list[str] = super().parse_args(ctx, args)
@@ -88,7 +91,7 @@ class Command(_Plain, TyperCommand):
             # An option before the command's name holds unless it is given again behind it.
             if value not in (None, False) or name not in shared:
                 shared[name] = value
-        ctx.meta["azguard.operation"] = self._operation
+        ctx.meta[OPERATION] = self._operation
         return super().invoke(ctx)
 
 
@@ -101,9 +104,7 @@ class Group(_Plain, TyperGroup):
 
 def group(help_text: str) -> typer.Typer:
     """Return a Typer for one noun, whose commands are ``Command``s."""
-    return _Typer(
-        help=help_text, cls=Group, no_args_is_help=True, rich_markup_mode=None, add_completion=False
-    )
+    return _Typer(help=help_text, cls=Group, no_args_is_help=True, rich_markup_mode=None, add_completion=False)
 
 
 class _Typer(typer.Typer):
@@ -116,6 +117,34 @@ def alone(callback: Callable[..., None], name: str, **settings: Any) -> typer.Ty
     app = _Typer(rich_markup_mode=None, add_completion=False)
     app.command(name, **settings)(callback)
     return app
+
+
+def with_optional_value(option: str) -> Callable[[Any], Any]:
+    """Mark a command whose option may stand alone; it then has the value of the empty text."""
+
+    def mark(callback: Any) -> Any:
+        callback.__dict__["azguard_optional"] = option
+        return callback
+
+    return mark
+
+
+def _filled_in(args: list[str], option: str) -> list[str]:
+    """Write ``--create`` as ``--create=`` where no value follows: the end, an option, or an address."""
+    if not option or option not in args:
+        return args
+    position = args.index(option)
+    if "--" in args[:position]:
+        return args
+    after = args[position + 1] if position + 1 < len(args) else "--"
+    if after.startswith("-") or re.match(r"[a-z]+:[^\s{\[\"]", after):
+        return [*args[:position], f"{option}=", *args[position + 1 :]]
+    return args
+
+
+def general_params() -> list[TyperOption]:
+    """Return the options that every command takes."""
+    return list(_params(options.general, options.GENERAL))
 
 
 @cache

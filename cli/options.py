@@ -91,7 +91,8 @@ def conditions(
         bool, typer.Option("--last-writer-wins", help="No condition at all: overwrite whatever is there.")
     ] = False,
     allow_race: Annotated[
-        bool, typer.Option("--allow-race", help="Accept compare-then-write where the service offers no guard.")
+        bool,
+        typer.Option("--allow-race", help="Accept compare-then-write where the service offers no guard."),
     ] = False,
 ) -> None:
     """Declare the condition options of every operation."""
@@ -105,9 +106,7 @@ def account(
     account_name: Annotated[
         str | None, typer.Option("--account-name", metavar="NAME", help="The storage account.")
     ] = None,
-    account_key: Annotated[
-        str | None, typer.Option("--account-key", metavar="KEY|@FILE", help="Its key.")
-    ] = None,
+    account_key: Annotated[str | None, typer.Option("--account-key", metavar="KEY|@FILE", help="Its key.")] = None,
     sas_token: Annotated[
         str | None, typer.Option("--sas-token", metavar="SAS|@FILE", help="A shared access signature.")
     ] = None,
@@ -130,9 +129,7 @@ def account(
 def general(
     output: Annotated[
         str | None,
-        typer.Option(
-            "--output", "-o", metavar="json|table|tsv|yaml|none", help="A table on a terminal, else JSON."
-        ),
+        typer.Option("--output", "-o", metavar="json|table|tsv|yaml|none", help="A table on a terminal, else JSON."),
     ] = None,
     query: Annotated[
         str | None, typer.Option("--query", metavar="JMESPATH", help="Show only this part of the result.")

@@ -79,6 +79,11 @@ class Output:
         else:
             _json_array(plain(result) for result in results)
 
+    def json_lines(self, records: Iterable[Mapping[str, object]]) -> None:
+        """Print one JSON object per line, whatever the format: what another program reads back."""
+        for record in records:
+            _line(json.dumps(record, ensure_ascii=False))
+
     def say(self, text: str) -> None:
         """Print progress or a hint for people on stderr; ``--quiet`` silences it."""
         if not self.quiet:
@@ -131,7 +136,9 @@ def _checked_query(query: str | None) -> str | None:
     try:
         jmespath.compile(query)
     except JMESPathError as error:
-        raise UsageError(f"--query is not JMESPath: {str(error).splitlines()[0]}", hint="https://jmespath.org") from None
+        raise UsageError(
+            f"--query is not JMESPath: {str(error).splitlines()[0]}", hint="https://jmespath.org"
+        ) from None
     return query
 
 

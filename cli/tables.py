@@ -3,7 +3,16 @@
 from typing import Any
 
 # Columns a list of resources shows first, and all that fits; --query or -o json shows the rest.
-_FIRST = ("name", "address", "state", "etag", "last_modified", "content_length", "content_type", "lease_state")
+_FIRST = (
+    "name",
+    "address",
+    "state",
+    "etag",
+    "last_modified",
+    "content_length",
+    "content_type",
+    "lease_state",
+)
 
 
 def show(value: Any, color: bool) -> None:

@@ -72,8 +72,13 @@ def tags(texts: Sequence[str] | None) -> dict[str, str]:
     if len(found) > 10:
         raise UsageError(f"--tags: {len(found)} tags; the service takes at most ten")
     for key, value in found.items():
-        if not re.fullmatch(r"[A-Za-z0-9 +\-./:=_]{1,128}", key) or not re.fullmatch(r"[A-Za-z0-9 +\-./:=_]{0,256}", value):
-            raise UsageError(f"--tags: {key}={value} holds what the service refuses", hint="letters, digits, space + - . / : = _")
+        if not re.fullmatch(r"[A-Za-z0-9 +\-./:=_]{1,128}", key) or not re.fullmatch(
+            r"[A-Za-z0-9 +\-./:=_]{0,256}", value
+        ):
+            raise UsageError(
+                f"--tags: {key}={value} holds what the service refuses",
+                hint="letters, digits, space + - . / : = _",
+            )
     return found
 
 

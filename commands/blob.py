@@ -22,7 +22,8 @@ def get(
         typer.Option("--file", "-f", metavar="FILE", help="Write here, whole or not at all; stdout by default."),
     ] = None,
     result: Annotated[
-        str | None, typer.Option("--result", metavar="FILE", help="With the bytes on stdout, the result goes here.")
+        str | None,
+        typer.Option("--result", metavar="FILE", help="With the bytes on stdout, the result goes here."),
     ] = None,
 ) -> None:
     """Read a blob, and remember its version: the next put from here is guarded by it.
@@ -57,12 +58,14 @@ def put(
     content_disposition: Annotated[str | None, typer.Option("--content-disposition", metavar="TEXT")] = None,
     content_cache: Annotated[str | None, typer.Option("--content-cache", metavar="TEXT", help="Cache-Control.")] = None,
     content_md5: Annotated[
-        str | None, typer.Option("--content-md5", metavar="BASE64", help="Refuse content that has another MD5.")
+        str | None,
+        typer.Option("--content-md5", metavar="BASE64", help="Refuse content that has another MD5."),
     ] = None,
     tier: Annotated[str | None, typer.Option("--tier", metavar="Hot|Cool|Cold|Archive")] = None,
     metadata: options.Metadata = None,
     tags: Annotated[
-        list[str] | None, typer.Option("--tags", metavar="KEY=VALUE", help="Index tags to set; repeat for more.")
+        list[str] | None,
+        typer.Option("--tags", metavar="KEY=VALUE", help="Index tags to set; repeat for more."),
     ] = None,
     no_lineage: options.NoLineage = False,
 ) -> None:
@@ -74,7 +77,7 @@ def put(
     Example: azguard blob put site/config.json -f config.json
     """
     env = context.of(ctx)
-    target = env.locate(blob, Kind.BLOB)
+    target = env.locate(blob, Kind.BLOB, writable=True)
     source, path = files.source(file)
     settings = uploads.Settings(
         content_type=values.content_type(content_type, target.address.name, file),
@@ -87,12 +90,11 @@ def put(
         metadata=values.metadata(metadata),
         tags=values.tags(tags),
     )
-    upload = uploads.Upload(
-        target, settings, env.conditions(target, path), env.deadline, env.new_op(), stamps=not no_lineage
-    )
+    make = uploads.Upload if no_lineage else uploads.Upload.stamped
+    upload = make(target, settings, env.conditions(target, path), env.deadline, env.new_op())
     with source as stream, env.progress(f"put {target}", files.size(path)) as progress:
         written = uploads.put(upload, stream, progress.at)
-    env.remember(target, written, path, upload.lineage)
+    env.remember(target, written, path, upload.stamp)
     env.show(written)
 
 
@@ -128,11 +130,16 @@ def list_(
     container: options.Container,
     prefix: options.Prefix = None,
     delimiter: Annotated[
-        str | None, typer.Option("--delimiter", metavar="TEXT", help="Show what shares a name up to it as one line.")
+        str | None,
+        typer.Option("--delimiter", metavar="TEXT", help="Show what shares a name up to it as one line."),
     ] = None,
     include: Annotated[
         str | None,
-        typer.Option("--include", metavar="LIST", help="Of: metadata, snapshots, versions, deleted, tags, uncommittedblobs."),
+        typer.Option(
+            "--include",
+            metavar="LIST",
+            help="Of: metadata, snapshots, versions, deleted, tags, uncommittedblobs.",
+        ),
     ] = None,
     num_results: options.Limit = None,
 ) -> None:

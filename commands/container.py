@@ -19,7 +19,8 @@ def create(
     container: options.Container,
     metadata: options.Metadata = None,
     public_access: Annotated[
-        str | None, typer.Option("--public-access", metavar="blob|container", help="Who may read it; nobody by default.")
+        str | None,
+        typer.Option("--public-access", metavar="blob|container", help="Who may read it; nobody by default."),
     ] = None,
 ) -> None:
     """Create a container; one that exists is left alone (exit 45).

@@ -109,9 +109,7 @@ def with_a_folder_for_a_log(path: Path) -> None:
         of_another_program, without_its_table, with_a_folder_for_a_log,
     ],
 )  # fmt: skip
-def test_a_bad_file_is_moved_aside_and_a_new_one_works(
-    damage: Callable[[Path], None], tmp_path: Path
-) -> None:
+def test_a_bad_file_is_moved_aside_and_a_new_one_works(damage: Callable[[Path], None], tmp_path: Path) -> None:
     filled(tmp_path)
     damage(tmp_path / "etags.db")
     run = Run(tmp_path)

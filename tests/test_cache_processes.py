@@ -35,13 +35,10 @@ sys.stdin.readline()
 """
 _ONE_PROCESS = _BEGIN + "cache = opened()\nfor number in range(count): record(cache, number)\n"
 # As a script does: each command opens the cache anew.
-_MANY_COMMANDS = (
-    _BEGIN + "for number in range(count): cache = opened(); record(cache, number); cache.close()\n"
-)
+_MANY_COMMANDS = _BEGIN + "for number in range(count): cache = opened(); record(cache, number); cache.close()\n"
 _HOLDS = _BEGIN + "cache = opened(); cache.hold(key(0), name, duration=None, action='lock run')\n"
 _UNTIL_KILLED = _BEGIN + (
-    "cache = opened(); number = 0\n"
-    "while True: number += 1; record(cache, number); print(number, flush=True)\n"
+    "cache = opened(); number = 0\nwhile True: number += 1; record(cache, number); print(number, flush=True)\n"
 )
 
 

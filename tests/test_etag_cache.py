@@ -80,9 +80,7 @@ def test_a_file_keeps_the_version_it_is_a_copy_of(opened: Open, tmp_path: Path) 
     )
 
 
-def test_a_file_is_known_by_its_real_path(
-    opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_known_by_its_real_path(opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     opened().record(CONFIG, etag='"0x1"', path=tmp_path / "link" / "config.json", command="blob get")
@@ -95,6 +93,17 @@ def test_a_path_that_is_not_text_is_kept(opened: Open, tmp_path: Path) -> None:
     copy = tmp_path / os.fsdecode(b"caf\xe9")
     opened().record(CONFIG, etag='"0x1"', path=copy, command="blob get")
     assert opened().bound(CONFIG, copy) == plain('"0x1"', path=str(copy))
+
+
+def test_a_version_of_the_same_content_is_followed_by_the_files_that_have_it(opened: Open, tmp_path: Path) -> None:
+    cache, old, new = opened(), tmp_path / "old", tmp_path / "new"
+    cache.record(CONFIG, etag='"0x1"', path=old, command="blob get")
+    cache.record(CONFIG, etag='"0x2"', path=new, command="blob get")
+    opened("two").record(CONFIG, etag='"0x2"', command="blob get")
+    cache.follow(CONFIG, '"0x2"', '"0x3"', "AAAAAAAAAAAAAAAA.0x2")
+    found = (cache.last(CONFIG), cache.bound(CONFIG, old), cache.bound(CONFIG, new), opened("two").last(CONFIG))
+    assert [etag_of(entry) for entry in found] == ['"0x3"', '"0x1"', '"0x3"', '"0x2"']
+    assert found[0] == plain('"0x3"', path=str(new), lineage="AAAAAAAAAAAAAAAA.0x2")
 
 
 def test_forget_drops_the_entry_and_its_files_of_this_scope_only(opened: Open, tmp_path: Path) -> None:
@@ -165,8 +174,7 @@ def test_prune_keeps_a_file_as_long_as_its_resource(opened: Open, clock: Clock, 
     # Were the old copy's version dropped alone, the file would be guarded by the newer one it never saw.
     assert cache.prune(timedelta(days=30)) == 1
     assert [
-        etag_of(entry)
-        for entry in (cache.last(CONFIG), cache.bound(CONFIG, tmp_path / "x"), cache.last(OTHER))
+        etag_of(entry) for entry in (cache.last(CONFIG), cache.bound(CONFIG, tmp_path / "x"), cache.last(OTHER))
     ] == ['"2"', '"1"', None]
     assert cache.bound(OTHER, tmp_path / "y") is None
 
@@ -243,9 +251,7 @@ def test_holding_the_same_lease_again_keeps_its_confirmation(opened: Open, clock
     cache.confirm(CONFIG, "id")
     clock.after(seconds=5)
     cache.hold(CONFIG, "id", duration=15, action="lease renew")
-    assert list(cache.all_held()) == [
-        HeldLease("one", *CONFIG, "id", 15, "lease renew", True, "2026-11-21T12:00:05Z")
-    ]
+    assert list(cache.all_held()) == [HeldLease("one", *CONFIG, "id", 15, "lease renew", True, "2026-11-21T12:00:05Z")]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")

@@ -89,9 +89,7 @@ class AgainstADict(RuleBasedStateMachine):
                     expected = self.copies.get((scope, key, name), (None,))[0]
                     assert etag_of(cache.bound(key, self._file(name))) == expected
         listed = [entry.etag for entry in self.caches["one"].entries()]
-        assert listed == [
-            etag for etag, _ in sorted(self.seen.values(), key=lambda each: each[1], reverse=True)
-        ]
+        assert listed == [etag for etag, _ in sorted(self.seen.values(), key=lambda each: each[1], reverse=True)]
 
     def _drop(self, gone: list[tuple[str, Key]]) -> None:
         for each in gone:

@@ -1,0 +1,54 @@
+"""The line that tells a shell where the emulator is."""
+
+from collections.abc import Mapping
+
+from azguard.errors import UsageError
+
+VARIABLE = "AZURE_STORAGE_CONNECTION_STRING"
+SHELLS = ("sh", "fish", "powershell")
+# A connection string holds no quote, so quoting it needs no escapes in any of the three.
+_FORMS = {
+    "sh": "export {variable}='{value}'",
+    "fish": "set -gx {variable} '{value}'",
+    "powershell": "$env:{variable} = '{value}'",
+}
+# How each takes it over, as typed.
+USE = {
+    "sh": 'eval "$(azguard emulator env)"',
+    "fish": "azguard emulator env | source",
+    "powershell": "azguard emulator env | Out-String | Invoke-Expression",
+}
+_SYNTAX_OF = {
+    **dict.fromkeys(("sh", "bash", "zsh", "dash", "ash", "ksh", "mksh", "busybox"), "sh"),
+    "fish": "fish",
+    "pwsh": "powershell",
+    "powershell": "powershell",
+}
+
+
+def check(shell: str) -> None:
+    """Refuse a shell that is not one of ``SHELLS``.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if shell not in SHELLS:
+        raise UsageError(f"--shell {shell!r} is not known", hint=" ".join(SHELLS))
+
+
+def line(connection_string: str, shell: str) -> str:
+    """Return the line that exports the connection string in a syntax of ``SHELLS``."""
+    return _FORMS[shell].format(variable=VARIABLE, value=connection_string)
+
+
+def guess(environ: Mapping[str, str], parent: str) -> str:
+    """Return the syntax of the shell that is asking; ``parent`` is the name of the process that started us.
+
+    The parent knows best: ``$SHELL`` is the login shell even inside a script of another one, and
+    ``PSModulePath`` is inherited by whatever PowerShell starts.
+    """
+    if parent in _SYNTAX_OF:
+        return _SYNTAX_OF[parent]
+    if "PSModulePath" in environ:
+        return "powershell"
+    return _SYNTAX_OF.get(environ.get("SHELL", "").rpartition("/")[2], "sh")

@@ -1,0 +1,75 @@
+"""Which of the resources read here changed since, asked of the service in parallel."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+
+from azguard import blobs, containers
+from azguard.account import Target
+from azguard.address import Kind
+from azguard.conditions import Conditions
+from azguard.deadline import Deadline
+from azguard.errors import AzguardError, NotFound
+
+# The service answers each in a few milliseconds; more threads than this only wait for each other.
+_PARALLEL = 8
+
+
+@dataclass(frozen=True)
+class Read:
+    """What was read here: where, which version, and the lease this scope holds on it, if any."""
+
+    target: Target
+    etag: str
+    time: str
+    path: str | None = None
+    held: bool = False
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """What became of one resource since it was read: unchanged, changed, leased, vanished or unanswered."""
+
+    address: str
+    state: str
+    etag: str
+    current_etag: str | None
+    last_modified: datetime | None
+    lease_state: str | None
+    read: str
+    file: str | None
+    reason: str | None = None
+
+
+def look(reads: Sequence[Read], deadline: Callable[[], Deadline]) -> Iterator[Freshness]:
+    """Yield the freshness of each resource, in the order given."""
+    with ThreadPoolExecutor(min(_PARALLEL, max(1, len(reads)))) as pool:
+        yield from pool.map(lambda each: _look(each, deadline()), reads)
+
+
+def _look(read: Read, deadline: Deadline) -> Freshness:
+    show = containers.show if read.target.kind is Kind.CONTAINER else blobs.show
+    try:
+        found = show(read.target, Conditions(), deadline)
+    except NotFound:
+        return _answer(read, "vanished")
+    except AzguardError as error:
+        return _answer(read, "unanswered", reason=error.message)
+    state = "unchanged"
+    if found.etag != read.etag:
+        state = "changed"
+    elif found.lease_state in ("leased", "breaking") and not read.held:
+        state = "leased"
+    return _answer(read, state, found.etag, found.last_modified, found.lease_state)
+
+
+def _answer(
+    read: Read,
+    state: str,
+    current: str | None = None,
+    modified: datetime | None = None,
+    lease: str | None = None,
+    reason: str | None = None,
+) -> Freshness:
+    return Freshness(str(read.target.address), state, read.etag, current, modified, lease, read.time, read.path, reason)

@@ -1,0 +1,98 @@
+"""What the safe-update loop needs of a resource, whatever its kind.
+
+*read → (content, version)*, *write(content, version) → version*, and *did it land?* through the lineage that each
+version carries. One small adapter per kind of resource implements this; the loop knows no service.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from azguard.account import Target
+from azguard.deadline import Deadline
+from azguard.lineage import Lineage
+
+
+@dataclass(frozen=True)
+class State:
+    """One version of a resource. ``etag`` is None where there is nothing.
+
+    Content, ETag and lineage come from one response; ``carried`` is what the adapter writes back unchanged.
+    """
+
+    content: bytes
+    etag: str | None
+    lineage: Lineage
+    carried: Any = None
+    version_id: str | None = None
+    last_modified: datetime | None = None
+    lease_duration: str | None = None
+
+
+@dataclass(frozen=True)
+class Landed:
+    """A committed version: its ETag, None where later writes hide it, and when it was made."""
+
+    etag: str | None
+    last_modified: datetime | None = None
+    version_id: str | None = None
+
+    @classmethod
+    def of(cls, answer: Mapping[str, Any]) -> "Landed":
+        """Read the service's answer to a write."""
+        return cls(answer.get("etag"), answer.get("last_modified"), answer.get("version_id"))
+
+
+@dataclass(frozen=True)
+class Version:
+    """One entry of the history that an account with versioning keeps, oldest first."""
+
+    etag: str
+    lineage: Lineage
+
+
+class Versioned(Protocol):
+    """A resource that can be read and conditionally written."""
+
+    @property
+    def target(self) -> Target:
+        """Return what it is and in which account."""
+
+    def read(self, deadline: Deadline) -> State:
+        """Return the current version, or a state without ETag where there is none."""
+
+    def prepare(
+        self, state: State, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[str | None], Landed]:
+        """Return the one request that commits ``content`` over ``state``; what comes before it is done here.
+
+        ``lineage`` is stamped on the new version; None leaves what is there. ``lease_id`` is the caller's lease;
+        the request takes the one to commit under. The SDK's errors pass through it unchanged.
+        """
+
+    def fence(self, state: State, lineage: Lineage, lease_id: str | None, deadline: Deadline) -> Callable[[], Landed]:
+        """Return a request that replaces ``state`` by the same content under a new ETag."""
+
+    def versions(self, deadline: Deadline) -> list[Version]:
+        """Return the kept versions, oldest first; empty where the account keeps none."""
+
+    def acquire(self, state: State, lease_id: str, seconds: int, deadline: Deadline) -> None:
+        """Acquire a lease with our own id, only if ``state`` is still current. The SDK's errors pass through."""
+
+    def release(self, lease_id: str, deadline: Deadline) -> None:
+        """Release a lease. The SDK's errors pass through."""
+
+    def etag_under_lease(self, lease_id: str, deadline: Deadline) -> str:
+        """Return the current ETag, asked with the lease id, so that the answer proves the lease is held.
+
+        Raises:
+            AzguardError: the lease is not held any more.
+        """
+
+    def checked(self, content: bytes) -> bytes:
+        """Return what the transform gave, in the one spelling that tells unchanged from changed.
+
+        Raises:
+            TransformFailed: the service would not take it.
+        """

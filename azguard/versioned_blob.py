@@ -1,0 +1,230 @@
+"""The adapters of safe-update for a blob's content and a blob's metadata."""
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from azguard import blobs, uploads
+from azguard.account import Target
+from azguard.conditions import Conditions
+from azguard.deadline import Deadline
+from azguard.downloads import Download
+from azguard.errors import BadRequest, Changed, NotFound, TransformFailed
+from azguard.lineage import KEY, Lineage, new_op
+from azguard.metadata_rules import check, flattened
+from azguard.transmission import read, write_timeouts
+from azguard.uploads import Settings, Upload
+from azguard.versioned import Landed, State, Version
+
+
+@dataclass(frozen=True)
+class _Blob:
+    """What content and metadata have in common: the blob, its lease and its versions."""
+
+    target: Target
+    lease_id: str | None = None
+
+    def acquire(self, state: State, lease_id: str, seconds: int, deadline: Deadline) -> None:
+        """Acquire a lease on the version read. Source: https://learn.microsoft.com/rest/api/storageservices/lease-blob"""
+        self._lease(lease_id).acquire(seconds, headers={"If-Match": state.etag or "*"}, **write_timeouts(deadline))
+
+    def release(self, lease_id: str, deadline: Deadline) -> None:
+        """Release a lease; nothing waits long for it, since it ends by itself."""
+        self._lease(lease_id).release(**write_timeouts(deadline, at_least=1.0))
+
+    def etag_under_lease(self, lease_id: str, deadline: Deadline) -> str:
+        """Return the current ETag, which the service tells only to the holder of ``lease_id``."""
+        found = blobs.properties(self.target, Conditions(lease_id=lease_id), deadline)
+        return str(found.etag)
+
+    def fence(self, state: State, lineage: Lineage, lease_id: str | None, deadline: Deadline) -> Callable[[], Landed]:
+        """Return a Set Blob Metadata that changes nothing but the ETag and the lineage."""
+        return lambda: self._set_metadata(state, _plain(state), lineage, lease_id, deadline)
+
+    def versions(self, deadline: Deadline) -> list[Version]:
+        """Return the blob's kept versions, oldest first."""
+        container = self.target.account.container(self.target.address)
+        name = self.target.address.name
+
+        def listing(timeouts: Any) -> list[Any]:
+            found = container.list_blobs(name_starts_with=name, include=["versions", "metadata"], **timeouts)
+            return [item for item in found if item.name == name and item.version_id]
+
+        items = sorted(read(listing, self.target, deadline), key=lambda item: item.version_id)
+        return [Version(f'"{item.etag}"', Lineage.parse((item.metadata or {}).get(KEY))) for item in items]
+
+    def _lease(self, lease_id: str) -> Any:
+        from azure.storage.blob import BlobLeaseClient
+
+        return BlobLeaseClient(self.target.account.blob(self.target.address), lease_id)
+
+    def _set_metadata(
+        self,
+        state: State,
+        metadata: dict[str, str],
+        lineage: Lineage | None,
+        lease_id: str | None,
+        deadline: Deadline,
+    ) -> Landed:
+        client = self.target.account.blob(self.target.address)
+        stamped = {**metadata, **_stamp(state, lineage)}
+        headers = blobs.headers(_only_over(state, lease_id))
+        return Landed.of(client.set_blob_metadata(stamped, headers=headers, **write_timeouts(deadline)))
+
+
+@dataclass(frozen=True)
+class BlobContent(_Blob):
+    """A block blob's content. Headers, metadata, tags and tier survive a write."""
+
+    def read(self, deadline: Deadline) -> State:
+        """Read content, ETag and lineage from one response; a large blob in ranges pinned to its ETag."""
+        while True:
+            try:
+                download = Download(self.target, Conditions(lease_id=self.lease_id), lambda: deadline)
+            except NotFound as error:
+                if error.service_code == "ContainerNotFound":
+                    raise
+                return State(b"", None, Lineage())
+            try:
+                content = b"".join(download)
+            except Changed:
+                if deadline.passed:
+                    raise
+                continue
+            found = download.properties
+            _refuse_other_types(self.target, found)
+            return State(
+                content,
+                found.etag,
+                Lineage.parse(download.lineage),
+                found,
+                found.version_id,
+                found.lease.duration,
+            )
+
+    def prepare(
+        self, state: State, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[str | None], Landed]:
+        """Return the Put Blob, or the Put Block List after the blocks were staged."""
+        settings = _for_new(self.target) if state.carried is None else self._carried(state, deadline)
+        stamp = _stamp(state, lineage).get(KEY)
+        upload = Upload(self.target, settings, _only_over(state, lease_id), deadline, new_op(os.urandom(12)), stamp)
+        commit = uploads.prepared(upload, content)
+        return lambda held: Landed.of(commit(_only_over(state, held)))
+
+    def checked(self, content: bytes) -> bytes:
+        """Return the content: a blob takes any."""
+        return content
+
+    def _carried(self, state: State, deadline: Deadline) -> Settings:
+        found = state.carried
+        settings = found.content_settings
+        return Settings(
+            content_type=settings.content_type,
+            content_encoding=settings.content_encoding,
+            content_language=settings.content_language,
+            content_disposition=settings.content_disposition,
+            cache_control=settings.cache_control,
+            # The service infers no tier that it did not say: an overwritten blob keeps its own.
+            tier=None if found.blob_tier is None or found.blob_tier_inferred else str(found.blob_tier),
+            metadata=_plain(state),
+            tags=self._tags(deadline) if found.tag_count else None,
+        )
+
+    def _tags(self, deadline: Deadline) -> dict[str, str]:
+        client = self.target.account.blob(self.target.address)
+        lease = {"x-ms-lease-id": self.lease_id} if self.lease_id else {}
+        return read(lambda timeouts: client.get_blob_tags(headers=dict(lease), **timeouts), self.target, deadline)
+
+
+@dataclass(frozen=True)
+class BlobMetadata(_Blob):
+    """A blob's metadata, as a JSON object of strings."""
+
+    def read(self, deadline: Deadline) -> State:
+        """Read the metadata and ETag from one response."""
+        try:
+            found = blobs.properties(self.target, Conditions(lease_id=self.lease_id), deadline)
+        except NotFound as error:
+            if error.service_code == "ContainerNotFound":
+                raise
+            return State(b"{}", None, Lineage())
+        metadata = found.metadata or {}
+        return _state(_as_json(_without_key(metadata)), found, metadata.get(KEY))
+
+    def prepare(
+        self, state: State, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[str | None], Landed]:
+        """Return the Set Blob Metadata."""
+        if state.etag is None:
+            raise NotFound(f"there is no blob {self.target}", address=str(self.target.address))
+        metadata = _from_json(content)
+        return lambda held: self._set_metadata(state, metadata, lineage, held, deadline)
+
+    def checked(self, content: bytes) -> bytes:
+        """Return the metadata as indented JSON."""
+        return _as_json(_from_json(content))
+
+
+def _only_over(state: State, lease_id: str | None) -> Conditions:
+    headers = {"If-None-Match": "*"} if state.etag is None else {"If-Match": state.etag}
+    return Conditions(headers, "if-match", state.etag, lease_id)
+
+
+def _state(content: bytes, found: Any, lineage: str | None) -> State:
+    return State(
+        content=content,
+        etag=found.etag,
+        lineage=Lineage.parse(lineage),
+        carried=found,
+        version_id=found.version_id,
+        last_modified=found.last_modified,
+        lease_duration=found.lease.duration,
+    )
+
+
+def _plain(state: State) -> dict[str, str]:
+    """Return the metadata of a state without azguard's own key."""
+    return {} if state.carried is None else _without_key(state.carried.metadata or {})
+
+
+def _without_key(metadata: dict[str, str]) -> dict[str, str]:
+    return {key: value for key, value in metadata.items() if key != KEY}
+
+
+def _stamp(state: State, lineage: Lineage | None) -> dict[str, str]:
+    """Return the lineage to carry: the new one, or, with --no-lineage, the one that is there."""
+    kept = str(state.lineage if lineage is None else lineage)
+    return {KEY: kept} if kept else {}
+
+
+def _for_new(target: Target) -> Settings:
+    import mimetypes
+
+    return Settings(mimetypes.guess_type(target.address.name)[0] or "application/octet-stream")
+
+
+def _refuse_other_types(target: Target, found: Any) -> None:
+    kind = str(getattr(found.blob_type, "value", found.blob_type))
+    if kind != "BlockBlob":
+        raise BadRequest(
+            f"{target} is of type {kind}; safe-update rewrites block blobs",
+            address=str(target.address),
+            hint="its metadata can be updated: add --metadata",
+        )
+
+
+def _as_json(metadata: dict[str, str]) -> bytes:
+    return (json.dumps(metadata, indent=2, ensure_ascii=False, sort_keys=True) + "\n").encode()
+
+
+def _from_json(content: bytes) -> dict[str, str]:
+    try:
+        found = json.loads(content)
+    except ValueError as error:
+        raise TransformFailed(f"the new metadata is not JSON: {error}") from None
+    flat = flattened(found)
+    check(flat, flat)
+    return flat

@@ -1,0 +1,112 @@
+"""``azguard cache``: the ETags this machine remembers."""
+
+from datetime import timedelta
+from typing import Annotated
+
+import typer
+
+from azguard.cli import context, files, options
+from azguard.cli.groups import group
+from azguard.errors import UsageError
+
+app = group("The ETags this machine remembers, and for whom.")
+AllScopes = Annotated[bool, typer.Option("--all-scopes", help="Of every scope, not only this one.")]
+
+
+@app.command(name="list")
+def list_(ctx: typer.Context, prefix: options.Prefix = None, all_scopes: AllScopes = False) -> None:
+    """List what this scope has read, newest first.
+
+    Example: azguard cache list
+    """
+    env = context.of(ctx)
+    env.show_each(env.cache.entries(None if all_scopes else env.scope, prefix))
+
+
+@app.command()
+def show(
+    ctx: typer.Context,
+    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="e.g. blob:site/config.json")],
+) -> None:
+    """Show what this scope has read of one resource, the copies in files included.
+
+    Example: azguard cache show blob:site/config.json
+    """
+    env = context.of(ctx)
+    env.show(env.remembered(address))
+
+
+@app.command()
+def forget(
+    ctx: typer.Context,
+    addresses: Annotated[list[str], typer.Argument(metavar="ADDRESS...", help="What to forget.")],
+    all_scopes: AllScopes = False,
+) -> None:
+    """Forget what was read of a resource; the next write then needs a condition of its own.
+
+    Example: azguard cache forget blob:site/config.json
+    """
+    env = context.of(ctx)
+    env.show({"forgotten": sum(env.forget_address(each, all_scopes=all_scopes) for each in addresses)})
+
+
+@app.command()
+def clear(ctx: typer.Context, all_scopes: AllScopes = False) -> None:
+    """Forget everything that this scope has read.
+
+    Example: azguard cache clear --all-scopes
+    """
+    env = context.of(ctx)
+    env.show({"forgotten": env.cache.clear(None if all_scopes else env.scope)})
+
+
+@app.command()
+def prune(
+    ctx: typer.Context,
+    older_than: Annotated[
+        str,
+        typer.Option("--older-than", metavar="DURATION", help="Forget what was read longer ago, in every scope."),
+    ] = "30d",
+) -> None:
+    """Forget what was read long ago, of every scope.
+
+    Example: azguard cache prune --older-than 7d
+    """
+    env = context.of(ctx)
+    age = timedelta(seconds=env.duration(older_than, "--older-than"))
+    env.show({"forgotten": env.cache.prune(age)})
+
+
+@app.command()
+def export(ctx: typer.Context, all_scopes: AllScopes = False) -> None:
+    """Print what was read as JSON lines, for azguard cache import elsewhere, for example in the next CI job.
+
+    Example: azguard cache export
+    """
+    env = context.of(ctx)
+    env.out.json_lines(env.cache.export(None if all_scopes else env.scope))
+
+
+@app.command(name="import")
+def import_(
+    ctx: typer.Context,
+    file: Annotated[str, typer.Argument(metavar="FILE|-", help="What export printed.")] = "-",
+) -> None:
+    """Take in what azguard cache export printed; all of it, or nothing if a line is malformed.
+
+    Example: azguard cache export | azguard cache import
+    """
+    env = context.of(ctx)
+    if file == "-" and context.stdin_is_terminal():
+        raise UsageError("nothing to import: stdin is a terminal", hint="azguard cache import FILE")
+    env.show({"imported": env.cache.load(files.json_lines(file))})
+
+
+@app.command()
+def path(ctx: typer.Context) -> None:
+    """Show where the cache is.
+
+    Example: azguard cache path
+    """
+    env = context.of(ctx)
+    env.show({"path": str(env.cache.path), "scope": env.scope})

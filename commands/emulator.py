@@ -1,0 +1,150 @@
+"""azguard emulator: a local Azurite to try things on."""
+
+import os
+from collections.abc import Mapping
+from typing import Annotated
+
+import typer
+
+from azguard.cli import context, groups
+from azguard.emulator import azurite, exports, process
+from azguard.errors import ConfigError, NotFound, UsageError
+
+app = groups.group("Run Azurite, Microsoft's emulator of blobs, queues and tables, on this machine.")
+
+_WAIT = "60s"
+
+Wait = Annotated[str, typer.Option("--wait", metavar="DURATION", help="How long it may take to answer.")]
+
+
+@app.command()
+def start(
+    ctx: typer.Context,
+    data: Annotated[
+        str | None,
+        typer.Option("--data", metavar="DIR", help="Keep the data in this folder; in memory by default."),
+    ] = None,
+    blob_port: Annotated[
+        str | None,
+        typer.Option("--blob-port", metavar="N", help="The blob service's port; a free one by default."),
+    ] = None,
+    queue_port: Annotated[str | None, typer.Option("--queue-port", metavar="N", help="The same for queues.")] = None,
+    table_port: Annotated[str | None, typer.Option("--table-port", metavar="N", help="The same for tables.")] = None,
+    wait: Wait = _WAIT,
+) -> None:
+    """Start the emulator in the background, or say where it runs.
+
+    Azurite is taken from PATH if that is the version azguard was proved on, else installed once from npm.
+
+    Example: azguard emulator start && eval "$(azguard emulator env)"
+    """
+    env = _local(ctx)
+    ports = _ports({"blob": blob_port, "queue": queue_port, "table": table_port})
+    if data == "":
+        raise UsageError(
+            "--data is empty", hint="an unset shell variable looks like this; leave the option out or set it"
+        )
+    started = azurite.start(
+        env.folders.emulator,
+        env.environ,
+        ports=ports,
+        data=data,
+        wait=env.duration(wait, "--wait"),
+        say=env.out.say,
+    )
+    env.show(started)
+    env.out.say(f"{'already running; ' if started.already_running else ''}hint: {exports.USE[_shell(env)]}")
+
+
+@app.command()
+def stop(ctx: typer.Context) -> None:
+    """Stop the emulator; what it held in memory is gone.
+
+    Example: azguard emulator stop
+    """
+    env = _local(ctx)
+    stopped = azurite.stop(env.folders.emulator)
+    env.show(stopped)
+    if stopped.outcome != "stopped":
+        env.out.say(stopped.reason or "the emulator was not running")
+
+
+@app.command()
+def status(ctx: typer.Context) -> None:
+    """Tell where the emulator answers; exit 44 if it does not.
+
+    Example: azguard emulator status
+    """
+    env = _local(ctx)
+    found = azurite.status(env.folders.emulator)
+    env.answer(found, 0 if found.answering else NotFound.exit_code)
+
+
+@app.command("env")
+def env_(
+    ctx: typer.Context,
+    shell: Annotated[
+        str | None,
+        typer.Option("--shell", metavar="sh|fish|powershell", help="The shell asking, by default."),
+    ] = None,
+) -> None:
+    """Print the line that points a shell at the emulator.
+
+    sh, bash, zsh: eval "$(azguard emulator env)". fish: azguard emulator env | source.
+    PowerShell: azguard emulator env | Out-String | Invoke-Expression.
+
+    Example: eval "$(azguard emulator env)"
+    """
+    env = _local(ctx)
+    syntax = shell if shell is not None else _shell(env)
+    exports.check(syntax)
+    # The one secret azguard ever prints: the emulator's key, the same everywhere, which Microsoft publishes.
+    typer.echo(exports.line(azurite.current(env.folders.emulator).connection_string, syntax))
+
+
+@app.command(context_settings={"allow_interspersed_args": False})
+def run(
+    ctx: typer.Context,
+    command: Annotated[list[str], typer.Argument(metavar="CMD", help="The command and its arguments.")],
+    wait: Wait = _WAIT,
+) -> None:
+    """Run a command with an emulator of its own; exit with its status.
+
+    The emulator is empty and in memory, and ends with the command, or with azguard, however that ends.
+
+    Example: azguard emulator run -- azguard container create site
+    """
+    from azguard.emulator import child
+
+    env = _local(ctx)
+    child.check(command, env.environ)
+    patience = env.duration(wait, "--wait")
+    with azurite.private(env.folders.emulator, env.environ, wait=patience, say=env.out.say) as mine:
+        code = child.run(command, {**env.environ, exports.VARIABLE: mine.connection_string})
+    raise typer.Exit(code)
+
+
+def _local(ctx: typer.Context) -> context.Environment:
+    if os.name == "nt":
+        raise ConfigError(
+            "azguard starts the emulator on Linux and macOS only",
+            hint="start Azurite yourself: npx azurite@3.35.0 --skipApiVersionCheck; then use --emulator",
+        )
+    return context.of(ctx)
+
+
+def _shell(env: context.Environment) -> str:
+    return exports.guess(env.environ, process.name(os.getppid()))
+
+
+def _ports(given: Mapping[str, str | None]) -> dict[str, int]:
+    ports: dict[str, int] = {}
+    for service, text in given.items():
+        if text is None:
+            continue
+        if not (text.isascii() and text.isdigit() and 0 < int(text) < 65536):
+            raise UsageError(f"--{service}-port {text!r} is not a port", hint="write a number from 1 to 65535")
+        if int(text) in ports.values():
+            raise UsageError(f"port {text} is given twice", hint="each service needs its own")
+        ports[service] = int(text)
+    return ports

@@ -1,0 +1,79 @@
+"""``azguard profile``: named accounts in the configuration file."""
+
+from typing import Annotated
+
+import typer
+
+from azguard import profiles
+from azguard.cli import context, options
+from azguard.cli.groups import group
+from azguard.errors import NotFound, UsageError
+from azguard.profiles import KEYS, Profile
+
+app = group("Named accounts in the configuration file.")
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The profile.")]
+
+
+@app.command(name="list")
+def list_(ctx: typer.Context) -> None:
+    """List the profiles, without their secrets.
+
+    Example: azguard profile list
+    """
+    env = context.of(ctx)
+    env.show([_shown(profile) for profile in profiles.load(env.folders.profiles).values()])
+
+
+@app.command()
+def show(ctx: typer.Context, name: Name) -> None:
+    """Show one profile, without its secrets.
+
+    Example: azguard profile show prod
+    """
+    env = context.of(ctx)
+    profile = profiles.pick(env.folders.profiles, name)
+    assert profile is not None
+    env.show(_shown(profile))
+
+
+@app.command(name="set")
+@options.remote
+def set_(
+    ctx: typer.Context,
+    name: Name,
+    default: Annotated[bool, typer.Option("--default", help="Use it where nothing else names an account.")] = False,
+) -> None:
+    """Write a profile from the account options; put secrets into files and name them as @FILE.
+
+    Example: azguard profile set prod --account-name contoso --auth-mode login --default
+    """
+    env = context.of(ctx)
+    given = {key: env.shared.get(key.replace("-", "_")) for key in KEYS}
+    settings = {key: "true" if value is True else str(value) for key, value in given.items() if value}
+    if not settings:
+        raise UsageError("a profile needs an account", hint="--account-name NAME --auth-mode login")
+    known = profiles.load(env.folders.profiles)
+    if default:
+        known = {each: Profile(each, profile.settings, False) for each, profile in known.items()}
+    kept = default or (name in known and known[name].default)
+    profile = Profile(name, settings, kept)
+    profiles.save(env.folders.profiles, {**known, name: profile})
+    env.show(_shown(profile))
+
+
+@app.command()
+def delete(ctx: typer.Context, name: Name) -> None:
+    """Delete a profile.
+
+    Example: azguard profile delete prod
+    """
+    env = context.of(ctx)
+    known = profiles.load(env.folders.profiles)
+    if name not in known:
+        raise NotFound(f"there is no profile {name!r}", hint="azguard profile list")
+    profiles.save(env.folders.profiles, {each: profile for each, profile in known.items() if each != name})
+    env.show(_shown(known[name]))
+
+
+def _shown(profile: Profile) -> dict[str, object]:
+    return {"name": profile.name, "default": profile.default, **profile.shown}

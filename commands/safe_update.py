@@ -1,0 +1,115 @@
+"""``azguard safe-update``: read, change and write back, retried on conflict, applied exactly once."""
+
+from typing import Annotated
+
+import typer
+
+from azguard import safe_update as core
+from azguard.cli import context, options, updates, values
+from azguard.cli.groups import alone, with_optional_value
+from azguard.errors import UsageError
+
+
+@with_optional_value("--create")
+@options.remote
+def safe_update(
+    ctx: typer.Context,
+    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="What to update, e.g. blob:site/config.json.")],
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- CMD...]", help="Gets the content on stdin, gives the new content on stdout."),
+    ] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=JSON", help="Set a value.")] = None,
+    unset: Annotated[list[str] | None, typer.Option("--unset", metavar="PATH", help="Remove a value.")] = None,
+    increment: Annotated[
+        list[str] | None, typer.Option("--increment", metavar="PATH[=N]", help="Add N (1) to a number.")
+    ] = None,
+    merge_patch: Annotated[
+        list[str] | None,
+        typer.Option("--merge-patch", metavar="FILE|-", help="Apply a JSON merge patch (RFC 7396)."),
+    ] = None,
+    json_patch: Annotated[
+        list[str] | None,
+        typer.Option("--json-patch", metavar="FILE|-", help="Apply a JSON patch (RFC 6902)."),
+    ] = None,
+    append: Annotated[
+        list[str] | None, typer.Option("--append", metavar="TEXT", help="Add text at the end, as it stands.")
+    ] = None,
+    metadata: Annotated[
+        bool,
+        typer.Option("--metadata", help="Update the metadata, a JSON object of strings, not the content."),
+    ] = False,
+    create: Annotated[
+        str | None,
+        typer.Option(
+            "--create",
+            metavar="[INITIAL]",
+            help="Where there is nothing, start from this ({} for JSON edits).",
+        ),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print a diff, write nothing.")] = False,
+    op_id: Annotated[
+        str | None,
+        typer.Option(
+            "--op-id",
+            metavar="KEY",
+            help="Your idempotency key: run again with it, and nothing is done twice.",
+        ),
+    ] = None,
+    status: Annotated[
+        bool,
+        typer.Option(
+            "--status",
+            help="Say what became of --op-id: exit 0 committed, 44 not, 74 unknown. Writes nothing.",
+        ),
+    ] = False,
+    guard: Annotated[
+        str | None,
+        typer.Option("--guard", metavar="lineage|lease", help="lease: sound beside writers that are not azguard."),
+    ] = None,
+    lease_id: Annotated[
+        str | None, typer.Option("--lease-id", metavar="ID|@held", help="Work inside a lease you hold.")
+    ] = None,
+    wait_lease: Annotated[
+        bool, typer.Option("--wait-lease", help="Wait for somebody else's lease, up to the timeout.")
+    ] = False,
+    no_lineage: options.NoLineage = False,
+    max_attempts: Annotated[
+        str | None, typer.Option("--max-attempts", metavar="N", help="Give up after so many writes.")
+    ] = None,
+    timeout: Annotated[
+        str | None,
+        typer.Option("--timeout", metavar="DURATION", help="Give up after so long; 60s by default."),
+    ] = None,
+) -> None:
+    """Read, change, write back: again on conflict, and applied exactly once.
+
+    The change is a command after --, or built-in edits, applied in the order they are written. The command may run
+    more than once and must depend on its input alone. If it fails, nothing is written (exit 65).
+
+    Exactly once holds even when responses get lost, because every write records its id and the version it replaced
+    in the metadata key azguardlineage. If a writer that is not azguard wipes that key at the wrong moment, the answer
+    is "unknown" (exit 74), never a guess; --guard lease is sound beside any writer. Creating is weaker: a create that
+    was delivered late can bring back a blob that somebody deleted meanwhile; where blobs are deleted, keep an empty
+    blob as a tombstone instead.
+
+    Example: azguard safe-update blob:site/config.json --increment replicas
+    """
+    env = context.of(ctx)
+    asked = updates.Asked(
+        edits=updates.in_order(ctx), command=tuple(command or ()), metadata=metadata, create=create,
+        op_id=op_id, guard=guard, lease_id=lease_id, wait_lease=wait_lease, no_lineage=no_lineage,
+        max_attempts=values.count(max_attempts, "--max-attempts"), timeout=timeout,
+    )  # fmt: skip
+    if status and (dry_run or op_id is None):
+        raise UsageError("--status asks what became of an update", hint="name it with --op-id KEY, without --dry-run")
+    if status:
+        env.answer(*updates.status(env, address, asked))
+    elif dry_run:
+        updates.show_preview(env, address, asked)
+    else:
+        update = updates.planned(env, address, asked)
+        env.show(update.finished(core.update(update.resource, update.plan, update.deadline, update.tools)))
+
+
+app = alone(safe_update, "safe-update")

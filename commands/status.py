@@ -1,0 +1,34 @@
+"""``azguard status``: which of the things read here changed since."""
+
+from typing import Annotated
+
+import typer
+
+from azguard import freshness
+from azguard.cli import context, options
+from azguard.cli.groups import alone
+from azguard.deadline import Deadline
+from azguard.errors import Changed, Unavailable
+
+
+@options.remote
+def status(
+    ctx: typer.Context,
+    addresses: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ADDRESS...]", help="Only these; all that this scope read by default."),
+    ] = None,
+) -> None:
+    """Ask which of the resources read here changed, vanished or are leased: exit 0 none, 42 some.
+
+    Example: azguard status
+    """
+    env = context.of(ctx)
+    seconds = env.deadline.seconds
+    found = list(freshness.look(env.reads(addresses or ()), lambda: Deadline(seconds)))
+    states = {each.state for each in found}
+    worst = Unavailable.exit_code if "unanswered" in states else Changed.exit_code if states - {"unchanged"} else 0
+    env.answer(found, worst)
+
+
+app = alone(status, "status")

@@ -1,0 +1,41 @@
+"""What the tests share: one real Azurite, fresh for each run of the suite."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from azguard.emulator import azurite as emulator
+from azguard.emulator import install
+from azguard.emulator.state import Azurite
+from azguard.folders import Folders
+from tests import emulator_world
+from tests.emulator_world import World
+
+
+@pytest.fixture(scope="session")
+def azurite() -> Iterator[Azurite]:
+    """Run an Azurite in memory on free ports; taken from PATH or the user's cache, else installed first."""
+    with emulator.private(Folders.of(os.environ).emulator, os.environ) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def connection_string(azurite: Azurite) -> str:
+    """Return the connection string of this run's Azurite."""
+    return azurite.connection_string
+
+
+@pytest.fixture(scope="session")
+def azurite_script() -> Path:
+    """Return the installed Azurite's script; installed first if need be."""
+    return emulator_world.installation(install.ensure(Folders.of(os.environ).emulator, os.environ, print))
+
+
+@pytest.fixture
+def world(tmp_path: Path, azurite_script: Path) -> Iterator[World]:
+    """Return a private world for commands; whatever emulator it leaves in the background is stopped."""
+    made = emulator_world.make(tmp_path, azurite_script)
+    yield made
+    emulator.stop(made.folder)
