@@ -285,3 +285,12 @@ def test_importing_the_cache_does_not_import_sqlite(tmp_path: Path) -> None:
         cwd=tmp_path, env=environ, capture_output=True, text=True, check=True, timeout=30,
     )  # fmt: skip
     assert done.stdout == "False\n"
+
+
+def test_an_account_that_begins_anew_is_forgotten_in_every_scope(opened: Open) -> None:
+    elsewhere = Key("https://contoso.blob.core.windows.net", CONFIG.address)
+    opened("one").record(CONFIG, etag='"0x1"', path=Path("copy"), command="blob get")
+    opened("two").record(CONFIG, etag='"0x1"', command="blob get")
+    opened("one").record(elsewhere, etag='"0x9"', command="blob get")
+    assert opened("one").forget_account(ACCOUNT) == 2
+    assert [entry.account for entry in opened().entries(None)] == [elsewhere.account]
