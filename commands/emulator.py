@@ -52,6 +52,10 @@ def start(
         wait=env.duration(wait, "--wait"),
         say=env.out.say,
     )
+    if started.data is None and not started.already_running:
+        # It is empty, and what an emulator before it held at these endpoints is gone.
+        for endpoint in (started.blob_endpoint, started.queue_endpoint, started.table_endpoint):
+            env.cache.forget_account(endpoint)
     env.show(started)
     env.out.say(f"{'already running; ' if started.already_running else ''}hint: {exports.USE[_shell(env)]}")
 

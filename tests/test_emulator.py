@@ -262,3 +262,13 @@ def test_a_data_folder_that_is_a_file_exits_78(world: World) -> None:
     (world.root / "data").touch()
     answer = world.run("emulator", "start", "--data", "data")
     assert (answer.returncode, answer.stdout, world.processes()) == (78, "", [])
+
+
+def test_an_emulator_that_begins_empty_makes_the_cache_forget_the_one_before(world: World) -> None:
+    first = world.json("emulator", "start")
+    world.run("container", "create", "site", "--emulator")
+    world.run("emulator", "stop")
+    port = first["blob_endpoint"].rsplit(":", 1)[1].partition("/")[0]
+    assert world.json("cache", "list", "--all-scopes") != []
+    world.run("emulator", "start", "--blob-port", port)
+    assert world.json("cache", "list", "--all-scopes") == []
