@@ -108,7 +108,7 @@ def listed(
     while True:
         try:
             # The SDK's pager keeps its place, so a page that failed can be asked for again.
-            item = read(lambda _: next(walk, None), target, deadline)
+            item = read(lambda _: next(walk, None), target, deadline.fresh())
         except NotFound as error:
             error.message = f"there is no container {target.address.container}"
             raise

@@ -95,7 +95,7 @@ def listed(account: Account, deadline: Deadline, prefix: str | None, limit: int 
     everything = Target(account, Address(Kind.CONTAINER, ("",)))
     found = account.blob_service().list_containers(name_starts_with=prefix, include_metadata=True)
     walk = islice(found, limit)
-    while (item := read(lambda _: next(walk, None), everything, deadline)) is not None:
+    while (item := read(lambda _: next(walk, None), everything, deadline.fresh())) is not None:
         yield _shown(Target(account, Address(Kind.CONTAINER, (item.name,))), item)
 
 

@@ -30,6 +30,13 @@ class Deadline:
         """Return whether it is over."""
         return self.remaining == 0.0
 
+    def fresh(self) -> "Deadline":
+        """Return a deadline as long as this one that begins now.
+
+        For the next piece of a long transfer: what bounds it is how long the service may stay silent, not its size.
+        """
+        return Deadline(self.seconds, self.clock, self.sleep)
+
     def pause(self, seconds: float) -> None:
         """Sleep so long, but not beyond the deadline."""
         self.sleep(min(seconds, self.remaining))

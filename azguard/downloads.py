@@ -42,10 +42,13 @@ class BlobGot:
 
 
 class Download:
-    """One version of a blob, being read. ``first`` is in hand when it is constructed."""
+    """One version of a blob, being read. ``first`` is in hand when it is constructed.
 
-    def __init__(self, target: Target, conditions: Conditions, deadline: Deadline) -> None:
-        self.target, self.deadline, self.lease_id = target, deadline, conditions.lease_id
+    ``patience`` gives the deadline of each range.
+    """
+
+    def __init__(self, target: Target, conditions: Conditions, patience: Callable[[], Deadline]) -> None:
+        self.target, self.patience, self.lease_id = target, patience, conditions.lease_id
         self._client = target.account.blob(target.address)
         self.first, self.properties = self._first(blobs.headers(conditions))
         self._digest = hashlib.sha256()
@@ -90,7 +93,7 @@ class Download:
             piece = next(stream.chunks(), b"") if stream.size > RANGE_BYTES else stream.readall()
             return piece, stream.properties
 
-        return read(call, self.target, self.deadline)
+        return read(call, self.target, self.patience())
 
     def _next(self, headers: dict[str, str]) -> bytes:
         def call(timeouts: Any) -> bytes:
@@ -102,7 +105,7 @@ class Download:
             content: bytes = stream.readall()
             return content
 
-        return read(call, self.target, self.deadline)
+        return read(call, self.target, self.patience())
 
 
 def to_stream(
@@ -117,7 +120,7 @@ def to_stream(
     Raises:
         Changed: the blob was overwritten while it was read; what the stream got so far is incomplete.
     """
-    download = Download(target, conditions, deadline)
+    download = Download(target, conditions, deadline.fresh)
     try:
         _pour(download, stream, progress)
     except Changed as error:
@@ -181,7 +184,7 @@ def _poured(
     progress: Callable[[int, int], None],
 ) -> Download:
     for _ in range(_RESTARTS):
-        download = Download(target, conditions, deadline)
+        download = Download(target, conditions, deadline.fresh)
         try:
             _pour(download, stream, progress)
         except Changed:

@@ -152,13 +152,13 @@ def prepared(upload: Upload, content: bytes) -> Callable[[Conditions], Mapping[s
 
 
 def _single(upload: Upload, content: bytes) -> Settled[Mapping[str, Any]]:
-    return _settled(upload, lambda: _put_blob(upload, content))
+    return _settled(upload, lambda fresh: _put_blob(fresh, content))
 
 
 def _blocks(
     upload: Upload, first: bytes, source: BinaryIO, digest: Any, progress: Callable[[int], None]
 ) -> tuple[Settled[Mapping[str, Any]], int]:
-    _check_early(upload)
+    _check_early(replace(upload, deadline=upload.deadline.fresh()))
     md5, length, ids = hashlib.md5(usedforsecurity=False), 0, []
     for block, piece in _staged(upload, first, source, progress):
         ids.append(block)
@@ -168,13 +168,15 @@ def _blocks(
         length += len(piece)
     _check_md5(upload.settings, md5.digest())
     stored = replace(upload, settings=replace(upload.settings, content_md5=blobs.base64_of(md5.digest())))
-    return _settled(stored, lambda: _commit(stored, ids)), length
+    return _settled(stored, lambda fresh: _commit(fresh, ids)), length
 
 
-def _settled(upload: Upload, call: Callable[[], Mapping[str, Any]]) -> Settled[Mapping[str, Any]]:
+def _settled(upload: Upload, call: Callable[[Upload], Mapping[str, Any]]) -> Settled[Mapping[str, Any]]:
+    # The time to read a slow pipe, or to stage the blocks, is not held against the commit.
+    upload = replace(upload, deadline=upload.deadline.fresh())
     conditional = upload.conditions.expected_etag is not None or upload.conditions.creates_only
     return write(
-        call,
+        lambda: call(upload),
         lambda patience: _landed(upload, patience),
         upload.target,
         upload.deadline,

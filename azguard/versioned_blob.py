@@ -82,7 +82,7 @@ class BlobContent(_Blob):
         """Read content, ETag and lineage from one response; a large blob in ranges pinned to its ETag."""
         while True:
             try:
-                download = Download(self.target, Conditions(lease_id=self.lease_id), deadline)
+                download = Download(self.target, Conditions(lease_id=self.lease_id), lambda: deadline)
             except NotFound as error:
                 if error.service_code == "ContainerNotFound":
                     raise

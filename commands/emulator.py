@@ -8,11 +8,10 @@ import typer
 
 from azguard.cli import context, groups
 from azguard.emulator import azurite, exports, process
-from azguard.errors import ConfigError, UsageError
+from azguard.errors import ConfigError, NotFound, UsageError
 
 app = groups.group("Run Azurite, Microsoft's emulator of blobs, queues and tables, on this machine.")
 
-_NOT_RUNNING = 44
 _WAIT = "60s"
 
 Wait = Annotated[str, typer.Option("--wait", metavar="DURATION", help="How long it may take to answer.")]
@@ -53,6 +52,10 @@ def start(
         wait=env.duration(wait, "--wait"),
         say=env.out.say,
     )
+    if started.data is None and not started.already_running:
+        # It is empty, and what an emulator before it held at these endpoints is gone.
+        for endpoint in (started.blob_endpoint, started.queue_endpoint, started.table_endpoint):
+            env.cache.forget_account(endpoint)
     env.show(started)
     env.out.say(f"{'already running; ' if started.already_running else ''}hint: {exports.USE[_shell(env)]}")
 
@@ -78,9 +81,7 @@ def status(ctx: typer.Context) -> None:
     """
     env = _local(ctx)
     found = azurite.status(env.folders.emulator)
-    env.show(found)
-    if not found.answering:
-        raise typer.Exit(_NOT_RUNNING)
+    env.answer(found, 0 if found.answering else NotFound.exit_code)
 
 
 @app.command("env")

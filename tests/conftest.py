@@ -11,6 +11,7 @@ from azguard.emulator import install
 from azguard.emulator.state import Azurite
 from azguard.folders import Folders
 from tests import emulator_world
+from tests.cli_world import CliWorld
 from tests.emulator_world import World
 
 
@@ -39,3 +40,15 @@ def world(tmp_path: Path, azurite_script: Path) -> Iterator[World]:
     made = emulator_world.make(tmp_path, azurite_script)
     yield made
     emulator.stop(made.folder)
+
+
+@pytest.fixture
+def cli(tmp_path: Path, connection_string: str) -> CliWorld:
+    """Return a private folder to run command lines in, against this run's Azurite."""
+    return CliWorld(tmp_path, connection_string)
+
+
+@pytest.fixture
+def offline(tmp_path: Path) -> CliWorld:
+    """Return a private folder to run command lines in, without any account."""
+    return CliWorld(tmp_path)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -40,7 +39,6 @@ class World:
             "PYTHONPATH": os.pathsep.join((str(REPOSITORY), os.environ.get("PYTHONPATH", ""))),
             "AZGUARD_CACHE_DIR": str(self.root / "cache"),
             "AZGUARD_CONFIG_DIR": str(self.root / "config"),
-            "AZGUARD": f"{sys.executable} -m azguard",
         }
 
     def program(self, name: str, script: str) -> Path:
@@ -113,4 +111,4 @@ def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
 
 def installation(command: Sequence[str]) -> Path:
     """Return the script of Azurite in a command that runs it."""
-    return Path(shutil.which(command[-1]) or command[-1]).resolve()
+    return Path(command[-1]).resolve()

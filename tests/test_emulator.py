@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from azure.storage.blob import BlobServiceClient
+from azure.storage.blob import BlobServiceClient, ContainerClient
 
 from azguard.emulator import process, state
 from azguard.emulator.azurite import Stopped
@@ -127,16 +127,16 @@ exec node {world.azurite} "$@"
 
 
 def test_data_survives_a_stop(world: World) -> None:
-    def container() -> object:
+    def container() -> ContainerClient:
         running = state.load(world.folder)
         assert running is not None
         return BlobServiceClient.from_connection_string(running.connection_string).get_container_client("kept")
 
     world.run("emulator", "start", "--data", "data")
-    container().create_container()  # type: ignore[attr-defined]  # the SDK's clients are made lazily, typed at use
+    container().create_container()
     world.run("emulator", "stop")
     started = world.json("emulator", "start", "--data", "data")
-    assert (started["data"], container().exists()) == (str(world.root / "data"), True)  # type: ignore[attr-defined]
+    assert (started["data"], container().exists()) == (str(world.root / "data"), True)
 
 
 def test_stop_without_an_emulator_says_so(world: World) -> None:
@@ -250,3 +250,25 @@ def test_stop_in_process_returns_what_it_found(tmp_path: Path) -> None:
 
     assert azurite.stop(tmp_path / "nothing") == Stopped(False, "not_running")
     assert not (tmp_path / "nothing").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_data_folder_that_cannot_be_written_exits_78(world: World) -> None:
+    (world.root / "data").mkdir(mode=0o500)
+    assert world.run("emulator", "start", "--data", "data").returncode == 78
+
+
+def test_a_data_folder_that_is_a_file_exits_78(world: World) -> None:
+    (world.root / "data").touch()
+    answer = world.run("emulator", "start", "--data", "data")
+    assert (answer.returncode, answer.stdout, world.processes()) == (78, "", [])
+
+
+def test_an_emulator_that_begins_empty_makes_the_cache_forget_the_one_before(world: World) -> None:
+    first = world.json("emulator", "start")
+    world.run("container", "create", "site", "--emulator")
+    world.run("emulator", "stop")
+    port = first["blob_endpoint"].rsplit(":", 1)[1].partition("/")[0]
+    assert world.json("cache", "list", "--all-scopes") != []
+    world.run("emulator", "start", "--blob-port", port)
+    assert world.json("cache", "list", "--all-scopes") == []

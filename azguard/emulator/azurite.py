@@ -3,6 +3,7 @@
 Not guaranteed: that Azurite behaves as Azure does. HAZARDS §7 lists where it is known to lie.
 """
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -209,6 +210,8 @@ def _usable(data: str | None) -> str | None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(f"the data folder {path} cannot be made: {error.strerror}") from error
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise ConfigError(f"the data folder {path} cannot be written", hint="choose another with --data")
     return str(path)
 
 

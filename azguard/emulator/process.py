@@ -91,7 +91,9 @@ def _birth_in_proc(pid: int) -> str | None:
 def _birth_by_ps(pid: int) -> str | None:
     import subprocess
 
+    # The zone and the language are pinned: the same process must read the same for everybody.
+    environ = {**os.environ, "LC_ALL": "C", "TZ": "UTC0"}
     command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
-    answer = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}, check=False)
+    answer = subprocess.run(command, capture_output=True, text=True, env=environ, check=False)
     state, _, started = answer.stdout.strip().partition(" ")
     return None if not state or state.startswith("Z") else " ".join(started.split())
