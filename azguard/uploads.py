@@ -16,7 +16,7 @@ from azguard.account import SINGLE_BYTES, Target
 from azguard.conditions import Conditions
 from azguard.deadline import Deadline
 from azguard.errors import Changed, Exists, NotFound, UsageError
-from azguard.lineage import KEY, Lineage
+from azguard.lineage import KEY, UNSEEN, Lineage
 from azguard.settled import Look, Settled, Verdict, judge, write
 from azguard.transmission import read, write_timeouts
 
@@ -92,7 +92,10 @@ class Upload:
         cls, target: Target, settings: Settings, conditions: Conditions, deadline: Deadline, op: str
     ) -> "Upload":
         """Return an upload that carries on the lineage of the version it is guarded by."""
-        stamp = Lineage.parse(conditions.lineage).after(op, conditions.expected_etag)
+        parent = conditions.expected_etag
+        if parent is None and not conditions.creates_only:
+            parent = UNSEEN
+        stamp = Lineage.parse(conditions.lineage).after(op, parent)
         return cls(target, settings, conditions, deadline, op, str(stamp))
 
     @property
@@ -142,11 +145,15 @@ def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None]) -> Bl
 
 
 def prepared(upload: Upload, content: bytes) -> Callable[[Conditions], Mapping[str, Any]]:
-    """Stage what needs staging and return the one request that commits, for a caller that settles doubts itself."""
+    """Stage what needs staging and return the one request that commits, for a caller that settles doubts itself.
+
+    The request may be sent more than once. All of it, staging included, is bound by the upload's own deadline.
+    """
+    upload.settings.for_sdk()  # What the SDK does not take must not look like a lost answer later.
     if len(content) <= SINGLE_BYTES:
         return lambda conditions: _put_blob(replace(upload, conditions=conditions), content)
     rest = io.BytesIO(content)
-    staged = _staged(upload, rest.read(SINGLE_BYTES), rest, lambda _: None)
+    staged = _staged(upload, rest.read(SINGLE_BYTES), rest, lambda _: None, lambda: upload.deadline)
     ids = [block for block, _ in staged]
     return lambda conditions: _commit(replace(upload, conditions=conditions), ids)
 
@@ -160,7 +167,7 @@ def _blocks(
 ) -> tuple[Settled[Mapping[str, Any]], int]:
     _check_early(replace(upload, deadline=upload.deadline.fresh()))
     md5, length, ids = hashlib.md5(usedforsecurity=False), 0, []
-    for block, piece in _staged(upload, first, source, progress):
+    for block, piece in _staged(upload, first, source, progress, lambda: _long_patience(upload)):
         ids.append(block)
         md5.update(piece)
         if length:
@@ -234,10 +241,18 @@ def _commit(upload: Upload, ids: list[str]) -> Mapping[str, Any]:
     return answer
 
 
+def _long_patience(upload: Upload) -> Deadline:
+    return Deadline(max(60.0, upload.deadline.seconds), upload.deadline.clock, upload.deadline.sleep)
+
+
 def _staged(
-    upload: Upload, first: bytes, source: BinaryIO, progress: Callable[[int], None]
+    upload: Upload,
+    first: bytes,
+    source: BinaryIO,
+    progress: Callable[[int], None],
+    patience: Callable[[], Deadline],
 ) -> Iterator[tuple[str, bytes]]:
-    """Stage every block, a few at a time, and yield its id and content in order.
+    """Stage every block, a few at a time, and yield its id and content in order; ``patience`` bounds each.
 
     Ids have one fixed length and hold the op: blocks of two writers never mix, nor do their lengths (HAZARDS §2).
     """
@@ -251,7 +266,7 @@ def _staged(
         read(
             lambda timeouts: client.stage_block(block, piece, len(piece), headers=dict(lease), **timeouts),
             upload.target,
-            Deadline(max(60.0, upload.deadline.seconds), upload.deadline.clock, upload.deadline.sleep),
+            patience(),
         )
 
     done = 0
