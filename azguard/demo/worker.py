@@ -58,7 +58,6 @@ def _listen(lines: SimpleQueue[str]) -> None:
 
 def _import_all() -> None:
     """Import what the first increment would, so that no way pays for it."""
-    import azure.storage.blob
 
     import azguard.edits
     import azguard.safe_update
