@@ -5,13 +5,16 @@ import os
 import signal
 import sys
 
+# The SDK's modules are some 65,000 objects that live as long as the process. Python's own threshold of 700 walks
+# them over and over while they load, 15 ms of 240; this one waits until there can be real garbage.
+_OBJECTS_BEFORE_COLLECTING = 100_000
+
 
 def main() -> None:
     """Run the command line and exit with its status."""
     # Until the command line is read there is nothing to undo: Ctrl-C just ends, without a traceback.
     handler = signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # One short-lived process: collecting garbage while modules load costs 5 % of a run and frees nothing.
-    gc.disable()
+    gc.set_threshold(_OBJECTS_BEFORE_COLLECTING)
     from azguard.cli.app import run
 
     signal.signal(signal.SIGINT, handler)
@@ -19,6 +22,9 @@ def main() -> None:
     if status in (130, 143):
         # What was interrupted is settled and told; threads that still wait for an answer are not waited for.
         _end(status)
+    # Exit handlers and files are seen to as ever; only the search for cycles among what the system is about to
+    # take back anyway is left out: 35 ms of 240.
+    gc.freeze()
     sys.exit(status)
 
 

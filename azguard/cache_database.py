@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from azguard import cache_file
-from azguard.cache_file import BUSY_SECONDS, MEMORY, Damaged, Identity, Newer
+from azguard.cache_file import MEMORY, Damaged, Identity, Newer
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -96,7 +96,7 @@ class CacheDatabase:
             try:
                 return work(self._opened())
             except (sqlite3.Error, OSError) as error:
-                self._say(_reason(error))
+                self._say(cache_file.reason(error))
                 return otherwise
 
     def _opened(self) -> "Connection":
@@ -118,7 +118,7 @@ class CacheDatabase:
                     cache_file.create(self.path)
                     continue
                 try:
-                    connection, self._uri = cache_file.open_existing(self.path)
+                    connection, self._uri, trouble = cache_file.open_existing(self.path)
                 except Damaged as error:
                     self._set_aside(str(error))
                     continue
@@ -127,15 +127,15 @@ class CacheDatabase:
                         raise
                     continue
                 if cache_file.identity(self.path) == self._identity:
-                    if self._uri.endswith("immutable=1"):
-                        self._say("it cannot be written")
+                    if trouble is not None:
+                        self._say(cache_file.reason(trouble))
                     return connection
                 connection.close()
             self._say("other processes keep replacing it")
         except Newer:
             self._say("it was made by a newer azguard; update this one", "used")
         except (sqlite3.Error, OSError) as error:
-            self._say(_reason(error), "used")
+            self._say(cache_file.reason(error), "used")
         return None
 
     def _open_memory(self) -> "Connection":
@@ -154,10 +154,10 @@ class CacheDatabase:
                 try:
                     self._set_aside("is damaged")
                 except (sqlite3.Error, OSError) as refusal:
-                    self._say(_reason(refusal), "used")
+                    self._say(cache_file.reason(refusal), "used")
                     self._connection = self._open_memory()
             return True
-        self._say(_reason(error))
+        self._say(cache_file.reason(error))
         return False
 
     def _set_aside(self, what: str) -> None:
@@ -196,18 +196,3 @@ def _commit(connection: "Connection", steps: Sequence[Step], durable: bool) -> i
         if durable:
             connection.execute("PRAGMA synchronous = NORMAL")
     return changed
-
-
-def _reason(error: Exception) -> str:
-    import sqlite3
-
-    if isinstance(error, OSError):
-        return (error.strerror or str(error)).lower()
-    known = {
-        sqlite3.SQLITE_READONLY: "it is read-only",
-        sqlite3.SQLITE_FULL: "the disk is full",
-        sqlite3.SQLITE_BUSY: f"other processes have kept it locked for {BUSY_SECONDS:g} seconds",
-        sqlite3.SQLITE_CANTOPEN: "it or its folder cannot be opened",
-        sqlite3.SQLITE_IOERR: "the disk refuses",
-    }
-    return known.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, str(error))

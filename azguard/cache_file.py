@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from sqlite3 import Connection, Error
@@ -26,6 +26,16 @@ BUSY_SECONDS = 10.0
 MEMORY = ":memory:"
 _POLL_SECONDS = 0.01
 _SIDECARS = ("-wal", "-shm")
+# SQLite's primary result codes, as numbers because the module is imported late. https://sqlite.org/rescode.html
+_BUSY, _READ_ONLY, _INPUT_OUTPUT, _FULL, _CANNOT_OPEN = 5, 8, 10, 13, 14
+_UNWRITABLE = (_READ_ONLY, _INPUT_OUTPUT, _FULL, _CANNOT_OPEN)
+_REASONS = {
+    _BUSY: f"other processes have kept it locked for {BUSY_SECONDS:g} seconds",
+    _READ_ONLY: "it is read-only",
+    _INPUT_OUTPUT: "the disk refuses",
+    _FULL: "the disk is full",
+    _CANNOT_OPEN: "it or its folder cannot be opened",
+}
 
 # copy is the real path whose content that version is; empty is what the scope last read, from wherever.
 _SCHEMA = f"""
@@ -66,8 +76,16 @@ def identity(path: Path) -> Identity | None:
     return status.st_dev, status.st_ino
 
 
-def open_existing(path: Path) -> tuple["Connection", str]:
-    """Return a connection to a whole database of ours, and the URI by which more are opened.
+class Opened(NamedTuple):
+    """A connection, the URI by which more are opened, and why it only reads, if it does."""
+
+    connection: "Connection"
+    uri: str
+    trouble: "Error | None"
+
+
+def open_existing(path: Path) -> Opened:
+    """Return a connection to a whole database of ours.
 
     Raises:
         Damaged, Newer: it is not.
@@ -83,15 +101,16 @@ def open_existing(path: Path) -> tuple["Connection", str]:
             os.chmod(path, 0o600)
     uri = f"{path.as_uri()}?mode=rw"
     try:
-        return _probed(connect(uri)), uri
+        return Opened(_probed(connect(uri)), uri, None)
     except sqlite3.Error as error:
         if is_damage(error) or any(_is_odd(sidecar) for sidecar in _sidecars(path)):
             raise Damaged("is damaged") from None
-        if os.access(path.parent, os.W_OK) or any(_has_content(sidecar) for sidecar in _sidecars(path)):
+        if _code(error) not in _UNWRITABLE or _has_content(_sidecars(path)[0]):
             raise
-    # In a folder where nothing can be made, SQLite cannot follow other writers; with no log there are none.
+        trouble = error
+    # Where no log can be made, SQLite cannot follow other writers; without a log there are none to follow.
     uri = f"{path.as_uri()}?mode=ro&immutable=1"
-    return _probed(connect(uri)), uri
+    return Opened(_probed(connect(uri)), uri, trouble)
 
 
 def connect(uri: str) -> "Connection":
@@ -114,11 +133,17 @@ def is_damage(error: "Error") -> bool:
     """Return whether an error of SQLite says that the file, not the moment, is bad."""
     import sqlite3
 
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code == sqlite3.SQLITE_ERROR:
+    if _code(error) == sqlite3.SQLITE_ERROR:
         # Our statements fit our tables: somebody else has changed these.
         return any(words in str(error) for words in ("no such table", "no such column", "has no column"))
-    return code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    return _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def reason(error: Exception) -> str:
+    """Return in plain words why the file cannot be used."""
+    if isinstance(error, OSError):
+        return (error.strerror or str(error)).lower()
+    return _REASONS.get(_code(error), str(error))
 
 
 def create(path: Path) -> None:
@@ -151,6 +176,11 @@ def set_aside(path: Path, damaged: Identity, now: datetime) -> Path | None:
                 os.rename(sidecar, target.with_name(target.name + sidecar.name.removeprefix(path.name)))
         _make(path)
         return target
+
+
+def _code(error: Exception) -> int:
+    # The upper bytes say more than is needed here.
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 def _probed(connection: "Connection") -> "Connection":

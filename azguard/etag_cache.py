@@ -139,6 +139,14 @@ class EtagCache:
         """Yield entries, newest first, in constant memory; ``prefix`` is how their addresses begin."""
         return map(cache_records.entry, self._database.stream(_LIST, (scope, prefix)))
 
+    def forget_account(self, account: str) -> int:
+        """Drop every scope's entries of an account that begins anew, such as an emulator's, with its leases."""
+        return self._database.write(
+            ("DELETE FROM leases WHERE account = ?", [(account,)]),
+            ("DELETE FROM entries WHERE account = ? AND copy <> x''", [(account,)]),
+            ("DELETE FROM entries WHERE account = ? AND copy = x''", [(account,)]),
+        )
+
     def clear(self, scope: str | None = None) -> int:
         """Drop all entries, of one scope or all, and return how many; held leases stay."""
         return self._database.write(

@@ -8,7 +8,7 @@ import typer
 
 from azguard.cli import context, groups
 from azguard.emulator import azurite, exports, process
-from azguard.errors import ConfigError, NotFound, UsageError
+from azguard.errors import NotFound, UsageError
 
 app = groups.group("Run Azurite, Microsoft's emulator of blobs, queues and tables, on this machine.")
 
@@ -52,6 +52,10 @@ def start(
         wait=env.duration(wait, "--wait"),
         say=env.out.say,
     )
+    if started.data is None and not started.already_running:
+        # It is empty, and what an emulator before it held at these endpoints is gone.
+        for endpoint in (started.blob_endpoint, started.queue_endpoint, started.table_endpoint):
+            env.cache.forget_account(endpoint)
     env.show(started)
     env.out.say(f"{'already running; ' if started.already_running else ''}hint: {exports.USE[_shell(env)]}")
 
@@ -125,11 +129,7 @@ def run(
 
 
 def _local(ctx: typer.Context) -> context.Environment:
-    if os.name == "nt":
-        raise ConfigError(
-            "azguard starts the emulator on Linux and macOS only",
-            hint="start Azurite yourself: npx azurite@3.35.0 --skipApiVersionCheck; then use --emulator",
-        )
+    process.check_system()
     return context.of(ctx)
 
 
