@@ -55,7 +55,11 @@ class Loop:
                 ended = fence(run, self.lease.in_use)
             except OutcomeUnknown as failure:
                 error = failure
-            except (AzguardError, KeyboardInterrupt) as failure:
+            except KeyboardInterrupt as failure:
+                if not isinstance(error, KeyboardInterrupt):
+                    return self.leave(failure)
+                error = run.unknown("interrupted again before it was settled")  # Do not ask a third time.
+            except AzguardError as failure:
                 error = run.unknown("what became of it could not be asked", failure)
             else:
                 if ended is not None:
