@@ -146,6 +146,8 @@ class _Server:
             async with asyncio.TaskGroup() as connections:
                 while True:
                     accepted, _ = await self._loop.sock_accept(listening)
+                    # Else a body waits 40 ms for the word that its head has arrived.
+                    accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                     connections.create_task(self._serve_one(accepted))
 
     async def _serve_one(self, accepted: socket.socket) -> None:
