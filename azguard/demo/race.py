@@ -109,7 +109,7 @@ def run(
         azurite.private(emulator, environ, say=say) as mine,
     ):
         running.await_ready()
-        _make_container(mine.ports["blob"])
+        make_container(mine.ports["blob"])
         ended = tuple(_race(way, plan, running, mine.ports["blob"], watch) for way in Way)
     return Result(ended, ended[-1].verdict is Verdict.EXACT, plan.writers, plan.increments, plan.seed)
 
@@ -144,7 +144,8 @@ def _lost(log: list[Answer]) -> int:
     return sum(answer.dropped for answer in log)
 
 
-def _make_container(port: int) -> None:
+def make_container(port: int) -> None:
+    """Make the container that all ways count in."""
     from azure.storage.blob import ContainerClient
 
     from azguard import account
