@@ -73,12 +73,13 @@ def status_of(status: int) -> Answer:
 
 
 def resets(connection: socket.socket) -> None:
+    connection.recv(1)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 def resets_after_the_request(connection: socket.socket) -> None:
     whole_request(connection)
-    resets(connection)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 def closes_after_the_request(connection: socket.socket) -> None:
