@@ -15,6 +15,7 @@ from azguard.emulator import proxy
 from azguard.transmission import pages
 from tests.cli_world import CliWorld
 
+MD5 = base64.b64encode(hashlib.md5(b"old").digest()).decode()
 LEASE = "0f3c1111-2222-3333-4444-555566667777"
 
 
@@ -40,7 +41,7 @@ def test_show_tells_everything_but_azguards_own_metadata(cli: CliWorld, site: st
     assert {name: value for name, value in found.items() if name not in ("last_modified", "created")} == {
         "address": f"blob:{site}/a.txt", "name": "a.txt", "container": site, "etag": etag, "content_length": 3,
         "content_type": "text/plain", "content_encoding": None, "content_language": None,
-        "content_disposition": None, "cache_control": None, "content_md5": base64.b64encode(hashlib.md5(b"old").digest()).decode(),
+        "content_disposition": None, "cache_control": None, "content_md5": MD5,
         "blob_type": "BlockBlob", "tier": "Hot", "tag_count": 1, "lease_status": "unlocked",
         "lease_state": "available", "lease_duration": None, "snapshot": None, "version_id": None, "deleted": False,
         "metadata": {"owner": "me"},
