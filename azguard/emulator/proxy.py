@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 
+from azguard.emulator.http_messages import Head, body_of_answer, body_of_request, pass_on, read_head
+
 _HOST = "127.0.0.1"
 _LONGEST_HEAD = 256 * 1024
-_PIECE = 64 * 1024
 # Node.js closes a connection that was idle for five seconds; one this fresh it has not begun to close.
 _FRESH_SECONDS = 1.0
 # How a peer that has gone, or does not speak HTTP, shows itself. It ends its own connection and nothing else.
@@ -108,6 +109,7 @@ class _Server:
         self._ready = threading.Event()
         self._loop = asyncio.new_event_loop()
         self._serving: asyncio.Task[None] | None = None
+        self._accepted: set[socket.socket] = set()  # and not served yet
         self._port = 0
         self._failure: OSError | None = None
 
@@ -144,11 +146,28 @@ class _Server:
             self._serving = asyncio.current_task()
             self._ready.set()
             async with asyncio.TaskGroup() as connections:
-                while True:
-                    accepted, _ = await self._loop.sock_accept(listening)
-                    connections.create_task(self._serve_one(accepted))
+                # Not sock_accept, which trips over a client that comes while it is being cancelled.
+                self._loop.add_reader(listening, self._accept, listening, connections)
+                try:
+                    await self._loop.create_future()
+                finally:
+                    self._loop.remove_reader(listening)
+                    for accepted in self._accepted:
+                        accepted.close()
+
+    def _accept(self, listening: socket.socket, connections: asyncio.TaskGroup) -> None:
+        try:
+            accepted, _ = listening.accept()
+            # Else a body waits 40 ms for the word that its head has arrived.
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError:
+            return  # This client has gone already.
+        accepted.setblocking(False)
+        self._accepted.add(accepted)
+        connections.create_task(self._serve_one(accepted))
 
     async def _serve_one(self, accepted: socket.socket) -> None:
+        self._accepted.remove(accepted)
         client = _Peer(*await asyncio.open_connection(sock=accepted, limit=_LONGEST_HEAD))
         connection = _Connection(client, self._upstream_port, self._decide, self._log.append)
         try:
@@ -168,20 +187,6 @@ class _Peer:
     writer: asyncio.StreamWriter
 
 
-@dataclass(frozen=True)
-class _Head:
-    """The start line and the headers of a message, as sent and as read."""
-
-    raw: bytes
-    start: tuple[str, str, str]
-    headers: Mapping[str, str]
-
-    @property
-    def closes(self) -> bool:
-        """Return whether the connection ends with this message."""
-        return "HTTP/1.0" in self.start or self.headers.get("connection", "").lower() == "close"
-
-
 class _Connection:
     """One client's connection, and ours to the emulator for it; both are kept alive."""
 
@@ -197,20 +202,21 @@ class _Connection:
 
     async def serve(self) -> None:
         """Pass requests on, one after the other, until either side or a fault ends the connection."""
-        while await self._exchange(await _head(self._client.reader)):
-            pass
+        while await self._exchange(await read_head(self._client.reader)):
+            self._used = asyncio.get_running_loop().time()
 
-    async def _exchange(self, head: _Head) -> bool:
+    async def _exchange(self, head: Head) -> bool:
         """Pass one request on and its answer back; return whether the connection stays open."""
         request = Request(head.start[0], head.start[1], head.headers)
         fault = self._decide(request)
+        body = body_of_request(self._client.reader, head)
         sending: asyncio.Task[None] | None = None
         try:
             try:
                 upstream = await self._fresh()
                 upstream.writer.write(head.raw)
                 # The emulator may answer before it has read the whole body, so both go on at the same time.
-                sending = asyncio.create_task(_send(_body(self._client.reader, head), upstream.writer))
+                sending = asyncio.create_task(_send(body, upstream.writer))
                 answer = await self._answer(upstream, fault)
                 status = int(answer.start[1])
             except _GONE:
@@ -218,22 +224,19 @@ class _Connection:
                 raise
             # Before the client can hear of it: whoever has an answer finds it in the log.
             self._record(Answer(request, fault, status, answer.headers.get("etag")))
-            without_body = request.method == "HEAD" or status in (204, 304)
-            body = _exactly(upstream.reader, 0) if without_body else _body(upstream.reader, answer, None)
             if fault is Fault.DROP:
                 return False
             self._client.writer.write(answer.raw)
-            await _pass_on(body, self._client.writer)
+            await pass_on(body_of_answer(upstream.reader, answer, request.method), self._client.writer)
             await sending
         finally:
             if sending is not None:
                 sending.cancel()
-        self._used = asyncio.get_running_loop().time()
         return not (head.closes or answer.closes or upstream.reader.at_eof())
 
-    async def _answer(self, upstream: _Peer, fault: Fault) -> _Head:
+    async def _answer(self, upstream: _Peer, fault: Fault) -> Head:
         """Return the emulator's answer; what comes before it ("100 Continue") is passed on."""
-        while (answer := await _head(upstream.reader)).start[1].startswith("1"):
+        while (answer := await read_head(upstream.reader)).start[1].startswith("1"):
             if fault is not Fault.DROP:
                 self._client.writer.write(answer.raw)
         return answer
@@ -247,64 +250,9 @@ class _Connection:
         return self._upstream
 
 
-async def _head(reader: asyncio.StreamReader) -> _Head:
-    raw = await reader.readuntil(b"\r\n\r\n")
-    first, *lines = raw[:-4].decode("latin-1").split("\r\n")
-    start = [*first.split(" ", 2), "", ""]
-    pairs = (line.partition(":") for line in lines)
-    return _Head(raw, (start[0], start[1], start[2]), {name.lower(): value.strip() for name, _, value in pairs})
-
-
-def _body(reader: asyncio.StreamReader, head: _Head, otherwise: int | None = 0) -> AsyncIterator[bytes]:
-    """Return a body's pieces as they are on the wire.
-
-    ``otherwise`` is its length in bytes where none is announced; None is until the connection ends.
-    """
-    if head.headers.get("transfer-encoding", "").lower() == "chunked":
-        return _chunks(reader)
-    announced = head.headers.get("content-length")
-    length = otherwise if announced is None else int(announced)
-    return _to_the_end(reader) if length is None else _exactly(reader, length)
-
-
-async def _chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
-    while True:
-        line = await reader.readuntil(b"\r\n")
-        yield line
-        size = int(line.partition(b";")[0], 16)
-        if size == 0:
-            break
-        async for piece in _exactly(reader, size + 2):
-            yield piece
-    # Trailers, up to the empty line.
-    while line != b"\r\n":
-        line = await reader.readuntil(b"\r\n")
-        yield line
-
-
-async def _exactly(reader: asyncio.StreamReader, length: int) -> AsyncIterator[bytes]:
-    while length:
-        piece = await reader.read(min(length, _PIECE))
-        if not piece:
-            raise EOFError
-        length -= len(piece)
-        yield piece
-
-
-async def _to_the_end(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
-    while piece := await reader.read(_PIECE):
-        yield piece
-
-
-async def _pass_on(body: AsyncIterator[bytes], writer: asyncio.StreamWriter) -> None:
-    async for piece in body:
-        writer.write(piece)
-        await writer.drain()
-
-
 async def _send(body: AsyncIterator[bytes], writer: asyncio.StreamWriter) -> None:
     """Pass a request's body on; if a side has gone, end the connection, so that nobody waits for the rest."""
     try:
-        await _pass_on(body, writer)
+        await pass_on(body, writer)
     except _GONE:
         writer.close()
