@@ -1,4 +1,6 @@
-"""Four ways to add one to ``{"count": 0}`` in one blob, for the contention benchmark, over a slow connection.
+"""Three ways to add one to ``{"count": 0}`` in one blob, for the contention benchmark, over a slow connection.
+
+azguard runs on one host, on four, and with a host for each writer, which then meet at the service only.
 
 ``az`` is not run: it would spend most of its time on starting Python. Its loop is the SDK with its defaults, a new
 connection per command, and a shell's ``sleep 1`` before it starts over. The SDK's waits between its own retries are
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 CONTAINER, NAME = "contention", "count.json"
 START = b'{"count": 0}\n'
-HOSTS = 4
+_FOUR = 4
 # What a loop in a shell script does when its command failed.
 _SHELL_SLEEP_SECONDS = 1.0
 _SDK_RETRY_SECONDS = 0.02
@@ -42,6 +44,7 @@ class Way(StrEnum):
 
     ONE_HOST = "azguard, one host"
     FOUR_HOSTS = "azguard, four hosts"
+    NO_QUEUE = "azguard, a host each"
     SDK = "SDK loop"
     AZ = "az-style loop"
 
@@ -109,7 +112,7 @@ def increments(way: Way, worker: int, line: Line, queues: Path) -> Callable[[], 
     if way is Way.SDK:
         mine = client(line)
         return lambda: _sdk_loop(mine)
-    host = worker % HOSTS if way is Way.FOUR_HOSTS else 0
+    host = {Way.ONE_HOST: 0, Way.FOUR_HOSTS: worker % _FOUR}.get(way, worker)
     known = account.emulator({"blob": line.port})
     # The account keeps its transport there, and makes one only where none is.
     target = Target(replace(known, _shared={"transport": SlowTransport(line)}), Address(Kind.BLOB, (CONTAINER, NAME)))
