@@ -5,7 +5,7 @@ the SDK's own retries are off, because a retried write can be applied twice (SAF
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ SERVICES = ("blob", "queue", "table", "file")
 EMULATOR_NAME = "devstoreaccount1"
 # The emulator's key is public: https://learn.microsoft.com/azure/storage/common/storage-use-azurite
 EMULATOR_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
-_EMULATOR_PORTS = {"blob": 10000, "queue": 10001, "table": 10002, "file": 10004}
+EMULATOR_PORTS = {"blob": 10000, "queue": 10001, "table": 10002, "file": 10004}
 
 
 class Auth(StrEnum):
@@ -79,12 +79,14 @@ class Account:
                 location.sas,
                 self._shared,
             )
-        if self.endpoints.get(service) != location.endpoint and self.name != location.account_name:
+        # The whole endpoint, not the account's name: a host of the same first label may be anybody's.
+        if _same_host(self.endpoints.get(service)) != _same_host(location.endpoint):
             raise ConfigError(
-                f"the credentials at hand are for {self.name}, and the URL is of {location.account_name}",
+                f"the credentials at hand are for {self.endpoints.get(service, self.name)}, "
+                f"and the URL is of {location.endpoint}",
                 hint="add a SAS to the URL, or name that account's credentials",
             )
-        return replace(self, endpoints={**self.endpoints, service: location.endpoint})
+        return self
 
     def blob(self, address: Address) -> "BlobClient":
         """Return the SDK's client of one blob."""
@@ -136,6 +138,10 @@ class Account:
 
     def _settings(self) -> dict[str, Any]:
         if "transport" not in self._shared:
+            import logging
+
+            # The SDK's warnings are about its insides; without a handler they would go to stderr.
+            logging.getLogger("azure").addHandler(logging.NullHandler())
             from azure.core.pipeline.transport import RequestsTransport
 
             self._shared["transport"] = RequestsTransport(connection_timeout=CONNECT_SECONDS)
@@ -152,7 +158,7 @@ class Account:
 
 def emulator(ports: Mapping[str, int] | None = None) -> Account:
     """Return the emulator's account: its well-known name and key, on its usual ports or the given ones."""
-    ports = ports or _EMULATOR_PORTS
+    ports = ports or EMULATOR_PORTS
     return Account(
         EMULATOR_NAME,
         {service: f"http://127.0.0.1:{port}/{EMULATOR_NAME}" for service, port in ports.items()},
@@ -161,109 +167,13 @@ def emulator(ports: Mapping[str, int] | None = None) -> Account:
     )
 
 
-def from_connection_string(text: str) -> Account:
-    """Read a connection string, ``UseDevelopmentStorage=true`` included.
-
-    Raises:
-        ConfigError: a part is missing or malformed; the message names the part, never the secret.
-    """
-    parts = _split_connection_string(text)
-    if parts.get("usedevelopmentstorage", "").lower() == "true":
-        return emulator()
-    name = parts.get("accountname", "")
-    protocol = parts.get("defaultendpointsprotocol", "https")
-    suffix = parts.get("endpointsuffix", "core.windows.net")
-    endpoints = {}
-    for service in SERVICES:
-        explicit = parts.get(f"{service}endpoint")
-        if explicit:
-            endpoints[service] = _checked_endpoint(explicit, f"{service.title()}Endpoint")
-        elif name and not any(parts.get(f"{other}endpoint") for other in SERVICES):
-            endpoints[service] = f"{protocol}://{name}.{service}.{suffix}"
-    if not endpoints:
-        raise _missing("AccountName or a BlobEndpoint")
-    name = name or _name_of(next(iter(endpoints.values())))
-    if sas := parts.get("sharedaccesssignature"):
-        return Account(name, endpoints, Auth.SAS, sas)
-    if "accountkey" not in parts:
-        raise _missing("AccountKey (or SharedAccessSignature)")
-    if not parts.get("accountname"):
-        raise _missing("AccountName")
-    return Account(name, endpoints, Auth.KEY, checked_key(parts["accountkey"], "AccountKey"))
-
-
-def from_name(name: str, auth: Auth, secret: str | None, endpoints: Mapping[str, str] | None = None) -> Account:
-    """Return an account of the public cloud by its name; ``endpoints`` replaces the usual ones.
-
-    Raises:
-        ConfigError: the name or an endpoint is malformed.
-    """
+def _same_host(endpoint: str | None) -> str | None:
+    """Return an endpoint with the names of this machine made one."""
     import re
 
-    if not re.fullmatch(r"[a-z0-9]{3,24}", name):
-        raise ConfigError(f"{name!r} is not a storage account name", hint="3 to 24 lower-case letters and digits")
-    known = {service: f"https://{name}.{service}.core.windows.net" for service in SERVICES}
-    given = {service: _checked_endpoint(url, f"{service} endpoint") for service, url in (endpoints or {}).items()}
-    return Account(name, {**known, **given}, auth, secret)
-
-
-def checked_key(key: str, where: str) -> str:
-    """Return the account key if it is base64.
-
-    Raises:
-        ConfigError: it is not; the message does not show it.
-    """
-    import base64
-    import binascii
-
-    try:
-        if base64.b64decode(key, validate=True):
-            return key
-    except binascii.Error:
-        pass
-    raise ConfigError(f"{where} is not base64", hint="copy the whole key, with the = signs at its end")
-
-
-def _split_connection_string(text: str) -> dict[str, str]:
-    parts: dict[str, str] = {}
-    for pair in filter(None, (piece.strip() for piece in text.split(";"))):
-        key, equals, value = pair.partition("=")
-        if not equals or not key.strip():
-            raise ConfigError(
-                "the connection string has a part without '='",
-                hint="quote it in the shell: it holds ';' between its parts",
-            )
-        parts[key.strip().lower()] = value.strip()
-    if not parts:
-        raise ConfigError("the connection string is empty")
-    return parts
-
-
-def _missing(part: str) -> ConfigError:
-    return ConfigError(
-        f"the connection string has no {part}",
-        hint="copy it whole from the portal (Access keys), in single quotes",
+    return (
+        None if endpoint is None else re.sub(r"^(https?://)(localhost|\[::1\])(?=[:/]|$)", r"\g<1>127.0.0.1", endpoint)
     )
-
-
-def _checked_endpoint(url: str, where: str) -> str:
-    from urllib.parse import urlsplit
-
-    try:
-        parts = urlsplit(url)
-        valid = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1)
-    except ValueError:
-        valid = False
-    if not valid:
-        raise ConfigError(f"{where} is not a URL", hint="write it as https://NAME.blob.core.windows.net")
-    return url.split("?")[0].rstrip("/")
-
-
-def _name_of(endpoint: str) -> str:
-    from urllib.parse import urlsplit
-
-    parts = urlsplit(endpoint)
-    return parts.path.strip("/") or (parts.hostname or "").split(".")[0]
 
 
 @dataclass(frozen=True, slots=True)

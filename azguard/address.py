@@ -7,8 +7,13 @@ so that the SAS never becomes part of an address, a cache key or a message.
 import re
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
+from azguard import names
 from azguard.errors import UsageError
+
+if TYPE_CHECKING:
+    from urllib.parse import SplitResult
 
 
 class Kind(StrEnum):
@@ -41,6 +46,8 @@ _PARTS = {
     Kind.SHARE: ("NAME",), Kind.DIR: ("SHARE", "PATH"), Kind.FILE: ("SHARE", "PATH"),
 }  # fmt: skip
 _SUFFIXES = {Kind.BLOB: ("snapshot", "versionid"), Kind.SHARE: ("snapshot",)}
+_IN_ADDRESS = ("snapshot", "sharesnapshot", "versionid")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z")
 # Azurite and the service emulator listen here; only a path-style URL without a kind needs the guess.
 _EMULATOR_PORTS = {10000: "blob", 10001: "queue", 10002: "table"}
 
@@ -118,16 +125,26 @@ def parse(text: str, kind: Kind | None = None) -> Location:
 
 
 def _build(kind: Kind, body: str, text: str) -> Address:
-    body, snapshot, version = _split_suffix(kind, body)
-    names = _PARTS[kind]
-    parts = tuple(body.split("/", len(names) - 1))
-    if len(parts) < len(names) or not all(parts):
+    rest, snapshot, version = _split_suffix(kind, body)
+    return _named(kind, rest, text, snapshot, version)
+
+
+def _named(kind: Kind, body: str, text: str, snapshot: str | None, version: str | None) -> Address:
+    wanted = _PARTS[kind]
+    parts = tuple(body.split("/", len(wanted) - 1))
+    if len(parts) < len(wanted) or not all(parts):
         raise UsageError(
-            f"{text!r} is not a {kind} address: " + _missing(names, parts),
-            hint=f"write {kind}:{'/'.join(names)}",
+            f"{text!r} is not a {kind} address: " + _missing(wanted, parts),
+            hint=f"write {kind}:{'/'.join(wanted)}",
         )
+    for value, suffix in ((snapshot, "snapshot"), (version, "versionid")):
+        if value is not None and not _MOMENT.fullmatch(value):
+            raise UsageError(
+                f"?{suffix}={value} is not one the service hands out",
+                hint="it looks like 2026-11-21T10:00:00.0000000Z; azguard blob list --include snapshots shows them",
+            )
     address = Address(kind, parts, snapshot, version)
-    _check_names(address)
+    names.check(address.kind, address.kind.service, address.parts)
     return address
 
 
@@ -147,30 +164,22 @@ def _split_suffix(kind: Kind, body: str) -> tuple[str, str | None, str | None]:
 
 
 def _parse_url(text: str, kind: Kind | None) -> Location:
-    from urllib.parse import parse_qsl, unquote, urlsplit
+    from urllib.parse import parse_qsl, urlsplit
 
     try:
         url = urlsplit(text)
-        port = url.port
+        endpoint = base_of(url)
     except ValueError:
         raise UsageError("that is not a URL: its host or port is malformed") from None
-    host = url.hostname or ""
-    if url.scheme not in ("http", "https") or not host:
+    if url.scheme not in ("http", "https") or not url.hostname:
         raise UsageError(f"{url.scheme}:// is not a storage URL", hint="a storage URL begins with https://")
-    segments = url.path.lstrip("/")
-    endpoint = f"{url.scheme}://{url.netloc.rpartition('@')[2]}"
-    if _is_path_style(host):
-        account, _, segments = segments.partition("/")
+    if url.fragment or "#" in text:
+        raise UsageError("that URL has a '#' in it", hint="in a name, write it as %23")
+    account, service, path = _placed(url.hostname, url.port, url.path)
+    if _is_path_style(url.hostname):
         endpoint = f"{endpoint}/{account}"
-        service = _EMULATOR_PORTS.get(port or 0)
-    else:
-        account = host.split(".")[0]
-        labels = host.split(".")
-        service = next((label for label in labels[1:] if label in ("blob", "table", "queue", "file")), None)
-    query = parse_qsl(url.query, keep_blank_values=True)
-    special = {key: value for key, value in query if key in ("snapshot", "sharesnapshot", "versionid")}
-    sas = "&".join(pair for pair in url.query.split("&") if pair.partition("=")[0] not in special) or None
-    body = unquote(segments).rstrip("/") if kind is not Kind.BLOB else unquote(segments)
+    query = dict(parse_qsl(url.query, keep_blank_values=True))
+    body = _unquoted(path) if kind is Kind.BLOB else _unquoted(path).rstrip("/")
     found = kind or _guess(service or "blob", body)
     if service is not None and service != found.service:
         raise UsageError(f"that URL is of the {service} service, and this command takes a {found}")
@@ -178,10 +187,55 @@ def _parse_url(text: str, kind: Kind | None) -> Location:
         raise UsageError("that URL names no resource", hint="add the container and the name to it")
     if found is Kind.BLOB and "/" not in body:
         body = f"$root/{body}"
-    snapshot = special.get("snapshot") or special.get("sharesnapshot")
-    built = _build(found, body, f"{endpoint}/{body}")
-    address = Address(built.kind, built.parts, snapshot or built.snapshot, special.get("versionid") or built.version)
-    return Location(address, endpoint, account, sas)
+    if any(f"?{suffix}=" in body for suffix in _SUFFIXES.get(found, ())):
+        raise UsageError("a name with ?snapshot= or ?versionid= in it cannot be told from a snapshot's or version's")
+    snapshot = query.get("snapshot", query.get("sharesnapshot"))
+    address = _named(found, body, f"{endpoint}/{body}", snapshot, query.get("versionid"))
+    return Location(address, endpoint, account, _sas(url.query))
+
+
+def base_of(url: "SplitResult") -> str:
+    """Return where a URL leads, without its path: one spelling for each server, and never a password.
+
+    Raises:
+        ValueError: the host or the port is malformed.
+    """
+    host = url.hostname or ""
+    host = f"[{host}]" if ":" in host else host
+    usual = {"http": 80, "https": 443}.get(url.scheme)
+    return f"{url.scheme}://{host}" + ("" if url.port in (None, usual) else f":{url.port}")
+
+
+def _placed(host: str, port: int | None, path: str) -> tuple[str, str | None, str]:
+    """Return the account, the service if the host tells it, and the path of the resource."""
+    path = path.removeprefix("/")
+    if _is_path_style(host):
+        account, _, rest = path.partition("/")
+        return account, _EMULATOR_PORTS.get(port or 0), rest
+    account, *labels = host.split(".")
+    return account, next((label for label in labels if label in ("blob", "table", "queue", "file")), None), path
+
+
+def _unquoted(path: str) -> str:
+    from urllib.parse import unquote
+
+    try:
+        return unquote(path, errors="strict")
+    except UnicodeDecodeError:
+        raise UsageError("that URL's percent-encoding is not UTF-8") from None
+
+
+def _sas(query: str) -> str | None:
+    """Return the signature and what it signs, without what is part of the address."""
+    pairs = [pair for pair in query.split("&") if pair and pair.partition("=")[0] not in _IN_ADDRESS]
+    if not pairs:
+        return None
+    if not any(pair.startswith("sig=") and len(pair) > len("sig=") for pair in pairs):
+        raise UsageError(
+            "what stands behind the '?' of that URL is neither a SAS nor a snapshot",
+            hint="quote the URL, so that the shell does not cut it at the first &; in a name, write %3F for ?",
+        )
+    return "&".join(pairs)
 
 
 def _guess(service: str, body: str) -> Kind:
@@ -196,62 +250,3 @@ def _guess(service: str, body: str) -> Kind:
 
 def _is_path_style(host: str) -> bool:
     return host == "localhost" or ":" in host or re.fullmatch(r"[\d.]+", host) is not None
-
-
-_CONTAINER_NAME = re.compile(r"(?!.*--)[a-z0-9][a-z0-9-]{1,61}[a-z0-9]|\$root|\$logs|\$web|\$blobchangefeed")
-_TABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]{2,62}")
-_KEY_FORBIDDEN = re.compile(r"[/\\#?\x00-\x1f\x7f-\x9f]")
-_PATH_FORBIDDEN = re.compile(r'["\\:|<>*?\x00-\x1f]')
-
-
-def _check_names(address: Address) -> None:
-    """Refuse what the service refuses, before any request.
-
-    Source: Naming and Referencing Containers, Blobs, and Metadata; Understanding the Table Service Data
-    Model; Naming Queues and Metadata; Naming and Referencing Shares, Directories, Files, and Metadata.
-    """
-    first = address.container
-    if address.kind.service == "table":
-        if not _TABLE_NAME.fullmatch(first) or first.lower() == "tables":
-            raise UsageError(f"{first!r} is not a table name", hint="3 to 63 letters and digits, the first a letter")
-    elif not _CONTAINER_NAME.fullmatch(first):
-        noun = {"blob": "container", "queue": "queue", "file": "share"}[address.kind.service]
-        raise UsageError(
-            f"{first!r} is not a {noun} name",
-            hint="3 to 63 lower-case letters, digits and single hyphens, beginning and ending with a letter or digit",
-        )
-    if address.kind is Kind.BLOB:
-        _check_blob_name(address.name)
-    elif address.kind is Kind.ENTITY:
-        _check_keys(address.parts[1:])
-    elif address.kind in (Kind.DIR, Kind.FILE):
-        _check_path(address.name)
-
-
-def _check_blob_name(name: str) -> None:
-    if len(name) > 1024:
-        raise UsageError(f"the blob's name has {len(name)} characters; the service takes at most 1,024")
-    if name.count("/") > 253:
-        raise UsageError("the blob's name has more than 254 path segments")
-    if re.search(r"[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]", name):
-        raise UsageError("the blob's name has a control character, which the service refuses")
-    if name.endswith("."):
-        raise UsageError(f"{name!r} ends with a dot, which the service drops", hint="take another name")
-
-
-def _check_keys(keys: tuple[str, ...]) -> None:
-    for key in keys:
-        if len(key.encode("utf-16-le")) > 1024 * 2:
-            raise UsageError("a partition or row key has more than 1,024 characters")
-        if found := _KEY_FORBIDDEN.search(key):
-            raise UsageError(f"{key!r} holds {found[0]!r}", hint="keys may not hold / \\ # ? or control characters")
-
-
-def _check_path(path: str) -> None:
-    if found := _PATH_FORBIDDEN.search(path):
-        raise UsageError(f"{path!r} holds {found[0]!r}", hint='paths may not hold " \\ : | < > * ?')
-    segments = path.split("/")
-    if not all(segments) or any(segment in (".", "..") for segment in segments):
-        raise UsageError(f"{path!r} has an empty, '.' or '..' segment")
-    if len(path) > 2048 or any(len(segment) > 255 for segment in segments):
-        raise UsageError("the path is over 2,048 characters, or a part of it is over 255")

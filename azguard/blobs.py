@@ -3,27 +3,31 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from azguard.account import Target
 from azguard.address import Address, Kind
 from azguard.conditions import Conditions
 from azguard.deadline import Deadline
-from azguard.errors import Changed, NotFound
+from azguard.errors import Changed, NotFound, UsageError
 from azguard.lineage import KEY, Lineage
 from azguard.settled import Look, Verdict, write
-from azguard.transmission import read, write_timeouts
+from azguard.transmission import page_timeouts, pages, read, write_timeouts
+
+# Listings give ETags bare.
+_QUOTE = '"'
 
 
 @dataclass(frozen=True)
 class BlobShown:
-    """A blob's properties."""
+    """A blob's properties. What only has uncommitted blocks has no ETag."""
 
     address: str
     name: str
     container: str
-    etag: str
-    last_modified: datetime
+    etag: str | None
+    last_modified: datetime | None
     created: datetime | None
     content_length: int
     content_type: str | None
@@ -90,35 +94,30 @@ def listed(
     delimiter: str | None = None,
     include: Sequence[str] = (),
     limit: int | None = None,
-    lease_id: str | None = None,
 ) -> Iterator[BlobShown | BlobPrefix]:
     """Yield a container's blobs in order of name, page by page, in constant memory.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/list-blobs
     """
-    from itertools import islice
-
     client = target.account.container(target.address)
-    sent = {"x-ms-lease-id": lease_id} if lease_id else {}
-    if delimiter is None:
-        found: Any = client.list_blobs(name_starts_with=prefix, include=list(include), headers=sent)
-    else:
-        found = client.walk_blobs(name_starts_with=prefix, include=list(include), delimiter=delimiter, headers=sent)
-    walk = islice(found, limit)
-    while True:
-        try:
-            # The SDK's pager keeps its place, so a page that failed can be asked for again.
-            item = read(lambda _: next(walk, None), target, deadline.fresh())
-        except NotFound as error:
-            error.message = f"there is no container {target.address.container}"
-            raise
-        if item is None:
-            return
-        if not hasattr(item, "etag"):
-            yield BlobPrefix(f"blob:{target.address.container}/{item.name}", item.name)
-        else:
-            where = Address(Kind.BLOB, (target.address.container, item.name), item.snapshot, item.version_id)
-            yield shown(where, item)
+    # The SDK sends the same timeouts with every page.
+    asked: dict[str, Any] = {
+        "name_starts_with": prefix,
+        "include": list(include),
+        "results_per_page": None if limit is None else min(limit, 5000),
+        **page_timeouts(deadline),
+    }
+    found: Any = client.list_blobs(**asked) if delimiter is None else client.walk_blobs(delimiter=delimiter, **asked)
+    try:
+        for item in islice(pages(found, target, deadline), limit):
+            if hasattr(item, "etag"):
+                where = Address(Kind.BLOB, (target.address.container, item.name), item.snapshot, item.version_id)
+                yield shown(where, item)
+            else:
+                yield BlobPrefix(f"blob:{target.address.container}/{item.name}", item.name)
+    except NotFound as error:
+        error.message = f"there is no container {target.address.container}"
+        raise
 
 
 def delete(target: Target, conditions: Conditions, snapshots: str | None, deadline: Deadline) -> BlobDeleted:
@@ -129,6 +128,8 @@ def delete(target: Target, conditions: Conditions, snapshots: str | None, deadli
         OutcomeUnknown: the answer was lost, and the blob is gone: by us or by another.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-blob
     """
+    if snapshots is not None and target.address.snapshot is not None:
+        raise UsageError(f"{target} is itself a snapshot, which has none", hint="leave --delete-snapshots out")
     client = target.account.blob(target.address)
     try:
         settled = write(
@@ -195,7 +196,7 @@ def shown(address: Address, found: Any) -> BlobShown:
         address=str(address),
         name=address.name,
         container=address.container,
-        etag=found.etag if found.etag.startswith('"') else f'"{found.etag}"',
+        etag=f'"{found.etag.strip(_QUOTE)}"' if found.etag else None,
         last_modified=found.last_modified,
         created=found.creation_time,
         content_length=found.size,

@@ -8,14 +8,20 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
+from azguard import etags
 from azguard.account import Target
+from azguard.address import Kind
 from azguard.errors import Changed, UsageError
 from azguard.operations import Condition, Guard, Lease, Operation, rejected_together, why_not
 from azguard.times import parse_http_date
 
 _EMPTY_HINT = "an unset shell variable looks like this; leave the option out to be guarded by what you last read"
 _LEASE_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_DATES = (Condition.IF_MODIFIED_SINCE, Condition.IF_UNMODIFIED_SINCE)
+_LAST = "@last"
+# Conditions by what their value is; tags conditions are sent as they are.
+_ETAGS = frozenset(each for each in Condition if each.endswith("-match"))
+_DATES = frozenset(each for each in Condition if each.endswith("-since"))
+_NUMBERS = frozenset(each for each in Condition if each not in _ETAGS | _DATES and not each.endswith("if-tags"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +33,16 @@ class Asked:
     if_modified_since: str | None = None
     if_unmodified_since: str | None = None
     if_tags: str | None = None
+    source_if_match: str | None = None
+    source_if_none_match: str | None = None
+    source_if_modified_since: str | None = None
+    source_if_unmodified_since: str | None = None
+    source_if_tags: str | None = None
+    if_append_position: str | None = None
+    if_max_size: str | None = None
+    if_sequence_number_le: str | None = None
+    if_sequence_number_lt: str | None = None
+    if_sequence_number_eq: str | None = None
     etag: str | None = None
     lease_id: str | None = None
     last_writer_wins: bool = False
@@ -35,11 +51,33 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What this scope last read of the resource, and the azguard lineage that version carried."""
+    """A version this scope has seen, and the azguard lineage that version carried."""
 
     etag: str
     lineage: str | None = None
     last_modified: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What this scope knows of a resource.
+
+    ``last`` is what it last read, which is ``@last``. ``copy`` is the version whose content is in the file being
+    written, if that is known: it guards by default, whatever was read since. ``lease`` is the lease id it holds.
+    """
+
+    last: Seen | None = None
+    copy: Seen | None = None
+    lease: str | None = None
+
+    @property
+    def guard(self) -> Seen | None:
+        """Return the version that guards a write nobody named a condition for."""
+        return self.copy or self.last
+
+    def lineage(self, etag: str | None) -> str | None:
+        """Return the lineage of a version, if it is known."""
+        return next((seen.lineage for seen in (self.copy, self.last) if seen is not None and seen.etag == etag), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,66 +101,41 @@ class Conditions:
         return self.headers.get(Condition.IF_NONE_MATCH.header) == "*"
 
 
-def resolve(
-    operation: Operation,
-    asked: Asked,
-    target: Target,
-    seen: Seen | None,
-    held_lease: str | None = None,
-) -> Conditions:
-    """Return what ``operation`` sends for what was asked.
-
-    ``seen`` is what this scope last read of the target, ``held_lease`` the lease it holds.
+def resolve(operation: Operation, asked: Asked, target: Target, known: Known | None = None) -> Conditions:
+    """Return what ``operation`` sends for what was asked, given what this scope knows of the target.
 
     Raises:
         UsageError: an empty or malformed value, or a condition or combination this operation does not honour.
         Changed: the write needs a version, and this scope has never read one.
     """
+    known = known or Known()
     _refuse_empty(asked)
     values = {
         condition: value
         for condition in Condition
-        if (value := getattr(asked, condition.replace("-", "_"), None)) is not None
+        if (value := getattr(asked, condition.replace("-", "_"))) is not None
     }
     _refuse_unhonoured(operation, asked, values)
-    lease_id = _lease(operation, asked.lease_id, held_lease)
+    lease_id = _lease(operation, asked.lease_id, known.lease)
     headers = {
-        condition.header: _sent(operation, condition, value, seen, target) for condition, value in values.items()
+        condition.header: _sent(operation, condition, value, known, target) for condition, value in values.items()
     }
     if asked.etag is not None:
-        etag = _etag(asked.etag, "--etag", seen, target)
-        return _guarded(operation, target, headers, etag, lease_id, seen, asked.allow_race)
+        etag = _etag(asked.etag, "--etag", known, target)
+        return _guarded(operation, target, headers, etag, lease_id, known, asked.allow_race)
+    if asked.last_writer_wins and target.kind.service == "table" and Condition.IF_MATCH in operation.honours:
+        headers = {Condition.IF_MATCH.header: "*"}  # without If-Match the service would create what is missing
     if not values and operation.guarded and not asked.last_writer_wins and lease_id is None:
-        return _by_default(operation, target, seen, asked.allow_race)
+        return _by_default(operation, target, known, asked.allow_race)
     expected = headers.get(Condition.IF_MATCH.header)
     expected = None if expected == "*" else expected
     return Conditions(
         headers=headers,
-        guard=_guard_name(headers, lease_id),
+        guard="none" if asked.last_writer_wins else _guard_name(headers, lease_id),
         expected_etag=expected,
         lease_id=lease_id,
-        lineage=_lineage_of(seen, expected),
+        lineage=known.lineage(expected),
     )
-
-
-def quoted(etag: str, option: str = "--etag") -> str:
-    """Return a blob-service ETag in quotes, as it is sent; bare and quoted are accepted.
-
-    Raises:
-        UsageError: it is neither, or it is weak, which these services never hand out.
-    """
-    text = etag.strip()
-    if text.startswith("W/"):
-        raise UsageError(
-            f"{option}: {etag!r} is a weak ETag, which only tables have", hint="copy it from azguard … show"
-        )
-    bare = text[1:-1] if len(text) >= 2 and text[0] == text[-1] == '"' else text
-    if not re.fullmatch(r"[!#-+\--~]+", bare) or "'" in bare:
-        raise UsageError(
-            f"{option}: {etag!r} is not an ETag",
-            hint='an ETag looks like 0x8DC1234567890AB or "0x8DC1234567890AB"',
-        )
-    return f'"{bare}"'
 
 
 def checked_lease_id(asked: str | None, held: str | None) -> str | None:
@@ -192,29 +205,39 @@ def _lease(operation: Operation, asked: str | None, held: str | None) -> str | N
     return checked_lease_id(asked, held)
 
 
-def _sent(operation: Operation, condition: Condition, value: str, seen: Seen | None, target: Target) -> str:
+def _sent(operation: Operation, condition: Condition, value: str, known: Known, target: Target) -> str:
     if condition in _DATES:
         return parse_http_date(value, condition.flag)
-    if condition not in (Condition.IF_MATCH, Condition.IF_NONE_MATCH):
+    if condition in _NUMBERS:
+        return _number(value, condition.flag)
+    if condition not in _ETAGS:
         return value
     if value != "*":
-        return _etag(value, condition.flag, seen, target)
+        return _etag(value, condition.flag, known, target)
     if condition not in operation.wildcards:
         raise UsageError(f"{condition.flag} '*' means nothing here: only a write that creates can require absence")
     return value
 
 
-def _etag(value: str, option: str, seen: Seen | None, target: Target) -> str:
-    if value == "@last":
-        if seen is None:
+def _number(value: str, option: str) -> str:
+    if not re.fullmatch(r"[0-9]{1,19}", value):
+        raise UsageError(f"{option}: {value!r} is not a whole number")
+    return value
+
+
+def _etag(value: str, option: str, known: Known, target: Target) -> str:
+    if value == _LAST:
+        if option.startswith("--source-"):
+            raise UsageError(f"{option}: @last is of what is written, not of its source", hint="name the ETag itself")
+        if known.last is None:
             raise _never_read(target)
-        return seen.etag
-    return quoted(value, option)
+        return known.last.etag
+    return etags.of_entity(value, option) if target.kind.service == "table" else etags.quoted(value, option)
 
 
-def _by_default(operation: Operation, target: Target, seen: Seen | None, allow_race: bool) -> Conditions:
-    if seen is not None and operation.guard is not Guard.NONE:
-        return _guarded(operation, target, {}, seen.etag, None, seen, allow_race)
+def _by_default(operation: Operation, target: Target, known: Known, allow_race: bool) -> Conditions:
+    if known.guard is not None and operation.guard is not Guard.NONE:
+        return _guarded(operation, target, {}, known.guard.etag, None, known, allow_race)
     if operation.creates:
         if Condition.IF_NONE_MATCH not in operation.honours:
             return Conditions(guard="if-none-match", never_read=True)
@@ -228,7 +251,7 @@ def _guarded(
     headers: Mapping[str, str],
     etag: str,
     lease_id: str | None,
-    seen: Seen | None,
+    known: Known,
     allow_race: bool,
 ) -> Conditions:
     if operation.guard is Guard.NONE:
@@ -239,11 +262,7 @@ def _guarded(
             hint="add --allow-race to accept that",
         )
     sent = {**headers, Condition.IF_MATCH.header: etag} if operation.guard is Guard.IF_MATCH else dict(headers)
-    return Conditions(sent, operation.guard.value, etag, lease_id, _lineage_of(seen, etag))
-
-
-def _lineage_of(seen: Seen | None, etag: str | None) -> str | None:
-    return seen.lineage if seen is not None and seen.etag == etag else None
+    return Conditions(sent, operation.guard.value, etag, lease_id, known.lineage(etag))
 
 
 def _guard_name(headers: Mapping[str, str], lease_id: str | None) -> str:
@@ -257,9 +276,12 @@ def _guard_name(headers: Mapping[str, str], lease_id: str | None) -> str:
 
 
 def _never_read(target: Target) -> Changed:
+    if target.kind is Kind.BLOB:
+        first = f"read it first: azguard blob get {target} -f FILE; or name the version you mean: --etag ETAG"
+    else:
+        first = f"name the version you mean: --etag ETAG, as azguard {target.kind} show {target} tells it"
     return Changed(
         f"{target} was never read here, so there is nothing to guard this write with",
         address=str(target.address),
-        hint="read it first (azguard … get), or name a version (--etag ETAG), or say --last-writer-wins",
-        facts={"never_read": True},
+        hint=f"{first}; or hold its lease: --lease-id ID; or say --last-writer-wins",
     )

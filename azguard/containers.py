@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from azguard.account import Account, Target
@@ -17,7 +18,7 @@ from azguard.deadline import Deadline
 from azguard.errors import Changed, NotFound
 from azguard.lineage import KEY, Lineage
 from azguard.settled import Look, Verdict, write
-from azguard.transmission import read, write_timeouts
+from azguard.transmission import page_timeouts, pages, read, write_timeouts
 
 # Long enough to compare and delete on a slow day; the shortest the service takes.
 _GUARD_LEASE_SECONDS = 15
@@ -90,12 +91,14 @@ def listed(account: Account, deadline: Deadline, prefix: str | None, limit: int 
 
     Source: https://learn.microsoft.com/rest/api/storageservices/list-containers2
     """
-    from itertools import islice
-
     everything = Target(account, Address(Kind.CONTAINER, ("",)))
-    found = account.blob_service().list_containers(name_starts_with=prefix, include_metadata=True)
-    walk = islice(found, limit)
-    while (item := read(lambda _: next(walk, None), everything, deadline.fresh())) is not None:
+    found = account.blob_service().list_containers(
+        name_starts_with=prefix,
+        include_metadata=True,
+        results_per_page=None if limit is None else min(limit, 5000),
+        **page_timeouts(deadline),
+    )
+    for item in islice(pages(found, everything, deadline), limit):
         yield _shown(Target(account, Address(Kind.CONTAINER, (item.name,))), item)
 
 
@@ -142,7 +145,7 @@ def _delete_guarded(target: Target, conditions: Conditions, deadline: Deadline) 
         return _delete(target, headers, "lease", deadline, ours=True)
     except BaseException:
         if acquired:
-            _release(target, lease_id)
+            _release(target, lease_id, deadline)
         raise
 
 
@@ -160,12 +163,12 @@ def _delete(
     return ContainerWritten(str(target.address), None, None, guard, settled.attempts, 0, "committed")
 
 
-def _release(target: Target, lease_id: str) -> None:
+def _release(target: Target, lease_id: str, deadline: Deadline) -> None:
     from azure.core.exceptions import AzureError
     from azure.storage.blob import BlobLeaseClient
 
     try:
-        BlobLeaseClient(target.account.container(target.address), lease_id).release()
+        BlobLeaseClient(target.account.container(target.address), lease_id).release(**write_timeouts(deadline))
     except AzureError:
         pass  # It ends by itself after fifteen seconds.
 

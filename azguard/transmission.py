@@ -4,7 +4,7 @@ A state-changing request is *committed* (2xx), *refused* (a status that says it 
 connection came to be) or *in doubt* (everything else). A read has no doubt: it is simply made again.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Generic, TypeVar
@@ -92,6 +92,14 @@ def write_timeouts(deadline: Deadline, at_least: float = _PATIENT_WRITE) -> Mapp
     }
 
 
+def page_timeouts(deadline: Deadline) -> Mapping[str, Any]:
+    """Return the SDK's timeouts for each page of a listing, in seconds; they are fixed when it begins."""
+    return {
+        "connection_timeout": min(CONNECT_SECONDS, max(0.5, deadline.seconds)),
+        "read_timeout": max(0.5, deadline.seconds),
+    }
+
+
 def read(call: Callable[[Mapping[str, Any]], T], target: Target, deadline: Deadline) -> T:
     """Make a read, again on transient failures, until it answers or the deadline passes.
 
@@ -111,6 +119,22 @@ def read(call: Callable[[Mapping[str, Any]], T], target: Target, deadline: Deadl
                 raise translate(error, target) from error
         deadline.pause(pause)
         pause = min(_LONGEST_PAUSE, pause * 2)
+
+
+def pages(pager: Any, target: Target, deadline: Deadline) -> Iterator[Any]:
+    """Yield the items of a listing of the SDK's; a page that failed is asked for again.
+
+    The pages are walked one by one: the SDK's own chain of them takes the first failure for the end, so that
+    a listing asked again would quietly be cut short.
+    """
+    walk = pager.by_page()
+    while (page := read(lambda _: _page(walk), target, deadline.fresh())) is not None:
+        yield from page
+
+
+def _page(walk: Iterator[Any]) -> list[Any] | None:
+    page = next(walk, None)
+    return None if page is None else list(page)
 
 
 def _transient(error: BaseException) -> bool:

@@ -6,24 +6,19 @@ lineage, by which a lost answer is settled.
 
 import hashlib
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, BinaryIO
 
-from azguard import blobs
+from azguard import blobs, blocks
 from azguard.account import SINGLE_BYTES, Target
 from azguard.conditions import Conditions
 from azguard.deadline import Deadline
 from azguard.errors import Changed, Exists, NotFound, UsageError
 from azguard.lineage import KEY, Lineage
 from azguard.settled import Look, Settled, Verdict, judge, write
-from azguard.transmission import read, write_timeouts
-
-BLOCK_BYTES = 4 * 1024 * 1024
-_WORKERS = 4
-# The service takes 50,000 blocks; the block size doubles every 10,000, so a stream of unknown length always fits.
-_BLOCKS_PER_SIZE = 10_000
+from azguard.transmission import write_timeouts
 
 
 @dataclass(frozen=True)
@@ -111,7 +106,7 @@ def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None]) -> Bl
         UsageError: the content is not what ``content_md5`` says.
     Source: https://learn.microsoft.com/rest/api/storageservices/put-blob and /put-block-list
     """
-    first = _filled(source, SINGLE_BYTES + 1)
+    first = blocks.filled(source, SINGLE_BYTES + 1)
     digest = hashlib.sha256(first)
     try:
         if len(first) <= SINGLE_BYTES:
@@ -146,9 +141,13 @@ def prepared(upload: Upload, content: bytes) -> Callable[[Conditions], Mapping[s
     if len(content) <= SINGLE_BYTES:
         return lambda conditions: _put_blob(replace(upload, conditions=conditions), content)
     rest = io.BytesIO(content)
-    staged = _staged(upload, rest.read(SINGLE_BYTES), rest, lambda _: None)
+    staged = blocks.staged(_place(upload), rest.read(SINGLE_BYTES), rest, lambda _: None)
     ids = [block for block, _ in staged]
     return lambda conditions: _commit(replace(upload, conditions=conditions), ids)
+
+
+def _place(upload: Upload) -> blocks.Place:
+    return blocks.Place(upload.target, upload.conditions.lease_id, upload.op, upload.deadline)
 
 
 def _single(upload: Upload, content: bytes) -> Settled[Mapping[str, Any]]:
@@ -160,7 +159,7 @@ def _blocks(
 ) -> tuple[Settled[Mapping[str, Any]], int]:
     _check_early(replace(upload, deadline=upload.deadline.fresh()))
     md5, length, ids = hashlib.md5(usedforsecurity=False), 0, []
-    for block, piece in _staged(upload, first, source, progress):
+    for block, piece in blocks.staged(_place(upload), first, source, progress):
         ids.append(block)
         md5.update(piece)
         if length:
@@ -234,64 +233,6 @@ def _commit(upload: Upload, ids: list[str]) -> Mapping[str, Any]:
     return answer
 
 
-def _staged(
-    upload: Upload, first: bytes, source: BinaryIO, progress: Callable[[int], None]
-) -> Iterator[tuple[str, bytes]]:
-    """Stage every block, a few at a time, and yield its id and content in order.
-
-    Ids have one fixed length and hold the op: blocks of two writers never mix, nor do their lengths (HAZARDS §2).
-    """
-    from collections import deque
-    from concurrent.futures import Future, ThreadPoolExecutor
-
-    client = upload.target.account.blob(upload.target.address)
-    lease = {"x-ms-lease-id": upload.conditions.lease_id} if upload.conditions.lease_id else {}
-
-    def stage(block: str, piece: bytes) -> None:
-        read(
-            lambda timeouts: client.stage_block(block, piece, len(piece), headers=dict(lease), **timeouts),
-            upload.target,
-            Deadline(max(60.0, upload.deadline.seconds), upload.deadline.clock, upload.deadline.sleep),
-        )
-
-    done = 0
-    waiting: deque[tuple[str, bytes, Future[None]]] = deque()
-    with ThreadPoolExecutor(_WORKERS) as pool:
-        try:
-            for index, piece in enumerate(_pieces(first, source)):
-                block = f"{upload.op}{index:08d}"
-                waiting.append((block, piece, pool.submit(stage, block, piece)))
-                if len(waiting) >= _WORKERS:
-                    block, piece, future = waiting.popleft()
-                    future.result()
-                    progress(done := done + len(piece))
-                    yield block, piece
-            while waiting:
-                block, piece, future = waiting.popleft()
-                future.result()
-                progress(done := done + len(piece))
-                yield block, piece
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _pieces(first: bytes, source: BinaryIO) -> Iterator[bytes]:
-    yield first
-    index = 1
-    while piece := _filled(source, BLOCK_BYTES << (index // _BLOCKS_PER_SIZE)):
-        yield piece
-        index += 1
-
-
-def _filled(source: BinaryIO, size: int) -> bytes:
-    """Read exactly so many bytes, or to the end: a pipe gives 64 KiB at a time."""
-    pieces, missing = [], size
-    while missing and (piece := source.read(missing)):
-        pieces.append(piece)
-        missing -= len(piece)
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
-
-
 def _check_early(upload: Upload) -> None:
     """Ask before the first block whether the commit would fail, so that a doomed upload ends early."""
     conditions = upload.conditions
@@ -324,7 +265,7 @@ def _never_read_here(error: Exists, upload: Upload) -> Exists:
     if upload.conditions.never_read:
         error.message = f"{upload.target} exists, and this scope never read it"
         error.hint = (
-            f"read it first: azguard blob get {upload.target} -f FILE, "
+            f"read it first: azguard blob get {upload.target} -f THEIRS, "
             "or name the version with --etag, or overwrite with --last-writer-wins"
         )
     return error
@@ -339,15 +280,6 @@ def _check_md5(settings: Settings, digest: bytes) -> None:
 
 
 def _decoded(md5: str | None) -> bytearray | None:
-    if md5 is None:
-        return None
     import base64
-    import binascii
 
-    try:
-        digest = base64.b64decode(md5, validate=True)
-    except binascii.Error:
-        digest = b""
-    if len(digest) != 16:
-        raise UsageError(f"--content-md5: {md5!r} is not an MD5 in base64", hint="openssl md5 -binary FILE | base64")
-    return bytearray(digest)
+    return None if md5 is None else bytearray(base64.b64decode(md5))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from azguard import account, profiles
+from azguard import credentials, profiles
 from azguard.account import SERVICES, Account, Auth
 from azguard.errors import ConfigError, UsageError
 
@@ -16,6 +16,7 @@ _FROM_ENVIRONMENT = {
     "auth-mode": "AZURE_STORAGE_AUTH_MODE",
     **{f"{service}-endpoint": f"AZURE_STORAGE_{service.upper()}_ENDPOINT" for service in SERVICES},
 }
+_PROOF = ("account-key", "sas-token", "auth-mode")
 _SOURCES = ("emulator", "connection-string", "account-name", "profile")
 _NOTHING = ConfigError(
     "no storage account is configured",
@@ -33,24 +34,33 @@ def choose(
         UsageError: an option is empty, or two options contradict each other.
         ConfigError: no source names an account, or the one that does is malformed.
     """
-    given = _options(shared)
+    given = options(shared)
+    if "profile" in given:
+        profile = profiles.pick(file, given["profile"])
+        return from_settings(profile.settings if profile else {}, emulator)
     if any(source in given for source in _SOURCES):
-        return _from_options(given, environ, file, emulator)
+        return from_settings(_completed(given, environ), emulator)
     from_environment = _environment(environ)
     if "connection-string" in from_environment and not given:
-        return account.from_connection_string(_secret(from_environment["connection-string"]))
+        return credentials.from_connection_string(_secret(from_environment["connection-string"]))
     if "account-name" in from_environment:
-        return _from_settings({**from_environment, **given}, emulator)
+        ambient = {key: value for key, value in from_environment.items() if key != "connection-string"}
+        return from_settings(_proved(given, ambient), emulator)
     if given:
         option = next(iter(given))
         raise UsageError(f"--{option} needs --account-name", hint="or set AZURE_STORAGE_ACCOUNT")
-    profile = profiles.pick(file, environ.get("AZGUARD_PROFILE") or None)
+    profile = profiles.pick(file, _profile_name(environ))
     if profile is None:
         raise _NOTHING
-    return _from_settings(profile.settings, emulator)
+    return from_settings(profile.settings, emulator)
 
 
-def _options(shared: Mapping[str, Any]) -> dict[str, str]:
+def options(shared: Mapping[str, Any]) -> dict[str, str]:
+    """Return the account options as typed.
+
+    Raises:
+        UsageError: an option is empty, or two options contradict each other.
+    """
     given: dict[str, str] = {}
     for name in ("connection-string", "account-name", "account-key", "sas-token", "auth-mode", "profile"):
         value = shared.get(name.replace("-", "_"))
@@ -82,35 +92,52 @@ def _environment(environ: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _from_options(
-    given: Mapping[str, str], environ: Mapping[str, str], file: Path, emulator: Callable[[], Account]
-) -> Account:
-    if "profile" in given:
-        profile = profiles.pick(file, given["profile"])
-        return _from_settings(profile.settings if profile else {}, emulator)
+def _profile_name(environ: Mapping[str, str]) -> str | None:
+    name = environ.get("AZGUARD_PROFILE")
+    if name is not None and not name.strip():
+        raise ConfigError("AZGUARD_PROFILE is set but empty", hint="set it, or remove it: unset AZGUARD_PROFILE")
+    return name
+
+
+def _completed(given: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    """Add to ``--account-name`` what the environment knows of that account; nothing to any other source."""
     if "account-name" not in given:
-        return _from_settings(given, emulator)
-    # A key in the environment completes --account-name, unless it is said there to be another account's.
+        return dict(given)
     ambient = _environment(environ)
     if ambient.get("account-name", given["account-name"]) != given["account-name"]:
-        ambient = {}
-    proof = ("account-key", "sas-token", "auth-mode")
-    completed = {name: value for name, value in ambient.items() if name.endswith("-endpoint")}
-    if not any(name in given for name in proof):
-        completed.update({name: ambient[name] for name in proof if name in ambient})
-    return _from_settings({**completed, **given}, emulator)
+        return dict(given)
+    return _proved(given, {key: value for key, value in ambient.items() if key != "connection-string"})
 
 
-def _from_settings(settings: Mapping[str, str], emulator: Callable[[], Account]) -> Account:
+def _proved(given: Mapping[str, str], ambient: Mapping[str, str]) -> dict[str, str]:
+    """Return both; who the options say is asking replaces whatever the environment says about that."""
+    if any(name in given for name in _PROOF):
+        ambient = {name: value for name, value in ambient.items() if name not in _PROOF}
+    elif sum(name in ambient for name in ("account-key", "sas-token")) > 1 or (
+        ambient.get("auth-mode", "").lower() in ("login", "anonymous")
+        and ("account-key" in ambient or "sas-token" in ambient)
+    ):
+        both = [_FROM_ENVIRONMENT[name] for name in _PROOF if name in ambient]
+        raise ConfigError(f"{' and '.join(both)} contradict each other", hint="unset what is not meant")
+    return {**ambient, **given}
+
+
+def from_settings(settings: Mapping[str, str], emulator: Callable[[], Account]) -> Account:
+    """Return the account that settings of a profile, or of options by the same names, describe.
+
+    Raises:
+        UsageError: two settings contradict each other.
+        ConfigError: a setting is missing or malformed.
+    """
     if settings.get("emulator", "").lower() == "true":
         return emulator()
     if "connection-string" in settings:
-        return account.from_connection_string(_secret(settings["connection-string"]))
+        return credentials.from_connection_string(_secret(settings["connection-string"]))
     if "account-name" not in settings:
         raise ConfigError("the profile names no account", hint="give it account-name or connection-string")
     endpoints = {service: settings[f"{service}-endpoint"] for service in SERVICES if f"{service}-endpoint" in settings}
     auth, secret = _proof(settings)
-    return account.from_name(settings["account-name"], auth, secret, endpoints)
+    return credentials.from_name(settings["account-name"], auth, secret, endpoints)
 
 
 def _proof(settings: Mapping[str, str]) -> tuple[Auth, str | None]:
@@ -125,9 +152,9 @@ def _proof(settings: Mapping[str, str]) -> tuple[Auth, str | None]:
     if "account-key" in settings and "sas-token" in settings:
         raise UsageError("--account-key and --sas-token contradict each other", hint="leave one out")
     if "account-key" in settings:
-        return Auth.KEY, account.checked_key(_secret(settings["account-key"]), "the account key")
+        return Auth.KEY, credentials.checked_key(_secret(settings["account-key"]), "the account key")
     if "sas-token" in settings:
-        return Auth.SAS, _secret(settings["sas-token"])
+        return Auth.SAS, credentials.checked_sas(_secret(settings["sas-token"]), "the SAS token")
     raise ConfigError(
         f"nothing proves who you are to account {settings['account-name']!r}",
         hint="add --auth-mode login, or --account-key @FILE, or --sas-token @FILE",
@@ -140,8 +167,10 @@ def _secret(value: str) -> str:
         return value
     try:
         text = Path(value[1:]).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the secret's file {value[1:]!r} cannot be read: {error}") from None
+    except OSError as error:
+        raise ConfigError(f"the secret's file {value[1:]!r} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"the secret's file {value[1:]!r} is not text") from None
     if not text:
         raise ConfigError(f"the secret's file {value[1:]!r} is empty")
     return text

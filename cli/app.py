@@ -4,6 +4,8 @@
 """
 
 import importlib
+import io
+import os
 import signal
 import sys
 from typing import Any, NamedTuple
@@ -99,6 +101,7 @@ def run(argv: list[str]) -> int:
     from azguard.cli import errors
 
     signal.signal(signal.SIGTERM, errors.terminate)
+    _open_streams()
     command = _root()
     meta: dict[str, Any] = {}
     try:
@@ -108,5 +111,17 @@ def run(argv: list[str]) -> int:
         with context:
             command.invoke(context)
     except BaseException as error:  # noqa: BLE001  # the one place where every end becomes an exit status
-        return errors.report(error, meta.get(groups.SHARED, {}), argv)
+        return errors.report(error, meta, argv, os.environ)
     return errors.close_stdout(sys.stdout)
+
+
+def _open_streams() -> None:
+    """Stand in for a stream that is closed (``>&-``), where a write must fail instead of going nowhere."""
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
+    for stream in (sys.stdout, sys.stderr):
+        # A name that this terminal's encoding cannot show is shown by its code, instead of failing.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -14,10 +14,11 @@ import typer
 from azguard import address, conditions
 from azguard.account import Account, Target
 from azguard.address import Kind
+from azguard.cli import files
 from azguard.cli.groups import ARGV, OPERATION, SHARED
 from azguard.cli.output import Output
 from azguard.cli.progress import Progress
-from azguard.conditions import Asked, Conditions, Seen
+from azguard.conditions import Asked, Conditions, Known, Seen
 from azguard.deadline import Deadline
 from azguard.errors import NotFound, UsageError
 from azguard.folders import Folders
@@ -110,8 +111,8 @@ class Environment:
         asked = Asked(**given)
         held = self.cache.held(self.key(target)) if asked.lease_id == "@held" else None
         needs_cache = which.writes or "@last" in (asked.if_match, asked.if_none_match, asked.etag)
-        seen = self._seen(target, file) if needs_cache else None
-        return conditions.resolve(which, asked, target, seen, held.lease_id if held else None)
+        last, copy = self._seen(target, file) if needs_cache else (None, None)
+        return conditions.resolve(which, asked, target, Known(last, copy, held.lease_id if held else None))
 
     def remember(self, target: Target, result: Any, file: Path | None = None, lineage: str | None = None) -> None:
         """Record what was just delivered or written, so that the next write is guarded by it.
@@ -216,15 +217,11 @@ class Environment:
         """Print many results as they come."""
         self.out.show_each(results)
 
-    def show_beside(self, result: object, file: str | None, *, bytes_on_stdout: bool) -> None:
-        """Print the result of a get: to ``file`` if one is given; on stdout only if the bytes are not there."""
+    def show_beside(self, result: object, file: Path | None, *, bytes_on_stdout: bool) -> None:
+        """Print the result of a get, unless its bytes are on stdout; and write it to ``file`` if one is given."""
         if file is not None:
-            import json
-
-            from azguard.cli.output import plain
-
-            Path(file).write_text(json.dumps(plain(result), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        elif not bytes_on_stdout:
+            files.write_json(file, result)
+        if not bytes_on_stdout:
             self.show(result)
 
     def answer_exists(self, target: Target, look: Callable[[], object]) -> None:
@@ -250,11 +247,12 @@ class Environment:
         """Return a fresh op id for one write."""
         return new_op(os.urandom(12))
 
-    def _seen(self, target: Target, file: Path | None) -> Seen | None:
+    def _seen(self, target: Target, file: Path | None) -> tuple[Seen | None, Seen | None]:
+        """Return the version last read, and the one whose content was put into the file."""
         key = self.key(target)
-        entry: Entry | None = self.cache.bound(key, file) if file is not None else None
-        entry = entry or self.cache.last(key)
-        return None if entry is None else Seen(entry.etag, entry.lineage, entry.last_modified)
+        last = self.cache.last(key)
+        copy = None if file is None else self.cache.bound(key, file)
+        return _seen(last), _seen(copy)
 
     def _emulator(self) -> Account:
         from azguard import account
@@ -264,16 +262,12 @@ class Environment:
         return account.emulator(running.ports if running is not None else None)
 
 
-_ASKED = (
-    "if_match",
-    "if_none_match",
-    "if_modified_since",
-    "if_unmodified_since",
-    "if_tags",
-    "etag",
-    "lease_id",
-)
 _FLAGS = ("last_writer_wins", "allow_race")
+_ASKED = tuple(each.name for each in fields(Asked) if each.name not in _FLAGS)
+
+
+def _seen(entry: "Entry | None") -> Seen | None:
+    return None if entry is None else Seen(entry.etag, entry.lineage, entry.last_modified)
 
 
 def of(ctx: typer.Context) -> Environment:

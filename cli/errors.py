@@ -3,13 +3,13 @@
 import json
 import os
 import re
-import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 import typer
 
+from azguard.cli import groups, ways_out
 from azguard.errors import AzguardError, Changed, Interrupted, UsageError
 
 # What may stand in an SDK's message: signatures, keys, tokens.
@@ -28,8 +28,8 @@ def terminate(number: int, frame: object) -> None:
     raise Terminated
 
 
-def report(error: BaseException, shared: Mapping[str, Any], argv: Sequence[str]) -> int:
-    """Tell what went wrong on stderr and return the exit status."""
+def report(error: BaseException, meta: Mapping[str, Any], argv: Sequence[str], environ: Mapping[str, str]) -> int:
+    """Tell what went wrong on stderr and return the exit status; ``meta`` is what the run left of itself."""
     if isinstance(error, typer.Exit):
         return close_stdout(sys.stdout, error.exit_code)
     if isinstance(error, SystemExit):
@@ -37,23 +37,26 @@ def report(error: BaseException, shared: Mapping[str, Any], argv: Sequence[str])
     if isinstance(error, BrokenPipeError):
         _silence(sys.stdout)
         return _CLOSED_PIPE
+    shared = meta.get(groups.SHARED, {})
+    text = ""
     if shared.get("debug") or "--debug" in argv:
         import traceback
 
-        sys.stderr.write(redacted("".join(traceback.format_exception(error))))
-    close_stdout(sys.stdout)
+        text = "".join(traceback.format_exception(error))
     known = _known(error)
+    command, params = meta.get(groups.COMMAND, ("", {}))
+    known.hint = known.hint or ways_out.of(known, command, params, argv)
     if _wants_json(shared, argv):
-        known.hint = known.hint or _way_out(known)
-        text = json.dumps({"error": known.known()}, indent=2, ensure_ascii=False)
+        text += json.dumps({"error": known.known()}, indent=2, ensure_ascii=False)
     else:
-        text = _for_people(known, quiet=bool(shared.get("quiet")))
+        text += _for_people(known, quiet=bool(shared.get("quiet")))
+    status = close_stdout(sys.stdout, known.exit_code)
     try:
-        sys.stderr.write(redacted(text) + "\n")
+        sys.stderr.write(redacted(text, _secrets(shared, environ)) + "\n")
         sys.stderr.flush()
     except OSError:
         pass  # Nobody is listening; the exit status still tells.
-    return 143 if isinstance(error, Terminated) else known.exit_code
+    return 143 if isinstance(error, Terminated) else status
 
 
 def close_stdout(stream: TextIO, status: int = 0) -> int:
@@ -64,14 +67,27 @@ def close_stdout(stream: TextIO, status: int = 0) -> int:
         _silence(stream)
     except OSError as error:
         _silence(stream)
-        sys.stderr.write(f"error: the operation is done, but its result cannot be written: {error.strerror}\n")
+        if not status:
+            sys.stderr.write(f"error: the operation is done, but its result cannot be written: {error.strerror}\n")
         return status or 1
     return status
 
 
-def redacted(text: str) -> str:
-    """Return the text without the secrets that an SDK's message may hold."""
+def redacted(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return the text without secrets: those given, and what looks like one in an SDK's message."""
+    for secret in secrets:
+        text = text.replace(secret, "***")
     return _SECRETS.sub(r"\1***", text)
+
+
+def _secrets(shared: Mapping[str, Any], environ: Mapping[str, str]) -> list[str]:
+    """Return the secrets that were handed to this run, longest first."""
+    names = ("connection_string", "account_key", "sas_token")
+    variables = ("AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN")
+    given = [str(value) for value in (*map(shared.get, names), *map(environ.get, variables)) if value]
+    inside = [match for text in given for match in re.findall(r"(?:AccountKey|sig)=([^;&\s]+)", text, re.IGNORECASE)]
+    # Shorter ones are no secrets, and would tear up the words around them.
+    return sorted((each for each in (*given, *inside) if len(each) >= 12 and each[0] != "@"), key=len, reverse=True)
 
 
 def _known(error: BaseException) -> AzguardError:
@@ -82,8 +98,8 @@ def _known(error: BaseException) -> AzguardError:
     if isinstance(error, typer.TyperException):
         return _usage(error)
     if isinstance(error, OSError) and error.strerror:
-        where = f" {error.filename}" if error.filename else ""
-        return AzguardError(f"{error.strerror}:{where}" if where else error.strerror)
+        where = f"{error.filename}: " if error.filename else "the output cannot be written: "
+        return AzguardError(f"{where}{error.strerror}")
     first = (str(error).splitlines() or [""])[0]
     return AzguardError(
         f"azguard met something it does not know: {type(error).__name__}: {first}",
@@ -104,21 +120,9 @@ def _for_people(error: AzguardError, *, quiet: bool) -> str:
         now = f"it is now {error.current_etag}" if error.current_etag else "that is no longer the current version"
         lines.append(f"  you have {error.expected_etag}, {now}")
     lines += [f"  {line}" for line in error.detail]
-    hint = error.hint or _way_out(error)
-    if hint and not quiet:
-        lines.append(f"hint: {hint}")
+    if error.hint and not quiet:
+        lines.append(f"hint: {error.hint}")
     return "\n".join(_printable(line) for line in "\n".join(lines).split("\n"))
-
-
-def _way_out(error: AzguardError) -> str | None:
-    """Return what to type after a conflict on a blob, so that neither side's work is lost."""
-    if not isinstance(error, Changed) or not (error.address or "").startswith("blob:"):
-        return None
-    blob = shlex.quote(str(error.address).removeprefix("blob:"))
-    return (
-        f"fetch theirs beside yours: azguard blob get {blob} -f THEIRS; merge, then put with --etag of that version\n"
-        f"      or let azguard retry the change: azguard safe-update {shlex.quote(str(error.address))} -- COMMAND"
-    )
 
 
 def _printable(text: str) -> str:

@@ -30,12 +30,41 @@ def source(file: str | None) -> tuple[AbstractContextManager[BinaryIO], Path | N
         stream = open(path, "rb")  # noqa: SIM115  # the caller's with statement closes it
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from None
-    return stream, path
+    # A pipe or a device holds no version that could be read from it again.
+    return stream, regular(path)
 
 
 def output(file: str | None) -> Path | None:
     """Return where to write, or None for stdout (no file, or ``-``)."""
     return None if not_empty(file, "--file") in (None, "-") else Path(str(file))
+
+
+def regular(path: Path | None) -> Path | None:
+    """Return the path if it is a file that keeps what is written to it."""
+    return path if path is not None and path.is_file() else None
+
+
+def beside(file: str | None) -> Path | None:
+    """Return where a result is written beside the content, once it is known that it can be.
+
+    Raises:
+        UsageError: it is empty, a folder, or in no folder that can be written to.
+    """
+    if not_empty(file, "--result") is None:
+        return None
+    path = Path(str(file))
+    if path.is_dir() or not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+        raise UsageError(f"--result {file} cannot be written", hint=f"make the folder first: mkdir -p {path.parent}")
+    return path
+
+
+def write_json(path: Path, result: object) -> None:
+    """Write a result to a file as JSON."""
+    import json
+
+    from azguard.cli.output import plain
+
+    path.write_text(json.dumps(plain(result), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def stdout() -> BinaryIO:

@@ -19,7 +19,7 @@ from azguard.operations import Condition, Operation
 
 # Where a run's facts lie in Click's context.
 SHARED, ORDER, OPERATION, ARGV = "azguard.shared", "azguard.order", "azguard.operation", "azguard.argv"
-_ALWAYS_SHOWN = ("etag", "lease_id", "last_writer_wins")
+COMMAND = "azguard.command"
 
 
 class _Text:
@@ -92,6 +92,7 @@ class Command(_Plain, TyperCommand):
             if value not in (None, False) or name not in shared:
                 shared[name] = value
         ctx.meta[OPERATION] = self._operation
+        ctx.meta[COMMAND] = (" ".join(ctx.command_path.split()[1:]), dict(ctx.params))
         return super().invoke(ctx)
 
 
@@ -160,10 +161,12 @@ def _params(declaration: Callable[..., None], panel: str) -> tuple[TyperOption, 
 def _condition_params(operation: Operation) -> list[TyperOption]:
     """Return every condition option; those the service does not honour here are hidden, and refused by name."""
     shown = {condition.replace("-", "_") for condition in Condition if condition in operation.honours}
-    if operation.writes:
-        shown.update(_ALWAYS_SHOWN)
-    elif operation.lease != "none":
+    if operation.lease != "none":
         shown.add("lease_id")
+    if operation.writes and operation.guard != "none":
+        shown.add("etag")
+    if operation.guarded:
+        shown.add("last_writer_wins")
     if operation.guard == "compare":
         shown.add("allow_race")
     params = []

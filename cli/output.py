@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, TextIO
 
-from azguard.errors import UsageError
+from azguard.errors import AzguardError, UsageError
 from azguard.times import iso
 
 FORMATS = ("json", "table", "tsv", "yaml", "none")
@@ -107,7 +107,11 @@ class Output:
         try:
             return jmespath.search(self.query, value)
         except JMESPathError as error:
-            raise UsageError(f"--query failed on this result: {error}") from None
+            # Not a usage error: what was asked for has been done, and its exit status must not deny it.
+            raise AzguardError(
+                f"the operation is done, but --query failed on its result: {error}",
+                hint="see it with the show command",
+            ) from None
 
 
 def plain(value: object) -> Any:
@@ -131,10 +135,14 @@ def _checked_query(query: str | None) -> str | None:
     if query is None:
         return None
     import jmespath
-    from jmespath.exceptions import JMESPathError
+    from jmespath.exceptions import JMESPathError, JMESPathTypeError
 
     try:
-        jmespath.compile(query)
+        compiled = jmespath.compile(query)
+        try:
+            compiled.search({})
+        except JMESPathTypeError:
+            pass  # of this empty result; the real one will have what the query is about
     except JMESPathError as error:
         raise UsageError(
             f"--query is not JMESPath: {str(error).splitlines()[0]}", hint="https://jmespath.org"

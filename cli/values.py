@@ -98,6 +98,22 @@ def included(text: str | None) -> list[str]:
     return chosen
 
 
+def md5(text: str | None) -> str | None:
+    """Return an MD5 in base64, refusing what is none."""
+    if text is None:
+        return None
+    import base64
+    import binascii
+
+    try:
+        digest = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        digest = b""
+    if len(digest) != 16:
+        raise UsageError(f"--content-md5: {text!r} is not an MD5 in base64", hint="openssl md5 -binary FILE | base64")
+    return text
+
+
 def content_type(given: str | None, name: str, file: str | None) -> str:
     """Return the content type: as given, or guessed from the blob's name, then from the file's."""
     if given is not None:

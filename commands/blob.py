@@ -23,7 +23,7 @@ def get(
     ] = None,
     result: Annotated[
         str | None,
-        typer.Option("--result", metavar="FILE", help="With the bytes on stdout, the result goes here."),
+        typer.Option("--result", metavar="FILE", help="Write the result here too, for when stdout has the bytes."),
     ] = None,
 ) -> None:
     """Read a blob, and remember its version: the next put from here is guarded by it.
@@ -32,14 +32,14 @@ def get(
     """
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB)
-    conditions, path = env.conditions(target), files.output(file)
+    conditions, path, beside = env.conditions(target), files.output(file), files.beside(result)
     with env.progress(f"get {target}") as progress:
         if path is None:
             got, lineage = downloads.to_stream(target, conditions, files.stdout(), env.deadline, progress.at)
         else:
             got, lineage = downloads.to_file(target, conditions, path, env.deadline, progress.at)
-    env.remember(target, got, path, lineage)
-    env.show_beside(got, result, bytes_on_stdout=path is None)
+    env.remember(target, got, files.regular(path), lineage)
+    env.show_beside(got, beside, bytes_on_stdout=path is None)
 
 
 @app.command()
@@ -81,11 +81,11 @@ def put(
     source, path = files.source(file)
     settings = uploads.Settings(
         content_type=values.content_type(content_type, target.address.name, file),
-        content_encoding=content_encoding,
-        content_language=content_language,
-        content_disposition=content_disposition,
-        cache_control=content_cache,
-        content_md5=content_md5,
+        content_encoding=values.not_empty(content_encoding, "--content-encoding"),
+        content_language=values.not_empty(content_language, "--content-language"),
+        content_disposition=values.not_empty(content_disposition, "--content-disposition"),
+        cache_control=values.not_empty(content_cache, "--content-cache"),
+        content_md5=values.md5(content_md5),
         tier=values.tier(tier),
         metadata=values.metadata(metadata),
         tags=values.tags(tags),
@@ -180,5 +180,6 @@ def delete(
     target = env.locate(blob, Kind.BLOB)
     snapshots = values.choice(delete_snapshots, "--delete-snapshots", ("include", "only"))
     result = blobs.delete(target, env.conditions(target), snapshots, env.deadline)
-    env.forget(target)
+    if snapshots != "only":
+        env.forget(target)
     env.show(result)

@@ -9,7 +9,7 @@ import textwrap
 
 import pytest
 
-from azguard.account import from_connection_string
+from azguard.credentials import from_connection_string
 from tests.emulator_world import World, until
 
 

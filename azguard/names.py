@@ -1,0 +1,72 @@
+"""The names that the service takes, checked before any request.
+
+Source: Naming and Referencing Containers, Blobs, and Metadata; Understanding the Table Service Data Model; Naming
+Queues and Metadata; Naming and Referencing Shares, Directories, Files, and Metadata.
+"""
+
+import re
+
+from azguard.errors import UsageError
+
+_CONTAINER_NAME = re.compile(r"(?!.*--)[a-z0-9][a-z0-9-]{1,61}[a-z0-9]|\$root|\$logs|\$web|\$blobchangefeed")
+_TABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]{2,62}")
+_KEY_FORBIDDEN = re.compile(r"[/\\#?\x00-\x1f\x7f-\x9f]")
+_PATH_FORBIDDEN = re.compile(r'["\\:|<>*?\x00-\x1f]')
+
+
+def check(kind: str, service: str, parts: tuple[str, ...]) -> None:
+    """Refuse the parts of an address that the service would refuse, or quietly take for another.
+
+    Raises:
+        UsageError: one of them is such a name.
+    """
+    _check_first(service, parts[0])
+    if kind == "blob":
+        _check_blob_name(parts[-1])
+    elif kind == "entity":
+        _check_keys(parts[1:])
+    elif kind in ("dir", "file"):
+        _check_path(parts[-1])
+
+
+def _check_first(service: str, name: str) -> None:
+    if service == "table":
+        if not _TABLE_NAME.fullmatch(name) or name.lower() == "tables":
+            raise UsageError(f"{name!r} is not a table name", hint="3 to 63 letters and digits, the first a letter")
+    elif not _CONTAINER_NAME.fullmatch(name):
+        noun = {"blob": "container", "queue": "queue", "file": "share"}[service]
+        raise UsageError(
+            f"{name!r} is not a {noun} name",
+            hint="3 to 63 lower-case letters, digits and single hyphens, beginning and ending with a letter or digit",
+        )
+
+
+def _check_blob_name(name: str) -> None:
+    if len(name) > 1024:
+        raise UsageError(f"the blob's name has {len(name)} characters; the service takes at most 1,024")
+    if name.count("/") > 253:
+        raise UsageError("the blob's name has more than 254 path segments")
+    if re.search(r"[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]", name):
+        raise UsageError("the blob's name has a control character, which the service refuses")
+    if name.endswith("."):
+        raise UsageError(f"{name!r} ends with a dot, which the service drops", hint="take another name")
+    if any(segment in (".", "..") for segment in name.split("/")):
+        raise UsageError(f"{name!r} has a '.' or '..' segment, which is resolved on the way: it names another blob")
+
+
+def _check_keys(keys: tuple[str, ...]) -> None:
+    for key in keys:
+        if len(key.encode("utf-16-le")) > 1024 * 2:
+            raise UsageError("a partition or row key has more than 1,024 characters")
+        if found := _KEY_FORBIDDEN.search(key):
+            raise UsageError(f"{key!r} holds {found[0]!r}", hint="keys may not hold / \\ # ? or control characters")
+
+
+def _check_path(path: str) -> None:
+    if found := _PATH_FORBIDDEN.search(path):
+        raise UsageError(f"{path!r} holds {found[0]!r}", hint='paths may not hold " \\ : | < > * ?')
+    segments = path.split("/")
+    if not all(segments) or any(segment in (".", "..") for segment in segments):
+        raise UsageError(f"{path!r} has an empty, '.' or '..' segment")
+    if len(path) > 2048 or any(len(segment) > 255 for segment in segments):
+        raise UsageError("the path is over 2,048 characters, or a part of it is over 255")

@@ -1,0 +1,95 @@
+"""What to type after a conflict, as command lines that run when they are copied."""
+
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from azguard.errors import AzguardError, Changed
+
+SECRETS = ("--connection-string", "--account-key", "--sas-token")
+_GUARDS = ("--etag", "--if-match", "--if-none-match", "--if-modified-since", "--if-unmodified-since", "--if-tags")
+_ACCOUNT = (*SECRETS, "--account-name", "--auth-mode", "--profile", "--emulator", "--scope")
+_FLAGS = ("--emulator",)
+
+
+def of(error: AzguardError, command: str, params: dict[str, Any], argv: Sequence[str]) -> str | None:
+    """Return what to type next, so that neither side's work is lost, or None where that is not known.
+
+    ``command`` is the one that ran, ``params`` its own arguments, ``argv`` all that was typed.
+    """
+    if not isinstance(error, Changed) or not error.expected_etag:
+        return None
+    if command == "blob put":
+        return _after_put(params, argv)
+    if command == "blob delete":
+        return _after_delete(params, argv)
+    return None
+
+
+def _after_put(params: dict[str, Any], argv: Sequence[str]) -> str:
+    file = params.get("file")
+    mine = file if file not in (None, "-") else "MERGED"
+    added = ["--etag", "@last"] if mine == file else ["-f", mine, "--etag", "@last"]
+    blob = str(params["blob"])
+    update = _line(["azguard", "safe-update", _prefixed(blob), *_account(argv)])
+    lines = (
+        f"fetch theirs beside yours: {_get(blob, argv)}",
+        f"merge the two in {shlex.quote(mine)}, then: {_again(argv, added)}",
+        f"or let azguard retry the change: {update} -- COMMAND",
+    )
+    return "\n      ".join(lines)
+
+
+def _after_delete(params: dict[str, Any], argv: Sequence[str]) -> str:
+    fetch = f"see what it is now: {_get(str(params['blob']), argv)}"
+    return f"{fetch}\n      if it is to go all the same: {_again(argv, ['--etag', '@last'])}"
+
+
+def _get(blob: str, argv: Sequence[str]) -> str:
+    return _line(["azguard", "blob", "get", blob, "-f", "THEIRS", *_account(argv)])
+
+
+def _again(argv: Sequence[str], added: Sequence[str]) -> str:
+    """Return the command line as typed, with another guard."""
+    words = [word for group in _groups(argv) if _name(group) not in _GUARDS and group != ["-f", "-"] for word in group]
+    return _line(["azguard", *words, *added])
+
+
+def _account(argv: Sequence[str]) -> list[str]:
+    return [word for group in _groups(argv) if _name(group) in _ACCOUNT for word in group]
+
+
+def _groups(argv: Sequence[str]) -> list[list[str]]:
+    """Return the words of a command line, each option together with its value."""
+    known = (*_GUARDS, *_ACCOUNT, "-f", "--file")
+    groups: list[list[str]] = []
+    rest = list(argv)
+    while rest:
+        takes = rest[0] in known and rest[0] not in _FLAGS
+        groups.append(rest[: 2 if takes else 1])
+        del rest[: 2 if takes else 1]
+    return groups
+
+
+def _name(group: Sequence[str]) -> str:
+    return group[0].partition("=")[0]
+
+
+def _line(words: Sequence[str]) -> str:
+    """Return words as a line for a shell; a secret in it is left out."""
+    shown: list[str] = []
+    for index, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if index and words[index - 1] in SECRETS and not word.startswith("@"):
+            shown.append("…")
+        elif equals and name in SECRETS and not value.startswith("@"):
+            shown.append(f"{name}=…")
+        elif word.startswith(("http://", "https://")) and "sig=" in word:
+            shown.append(shlex.quote(word.partition("?")[0]) + "?…")
+        else:
+            shown.append(shlex.quote(word))
+    return " ".join(shown)
+
+
+def _prefixed(blob: str) -> str:
+    return blob if "://" in blob or blob.startswith("blob:") else f"blob:{blob}"

@@ -1,0 +1,155 @@
+"""Addresses: one string names one resource, and never a secret."""
+
+from dataclasses import astuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from azguard.address import Address, Kind, Location, parse
+from azguard.errors import UsageError
+
+SNAPSHOT = "2026-11-21T10:00:00.1234567Z"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "parts"),
+    [
+        ("container:site", Kind.CONTAINER, ("site",)),
+        ("blob:site/config.json", Kind.BLOB, ("site", "config.json")),
+        ("blob:$root/config.json", Kind.BLOB, ("$root", "config.json")),
+        ("blob:site/a/b/c.txt", Kind.BLOB, ("site", "a/b/c.txt")),
+        ("table:jobs", Kind.TABLE, ("jobs",)),
+        ("entity:jobs/2026/17", Kind.ENTITY, ("jobs", "2026", "17")),
+        ("queue:work", Kind.QUEUE, ("work",)),
+        ("message:work/0f3c-11", Kind.MESSAGE, ("work", "0f3c-11")),
+        ("share:docs", Kind.SHARE, ("docs",)),
+        ("dir:docs/2026/may", Kind.DIR, ("docs", "2026/may")),
+        ("file:docs/2026/a.txt", Kind.FILE, ("docs", "2026/a.txt")),
+    ],
+)
+def test_every_kind_of_address_is_read_and_printed_as_it_was(text: str, kind: Kind, parts: tuple[str, ...]) -> None:
+    found = parse(text)
+    assert (found, str(found.address)) == (Location(Address(kind, parts)), text)
+
+
+def test_the_prefix_may_be_left_out_where_the_command_knows_the_kind() -> None:
+    assert parse("site/config.json", Kind.BLOB) == parse("blob:site/config.json", Kind.BLOB)
+
+
+@pytest.mark.parametrize(
+    "name", ["a b", "käse/☃", "100%", "a?b", "a#b", "a+b", "a%20b", "/a", "a//b", "folder/", "a&b=c"]
+)
+def test_a_plain_address_is_taken_literally(name: str) -> None:
+    assert parse(f"site/{name}", Kind.BLOB).address == Address(Kind.BLOB, ("site", name))
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        (f"blob:site/a?snapshot={SNAPSHOT}", Address(Kind.BLOB, ("site", "a"), snapshot=SNAPSHOT)),
+        (f"blob:site/a?versionid={SNAPSHOT}", Address(Kind.BLOB, ("site", "a"), version=SNAPSHOT)),
+        (f"share:docs?snapshot={SNAPSHOT}", Address(Kind.SHARE, ("docs",), snapshot=SNAPSHOT)),
+    ],
+)
+def test_snapshots_and_versions_are_part_of_the_address(text: str, address: Address) -> None:
+    found = parse(text)
+    assert (found.address, str(found.address)) == (address, text)
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "address", "endpoint", "account", "sas"),
+    [
+        ("https://acc.blob.core.windows.net/site/a.json", None, "blob:site/a.json",
+         "https://acc.blob.core.windows.net", "acc", None),
+        ("https://ACC.Blob.core.windows.net:443/site", None, "container:site",
+         "https://acc.blob.core.windows.net", "acc", None),
+        ("https://acc.blob.core.windows.net/a.json", Kind.BLOB, "blob:$root/a.json",
+         "https://acc.blob.core.windows.net", "acc", None),
+        ("https://acc.blob.core.windows.net/site/a%20b%23%3F%25%2B+c", None, "blob:site/a b#?%++c",
+         "https://acc.blob.core.windows.net", "acc", None),
+        ("https://acc.blob.core.windows.net/site/a?sv=2025&sp=r&sig=secret%3D", None, "blob:site/a",
+         "https://acc.blob.core.windows.net", "acc", "sv=2025&sp=r&sig=secret%3D"),
+        (f"https://acc.blob.core.windows.net/site/a?snapshot={SNAPSHOT}&sv=2025&sig=s", None,
+         f"blob:site/a?snapshot={SNAPSHOT}", "https://acc.blob.core.windows.net", "acc", "sv=2025&sig=s"),
+        ("http://127.0.0.1:10000/devstoreaccount1/site/a", None, "blob:site/a",
+         "http://127.0.0.1:10000/devstoreaccount1", "devstoreaccount1", None),
+        ("http://localhost:10001/devstoreaccount1/work", None, "queue:work",
+         "http://localhost:10001/devstoreaccount1", "devstoreaccount1", None),
+        ("http://[::1]:10000/devstoreaccount1/site/a", None, "blob:site/a",
+         "http://[::1]:10000/devstoreaccount1", "devstoreaccount1", None),
+        ("https://acc.file.core.windows.net/docs/may/a.txt", None, "file:docs/may/a.txt",
+         "https://acc.file.core.windows.net", "acc", None),
+        ("https://acc.file.core.windows.net/docs/may/", Kind.DIR, "dir:docs/may",
+         "https://acc.file.core.windows.net", "acc", None),
+        ("https://acc.table.core.windows.net/jobs", None, "table:jobs",
+         "https://acc.table.core.windows.net", "acc", None),
+    ],
+)  # fmt: skip
+def test_a_url_is_split_into_address_endpoint_and_sas(
+    url: str, kind: Kind | None, address: str, endpoint: str, account: str, sas: str | None
+) -> None:
+    found = parse(url, kind)
+    assert (str(found.address), found.endpoint, found.account_name, found.sas) == (address, endpoint, account, sas)
+
+
+def test_the_sas_shows_neither_in_the_address_nor_in_repr() -> None:
+    found = parse("https://acc.blob.core.windows.net/site/a?sv=2025&sig=SECRETSECRET")
+    assert "SECRET" not in f"{found!r} {found} {found.address} {found.address!r}"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("", Kind.BLOB), ("   ", Kind.BLOB), ("", None),
+        ("site", Kind.BLOB), ("site/", Kind.BLOB), ("/a", Kind.BLOB), ("blob:", None), ("blob:site", None),
+        ("entity:jobs/2026", None), ("entity:jobs//17", None), ("dir:docs", None),
+        ("site/config.json", None),  # of which kind?
+        ("queue:work", Kind.BLOB), ("https://acc.queue.core.windows.net/work", Kind.BLOB),
+        ("container:UPPER", None), ("container:ab", None), ("container:a--b", None), ("container:-ab", None),
+        ("container:" + "a" * 64, None), ("share:a_b", None), ("queue:a.b", None),
+        ("table:1abc", None), ("table:ab", None), ("table:a-bc", None), ("table:tables", None),
+        ("entity:jobs/a#b/c", None), ("entity:jobs/a/b\\c", None), ("entity:jobs/" + "k" * 1025 + "/r", None),
+        ("blob:site/" + "n" * 1025, None), ("blob:site/" + "a/" * 255 + "a", None), ("blob:site/a\x01b", None),
+        ("blob:site/a\nb", None), ("blob:site/ends.", None), ("blob:site/a/../b", None), ("blob:site/./b", None),
+        ("blob:site/a\udcff", None),
+        ("file:docs/a:b", None), ("file:docs/a//b", None), ("file:docs/../b", None), ("file:docs/" + "a" * 256, None),
+        ("blob:site/a?snapshot=", None), ("blob:site/a?snapshot=yesterday", None), ("blob:site/a?versionid=x", None),
+        ("ftp://acc.blob.core.windows.net/site/a", None), ("https:///site/a", None), ("https://[::1/site/a", None),
+        ("https://acc.blob.core.windows.net:port/site/a", None), ("https://acc.blob.core.windows.net/", None),
+        ("https://acc.blob.core.windows.net/site/a#b", None), ("https://acc.blob.core.windows.net/site/%FF", None),
+        ("https://acc.blob.core.windows.net/site/a?comp=metadata", None),
+        ("https://acc.blob.core.windows.net/site/a?sv=2025&sig=", None),
+        ("https://acc.blob.core.windows.net/site/a%3Fsnapshot=2026-11-21T10:00:00Z", None),
+        ("https://acc.blob.core.windows.net/site/a%2F..%2Fb", None),
+    ],
+)  # fmt: skip
+def test_what_names_nothing_or_something_the_service_forbids_is_a_usage_error(text: str, kind: Kind | None) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse(text, kind)
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("text", ["", "site/config.json", "site"])
+def test_a_refused_address_says_how_to_write_it(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse(text)
+    assert caught.value.hint
+
+
+@given(st.text(min_size=1, max_size=60))
+def test_an_address_that_is_accepted_reads_back_as_itself(name: str) -> None:
+    try:
+        address = parse(f"blob:site/{name}").address
+    except UsageError:
+        return
+    assert astuple(parse(str(address)).address) == astuple(address)
+
+
+@given(st.text(max_size=200))
+def test_no_text_at_all_crashes_the_reader(text: str) -> None:
+    for written in (text, f"https://{text}", f"https://acc.blob.core.windows.net/{text}", f"entity:{text}"):
+        try:
+            parse(written)
+        except UsageError:
+            pass
