@@ -71,7 +71,7 @@ def filled(source: BinaryIO, size: int) -> bytes:
 def _stage(place: Place, block: str, piece: bytes) -> None:
     lease = {"x-ms-lease-id": place.lease_id} if place.lease_id else {}
     client = place.target.account.blob(place.target.address)
-    patience = Deadline(max(_BLOCK_SECONDS, place.deadline.seconds), place.deadline.clock, place.deadline.sleep)
+    patience = place.deadline.lasting(max(_BLOCK_SECONDS, place.deadline.seconds))
     read(
         lambda timeouts: client.stage_block(block, piece, len(piece), headers=dict(lease), **timeouts),
         place.target,

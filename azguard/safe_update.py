@@ -218,7 +218,7 @@ class _Update:
         if self.so_far.leased and self.so_far.lease is not None:
             self.so_far.leased = False
             lease_id = self.so_far.lease
-            send(lambda: self.resource.release(lease_id, Deadline(1.0)))
+            send(lambda: self.resource.release(lease_id, self.deadline.lasting(1.0)))
 
     # The loop's steps.
 
@@ -226,7 +226,7 @@ class _Update:
         began = deadline.clock()
         reach = self.plan.reach_seconds
         if reach is not None and not self.so_far.doubt:
-            deadline = Deadline(min(reach, max(1.0, deadline.remaining)), deadline.clock, deadline.sleep)
+            deadline = deadline.lasting(min(reach, max(1.0, deadline.remaining)))
         state = self.resource.read(deadline)
         self.so_far.round_trip = deadline.clock() - began
         return state if self.so_far.doubt else _existing(self.resource, self.plan, state)
@@ -393,7 +393,9 @@ class _Update:
             self.deadline.pause(min(0.05, self.so_far.round_trip))
             return None
         try:
-            etag = self.resource.etag_under_lease(self.so_far.lease, Deadline(max(1.0, self.deadline.remaining)))
+            etag = self.resource.etag_under_lease(
+                self.so_far.lease, self.deadline.lasting(max(1.0, self.deadline.remaining))
+            )
         except (Locked, Unavailable, NotFound):
             self.so_far.leased = False
             return None
@@ -411,7 +413,7 @@ class _Update:
         Raises:
             OutcomeUnknown: neither can be done.
         """
-        patience = Deadline(SETTLE_SECONDS, self.deadline.clock, self.deadline.sleep)
+        patience = self.deadline.lasting(SETTLE_SECONDS)
         abort = self.tools.new_op()
         while True:
             state = self._read(patience)

@@ -118,7 +118,7 @@ def unknown(target: Target, error: BaseException | None) -> OutcomeUnknown:
 
 
 def _ask(look: Callable[[Deadline], Look[T]], target: Target, deadline: Deadline, error: BaseException) -> Look[T]:
-    patience = Deadline(max(SETTLE_SECONDS, deadline.remaining), deadline.clock, deadline.sleep)
+    patience = deadline.lasting(max(SETTLE_SECONDS, deadline.remaining))
     try:
         return look(patience)
     except Unavailable:
