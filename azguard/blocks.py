@@ -14,18 +14,16 @@ BLOCK_BYTES = 4 * 1024 * 1024
 _WORKERS = 4
 # The service takes 50,000 blocks; the block size doubles every 10,000, so a stream of unknown length always fits.
 _BLOCKS_PER_SIZE = 10_000
-# Staging changes nothing that anybody sees, so a block is tried for this long, whatever the patience of the whole.
-_BLOCK_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where blocks are staged, under which lease, and the op their ids are made of."""
+    """Where blocks are staged, under which lease, the op their ids are made of, and the patience with each."""
 
     target: Target
     lease_id: str | None
     op: str
-    deadline: Deadline
+    patience: Callable[[], Deadline]
 
 
 def staged(
@@ -71,11 +69,10 @@ def filled(source: BinaryIO, size: int) -> bytes:
 def _stage(place: Place, block: str, piece: bytes) -> None:
     lease = {"x-ms-lease-id": place.lease_id} if place.lease_id else {}
     client = place.target.account.blob(place.target.address)
-    patience = place.deadline.lasting(max(_BLOCK_SECONDS, place.deadline.seconds))
     read(
         lambda timeouts: client.stage_block(block, piece, len(piece), headers=dict(lease), **timeouts),
         place.target,
-        patience,
+        place.patience(),
     )
 
 

@@ -15,7 +15,10 @@ KEY = "azguardlineage"
 DEPTH = 16
 # What a write replaces when there was nothing: no ETag looks like it.
 ABSENT = "-"
-_ENTRY = re.compile(r"([A-Za-z0-9_-]{16})\.([!-+\--~]+)")
+# What an unconditional write replaces: it never looked.
+UNSEEN = "?"
+_OP = r"[A-Za-z0-9_-]{16}"
+_ENTRY = re.compile(rf"({_OP})\.([!-+\--~]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,11 @@ def bare(etag: str | None) -> str:
 def new_op(random_bytes: bytes) -> str:
     """Return a fresh op id of 96 bits from twelve random bytes."""
     return base64.urlsafe_b64encode(random_bytes[:12]).decode()
+
+
+def is_op(text: str) -> bool:
+    """Return whether a text is an op id; anything else in a lineage would make it unreadable."""
+    return re.fullmatch(_OP, text) is not None
 
 
 def op_of_key(key: str, address: str) -> str:

@@ -13,6 +13,8 @@ _AUTHENTICATION = {
     "AuthenticationFailed", "InvalidAuthenticationInfo", "NoAuthenticationInformation", "MissingAuthenticationHeader",
 }  # fmt: skip
 _CONFLICTING_BLOCKS = {"InvalidBlockList", "InvalidBlobOrBlock"}
+# Refusals of a conditional write that say what 412 says: it was created, deleted, or our blocks were discarded.
+_FOREIGN_WRITE = {"BlobAlreadyExists", "BlobNotFound", *_CONFLICTING_BLOCKS}
 _BUSY = {
     "SharingViolation", "DeletePending", "SMBDeletePending", "FileLockConflict", "PendingCopyOperation", "SystemInUse",
     "CannotDeleteFileOrDirectory", "ShareSnapshotInProgress",
@@ -42,6 +44,14 @@ def is_lease_problem(error: BaseException) -> bool:
     """Return whether the service refused because of a lease: held by another, lost, wrong or missing id."""
     code = service_code(error) or ""
     return code.startswith("Lease") and status(error) in (409, 412)
+
+
+def is_conflict(error: BaseException) -> bool:
+    """Return whether somebody else's write came first, so that reading again and retrying is the answer."""
+    code = service_code(error) or ""
+    if status(error) == 412:
+        return not code.startswith("Lease")
+    return code in _FOREIGN_WRITE
 
 
 def translate(error: BaseException, target: Target, *, expected_etag: str | None = None) -> errors.AzguardError:

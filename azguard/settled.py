@@ -11,10 +11,10 @@ from typing import Any, Generic, TypeVar
 
 from azguard.account import Target
 from azguard.deadline import Deadline
-from azguard.errors import AzguardError, OutcomeUnknown, Unavailable
+from azguard.errors import AzguardError, Changed, OutcomeUnknown
 from azguard.lineage import Lineage
 from azguard.service_errors import translate
-from azguard.transmission import Fate, send
+from azguard.transmission import Fate, Sent, send
 
 T = TypeVar("T")
 # Asking what became of a write is worth this long even when the time for trying is over.
@@ -83,15 +83,14 @@ def write(
     """
     attempts = doubts = 0
     while True:
-        sent = send(call)
+        sent = _sent(call, look, target, deadline)
         attempts += sent.fate is not Fate.NOT_SENT
+        doubts += sent.fate is Fate.IN_DOUBT
         if sent.fate is Fate.COMMITTED:
             return Settled(sent.answer, attempts, doubts)  # type: ignore[arg-type]  # committed has its answer
         error: Any = sent.error
-        if sent.fate is Fate.REFUSED and not doubts:
-            raise translate(error, target, expected_etag=expected_etag) from error
-        if sent.fate is not Fate.NOT_SENT or doubts:
-            doubts += sent.fate is Fate.IN_DOUBT
+        if doubts:
+            # A refusal speaks of its own transmission only: an earlier one may be why it was refused.
             found = _ask(look, target, deadline, error)
             if found.verdict is Verdict.COMMITTED:
                 return Settled(found.answer, attempts, doubts)  # type: ignore[arg-type]
@@ -99,33 +98,48 @@ def write(
                 raise _taken(target, expected_etag)
             if found.verdict is Verdict.UNKNOWN or not resend:
                 raise unknown(target, error)
+        elif sent.fate is Fate.REFUSED:
+            raise translate(error, target, expected_etag=expected_etag) from error
         if deadline.remaining <= _PAUSE:
-            if doubts:
-                raise unknown(target, error)
-            raise translate(error, target)
+            raise unknown(target, error) if doubts else translate(error, target)
         deadline.pause(_PAUSE)
+
+
+def _sent(call: Callable[[], T], look: Callable[[Deadline], Look[T]], target: Target, deadline: Deadline) -> Sent[T]:
+    """Send once. Ctrl-C in flight leaves the write in doubt, so it is asked after before anybody leaves."""
+    try:
+        return send(call)
+    except KeyboardInterrupt as interruption:
+        found = _ask(look, target, deadline, interruption)
+        if found.verdict is Verdict.COMMITTED:
+            return Sent(Fate.COMMITTED, found.answer)
+        if found.verdict is Verdict.NEVER:
+            raise
+        raise unknown(target, interruption) from interruption
 
 
 def unknown(target: Target, error: BaseException | None) -> OutcomeUnknown:
     """Return the error that says so: sent, and nobody can know whether it was applied."""
-    cause = translate(error, target).message if error is not None else ""
     return OutcomeUnknown(
         f"the write to {target} was sent, and whether it was applied cannot be known",
         address=str(target.address),
-        detail=(cause,) if cause else (),
+        detail=() if error is None else (_words(error, target),),
         hint=f"look before you try again: azguard {target.kind} show {target}",
     )
+
+
+def _words(error: BaseException, target: Target) -> str:
+    return "interrupted" if isinstance(error, KeyboardInterrupt) else translate(error, target).message
 
 
 def _ask(look: Callable[[Deadline], Look[T]], target: Target, deadline: Deadline, error: BaseException) -> Look[T]:
     patience = deadline.lasting(max(SETTLE_SECONDS, deadline.remaining))
     try:
         return look(patience)
-    except Unavailable:
-        raise unknown(target, error) from error
+    # Whyever it cannot be asked: what must be told is that a write was sent.
+    except (AzguardError, KeyboardInterrupt) as failure:
+        raise unknown(target, error) from failure
 
 
-def _taken(target: Target, expected_etag: str | None) -> AzguardError:
-    from azguard.errors import Changed
-
+def _taken(target: Target, expected_etag: str | None) -> Changed:
     return Changed(f"{target} changed since you read it", address=str(target.address), expected_etag=expected_etag)

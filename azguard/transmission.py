@@ -16,6 +16,8 @@ from azguard.service_errors import status, translate
 T = TypeVar("T")
 # These say that this transmission did not commit. The last five come from the HTTP server before the service.
 REFUSALS = frozenset({400, 401, 403, 404, 409, 412, 413, 416, 405, 411, 414, 415, 431})
+# Even with little time left a write that was sent is worth waiting for: asking afterwards costs more.
+_PATIENT_WRITE = 10.0
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 2.0
 
@@ -77,10 +79,6 @@ def _never_connected(error: BaseException) -> bool:
     return False
 
 
-# Even with little time left a write that was sent is worth waiting for: asking afterwards costs more.
-_PATIENT_WRITE = 10.0
-
-
 def write_timeouts(deadline: Deadline, at_least: float = _PATIENT_WRITE) -> Mapping[str, Any]:
     """Return the SDK's timeouts for one write, in seconds."""
     return {
@@ -93,7 +91,7 @@ def page_timeouts(deadline: Deadline) -> Mapping[str, Any]:
     """Return the SDK's timeouts for each page of a listing, in seconds; they are fixed when it begins."""
     return {
         "connection_timeout": min(CONNECT_SECONDS, max(0.5, deadline.seconds)),
-        "read_timeout": max(0.5, deadline.seconds),
+        "read_timeout": min(deadline.answer_seconds, max(0.5, deadline.seconds)),
     }
 
 
@@ -138,9 +136,10 @@ def _page(walk: Iterator[Any]) -> list[Any] | None:
 
 
 def _transient(error: BaseException) -> bool:
-    from azure.core.exceptions import AzureError
+    from azure.core.exceptions import AzureError, ClientAuthenticationError
 
     found = status(error)
     if found is not None:
         return found >= 500 or found in (408, 429)
-    return isinstance(error, (AzureError, OSError))
+    # No credential to be had is the local machine's answer, and a slow one.
+    return isinstance(error, (AzureError, OSError)) and not isinstance(error, ClientAuthenticationError)

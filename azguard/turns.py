@@ -16,6 +16,7 @@ from azguard.deadline import Deadline
 
 # A stopped process at the head must not eat the whole deadline of those behind it.
 _PATIENCE = 0.5
+_COUNTER_PAUSE = 0.002
 
 
 class Turn(AbstractContextManager["Turn"]):
@@ -27,20 +28,28 @@ class Turn(AbstractContextManager["Turn"]):
         self._ticket: tuple[int, int] | None = None
 
     def __enter__(self) -> "Turn":
+        patience = Deadline(self._deadline.remaining * _PATIENCE, self._deadline.clock, self._deadline.sleep)
         try:
-            self._ticket = self._take()
+            self._ticket = self._take(patience)
             if self._ticket is not None:
-                self._wait(self._ticket[0])
+                self._wait(self._ticket[0], patience)
         except OSError:
             pass  # No folder to queue in: conflicts are then settled by the service alone.
+        except BaseException:
+            self._leave()
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._leave()
+
+    def _leave(self) -> None:
         if self._ticket is None:
             return
         number, handle = self._ticket
+        self._ticket = None
         # Removed before it is unlocked: whoever waits on it then finds nothing between itself and the head.
         try:
             self._path(number).unlink(missing_ok=True)
@@ -48,7 +57,7 @@ class Turn(AbstractContextManager["Turn"]):
             pass  # The next writer finds it unlocked and passes it over.
         os.close(handle)
 
-    def _take(self) -> tuple[int, int] | None:
+    def _take(self, patience: Deadline) -> tuple[int, int] | None:
         """Return the next number and the locked ticket of that number."""
         try:
             import fcntl
@@ -57,17 +66,37 @@ class Turn(AbstractContextManager["Turn"]):
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         counter = os.open(self._folder / "next", os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            fcntl.flock(counter, fcntl.LOCK_EX)
-            number = int(os.read(counter, 20) or b"0")
+            self._lock(counter, patience)
+            number = self._next(os.read(counter, 20))
+            # Written first: a full disk then leaves no ticket behind, and a number that nobody took is no harm.
+            os.pwrite(counter, b"%019d" % (number + 1), 0)
             handle = os.open(self._path(number), os.O_RDWR | os.O_CREAT, 0o600)
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.pwrite(counter, b"%d" % (number + 1), 0)
         finally:
             os.close(counter)
         return number, handle
 
-    def _wait(self, mine: int) -> None:
-        patience = Deadline(self._deadline.remaining * _PATIENCE, self._deadline.clock, self._deadline.sleep)
+    def _lock(self, counter: int, patience: Deadline) -> None:
+        """Lock the counter. It is held for microseconds, unless its holder was stopped right there.
+
+        Raises:
+            TimeoutError: the holder keeps it.
+        """
+        import fcntl
+
+        while True:
+            try:
+                return fcntl.flock(counter, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if patience.passed:
+                    raise TimeoutError from None
+            patience.pause(_COUNTER_PAUSE)
+
+    def _next(self, counted: bytes) -> int:
+        """Return the next number; where the counter is damaged, one after every ticket there is."""
+        return int(counted) if counted.isdigit() else max(self._numbers(), default=-1) + 1
+
+    def _wait(self, mine: int, patience: Deadline) -> None:
         while not patience.passed:
             ahead = [number for number in self._numbers() if number < mine]
             if not ahead:

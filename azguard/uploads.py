@@ -16,7 +16,7 @@ from azguard.account import SINGLE_BYTES, Target
 from azguard.conditions import Conditions
 from azguard.deadline import Deadline
 from azguard.errors import Changed, Exists, NotFound, UsageError
-from azguard.lineage import KEY, Lineage
+from azguard.lineage import KEY, UNSEEN, Lineage
 from azguard.settled import Look, Settled, Verdict, judge, write
 from azguard.transmission import write_timeouts
 
@@ -87,7 +87,10 @@ class Upload:
         cls, target: Target, settings: Settings, conditions: Conditions, deadline: Deadline, op: str
     ) -> "Upload":
         """Return an upload that carries on the lineage of the version it is guarded by."""
-        stamp = Lineage.parse(conditions.lineage).after(op, conditions.expected_etag)
+        parent = conditions.expected_etag
+        if parent is None and not conditions.creates_only:
+            parent = UNSEEN
+        stamp = Lineage.parse(conditions.lineage).after(op, parent)
         return cls(target, settings, conditions, deadline, op, str(stamp))
 
     @property
@@ -137,17 +140,22 @@ def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None]) -> Bl
 
 
 def prepared(upload: Upload, content: bytes) -> Callable[[Conditions], Mapping[str, Any]]:
-    """Stage what needs staging and return the one request that commits, for a caller that settles doubts itself."""
+    """Stage what needs staging and return the one request that commits, for a caller that settles doubts itself.
+
+    The request may be sent more than once. All of it, staging included, is bound by the upload's own deadline.
+    """
+    upload.settings.for_sdk()  # What the SDK does not take must not look like a lost answer later.
     if len(content) <= SINGLE_BYTES:
         return lambda conditions: _put_blob(replace(upload, conditions=conditions), content)
     rest = io.BytesIO(content)
-    staged = blocks.staged(_place(upload), rest.read(SINGLE_BYTES), rest, lambda _: None)
+    place = _place(upload, lambda: upload.deadline)
+    staged = blocks.staged(place, rest.read(SINGLE_BYTES), rest, lambda _: None)
     ids = [block for block, _ in staged]
     return lambda conditions: _commit(replace(upload, conditions=conditions), ids)
 
 
-def _place(upload: Upload) -> blocks.Place:
-    return blocks.Place(upload.target, upload.conditions.lease_id, upload.op, upload.deadline)
+def _place(upload: Upload, patience: Callable[[], Deadline]) -> blocks.Place:
+    return blocks.Place(upload.target, upload.conditions.lease_id, upload.op, patience)
 
 
 def _single(upload: Upload, content: bytes) -> Settled[Mapping[str, Any]]:
@@ -159,7 +167,7 @@ def _blocks(
 ) -> tuple[Settled[Mapping[str, Any]], int]:
     _check_early(replace(upload, deadline=upload.deadline.fresh()))
     md5, length, ids = hashlib.md5(usedforsecurity=False), 0, []
-    for block, piece in blocks.staged(_place(upload), first, source, progress):
+    for block, piece in blocks.staged(_place(upload, lambda: _long_patience(upload)), first, source, progress):
         ids.append(block)
         md5.update(piece)
         if length:
@@ -231,6 +239,11 @@ def _commit(upload: Upload, ids: list[str]) -> Mapping[str, Any]:
         **write_timeouts(upload.deadline),
     )
     return answer
+
+
+def _long_patience(upload: Upload) -> Deadline:
+    # Staging changes nothing that anybody sees, so a block is tried for this long, whatever the patience of the whole.
+    return upload.deadline.lasting(max(60.0, upload.deadline.seconds))
 
 
 def _check_early(upload: Upload) -> None:

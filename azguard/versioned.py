@@ -18,7 +18,8 @@ from azguard.lineage import Lineage
 class State:
     """One version of a resource. ``etag`` is None where there is nothing.
 
-    Content, ETag and lineage come from one response; ``carried`` is what the adapter writes back unchanged.
+    Content, ETag and lineage come from one response. ``carried`` is what else a write leaves as it is; equal values
+    mean that nothing of it changed. ``lease_duration`` is ``fixed`` or ``infinite`` while somebody holds a lease.
     """
 
     content: bytes
@@ -46,7 +47,7 @@ class Landed:
 
 @dataclass(frozen=True)
 class Version:
-    """One entry of the history that an account with versioning keeps, oldest first."""
+    """One entry of the history that an account with versioning keeps."""
 
     etag: str
     lineage: Lineage
@@ -67,12 +68,20 @@ class Versioned(Protocol):
     ) -> Callable[[str | None], Landed]:
         """Return the one request that commits ``content`` over ``state``; what comes before it is done here.
 
-        ``lineage`` is stamped on the new version; None leaves what is there. ``lease_id`` is the caller's lease;
-        the request takes the one to commit under. The SDK's errors pass through it unchanged.
+        ``lineage`` is stamped on the new version; None leaves what is there. ``lease_id`` is the lease held by now;
+        the request takes the one to commit under, and may be sent more than once. The SDK's errors pass through it.
+
+        Raises:
+            AzguardError: what comes before failed; nothing of the new content shows.
         """
 
-    def fence(self, state: State, lineage: Lineage, lease_id: str | None, deadline: Deadline) -> Callable[[], Landed]:
-        """Return a request that replaces ``state`` by the same content under a new ETag."""
+    def fence(
+        self, state: State, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[], Landed]:
+        """Return a request that replaces ``state`` by the same content under a new ETag.
+
+        ``lineage`` is stamped on it; None leaves what is there. The SDK's errors pass through it.
+        """
 
     def versions(self, deadline: Deadline) -> list[Version]:
         """Return the kept versions, oldest first; empty where the account keeps none."""
@@ -89,6 +98,9 @@ class Versioned(Protocol):
         Raises:
             AzguardError: the lease is not held any more.
         """
+
+    def is_leased(self, deadline: Deadline) -> bool:
+        """Return whether somebody holds a lease now."""
 
     def checked(self, content: bytes) -> bytes:
         """Return what the transform gave, in the one spelling that tells unchanged from changed.

@@ -2,8 +2,8 @@
 
 import json
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from azguard import blobs, uploads
@@ -39,9 +39,9 @@ class _Blob:
         found = blobs.properties(self.target, Conditions(lease_id=lease_id), deadline)
         return str(found.etag)
 
-    def fence(self, state: State, lineage: Lineage, lease_id: str | None, deadline: Deadline) -> Callable[[], Landed]:
-        """Return a Set Blob Metadata that changes nothing but the ETag and the lineage."""
-        return lambda: self._set_metadata(state, _plain(state), lineage, lease_id, deadline)
+    def is_leased(self, deadline: Deadline) -> bool:
+        """Return whether the blob is locked by a lease; one that is breaking still is."""
+        return bool(blobs.properties(self.target, Conditions(), deadline).lease.status == "locked")
 
     def versions(self, deadline: Deadline) -> list[Version]:
         """Return the blob's kept versions, oldest first."""
@@ -63,7 +63,7 @@ class _Blob:
     def _set_metadata(
         self,
         state: State,
-        metadata: dict[str, str],
+        metadata: Mapping[str, str],
         lineage: Lineage | None,
         lease_id: str | None,
         deadline: Deadline,
@@ -75,63 +75,64 @@ class _Blob:
 
 
 @dataclass(frozen=True)
+class _Kept:
+    """What a write of the content leaves as it is."""
+
+    settings: Settings
+    tag_count: int | None = None
+
+
+@dataclass(frozen=True)
 class BlobContent(_Blob):
-    """A block blob's content. Headers, metadata, tags and tier survive a write."""
+    """A block blob's content. Headers, metadata, index tags and tier survive a write.
+
+    Not guaranteed: tags have no version, so a change of tags between our reading them and our write is undone.
+    """
 
     def read(self, deadline: Deadline) -> State:
-        """Read content, ETag and lineage from one response; a large blob in ranges pinned to its ETag."""
+        """Read content, ETag and lineage from one response; a large blob in ranges pinned to its ETag.
+
+        Raises:
+            BadRequest: it is an append or page blob.
+            Changed: it is overwritten faster than it can be read before the deadline.
+        """
         while True:
             try:
                 download = Download(self.target, Conditions(lease_id=self.lease_id), lambda: deadline)
             except NotFound as error:
-                if error.service_code == "ContainerNotFound":
-                    raise
-                return State(b"", None, Lineage())
+                return _nothing(error, b"", _Kept(_for_new(self.target)))
+            found = download.properties
+            _refuse_other_types(self.target, found)
             try:
                 content = b"".join(download)
             except Changed:
                 if deadline.passed:
                     raise
                 continue
-            found = download.properties
-            _refuse_other_types(self.target, found)
-            return State(
-                content,
-                found.etag,
-                Lineage.parse(download.lineage),
-                found,
-                found.version_id,
-                found.lease.duration,
-            )
+            settings = _settings(found, _without_key(found.metadata or {}))
+            return _state(content, found, _Kept(settings, found.tag_count))
 
     def prepare(
         self, state: State, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
     ) -> Callable[[str | None], Landed]:
         """Return the Put Blob, or the Put Block List after the blocks were staged."""
-        settings = _for_new(self.target) if state.carried is None else self._carried(state, deadline)
+        kept: _Kept = state.carried
+        settings = replace(kept.settings, tags=self._tags(deadline)) if kept.tag_count else kept.settings
         stamp = _stamp(state, lineage).get(KEY)
         upload = Upload(self.target, settings, _only_over(state, lease_id), deadline, new_op(os.urandom(12)), stamp)
         commit = uploads.prepared(upload, content)
         return lambda held: Landed.of(commit(_only_over(state, held)))
 
+    def fence(
+        self, state: State, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[], Landed]:
+        """Return a Set Blob Metadata that changes nothing but the ETag and the lineage."""
+        kept: _Kept = state.carried
+        return lambda: self._set_metadata(state, kept.settings.metadata or {}, lineage, lease_id, deadline)
+
     def checked(self, content: bytes) -> bytes:
         """Return the content: a blob takes any."""
         return content
-
-    def _carried(self, state: State, deadline: Deadline) -> Settings:
-        found = state.carried
-        settings = found.content_settings
-        return Settings(
-            content_type=settings.content_type,
-            content_encoding=settings.content_encoding,
-            content_language=settings.content_language,
-            content_disposition=settings.content_disposition,
-            cache_control=settings.cache_control,
-            # The service infers no tier that it did not say: an overwritten blob keeps its own.
-            tier=None if found.blob_tier is None or found.blob_tier_inferred else str(found.blob_tier),
-            metadata=_plain(state),
-            tags=self._tags(deadline) if found.tag_count else None,
-        )
 
     def _tags(self, deadline: Deadline) -> dict[str, str]:
         client = self.target.account.blob(self.target.address)
@@ -141,18 +142,16 @@ class BlobContent(_Blob):
 
 @dataclass(frozen=True)
 class BlobMetadata(_Blob):
-    """A blob's metadata, as a JSON object of strings."""
+    """A blob's metadata, as a JSON object of strings. Works on every type of blob."""
 
     def read(self, deadline: Deadline) -> State:
         """Read the metadata and ETag from one response."""
         try:
             found = blobs.properties(self.target, Conditions(lease_id=self.lease_id), deadline)
         except NotFound as error:
-            if error.service_code == "ContainerNotFound":
-                raise
-            return State(b"{}", None, Lineage())
-        metadata = found.metadata or {}
-        return _state(_as_json(_without_key(metadata)), found, metadata.get(KEY))
+            return _nothing(error, b"{}", None)
+        rest = (_settings(found, {}), found.size, found.content_settings.content_md5)
+        return _state(_as_json(_without_key(found.metadata or {})), found, rest)
 
     def prepare(
         self, state: State, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
@@ -162,6 +161,13 @@ class BlobMetadata(_Blob):
             raise NotFound(f"there is no blob {self.target}", address=str(self.target.address))
         metadata = _from_json(content)
         return lambda held: self._set_metadata(state, metadata, lineage, held, deadline)
+
+    def fence(
+        self, state: State, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[], Landed]:
+        """Return a Set Blob Metadata that changes nothing but the ETag and the lineage."""
+        metadata: dict[str, str] = json.loads(state.content)
+        return lambda: self._set_metadata(state, metadata, lineage, lease_id, deadline)
 
     def checked(self, content: bytes) -> bytes:
         """Return the metadata as indented JSON."""
@@ -173,21 +179,37 @@ def _only_over(state: State, lease_id: str | None) -> Conditions:
     return Conditions(headers, "if-match", state.etag, lease_id)
 
 
-def _state(content: bytes, found: Any, lineage: str | None) -> State:
+def _state(content: bytes, found: Any, carried: object) -> State:
     return State(
         content=content,
         etag=found.etag,
-        lineage=Lineage.parse(lineage),
-        carried=found,
+        lineage=Lineage.parse((found.metadata or {}).get(KEY)),
+        carried=carried,
         version_id=found.version_id,
         last_modified=found.last_modified,
         lease_duration=found.lease.duration,
     )
 
 
-def _plain(state: State) -> dict[str, str]:
-    """Return the metadata of a state without azguard's own key."""
-    return {} if state.carried is None else _without_key(state.carried.metadata or {})
+def _nothing(error: NotFound, content: bytes, carried: object) -> State:
+    """Return the state of a blob that is not there; without its container nothing can be."""
+    if error.service_code == "ContainerNotFound":
+        raise error
+    return State(content, None, Lineage(), carried)
+
+
+def _settings(found: Any, metadata: Mapping[str, str]) -> Settings:
+    headers = found.content_settings
+    return Settings(
+        content_type=headers.content_type,
+        content_encoding=headers.content_encoding,
+        content_language=headers.content_language,
+        content_disposition=headers.content_disposition,
+        cache_control=headers.cache_control,
+        # The service infers no tier that it did not say: an overwritten blob keeps its own.
+        tier=None if found.blob_tier is None or found.blob_tier_inferred else str(found.blob_tier),
+        metadata=metadata,
+    )
 
 
 def _without_key(metadata: dict[str, str]) -> dict[str, str]:
@@ -203,7 +225,7 @@ def _stamp(state: State, lineage: Lineage | None) -> dict[str, str]:
 def _for_new(target: Target) -> Settings:
     import mimetypes
 
-    return Settings(mimetypes.guess_type(target.address.name)[0] or "application/octet-stream")
+    return Settings(mimetypes.guess_type(target.address.name)[0] or "application/octet-stream", metadata={})
 
 
 def _refuse_other_types(target: Target, found: Any) -> None:

@@ -14,8 +14,7 @@ import typer
 from azguard import address, conditions
 from azguard.account import Account, Target
 from azguard.address import Kind
-from azguard.cli import files
-from azguard.cli import values
+from azguard.cli import files, values
 from azguard.cli.groups import ARGV, OPERATION, SHARED
 from azguard.cli.output import Output
 from azguard.cli.progress import Progress

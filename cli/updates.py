@@ -18,8 +18,8 @@ from azguard.cli import files, values
 from azguard.cli.context import Environment
 from azguard.cli.groups import ORDER
 from azguard.deadline import PATIENCE_SECONDS, Deadline
-from azguard.errors import AzguardError, UsageError
-from azguard.lineage import new_op, op_of_key
+from azguard.errors import AzguardError, Locked, OutcomeUnknown, UsageError
+from azguard.lineage import is_op, new_op, op_of_key
 from azguard.safe_update import Plan, Tools, Updated
 from azguard.settled import Verdict
 from azguard.versioned import Versioned
@@ -223,6 +223,11 @@ def _by_lease(asked: Asked) -> bool:
         raise UsageError("--guard lease and --lease-id contradict each other", hint="leave one of them out")
     if chosen == "lineage" and asked.no_lineage:
         raise UsageError("--guard lineage and --no-lineage contradict each other", hint="leave one of them out")
+    if asked.no_lineage and asked.op_id is not None:
+        raise UsageError(
+            "--no-lineage and --op-id contradict each other: the lineage is where the id is kept",
+            hint="leave one of them out",
+        )
     if asked.wait_lease and asked.lease_id is not None:
         raise UsageError("--wait-lease and --lease-id contradict each other", hint="leave one of them out")
     return chosen == "lease"
@@ -233,9 +238,15 @@ def _op(target: Target, key: str | None) -> str:
         return new_op(os.urandom(12))
     if not key.strip():
         raise UsageError("--op-id is empty", hint="an unset shell variable looks like this; leave it out, or set it")
-    if key.startswith(_RAW_OP):
-        return key.removeprefix(_RAW_OP)
-    return op_of_key(key, str(target.address))
+    if not key.startswith(_RAW_OP):
+        return op_of_key(key, str(target.address))
+    op = key.removeprefix(_RAW_OP)
+    if not is_op(op):
+        raise UsageError(
+            f"--op-id: {key!r} is not an id that azguard made",
+            hint=f"copy it whole from the result, or choose a key of your own that does not begin with {_RAW_OP}",
+        )
+    return op
 
 
 def _turn(env: Environment, target: Target, deadline: Deadline) -> AbstractContextManager[Any]:
@@ -244,25 +255,31 @@ def _turn(env: Environment, target: Target, deadline: Deadline) -> AbstractConte
     return Turn(env.folders.queues, f"{target.endpoint} {target.address}", deadline)
 
 
-def _keeper(env: Environment, target: Target, plan: Plan) -> Callable[[AzguardError, bytes], None]:
-    def keep(error: AzguardError, content: bytes) -> None:
+def _keeper(env: Environment, target: Target, plan: Plan) -> Callable[[AzguardError, bytes | None], None]:
+    def keep(error: AzguardError, content: bytes | None) -> None:
         from azguard import kept_work
 
-        path = kept_work.keep(env.folders.kept, target, content, datetime.now(UTC))
+        path = None if content is None else kept_work.keep(env.folders.kept, target, content, datetime.now(UTC))
         if path is not None:
             error.detail = (*error.detail, f"the new content is kept in {path}")
             error.facts["kept"] = str(path)
-        again = _again(env.argv, plan.op)
-        if error.kind == "unknown":
-            ask = f"azguard safe-update {shlex.quote(str(target.address))} --op-id {_RAW_OP}{plan.op} --status"
-            error.hint = f"ask what became of it: {ask}\n      run it again, safely: {again}"
-        elif error.kind != "locked":
+        again = _again(env.argv, plan)
+        if isinstance(error, OutcomeUnknown):
+            error.hint = _after_unknown(target, plan, again)
+        elif not isinstance(error, Locked):
             error.hint = f"resume it: {again}"
 
     return keep
 
 
-def _again(argv: tuple[str, ...], op: str) -> str:
+def _after_unknown(target: Target, plan: Plan, again: str) -> str:
+    if not plan.stamps:
+        return f"without a lineage only you can tell: azguard {target.kind} get {shlex.quote(target.address.short)}"
+    ask = f"azguard safe-update {shlex.quote(str(target.address))} --op-id {_RAW_OP}{plan.op} --status"
+    return f"ask what became of it: {ask}\n      run it again under the same id: {again}"
+
+
+def _again(argv: tuple[str, ...], plan: Plan) -> str:
     """Return the command line that resumes an update under the same op id, without its secrets."""
     own = list(argv[: argv.index("--")] if "--" in argv else argv)
     rest = list(argv[len(own) :])
@@ -270,7 +287,13 @@ def _again(argv: tuple[str, ...], op: str) -> str:
     for word in own:
         secret = shown and shown[-1] in _SECRET_OPTIONS and not word.startswith("@")
         name, equals, _ = word.partition("=")
-        shown.append("@FILE" if secret else f"{name}=@FILE" if equals and name in _SECRET_OPTIONS else word)
-    if not any(word.split("=")[0] == "--op-id" for word in own):
-        shown += ["--op-id", f"{_RAW_OP}{op}"]
+        url, query, _ = word.partition("?") if word.startswith(("http://", "https://")) else (word, "", "")
+        if secret:
+            shown.append("@FILE")
+        elif equals and name in _SECRET_OPTIONS:
+            shown.append(f"{name}=@FILE")
+        else:
+            shown.append(f"{url}?SAS" if query else word)
+    if plan.stamps and not any(word.split("=")[0] == "--op-id" for word in own):
+        shown += ["--op-id", f"{_RAW_OP}{plan.op}"]
     return shlex.join(["azguard", *shown, *rest])

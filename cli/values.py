@@ -36,6 +36,13 @@ def count(text: str | None, option: str) -> int | None:
     return int(text)
 
 
+def whole(text: str, option: str, least: int, most: int) -> int:
+    """Return a whole number between two others, both included."""
+    if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
+        raise UsageError(f"{option}: {text!r} is not a whole number from {least} to {most}")
+    return int(text)
+
+
 def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
     """Return ``KEY=VALUE`` texts as a mapping; a key given twice is refused."""
     found: dict[str, str] = {}

@@ -8,7 +8,7 @@ import typer
 
 from azguard.cli import context, groups
 from azguard.emulator import azurite, exports, process
-from azguard.errors import ConfigError, NotFound, UsageError
+from azguard.errors import NotFound, UsageError
 
 app = groups.group("Run Azurite, Microsoft's emulator of blobs, queues and tables, on this machine.")
 
@@ -129,11 +129,7 @@ def run(
 
 
 def _local(ctx: typer.Context) -> context.Environment:
-    if os.name == "nt":
-        raise ConfigError(
-            "azguard starts the emulator on Linux and macOS only",
-            hint="start Azurite yourself: npx azurite@3.35.0 --skipApiVersionCheck; then use --emulator",
-        )
+    process.check_system()
     return context.of(ctx)
 
 

@@ -9,6 +9,7 @@ import os
 import sys
 import threading
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -58,11 +59,8 @@ def _listen(lines: SimpleQueue[str]) -> None:
 
 def _import_all() -> None:
     """Import what the first increment would, so that no way pays for it."""
-    import azure.storage.blob
-
-    import azguard.edits
-    import azguard.safe_update
-    import azguard.versioned_blob  # noqa: F401
+    for name in ("azure.storage.blob", "azguard.edits", "azguard.safe_update", "azguard.versioned_blob"):
+        import_module(name)
 
 
 def _say(word: str) -> None:

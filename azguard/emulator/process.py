@@ -13,6 +13,19 @@ from azguard.errors import ConfigError
 _POLL_SECONDS = 0.02
 
 
+def check_system(system: str = os.name) -> None:
+    """Refuse a system on which the emulator is not started.
+
+    Raises:
+        ConfigError: it is Windows.
+    """
+    if system == "nt":
+        raise ConfigError(
+            "azguard starts the emulator on Linux and macOS only",
+            hint="start Azurite yourself: npx azurite@3.35.0 --skipApiVersionCheck; then use --emulator",
+        )
+
+
 def birth(pid: int) -> str | None:
     """Return what tells this process from every other that ever has its pid; None if it does not live."""
     return _birth_in_proc(pid) if sys.platform == "linux" else _birth_by_ps(pid)

@@ -1,0 +1,117 @@
+"""What became of an attempt in doubt: learnt from the lineage, from kept versions, or decided by a fence.
+
+*Committed* is said only when our op is found; *never* only when a recorded successor, or a fence of ours, has taken
+the place of the version it would have replaced. Everything else is unknown (HAZARDS §5.1).
+"""
+
+from collections.abc import Sequence
+
+from azguard.deadline import Deadline
+from azguard.service_errors import is_conflict, is_lease_problem, translate
+from azguard.settled import SETTLE_SECONDS, Verdict, judge
+from azguard.transmission import Fate, send
+from azguard.update_plan import Updated
+from azguard.update_run import Run
+from azguard.versioned import Landed, State, Version
+
+# Between two tries of a fence: a few round trips.
+_PAUSE = 0.1
+
+
+def settle(run: Run, state: State, deadline: Deadline) -> Updated | None:
+    """Return the end if our op is found; else forget the doubt if it can never land, or keep it while it still may.
+
+    Raises:
+        OutcomeUnknown: the chain from the version in doubt to the current one is broken.
+    """
+    if run.plan.op in state.lineage:
+        return _found(run, state)
+    if run.doubted is None:
+        return None
+    parent = run.doubted.etag
+    verdict = judge(state.lineage, run.plan.op, parent, state.etag)
+    if verdict is Verdict.UNKNOWN and (state.version_id or run.doubted.version_id):
+        verdict = by_versions(run.resource.versions(deadline), run.plan.op, parent)
+    if verdict is Verdict.COMMITTED:
+        run.tell("found our own write among the kept versions: committed")
+        return run.ended(Landed(None), "committed", None)
+    if verdict is Verdict.UNKNOWN:
+        raise run.unknown(_broken(state, parent))
+    if verdict is Verdict.NEVER:
+        run.tell(f"settled: {parent} was replaced by another write, so ours on it can never land")
+        run.doubted = None
+    return None
+
+
+def fence(run: Run, lease_id: str | None) -> Updated | None:
+    """Make the attempt in doubt impossible, by replacing the version it depends on, or find that it landed.
+
+    Returns None once it can never land. ``lease_id`` is the lease to write under.
+
+    Raises:
+        OutcomeUnknown: neither can be done.
+        AzguardError: the resource cannot be asked.
+    """
+    patience = run.patience(SETTLE_SECONDS)
+    abort = run.tools.new_op()
+    while True:
+        state = run.resource.read(patience)
+        ended = settle(run, state, patience)
+        if ended is not None or run.doubted is None:
+            return ended
+        if state.etag is None:
+            raise run.unknown("nothing is there, and a create that was delivered late could still make it")
+        if patience.passed:
+            raise run.unknown("the version it was sent for could not be replaced in time, so it may still arrive")
+        lineage = state.lineage.after(abort, state.etag) if run.plan.stamps else None
+        sent = send(run.resource.fence(state, lineage, lease_id, patience))
+        if sent.fate is Fate.COMMITTED:
+            run.tell("fenced: the write in doubt can never land")
+            run.doubted = None
+            return None
+        if sent.error is not None and sent.fate is Fate.REFUSED:
+            if is_lease_problem(sent.error):
+                lease_id = None  # Ours has ended; another's is over soon, or the time for asking is.
+            elif not is_conflict(sent.error):
+                raise run.unknown("it could not be fenced off", translate(sent.error, run.resource.target))
+        patience.pause(_PAUSE)
+
+
+def by_versions(history: Sequence[Version], op: str, parent: str | None) -> Verdict:
+    """Return what the kept versions, oldest first, say about ``op`` on ``parent``.
+
+    The service keeps them all, whoever writes; it is sound unless somebody deletes versions at the same moment.
+    """
+    if any(op in version.lineage for version in history):
+        return Verdict.COMMITTED
+    position = next((index for index, version in enumerate(history) if version.etag == parent), None)
+    if position is None or position + 1 == len(history):
+        return Verdict.UNKNOWN
+    return Verdict.NEVER
+
+
+def _found(run: Run, state: State) -> Updated:
+    """End because our op is in the lineage: we, or another run with the same key, committed it."""
+    run.tell("found our own write in the lineage: committed")
+    landed, lineage = Landed(None), None
+    if _is_ours(run, state):
+        landed, lineage = Landed(state.etag, state.last_modified, state.version_id), str(state.lineage)
+    return run.ended(landed, "committed", lineage)
+
+
+def _is_ours(run: Run, state: State) -> bool:
+    """Return whether the current version is the one we wrote, and not one that keeps our lineage by another writer."""
+    work = run.work
+    return (
+        work is not None
+        and state.lineage == work.base.lineage.after(run.plan.op, work.base.etag)
+        and (state.content, state.carried) == (work.content, work.base.carried)
+    )
+
+
+def _broken(state: State, parent: str | None) -> str:
+    if state.etag is None:
+        return "it is gone: somebody deleted it, before or after our write"
+    if parent is None:
+        return "it was created meanwhile, which does not tell whether ours was there before, and deleted"
+    return f"a writer that keeps no lineage replaced {parent}, or our write on it"

@@ -1,0 +1,217 @@
+"""The loop of an update: read, settle what is in doubt, change, write; again on conflict."""
+
+from azguard.errors import AzguardError, Changed, GaveUp, Locked, NotFound, OutcomeUnknown, Unavailable
+from azguard.lineage import Lineage
+from azguard.service_errors import is_conflict, is_lease_problem, service_code, translate
+from azguard.transmission import Fate, Sent, send
+from azguard.update_doubt import fence, settle
+from azguard.update_lease import GuardLease, OthersLease
+from azguard.update_plan import Updated
+from azguard.update_run import Run, Work, applied, existing
+from azguard.versioned import Landed, State
+
+# A conflict is retried within so many round trips, whatever the count (HAZARDS §8.1: losers must not wait longest),
+# and never later than this, however slow the transform: then a lease is the answer, not a longer wait.
+_WINDOW_ROUND_TRIPS, _WINDOW_SECONDS = 8.0, 1.0
+# Without an answer the service may be overloaded: ask again soon, then less and less often.
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
+# Errors that end an update while its work is worth keeping.
+_WORTH_KEEPING = (GaveUp, Unavailable, OutcomeUnknown, Locked)
+
+
+class Loop:
+    """The loop over one run."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.lease = GuardLease(run)
+        self._others = OthersLease(run)
+
+    def until_done(self) -> Updated:
+        """Go round until the update is committed, changes nothing, or fails; failures may leave a write in doubt."""
+        run = self.run
+        while True:
+            state = self._read()
+            ended = settle(run, state, run.deadline)
+            if ended is not None:
+                return ended
+            self._check_limits()
+            work = self._worked(state)
+            if state.etag is not None and work.content == state.content:
+                ended = self._unchanged(state)
+            else:
+                ended = self._attempt(state, work)
+            if ended is not None:
+                return ended
+
+    def leave(self, error: BaseException) -> Updated:
+        """End for ``error``, but only once a write in doubt is settled: by finding it, or by a fence."""
+        run = self.run
+        if run.result is not None:
+            return run.result
+        if run.doubted is not None and not isinstance(error, OutcomeUnknown):
+            run.tell("a write is in doubt: settling it before leaving")
+            try:
+                ended = fence(run, self.lease.in_use)
+            except OutcomeUnknown as failure:
+                error = failure
+            except (AzguardError, KeyboardInterrupt) as failure:
+                error = run.unknown("what became of it could not be asked", failure)
+            else:
+                if ended is not None:
+                    return ended
+        if isinstance(error, _WORTH_KEEPING):
+            error.facts = {**error.facts, **run.facts()}
+            run.tools.keep(error, None if run.work is None else run.work.content)
+        raise error
+
+    # The steps of one round.
+
+    def _read(self) -> State:
+        run = self.run
+        patience, reach = run.deadline, run.plan.reach_seconds
+        if reach is not None and run.doubted is None:
+            patience = run.patience(min(reach, max(1.0, run.deadline.remaining)))
+        began = run.deadline.clock()
+        try:
+            state = run.resource.read(patience)
+        except Changed:  # It is overwritten faster than it can be read.
+            raise run.gave_up() from None
+        run.round_trip = run.deadline.clock() - began
+        # With a write in doubt, that there is nothing says more than that.
+        return state if run.doubted is not None else existing(run.resource, run.plan, state)
+
+    def _check_limits(self) -> None:
+        run = self.run
+        most = run.plan.max_attempts
+        # An attempt that only met a lease has waited, not tried.
+        if run.deadline.passed or (most is not None and run.attempts - run.waits >= most):
+            raise run.gave_up()
+
+    def _worked(self, state: State) -> Work:
+        """Return the new content; the transform runs once per version of the content."""
+        run = self.run
+        if run.work is None or run.work.base.etag != state.etag:
+            began = run.deadline.clock()
+            content = applied(run.resource, run.plan, state)
+            run.transform_time = run.deadline.clock() - began
+            run.work = Work(state, content)
+        return run.work
+
+    def _unchanged(self, state: State) -> Updated | None:
+        """End without a write; but one in doubt could still change it, and then this would be the wrong answer."""
+        run = self.run
+        if run.doubted is not None:
+            return fence(run, self.lease.in_use)
+        return run.ended(
+            Landed(state.etag, state.last_modified, state.version_id), "unchanged", str(state.lineage) or None
+        )
+
+    def _attempt(self, state: State, work: Work) -> Updated | None:
+        """Send one attempt; return the end of the update, or None to go round again."""
+        run = self.run
+        lineage = state.lineage.after(run.plan.op, state.etag) if run.plan.stamps else None
+        if not self._prepare(state, work, lineage):
+            return None
+        if self.lease.is_wanted(state):
+            asked = self.lease.acquire(state)
+            if asked.fate is not Fate.COMMITTED:
+                self._failed(state, asked)
+                return None
+        sent = self._transmit(state, work)
+        if sent.fate is Fate.COMMITTED:
+            run.tell(f"attempt {run.attempts}: committed over {state.etag or 'nothing'}")
+            return run.ended(sent.answer or Landed(None), "committed", _text(lineage))
+        if sent.fate is Fate.REFUSED and sent.error is not None and is_lease_problem(sent.error):
+            run.waits += 1
+        etag = self.lease.new_etag(state) if sent.fate is Fate.IN_DOUBT else None
+        if etag is not None:
+            run.tell("settled under our lease: the write was ours")
+            return run.ended(Landed(etag), "committed", _text(lineage))
+        self._failed(state, sent)
+        return None
+
+    def _prepare(self, state: State, work: Work, lineage: Lineage | None) -> bool:
+        """Do what comes before the commit, once per version; return whether there is something to commit."""
+        if work.commit is not None:
+            return True
+        run = self.run
+        try:
+            work.commit = run.resource.prepare(state, work.content, lineage, self.lease.in_use, run.deadline)
+        except Changed:
+            self._conflict(state, "another writer's commit discarded our blocks")
+        except Locked as error:
+            self._meet_lease(state, error)
+        except NotFound:
+            if state.etag is None:
+                raise
+            self._conflict(state, "it was deleted")
+        return work.commit is not None
+
+    def _transmit(self, state: State, work: Work) -> Sent[Landed]:
+        """Send once. While it is in flight it is in doubt, so that Ctrl-C finds it there; and so it is until the end
+        of the update is written down."""
+        run, commit, lease_id = self.run, work.commit, self.lease.in_use
+        assert commit is not None
+        run.guard = "lease" if lease_id else "if-match" if state.etag else "if-none-match"
+        before = run.doubted
+        run.doubted = state
+        run.attempts += 1
+        sent = send(lambda: commit(lease_id))
+        if sent.fate is Fate.NOT_SENT:
+            run.attempts -= 1
+        if sent.fate in (Fate.REFUSED, Fate.NOT_SENT):
+            run.doubted = before  # This one did not land; an earlier one on the same version still may.
+        run.doubts += sent.fate is Fate.IN_DOUBT
+        return sent
+
+    # What stood in the way.
+
+    def _failed(self, state: State, sent: Sent[Landed] | Sent[None]) -> None:
+        """Wait as long as the failure calls for, or raise if it is for good."""
+        run, error = self.run, sent.error
+        assert error is not None
+        if sent.fate is not Fate.REFUSED:
+            self._unanswered(sent.fate, state, error)
+        elif is_lease_problem(error):
+            self._meet_lease(state, error)
+        elif is_conflict(error):
+            self._conflict(state, service_code(error) or "condition not met")
+        else:
+            raise translate(error, run.resource.target, expected_etag=state.etag)
+
+    def _unanswered(self, fate: Fate, state: State, error: BaseException) -> None:
+        run = self.run
+        run.failure = error
+        what = "not sent: no connection" if fate is Fate.NOT_SENT else f"in doubt over {state.etag or 'nothing'}"
+        run.tell(f"attempt {run.attempts}: {what}")
+        window = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**run.unanswered)
+        run.unanswered += 1
+        run.deadline.pause(run.tools.chance.uniform(0.5, 1.0) * window)
+
+    def _meet_lease(self, state: State, error: BaseException) -> None:
+        self._answered()
+        self.lease.held = False
+        work = self.run.work
+        if work is not None:
+            work.commit = None  # What a holder may change without a new version, such as tags, is read again.
+        self._others.wait(state, error)
+
+    def _conflict(self, state: State, why: str) -> None:
+        run = self.run
+        self._answered()
+        run.conflicts += 1
+        run.leased = False
+        if run.work is not None:
+            run.work.commit = None  # Whoever wrote may have discarded what was prepared.
+        base = run.round_trip + run.transform_time
+        window = min(_WINDOW_SECONDS, _WINDOW_ROUND_TRIPS * base, 0.5 * base * 2**run.conflicts)
+        run.tell(f"attempt {run.attempts}: conflict over {state.etag or 'nothing'} ({why})")
+        run.deadline.pause(run.tools.chance.uniform(0, window))
+
+    def _answered(self) -> None:
+        self.run.failure, self.run.unanswered = None, 0
+
+
+def _text(lineage: Lineage | None) -> str | None:
+    return None if lineage is None else str(lineage)

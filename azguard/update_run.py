@@ -1,0 +1,131 @@
+"""One update under way: what it has been through so far, and the words for how it can end."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from azguard.deadline import Deadline
+from azguard.errors import AzguardError, GaveUp, NotFound, OutcomeUnknown, Unavailable
+from azguard.service_errors import translate
+from azguard.update_plan import Plan, Tools, Updated
+from azguard.versioned import Landed, State, Versioned
+
+
+@dataclass
+class Work:
+    """The new content, the version it was made of, and, once prepared, the request that commits it."""
+
+    base: State
+    content: bytes
+    commit: Callable[[str | None], Landed] | None = None
+
+
+@dataclass
+class Run:
+    """An update under way.
+
+    ``doubted`` is the version over which an attempt of ours is in doubt. One is enough: an attempt on another version
+    is sent only once the doubt on the old one is settled (HAZARDS §5.1).
+    """
+
+    resource: Versioned
+    plan: Plan
+    deadline: Deadline
+    tools: Tools
+    doubted: State | None = None
+    work: Work | None = None
+    result: Updated | None = None
+    attempts: int = 0  # writes that were sent
+    waits: int = 0  # of those, the ones that only found a lease in the way
+    conflicts: int = 0
+    doubts: int = 0
+    unanswered: int = 0  # requests in a row without an answer
+    failure: BaseException | None = None  # why the last of them got none
+    leased: bool = False  # whether somebody's lease was the last obstacle
+    guard: str = "if-match"
+    round_trip: float = 0.0  # seconds
+    transform_time: float = 0.0  # seconds
+
+    def tell(self, text: str) -> None:
+        """Tell the story to whoever asked for it."""
+        self.tools.tell(text)
+
+    def patience(self, seconds: float) -> Deadline:
+        """Return a deadline of its own, by the same clock."""
+        return self.deadline.lasting(seconds)
+
+    def ended(self, landed: Landed, outcome: str, lineage: str | None) -> Updated:
+        """End well. From here on the result stands, whatever interrupts us."""
+        work = self.work
+        self.result = Updated(
+            landed=landed,
+            outcome=outcome,
+            guard=self.guard,
+            attempts=self.attempts,
+            conflicts=self.conflicts,
+            doubts=self.doubts,
+            content=None if work is None else work.content,
+            lineage=lineage,
+            created=outcome == "committed" and work is not None and work.base.etag is None,
+            base=None if work is None else work.base.etag,
+        )
+        self.doubted = None
+        return self.result
+
+    def gave_up(self) -> AzguardError:
+        """Return the error for an update whose time or attempts are used up; it is settled before it is raised."""
+        target = self.resource.target
+        if self.failure is not None:
+            failure = translate(self.failure, target)
+            if isinstance(failure, Unavailable):
+                return failure
+        why = "was leased by somebody else" if self.leased else "was still contended"
+        times = f"{self.attempts} attempt{'' if self.attempts == 1 else 's'}"
+        return GaveUp(
+            f"{target} {why} after {times}; nothing was applied",
+            address=str(target.address),
+            hint="run it again, or give it longer: --timeout 5m",
+            facts={"outcome": "gave_up"},
+        )
+
+    def unknown(self, why: str, cause: BaseException | None = None) -> OutcomeUnknown:
+        """Return the error that says so: sent, and nobody can know whether it was applied."""
+        target = self.resource.target
+        said = (str(cause),) if isinstance(cause, AzguardError) else ()
+        return OutcomeUnknown(
+            f"the update of {target} was sent, and whether it was applied cannot be known",
+            address=str(target.address),
+            detail=(why, *said),
+            facts={"outcome": "unknown"},
+        )
+
+    def facts(self) -> dict[str, object]:
+        """Return what every error of an update tells."""
+        return {
+            "op_id": f"op:{self.plan.op}",
+            "attempts": self.attempts,
+            "conflicts": self.conflicts,
+            "doubts": self.doubts,
+            "base_etag": None if self.work is None else self.work.base.etag,
+        }
+
+
+def existing(resource: Versioned, plan: Plan, state: State) -> State:
+    """Return the state if there is something, or something may be made.
+
+    Raises:
+        NotFound: there is nothing, and no ``create``.
+    """
+    if state.etag is None and plan.create is None:
+        raise NotFound(
+            f"there is no {resource.target.kind} {resource.target}",
+            address=str(resource.target.address),
+            http_status=404,
+            hint="add --create to make it",
+        )
+    return state
+
+
+def applied(resource: Versioned, plan: Plan, state: State) -> bytes:
+    """Return the new content for a state: the transform of what is there, or of what to start from."""
+    source = plan.create if state.etag is None and plan.create is not None else state.content
+    return resource.checked(plan.transform(source))

@@ -1,0 +1,209 @@
+"""The demonstration as people see it: a live table on a terminal, plain lines elsewhere, and what it all means."""
+
+import os
+import sys
+import textwrap
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import typer
+
+from azguard.cli.context import Environment
+from azguard.demo.race import Plan, Progress, Result, Strategy, Verdict
+from azguard.demo.ways import RETRY_WAIT_SECONDS, Way
+from azguard.emulator import exports, process
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_STYLES = {Verdict.EXACT: "bold green", Verdict.TOO_FEW: "bold red", Verdict.TOO_MANY: "bold red"}
+
+
+class Lines(AbstractContextManager["Lines"]):
+    """Says when a way begins, and how it ended."""
+
+    def __init__(self, plan: Plan, write: Callable[[str], None]) -> None:
+        self._plan, self._write = plan, write
+        self._begun = ""
+
+    def __enter__(self) -> "Lines":
+        self._write(_heading(self._plan))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+    def watch(self, seen: Progress | Strategy) -> None:
+        """Take in how far a way is."""
+        if isinstance(seen, Strategy):
+            self._write(_line(seen))
+        elif seen.name != self._begun:
+            self._begun = seen.name
+            self._write(f"{seen.name} ...")
+
+    def close(self, lines: Sequence[str]) -> None:
+        """Say the last words."""
+        for line in lines:
+            self._write(line)
+
+
+class Live(AbstractContextManager["Live"]):
+    """A table that fills while one watches."""
+
+    def __init__(self, plan: Plan, color: bool) -> None:
+        from rich.console import Console
+        from rich.live import Live as Display
+
+        self._plan = plan
+        self._seen: dict[str, Progress | Strategy] = {}
+        self._console = Console(highlight=False, no_color=not color)
+        self._display = Display(console=self._console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
+
+    def __enter__(self) -> "Live":
+        self.close([_heading(self._plan)])
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._display.stop()
+
+    def watch(self, seen: Progress | Strategy) -> None:
+        """Take in how far a way is."""
+        self._seen[seen.name] = seen
+        # Not earlier: an installation before it has words of its own for the terminal.
+        self._display.start()
+        self._display.update(self._table(), refresh=True)
+
+    def close(self, lines: Sequence[str]) -> None:
+        """Say the last words."""
+        for line in lines:
+            self._console.print(line, markup=False, soft_wrap=True)
+
+    def _table(self) -> "Table":
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        # Two columns between the cells, so that it fits a terminal of 80.
+        table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+        for name in ("way", "expected", "found", "", "unknown", "lost", "time"):
+            table.add_column(name, justify="left" if name in ("way", "") else "right")
+        for way in Way:
+            seen = self._seen.get(way)
+            cells = _cells(way, self._plan, seen)
+            style = _STYLES[seen.verdict] if isinstance(seen, Strategy) else "dim"
+            table.add_row(*(Text(cell, style if place == 3 else "") for place, cell in enumerate(cells)))
+        return table
+
+
+def of(env: Environment, plan: Plan) -> Lines | Live:
+    """Return the view for whoever is looking; if the result goes to stdout as JSON, the story goes to stderr."""
+    if _structured(env):
+        return Lines(plan, env.out.say)
+    terminal = sys.stdout.isatty() and env.environ.get("TERM") != "dumb"
+    if terminal and not env.shared.get("no_progress"):
+        return Live(plan, env.out.color)
+    return Lines(plan, _to_stdout)
+
+
+def finish(env: Environment, view: Lines | Live, result: Result) -> None:
+    """Say what was found, what it means and what to type next; exit 1 unless azguard's count is exact."""
+    shell = exports.USE[exports.guess(env.environ, process.name(os.getppid()))]
+    view.close(["", *_why(result), "", *_honestly(result), "", *_next(shell)])
+    if _structured(env):
+        env.show(result)
+    if not result.exact:
+        raise typer.Exit(1)
+
+
+def _structured(env: Environment) -> bool:
+    return env.out.query is not None or env.shared.get("output") not in (None, "table")
+
+
+def _to_stdout(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def _heading(plan: Plan) -> str:
+    return "\n".join(
+        _wrapped(
+            f"{plan.writers} processes each add 1 to a blob {plan.increments} times, in three ways. One answer in ten "
+            "gets lost on its way back. Starting an emulator and the processes ..."
+        )
+        + [""]
+    )
+
+
+def _line(ended: Strategy) -> str:
+    unknown = f", {ended.unknown} unknown" if ended.unknown else ""
+    return (
+        f"{ended.name}: expected {ended.expected}, found {ended.found}: {_verdict(ended)}{unknown} "
+        f"({ended.dropped} of {ended.requests} answers lost, {ended.seconds} s)"
+    )
+
+
+def _cells(way: Way, plan: Plan, seen: Progress | Strategy | None) -> Sequence[str]:
+    if seen is None:
+        return (way, str(plan.expected), "", "", "", "", "")
+    answers, seconds = f"{seen.dropped} of {seen.requests}", f"{seen.seconds:.1f} s"
+    if isinstance(seen, Progress):
+        return (way, str(plan.expected), "", f"{seen.ended} tried", "", answers, seconds)
+    return (way, str(plan.expected), str(seen.found), _verdict(seen), str(seen.unknown), answers, seconds)
+
+
+def _verdict(ended: Strategy) -> str:
+    lucky = ended.verdict is Verdict.EXACT and ended.name != Way.SAFE
+    return "exact (this time)" if lucky else str(ended.verdict)
+
+
+_REASONS: dict[tuple[str, Verdict], str] = {
+    (Way.BLIND, Verdict.TOO_FEW): "writers overwrote what others had written, and nobody was told.",
+    (Way.IF_MATCH, Verdict.TOO_MANY): "a write whose answer was lost had landed. Sent again by the SDK, it met 412, "
+    "looked like somebody else's write, and the change was applied once more.",
+    (Way.IF_MATCH, Verdict.TOO_FEW): "callers that got an error gave up.",
+    (Way.SAFE, Verdict.EXACT): "every version of the blob names the writes that led to it, so what became of a "
+    "write whose answer was lost is looked up, never guessed.",
+    (Way.SAFE, Verdict.TOO_FEW): "this should not happen: please report it, with the seed.",
+    (Way.SAFE, Verdict.TOO_MANY): "this must never happen: please report it, with the seed.",
+}
+_LUCK = "by luck; nothing in it makes it so."
+
+
+def _why(result: Result) -> list[str]:
+    lines = []
+    for ended in result.strategies:
+        reason = f"{ended.name}: {_REASONS.get((ended.name, ended.verdict), _LUCK)}"
+        if ended.unknown:
+            reason += f" Errors that leave open whether the change was applied: {ended.unknown}."
+        if ended.failed:
+            reason += f" Given up, and said to be not applied: {ended.failed}."
+        lines += _wrapped(reason)
+    return lines
+
+
+def _honestly(result: Result) -> list[str]:
+    wait = round(RETRY_WAIT_SECONDS * 1000)
+    return _wrapped(
+        "A lost answer is one that the emulator gave after doing the work. The first two ways use the SDK with its "
+        f"retries on, as az does; only the waits before them are cut, from 18 s and more to {wait} ms. "
+        f"--seed {result.seed} loses the same answers again; whose they are is up to the race."
+    )
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, 79, subsequent_indent="  ", break_on_hyphens=False)
+
+
+def _next(shell: str) -> list[str]:
+    return [
+        f"next: azguard emulator start && {shell}",
+        "      azguard container create site",
+        "      echo '{\"count\": 0}' | azguard blob put site/counter.json",
+        "      azguard safe-update blob:site/counter.json --increment count",
+    ]
