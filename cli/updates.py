@@ -130,7 +130,7 @@ def planned(env: Environment, address: str, asked: Asked) -> Update:
     target = env.locate(address, writable=True)
     if target.kind is not Kind.BLOB:
         raise UsageError(f"safe-update does not take a {target.kind} address", hint="blob:CONTAINER/NAME")
-    deadline = Deadline(_SECONDS if asked.timeout is None else env.duration(asked.timeout, "--timeout"))
+    deadline = env.patience(asked.timeout, _SECONDS)
     lease_id = env.lease_id(target, asked.lease_id)
     plan = Plan(
         transform=_transform(env, target, asked, deadline),
@@ -276,7 +276,7 @@ def _after_unknown(target: Target, plan: Plan, again: str) -> str:
     if not plan.stamps:
         return f"without a lineage only you can tell: azguard {target.kind} get {shlex.quote(target.address.short)}"
     ask = f"azguard safe-update {shlex.quote(str(target.address))} --op-id {_RAW_OP}{plan.op} --status"
-    return f"ask what became of it: {ask}\n      run it again under the same id: {again}"
+    return f"ask what became of it: {ask}\n      if it was not applied, run it again under the same id: {again}"
 
 
 def _again(argv: tuple[str, ...], plan: Plan) -> str:

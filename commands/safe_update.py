@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from azguard import safe_update as core
-from azguard.cli import context, options, updates, values
+from azguard.cli import context, errors, options, updates, values
 from azguard.cli.groups import alone, with_optional_value
 from azguard.errors import UsageError
 
@@ -60,7 +60,7 @@ def safe_update(
         bool,
         typer.Option(
             "--status",
-            help="Say what became of --op-id: exit 0 committed, 44 not, 74 unknown. Writes nothing.",
+            help="Say what became of --op-id: exit 0 committed, 44 not, or there is nothing, 74 unknown.",
         ),
     ] = False,
     guard: Annotated[
@@ -89,9 +89,10 @@ def safe_update(
 
     Exactly once holds even when responses get lost, because every write records its id and the version it replaced
     in the metadata key azguardlineage. If a writer that is not azguard wipes that key at the wrong moment, the answer
-    is "unknown" (exit 74), never a guess; --guard lease is sound beside any writer. Creating is weaker: a create that
-    was delivered late can bring back a blob that somebody deleted meanwhile; where blobs are deleted, keep an empty
-    blob as a tombstone instead.
+    is "unknown" (exit 74), never a guess; --guard lease is sound beside any writer. A response counts as lost after
+    20s of silence; AZGUARD_WRITE_TIMEOUT sets another duration. Creating is weaker: a create that was delivered late
+    can bring back a blob that somebody deleted meanwhile; where blobs are deleted, keep an empty blob as a tombstone
+    instead.
 
     Example: azguard safe-update blob:site/config.json --increment replicas
     """
@@ -109,7 +110,9 @@ def safe_update(
         updates.show_preview(env, address, asked)
     else:
         update = updates.planned(env, address, asked)
-        env.show(update.finished(core.update(update.resource, update.plan, update.deadline, update.tools)))
+        ended = core.update(update.resource, update.plan, update.deadline, update.tools)
+        with errors.undisturbed():
+            env.show(update.finished(ended))
 
 
 app = alone(safe_update, "safe-update")

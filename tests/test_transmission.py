@@ -12,7 +12,7 @@ import pytest
 from azguard.account import EMULATOR_KEY, EMULATOR_NAME, Account, Auth, Target
 from azguard.address import Address, Kind
 from azguard.errors import Unavailable
-from azguard.transmission import REFUSALS, WRITE_SECONDS, Fate, read, send, write_timeouts
+from azguard.transmission import REFUSALS, Fate, read, send, write_timeouts
 from tests.fake_resource import Clock, Refusal
 
 HOST = "127.0.0.1"
@@ -225,7 +225,7 @@ def test_a_write_is_given_time_to_answer_even_at_the_deadline() -> None:
     clock.sleep(30)
     late = write_timeouts(deadline)
     assert (early, late) == (
-        {"connection_timeout": 4.0, "read_timeout": WRITE_SECONDS},
+        {"connection_timeout": 4.0, "read_timeout": ANSWER_SECONDS},
         {"connection_timeout": 0.5, "read_timeout": 10.0},
     )
 
