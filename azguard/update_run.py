@@ -43,7 +43,7 @@ class Run:
     leased: bool = False  # whether somebody's lease was the last obstacle
     guard: str = "if-match"
     round_trip: float = 0.0  # seconds
-    transform_time: float = 0.0  # seconds
+    work_time: float = 0.0  # seconds from having read to being ready to commit: the transform, blocks sent
 
     def tell(self, text: str) -> None:
         """Tell the story to whoever asked for it."""
@@ -69,7 +69,13 @@ class Run:
             base=None if work is None else work.base.etag,
         )
         self.doubted = None
+        self.tell(self._ending(outcome, landed.etag))
         return self.result
+
+    def _ending(self, outcome: str, etag: str | None) -> str:
+        counts = (("attempt", self.attempts), ("conflict", self.conflicts), ("doubt", self.doubts))
+        shown = ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for name, count in counts)
+        return f"done: {outcome}{f' as {etag}' if etag and outcome == 'committed' else ''} ({shown})"
 
     def gave_up(self) -> AzguardError:
         """Return the error for an update whose time or attempts are used up; it is settled before it is raised."""
