@@ -2,12 +2,12 @@
 
 from azguard.errors import AzguardError, Changed, GaveUp, Locked, NotFound, OutcomeUnknown, Unavailable
 from azguard.lineage import Lineage
-from azguard.service_errors import is_conflict, is_lease_problem, service_code, translate
+from azguard.service_errors import is_conflict, is_lease_problem, translate
 from azguard.transmission import Fate, Sent, described, send
 from azguard.update_doubt import fence, settle
 from azguard.update_lease import GuardLease, OthersLease
 from azguard.update_plan import Updated
-from azguard.update_run import Run, Work, applied, existing
+from azguard.update_run import Run, Work, applied, counted, existing
 from azguard.versioned import Landed, State
 
 # A conflict is retried within so many round trips, whatever the count (HAZARDS §8.1: losers must not wait longest),
@@ -152,13 +152,13 @@ class Loop:
         try:
             work.commit = run.resource.prepare(state, work.content, lineage, self.lease.in_use, run.deadline)
         except Changed:
-            self._conflict(state, "another writer's commit discarded our blocks")
+            self._conflict("another writer's commit discarded our blocks")
         except Locked as error:
             self._meet_lease(state, error)
         except NotFound:
             if state.etag is None:
                 raise
-            self._conflict(state, "it was deleted")
+            self._conflict(f"{state.label} was deleted")
         # Blocks sent in vain cost as much as a slow transform.
         run.work_time += run.deadline.clock() - began
         return work.commit is not None
@@ -172,7 +172,7 @@ class Loop:
         before = run.doubted
         run.doubted = state
         run.attempts += 1
-        run.tell(f"attempt {run.attempts}: writing {len(work.content)} bytes over {state.label}")
+        run.tell(f"attempt {run.attempts}: writing {counted(len(work.content), 'byte')} over {state.label}")
         sent = send(lambda: commit(lease_id))
         attempt = run.attempts
         if sent.fate is Fate.NOT_SENT:
@@ -195,7 +195,7 @@ class Loop:
         elif is_lease_problem(error):
             self._meet_lease(state, error)
         elif is_conflict(error):
-            self._conflict(state, service_code(error) or "condition not met")
+            self._conflict(f"somebody else wrote over {state.label}")
         else:
             raise translate(error, run.resource.target, expected_etag=state.etag)
 
@@ -214,7 +214,7 @@ class Loop:
             work.commit = None  # What a holder may change without a new version, such as tags, is read again.
         self._others.wait(state, error)
 
-    def _conflict(self, state: State, why: str) -> None:
+    def _conflict(self, why: str) -> None:
         run = self.run
         self._answered()
         run.conflicts += 1
@@ -223,7 +223,7 @@ class Loop:
             run.work.commit = None  # Whoever wrote may have discarded what was prepared.
         base = run.round_trip + run.work_time
         window = min(_WINDOW_SECONDS, _WINDOW_ROUND_TRIPS * base, 0.5 * base * 2**run.conflicts)
-        self._pause(window, f"conflict {run.conflicts}: somebody else wrote over {state.label} ({why}); starting over")
+        self._pause(window, f"conflict {run.conflicts}: {why}; starting over")
 
     def _pause(self, window: float, why: str) -> None:
         """Pause for a while in the second half of the window: writers that met once are to meet no more."""

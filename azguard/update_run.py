@@ -74,7 +74,7 @@ class Run:
 
     def _ending(self, outcome: str, etag: str | None) -> str:
         counts = (("attempt", self.attempts), ("conflict", self.conflicts), ("doubt", self.doubts))
-        shown = ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for name, count in counts)
+        shown = ", ".join(counted(count, what) for what, count in counts)
         return f"done: {outcome}{f' as {etag}' if etag and outcome == 'committed' else ''} ({shown})"
 
     def gave_up(self) -> AzguardError:
@@ -85,9 +85,8 @@ class Run:
             if isinstance(failure, Unavailable):
                 return failure
         why = "was leased by somebody else" if self.leased else "was still contended"
-        times = f"{self.attempts} attempt{'' if self.attempts == 1 else 's'}"
         return GaveUp(
-            f"{target} {why} after {times}; nothing was applied",
+            f"{target} {why} after {counted(self.attempts, 'attempt')}; nothing was applied",
             address=str(target.address),
             hint="run it again, or give it longer: --timeout 5m",
             facts={"outcome": "gave_up"},
@@ -113,6 +112,11 @@ class Run:
             "doubts": self.doubts,
             "base_etag": None if self.work is None else self.work.base.etag,
         }
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number of things in words, such as ``1 attempt`` or ``2 attempts``."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def existing(resource: Versioned, plan: Plan, state: State) -> State:

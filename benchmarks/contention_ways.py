@@ -67,7 +67,7 @@ class Line:
     counts: Counts = field(default_factory=Counts)
 
 
-class SlowTransport(RequestsTransport):
+class SlowTransport(RequestsTransport):  # type: ignore[misc]  # azure.core exports it lazily, without its type
     """The SDK's transport, with each request sent a little later, so that no proxy becomes the bottleneck."""
 
     def __init__(self, line: Line) -> None:

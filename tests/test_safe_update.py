@@ -652,7 +652,7 @@ def test_a_lease_that_expired_in_our_hands_is_acquired_again() -> None:
     case = Case(store, others={3: lambda: store.clock.sleep(20)})
     ended = case.end(guard_by_lease=True)
     assert (ended.outcome, ended.conflicts) == ("committed", 0)
-    assert case.resource.requests == ["read", "acquire", "put", "read", "acquire", "put", "release"]
+    assert case.resource.requests == ["read", "acquire", "put", "head", "read", "acquire", "put", "release"]
 
 
 def test_a_lease_lost_while_in_doubt_leaves_it_to_the_lineage() -> None:
