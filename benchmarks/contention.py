@@ -23,7 +23,7 @@ ROUNDS = 3
 LATENCY_MS = 10.0
 # Increments in one race, about. The loops that are refused most make 13 writes of one: below 2,000 in any case, since
 # Azurite's garbage collector freezes it quadratically in their number.
-_INCREMENTS = 160
+INCREMENTS = 160
 _FEWEST = 60  # for one writer, whom nobody keeps waiting
 
 
@@ -88,7 +88,7 @@ def measured(ways: list[Way], sizes: list[int], rounds: int, latency: float) -> 
     """Run every way with every number of writers, round after round."""
     outcomes: dict[tuple[Way, int], list[Outcome]] = {}
     yardsticks: list[Outcome] = []
-    with contention_race.crew(max(sizes), sizes) as crew:
+    with contention_race.crew(max(sizes), {1, *sizes}) as crew:
         for number in range(rounds):
             yardsticks.append(crew.race(_race(Way.ONE_HOST, 1, latency)))
             for size in sizes:
@@ -112,7 +112,7 @@ def table(rows: Iterable[Row]) -> list[str]:
 
 
 def _race(way: Way, writers: int, latency: float) -> Race:
-    return Race(way, writers, _FEWEST if writers == 1 else max(1, _INCREMENTS // writers), latency)
+    return Race(way, writers, _FEWEST if writers == 1 else max(1, INCREMENTS // writers), latency)
 
 
 def _row(found: list[Outcome], yardsticks: list[Outcome]) -> Row:

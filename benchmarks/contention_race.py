@@ -5,7 +5,7 @@ import multiprocessing
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -80,11 +80,11 @@ class Crew:
             found = json.loads(blob.download_blob().readall())["count"]
         if found != race.workers * race.increments:
             raise SystemExit(f"{race}: {found} found, {race.workers * race.increments} expected")
-        return _outcome(race, shares)
+        return outcome(race, shares)
 
 
 @contextmanager
-def crew(most: int, sizes: list[int]) -> Iterator[Crew]:
+def crew(most: int, sizes: Iterable[int]) -> Iterator[Crew]:
     """Run ``most`` workers for the length of a ``with`` block; ``sizes`` are the numbers that will race."""
     barriers = {size: _PROCESSES.Barrier(size) for size in sizes}
     with ExitStack() as stack:
@@ -122,7 +122,8 @@ def _work(number: int, orders: "Connection[Any, Any]", barriers: dict[int, Barri
         orders.send(Share(spans, line.counts, time.process_time() - before))
 
 
-def _outcome(race: Race, shares: list[Share]) -> Outcome:
+def outcome(race: Race, shares: list[Share]) -> Outcome:
+    """Return the figures of a race."""
     ends = sorted((end, number) for number, share in enumerate(shares) for _, end in share.spans)
     commits = len(ends)
     seconds = ends[-1][0] - min(share.spans[0][0] for share in shares)

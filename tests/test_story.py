@@ -1,4 +1,4 @@
-"""``safe-update -v`` tells the story of an update as it happens: each step in the core, the time on the command line."""
+"""``safe-update -v`` tells the story of an update: each of its steps in the core, the time on the command line."""
 
 import json
 import re
