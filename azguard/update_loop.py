@@ -32,7 +32,7 @@ class Loop:
         run = self.run
         while True:
             state = self._read()
-            ended = settle(run, state, run.deadline)
+            ended = settle(run, self.lease, state, run.deadline)
             if ended is not None:
                 return ended
             self._check_limits()
@@ -51,7 +51,7 @@ class Loop:
         if run.doubted is not None and not isinstance(error, OutcomeUnknown):
             run.tell("a write is in doubt: settling it before leaving")
             try:
-                ended = fence(run, self.lease.in_use)
+                ended = fence(run, self.lease)
             except OutcomeUnknown as failure:
                 error = failure
             except KeyboardInterrupt as failure:
