@@ -3,8 +3,11 @@
 import json
 import os
 import re
+import signal
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TextIO
 
 import typer
@@ -26,6 +29,20 @@ class Terminated(KeyboardInterrupt):
 def terminate(number: int, frame: object) -> None:
     """Handle SIGTERM: end as Ctrl-C does, so that what was begun is settled and released."""
     raise Terminated
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Ignore Ctrl-C and TERM for the moment it takes to tell what is done already; 130 would say that it is not."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 def report(error: BaseException, meta: Mapping[str, Any], argv: Sequence[str], environ: Mapping[str, str]) -> int:
