@@ -153,7 +153,7 @@ def explained(error: Changed, target: Target, deadline: Deadline) -> Changed:
     A blob that is gone is said to be gone: the service answers 412 for it as well.
     """
     try:
-        current = properties(target, Conditions(), Deadline(min(2.0, deadline.seconds), deadline.clock, deadline.sleep))
+        current = properties(target, Conditions(), deadline.lasting(min(2.0, deadline.seconds)))
     except NotFound:
         error.message = f"{target} is no longer there" if error.expected_etag else error.message
         return error

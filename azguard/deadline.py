@@ -6,15 +6,22 @@ from dataclasses import dataclass, field
 
 # An endpoint that is not there is reported within five seconds, start-up included, unless --timeout says otherwise.
 PATIENCE_SECONDS = 4.0
+# How long a request that was sent may go unanswered: a write is then in doubt, a read is made again. Longer than the
+# service's usual worst, shorter than anyone's patience; a doubt costs one more read.
+ANSWER_SECONDS = 20.0
 
 
 @dataclass
 class Deadline:
-    """A moment after which no new attempt begins. ``seconds`` counts from construction."""
+    """A moment after which no new attempt begins. ``seconds`` counts from construction.
+
+    ``answer_seconds`` is how long one request that was sent may go unanswered.
+    """
 
     seconds: float = PATIENCE_SECONDS
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
+    answer_seconds: float = ANSWER_SECONDS
     started: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -35,7 +42,11 @@ class Deadline:
 
         For the next piece of a long transfer: what bounds it is how long the service may stay silent, not its size.
         """
-        return Deadline(self.seconds, self.clock, self.sleep)
+        return self.lasting(self.seconds)
+
+    def lasting(self, seconds: float) -> "Deadline":
+        """Return a deadline of another length that begins now."""
+        return Deadline(seconds, self.clock, self.sleep, self.answer_seconds)
 
     def pause(self, seconds: float) -> None:
         """Sleep so long, but not beyond the deadline."""

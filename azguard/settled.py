@@ -133,7 +133,7 @@ def _words(error: BaseException, target: Target) -> str:
 
 
 def _ask(look: Callable[[Deadline], Look[T]], target: Target, deadline: Deadline, error: BaseException) -> Look[T]:
-    patience = Deadline(max(SETTLE_SECONDS, deadline.remaining), deadline.clock, deadline.sleep)
+    patience = deadline.lasting(max(SETTLE_SECONDS, deadline.remaining))
     try:
         return look(patience)
     # Whyever it cannot be asked: what must be told is that a write was sent.

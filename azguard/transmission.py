@@ -16,9 +16,6 @@ from azguard.service_errors import status, translate
 T = TypeVar("T")
 # These say that this transmission did not commit. The last five come from the HTTP server before the service.
 REFUSALS = frozenset({400, 401, 403, 404, 409, 412, 413, 416, 405, 411, 414, 415, 431})
-# How long a write may go unanswered before it is in doubt. Longer than the service's usual worst, shorter than
-# anyone's patience; a doubt costs one more read.
-WRITE_SECONDS = 20.0
 # Even with little time left a write that was sent is worth waiting for: asking afterwards costs more.
 _PATIENT_WRITE = 10.0
 _FIRST_PAUSE = 0.1
@@ -86,7 +83,7 @@ def write_timeouts(deadline: Deadline, at_least: float = _PATIENT_WRITE) -> Mapp
     """Return the SDK's timeouts for one write, in seconds."""
     return {
         "connection_timeout": min(CONNECT_SECONDS, max(0.5, deadline.remaining)),
-        "read_timeout": min(WRITE_SECONDS, max(at_least, deadline.remaining)),
+        "read_timeout": min(deadline.answer_seconds, max(at_least, deadline.remaining)),
     }
 
 
@@ -94,7 +91,7 @@ def page_timeouts(deadline: Deadline) -> Mapping[str, Any]:
     """Return the SDK's timeouts for each page of a listing, in seconds; they are fixed when it begins."""
     return {
         "connection_timeout": min(CONNECT_SECONDS, max(0.5, deadline.seconds)),
-        "read_timeout": max(0.5, deadline.seconds),
+        "read_timeout": min(deadline.answer_seconds, max(0.5, deadline.seconds)),
     }
 
 
@@ -109,7 +106,10 @@ def read(call: Callable[[Mapping[str, Any]], T], target: Target, deadline: Deadl
     pause = _FIRST_PAUSE
     while True:
         left = max(0.5, deadline.remaining)
-        timeouts = {"connection_timeout": min(CONNECT_SECONDS, left), "read_timeout": left}
+        timeouts = {
+            "connection_timeout": min(CONNECT_SECONDS, left),
+            "read_timeout": min(deadline.answer_seconds, left),
+        }
         try:
             return call(timeouts)
         except Exception as error:  # whatever a read raises, asking again is safe

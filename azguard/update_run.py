@@ -51,7 +51,7 @@ class Run:
 
     def patience(self, seconds: float) -> Deadline:
         """Return a deadline of its own, by the same clock."""
-        return Deadline(seconds, self.deadline.clock, self.deadline.sleep)
+        return self.deadline.lasting(seconds)
 
     def ended(self, landed: Landed, outcome: str, lineage: str | None) -> Updated:
         """End well. From here on the result stands, whatever interrupts us."""

@@ -243,7 +243,7 @@ def _commit(upload: Upload, ids: list[str]) -> Mapping[str, Any]:
 
 def _long_patience(upload: Upload) -> Deadline:
     # Staging changes nothing that anybody sees, so a block is tried for this long, whatever the patience of the whole.
-    return Deadline(max(60.0, upload.deadline.seconds), upload.deadline.clock, upload.deadline.sleep)
+    return upload.deadline.lasting(max(60.0, upload.deadline.seconds))
 
 
 def _check_early(upload: Upload) -> None:

@@ -14,12 +14,12 @@ import typer
 from azguard import address, conditions
 from azguard.account import Account, Target
 from azguard.address import Kind
-from azguard.cli import files
+from azguard.cli import files, values
 from azguard.cli.groups import ARGV, OPERATION, SHARED
 from azguard.cli.output import Output
 from azguard.cli.progress import Progress
 from azguard.conditions import Asked, Conditions, Known, Seen
-from azguard.deadline import Deadline
+from azguard.deadline import PATIENCE_SECONDS, Deadline
 from azguard.errors import NotFound, UsageError
 from azguard.folders import Folders
 from azguard.lineage import new_op
@@ -76,8 +76,16 @@ class Environment:
     @cached_property
     def deadline(self) -> Deadline:
         """Return how long this run keeps trying."""
-        text = self.shared.get("timeout")
-        return Deadline() if text is None else Deadline(self.duration(text, "--timeout"))
+        return self.patience(self.shared.get("timeout"), PATIENCE_SECONDS)
+
+    def patience(self, timeout: str | None, otherwise: float) -> Deadline:
+        """Return a deadline that begins now, of so many seconds or as long as the text of --timeout says.
+
+        Raises:
+            ConfigError: AZGUARD_WRITE_TIMEOUT is no duration.
+        """
+        seconds = otherwise if timeout is None else self.duration(timeout, "--timeout")
+        return Deadline(seconds, answer_seconds=values.answer_seconds(self.environ))
 
     def duration(self, text: str, option: str) -> float:
         """Return seconds for an option, refusing an empty or zero value."""

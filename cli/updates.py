@@ -130,7 +130,7 @@ def planned(env: Environment, address: str, asked: Asked) -> Update:
     target = env.locate(address, writable=True)
     if target.kind is not Kind.BLOB:
         raise UsageError(f"safe-update does not take a {target.kind} address", hint="blob:CONTAINER/NAME")
-    deadline = Deadline(_SECONDS if asked.timeout is None else env.duration(asked.timeout, "--timeout"))
+    deadline = env.patience(asked.timeout, _SECONDS)
     lease_id = env.lease_id(target, asked.lease_id)
     plan = Plan(
         transform=_transform(env, target, asked, deadline),

@@ -1,9 +1,11 @@
 """Text from the command line → what the core takes, with the fix in every refusal."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from azguard.errors import UsageError
+from azguard.deadline import ANSWER_SECONDS
+from azguard.errors import ConfigError, UsageError
+from azguard.times import parse_duration
 
 # The C# identifier rule; source: Setting and retrieving properties and metadata for Blob resources.
 _METADATA_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -129,3 +131,21 @@ def content_type(given: str | None, name: str, file: str | None) -> str:
 
     guessed = mimetypes.guess_type(name)[0] or mimetypes.guess_type(file or "")[0]
     return guessed or "application/octet-stream"
+
+
+def answer_seconds(environ: Mapping[str, str]) -> float:
+    """Return how long a request that was sent may go unanswered, in seconds.
+
+    Raises:
+        ConfigError: AZGUARD_WRITE_TIMEOUT is no duration.
+    """
+    name = "AZGUARD_WRITE_TIMEOUT"
+    if name not in environ:
+        return ANSWER_SECONDS
+    try:
+        seconds = parse_duration(environ[name], name)
+    except UsageError as error:
+        raise ConfigError(error.message, hint=f"{error.hint}; 20s is the default") from None
+    if seconds <= 0:
+        raise ConfigError(f"{name} must be more than nothing", hint="unset it: 20s is the default")
+    return seconds

@@ -89,9 +89,10 @@ def safe_update(
 
     Exactly once holds even when responses get lost, because every write records its id and the version it replaced
     in the metadata key azguardlineage. If a writer that is not azguard wipes that key at the wrong moment, the answer
-    is "unknown" (exit 74), never a guess; --guard lease is sound beside any writer. Creating is weaker: a create that
-    was delivered late can bring back a blob that somebody deleted meanwhile; where blobs are deleted, keep an empty
-    blob as a tombstone instead.
+    is "unknown" (exit 74), never a guess; --guard lease is sound beside any writer. A response counts as lost after
+    20s of silence; AZGUARD_WRITE_TIMEOUT sets another duration. Creating is weaker: a create that was delivered late
+    can bring back a blob that somebody deleted meanwhile; where blobs are deleted, keep an empty blob as a tombstone
+    instead.
 
     Example: azguard safe-update blob:site/config.json --increment replicas
     """

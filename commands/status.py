@@ -7,7 +7,6 @@ import typer
 from azguard import freshness
 from azguard.cli import context, options
 from azguard.cli.groups import alone
-from azguard.deadline import Deadline
 from azguard.errors import Changed, Unavailable
 
 
@@ -24,8 +23,7 @@ def status(
     Example: azguard status
     """
     env = context.of(ctx)
-    seconds = env.deadline.seconds
-    found = list(freshness.look(env.reads(addresses or ()), lambda: Deadline(seconds)))
+    found = list(freshness.look(env.reads(addresses or ()), env.deadline.fresh))
     states = {each.state for each in found}
     worst = Unavailable.exit_code if "unanswered" in states else Changed.exit_code if states - {"unchanged"} else 0
     env.answer(found, worst)

@@ -102,3 +102,8 @@ async def _exactly(reader: asyncio.StreamReader, length: int) -> AsyncIterator[b
 async def _to_the_end(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
     while piece := await reader.read(_PIECE):
         yield piece
+
+
+async def joined(pieces: AsyncIterator[bytes]) -> bytes:
+    """Read a body whole, as it is on the wire."""
+    return b"".join([piece async for piece in pieces])
