@@ -1,5 +1,6 @@
 """Results for people on a terminal, by rich."""
 
+import sys
 from typing import Any
 
 # The columns of a list of resources, from left to right. --query or -o json shows the rest.
@@ -19,7 +20,7 @@ _DISPENSABLE = ("file", "content_type", "lease_state", "last_modified", "content
 _RIGHT = ("content_length",)
 _TITLES = {"content_length": "bytes", "content_type": "type", "lease_state": "lease"}
 # The first column may be folded down to this width; the others are shown whole or not at all.
-_NARROWEST = 24
+_NARROWEST = 20
 _GAP = 3
 
 
@@ -28,17 +29,20 @@ def show(value: Any, color: bool) -> None:
     from rich.console import Console
 
     console = Console(highlight=False, no_color=not color, soft_wrap=False)
-    if isinstance(value, dict):
-        console.print(_panel(value))
-    elif isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
-        console.print(_table(value, console.width))
-    elif isinstance(value, list):
-        for row in value:
-            console.print(_text(row), markup=False)
-        if not value:
-            console.print("(none)", style="dim")
-    elif value is not None:
-        console.print(_text(value), markup=False)
+    with console.capture() as shown:
+        if isinstance(value, dict):
+            console.print(_panel(value))
+        elif isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
+            console.print(_table(value, console.width))
+        elif isinstance(value, list):
+            for row in value:
+                console.print(_text(row), markup=False)
+            if not value:
+                console.print("(none)", style="dim")
+        elif value is not None:
+            console.print(_text(value), markup=False)
+    # Without the blanks that fill each line: they get in the way of copying.
+    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in shown.get().splitlines()))
 
 
 def _panel(value: dict[str, Any]) -> Any:
