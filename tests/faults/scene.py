@@ -79,8 +79,8 @@ class Scene:
         ran = self.cli.call("blob", "put", self.blob, "--last-writer-wins", stdin=content)
         assert ran.code == 0, ran.err
 
-    def lease_blob(self) -> None:
-        self.direct.blob(self._target.address).acquire_lease(-1, _LEASE)
+    def lease_blob(self, seconds: int = -1) -> None:
+        self.direct.blob(self._target.address).acquire_lease(seconds, _LEASE)
 
     def make_container(self, *, leased: bool = False) -> None:
         ran = self.cli.call("container", "create", self.container)
