@@ -209,6 +209,7 @@ def _landed(upload: Upload, ids: Sequence[str], patience: Deadline) -> Look[Mapp
     if verdict is Verdict.UNKNOWN and ids:
         current, etag = blocks.committed(upload.target, patience)
         if current == list(ids):
+            found = blobs.properties(upload.target, Conditions(), patience)
             same = etag == found.etag and (found.metadata or {}) == upload.metadata
             return Look(Verdict.COMMITTED, _as_answer(found) if same else {"etag": None})
     if verdict is not Verdict.COMMITTED:

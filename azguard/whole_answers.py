@@ -33,6 +33,8 @@ def transport(**settings: Any) -> "RequestsTransport":
 def _is_whole(method: str, response: Any) -> bool:
     """Return whether the head's last lines are there: the service ends it with the date, Azurite with the length."""
     headers = response.headers
+    if response.status_code >= 400:
+        return True  # A refusal is one by its status; what stands between us and the service leaves much out.
     if method == "HEAD":
         return "Date" in headers  # Azurite leaves the length out
     closes = str(headers.get("Connection", "")).lower() == "close"

@@ -43,8 +43,8 @@ class Column(Enum):
 
     @property
     def silent(self) -> bool:
-        """Return whether the client waits for its own timeout."""
-        return self.fault in (Fault.ZOMBIE, Fault.LATE)
+        """Return whether it is about how long the client waits for an answer."""
+        return self.fault in (Fault.ZOMBIE, Fault.LATE, Fault.SLOW)
 
 
 _ZOMBIES = (Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN, Column.ZOMBIE_LAST)
@@ -156,7 +156,7 @@ ROWS = (
     Row("put-blocks-create", "blob put {blob}", "PUT blocklist", stdin=LARGE, leaves=LARGE),
     Row("put-blocks-if-match", "blob put {blob}", "PUT blocklist", (_old,), stdin=LARGE, leaves=LARGE),
     Row("put-blocks-last-writer-wins", "blob put {blob} --last-writer-wins", "PUT blocklist", (_old,), stdin=LARGE,
-        leaves=LARGE, cells=_UNCONDITIONAL),
+        leaves=LARGE, cells={**_UNCONDITIONAL, Column.ZOMBIE_THEN: DONE}),
     Row("put-blocks-no-lineage", "blob put {blob} --no-lineage", "PUT blocklist", (_old,), stdin=LARGE, leaves=LARGE),
     Row("delete-if-match", "blob delete {blob}", "DELETE blob", (_old,), leaves=None, cells=_DELETED),
     Row("delete-last-writer-wins", "blob delete {blob} --last-writer-wins", "DELETE blob", (_old,), leaves=None,
