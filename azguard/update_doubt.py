@@ -33,8 +33,8 @@ def settle(run: Run, lease: GuardLease, state: State, deadline: Deadline) -> Upd
     verdict = judge(state.lineage, run.plan.op, parent, state.etag)
     if verdict is Verdict.UNKNOWN and (state.version_id or run.doubted.version_id):
         verdict = by_versions(run.resource.versions(deadline), run.plan.op, parent)
-    if verdict is Verdict.UNKNOWN and (etag := lease.new_etag(run.doubted)) is not None:
-        return run.ended(Landed(etag), "committed", None)
+    if verdict is Verdict.UNKNOWN and (proved := proved_by_lease(run, lease)) is not None:
+        return proved
     if verdict is Verdict.COMMITTED:
         ended = run.ended(Landed(None), "committed", None)
         run.tell("found our own write among the kept versions: committed")
@@ -45,6 +45,18 @@ def settle(run: Run, lease: GuardLease, state: State, deadline: Deadline) -> Upd
         run.tell(f"settled: {parent} was replaced by another write, so ours on it can never land")
         run.doubted = None
     return None
+
+
+def proved_by_lease(run: Run, lease: GuardLease) -> Updated | None:
+    """Return the end if the version in doubt was replaced while we hold a lease on it: only we could do that."""
+    doubted = run.doubted
+    etag = None if doubted is None else lease.new_etag(doubted)
+    if doubted is None or etag is None:
+        return None
+    lineage = str(doubted.lineage.after(run.plan.op, doubted.etag)) if run.plan.stamps else None
+    ended = run.ended(Landed(etag), "committed", lineage)
+    run.tell("settled under our lease: the write was ours")
+    return ended
 
 
 def fence(run: Run, lease: GuardLease) -> Updated | None:

@@ -4,7 +4,7 @@ from azguard.errors import AzguardError, Changed, GaveUp, Locked, NotFound, Outc
 from azguard.lineage import Lineage
 from azguard.service_errors import is_conflict, is_lease_problem, service_code, translate
 from azguard.transmission import Fate, Sent, send
-from azguard.update_doubt import fence, settle
+from azguard.update_doubt import fence, proved_by_lease, settle
 from azguard.update_lease import GuardLease, OthersLease
 from azguard.update_plan import Updated
 from azguard.update_run import Run, Work, applied, existing
@@ -127,13 +127,10 @@ class Loop:
             return ended
         if sent.fate is Fate.REFUSED and sent.error is not None and is_lease_problem(sent.error):
             run.waits += 1
-        etag = self.lease.new_etag(state) if sent.fate is Fate.IN_DOUBT else None
-        if etag is not None:
-            ended = run.ended(Landed(etag), "committed", _text(lineage))
-            run.tell("settled under our lease: the write was ours")
-            return ended
-        self._failed(state, sent)
-        return None
+        proved = proved_by_lease(run, self.lease) if sent.fate is Fate.IN_DOUBT else None
+        if proved is None:
+            self._failed(state, sent)
+        return proved
 
     def _prepare(self, state: State, work: Work, lineage: Lineage | None) -> bool:
         """Do what comes before the commit, once per version; return whether there is something to commit."""

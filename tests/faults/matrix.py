@@ -43,8 +43,8 @@ class Column(Enum):
 
     @property
     def silent(self) -> bool:
-        """Return whether the client waits for its own timeout."""
-        return self.fault in (Fault.ZOMBIE, Fault.LATE)
+        """Return whether it is about how long the client waits for an answer."""
+        return self.fault in (Fault.ZOMBIE, Fault.LATE, Fault.SLOW)
 
 
 _ZOMBIES = (Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN, Column.ZOMBIE_LAST)
@@ -64,6 +64,7 @@ class Says:
 
 DONE = Says(0)
 GONE_BY_WHOM = Says(74, "it is gone, and somebody else could have deleted it")
+LAPSED = Says(74, "it is gone, and a finite lease may have lapsed, so that somebody else could delete it")
 NO_TRACE = Says(74, "without the lineage nothing tells who replaced the version it was for")
 MAY_STILL_ARRIVE = Says(74, "a write without a condition cannot be called back, and sending it again could do it twice")
 FOREIGN_COVERED = Says(74, "a writer that keeps no lineage replaced the version it was for, or our write on it")
@@ -76,8 +77,8 @@ class Stage(Protocol):
     def put(self, content: bytes = b"old") -> None:
         """Write the blob, so that its version is known here."""
 
-    def lease_blob(self) -> None:
-        """Take an infinite lease on the blob; its id is ``{lease}``."""
+    def lease_blob(self, seconds: int = -1) -> None:
+        """Take a lease on the blob, infinite unless said otherwise; its id is ``{lease}``."""
 
     def make_container(self, *, leased: bool = False) -> None:
         """Create the container of the row, which ``{container}`` names."""
@@ -121,6 +122,10 @@ def _leased(stage: Stage) -> None:
     stage.lease_blob()
 
 
+def _leased_shortly(stage: Stage) -> None:
+    stage.lease_blob(60)
+
+
 def _container(stage: Stage) -> None:
     stage.make_container()
 
@@ -132,7 +137,7 @@ def _leased_container(stage: Stage) -> None:
 LARGE = bytes(range(256)) * 32_800  # a little more than what one Put Blob takes
 _TWO = b'{"n": 2}'
 _INCREMENT = "safe-update blob:{blob} --increment n"
-_LOST = {**_in(ANSWER_LOST, NO_TRACE), **_in((Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), NO_TRACE)}
+_LOST = {**_in((*ANSWER_LOST, Column.HALF), NO_TRACE), **_in((Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), NO_TRACE)}
 _DELETED = _in((*ANSWER_LOST, Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), GONE_BY_WHOM)
 _DELETED_ANYHOW = {**_DELETED, **_in(NOT_THERE_YET, MAY_STILL_ARRIVE)}
 _UNCONDITIONAL = _in(NOT_THERE_YET, MAY_STILL_ARRIVE)
@@ -151,12 +156,14 @@ ROWS = (
     Row("put-blocks-create", "blob put {blob}", "PUT blocklist", stdin=LARGE, leaves=LARGE),
     Row("put-blocks-if-match", "blob put {blob}", "PUT blocklist", (_old,), stdin=LARGE, leaves=LARGE),
     Row("put-blocks-last-writer-wins", "blob put {blob} --last-writer-wins", "PUT blocklist", (_old,), stdin=LARGE,
-        leaves=LARGE, cells=_UNCONDITIONAL),
+        leaves=LARGE, cells={**_UNCONDITIONAL, Column.ZOMBIE_THEN: DONE}),
     Row("put-blocks-no-lineage", "blob put {blob} --no-lineage", "PUT blocklist", (_old,), stdin=LARGE, leaves=LARGE),
     Row("delete-if-match", "blob delete {blob}", "DELETE blob", (_old,), leaves=None, cells=_DELETED),
     Row("delete-last-writer-wins", "blob delete {blob} --last-writer-wins", "DELETE blob", (_old,), leaves=None,
         cells=_DELETED_ANYHOW),
     Row("delete-lease", "blob delete {blob} --lease-id {lease}", "DELETE blob", (_old, _leased), leaves=None),
+    Row("delete-short-lease", "blob delete {blob} --lease-id {lease}", "DELETE blob", (_old, _leased_shortly),
+        leaves=None, cells=_in((*ANSWER_LOST, Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), LAPSED)),
     Row("container-create", "container create {container}", "PUT container", leaves=b""),
     Row("container-delete-acquire", "container delete {container}", "PUT lease:acquire", (_container,),
         "DELETE container", leaves=None),
@@ -168,7 +175,7 @@ ROWS = (
     Row("update-read", _INCREMENT, "GET blob", (_one,), "PUT blob", leaves=_TWO),
     Row("update", _INCREMENT, "PUT blob", (_one,), leaves=_TWO),
     Row("update-create", _INCREMENT + " --create", "PUT blob", leaves=b'{"n": 1}'),
-    Row("update-metadata", _INCREMENT + " --metadata --create", "PUT metadata", (_old,), leaves=b"old"),
+    Row("update-metadata", "safe-update blob:{blob} --metadata --set n=\"2\"", "PUT metadata", (_old,), leaves=b"old"),
     Row("update-blocks", "safe-update blob:{blob} --append new", "PUT blocklist", (lambda stage: stage.put(LARGE),),
         leaves=LARGE + b"new"),
     Row("update-guard-acquire", _INCREMENT + " --guard lease", "PUT lease:acquire", (_one,), "PUT blob", leaves=_TWO),

@@ -1,6 +1,7 @@
 """One cell of the matrix played out: a real command, the proxy, Azurite, and what the log says afterwards."""
 
 import json
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from azguard.emulator.proxy_faults import Answer, Chosen, Fault, Request
 from azguard.lineage import KEY
 from tests.cli_world import CliWorld, Ran
 from tests.emulator_world import until
+from tests.faults import truth
 from tests.faults.matrix import Column, Rival, Row
 from tests.faults.rules import operation
 
@@ -79,8 +81,8 @@ class Scene:
         ran = self.cli.call("blob", "put", self.blob, "--last-writer-wins", stdin=content)
         assert ran.code == 0, ran.err
 
-    def lease_blob(self) -> None:
-        self.direct.blob(self._target.address).acquire_lease(-1, _LEASE)
+    def lease_blob(self, seconds: int = -1) -> None:
+        self.direct.blob(self._target.address).acquire_lease(seconds, _LEASE)
 
     def make_container(self, *, leased: bool = False) -> None:
         ran = self.cli.call("container", "create", self.container)
@@ -194,7 +196,28 @@ def scene(root: Path, port: int, row: Row, column: Column, rival: Rival | None =
         yield made
 
 
-def told(ran: Ran) -> dict[str, Any]:
-    """Return what a command said: its result, or its error."""
-    found: dict[str, Any] = json.loads(ran.stdout) if ran.code == 0 else ran.error
-    return found
+@dataclass(frozen=True)
+class Story:
+    """What a cell came to: what the command said, and what is true. ``etags`` are those of the commits."""
+
+    ran: Ran
+    etags: tuple[str | None, ...]
+    content: bytes | None
+    leased: bool
+    log: tuple[str, ...]
+
+    @property
+    def told_etag(self) -> str | None:
+        """Return the ETag in the result."""
+        found: str | None = self.ran.json["etag"]
+        return found
+
+
+def play(root: Path, port: int, row: Row, column: Column, rival: Rival | None = None) -> Story:
+    """Play one cell against the Azurite on ``port``, in a new folder under ``root``."""
+    folder = Path(tempfile.mkdtemp(dir=root))
+    with scene(folder, port, row, column, rival) as played:
+        # One column in processes of their own, where signals, exit and start-up are the real ones.
+        ran = played.play(process=column is Column.DROP and rival is None)
+        log = tuple(json.dumps(truth.line(each)) for each in played.log)
+        return Story(ran, tuple(each.etag for each in played.commits), played.content(), played.is_leased(), log)
