@@ -28,7 +28,7 @@ class Turn(AbstractContextManager["Turn"]):
         self._ticket: tuple[int, int] | None = None
 
     def __enter__(self) -> "Turn":
-        patience = Deadline(self._deadline.remaining * _PATIENCE, self._deadline.clock, self._deadline.sleep)
+        patience = self._deadline.lasting(self._deadline.remaining * _PATIENCE)
         try:
             self._ticket = self._take(patience)
             if self._ticket is not None:

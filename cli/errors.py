@@ -3,13 +3,17 @@
 import json
 import os
 import re
+import signal
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TextIO
 
 import typer
 
 from azguard.cli import groups, ways_out
+from azguard.cli.output import UNDELIVERED
 from azguard.errors import AzguardError, Changed, Interrupted, UsageError
 
 # What may stand in an SDK's message: signatures, keys, tokens.
@@ -26,6 +30,20 @@ class Terminated(KeyboardInterrupt):
 def terminate(number: int, frame: object) -> None:
     """Handle SIGTERM: end as Ctrl-C does, so that what was begun is settled and released."""
     raise Terminated
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Ignore Ctrl-C and TERM for the moment it takes to tell what is done already; 130 would say that it is not."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 def report(error: BaseException, meta: Mapping[str, Any], argv: Sequence[str], environ: Mapping[str, str]) -> int:
@@ -68,7 +86,7 @@ def close_stdout(stream: TextIO, status: int = 0) -> int:
     except OSError as error:
         _silence(stream)
         if not status:
-            sys.stderr.write(f"error: the operation is done, but its result cannot be written: {error.strerror}\n")
+            sys.stderr.write(f"error: {UNDELIVERED}: {error.strerror}\n")
         return status or 1
     return status
 

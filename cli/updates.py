@@ -276,7 +276,7 @@ def _after_unknown(target: Target, plan: Plan, again: str) -> str:
     if not plan.stamps:
         return f"without a lineage only you can tell: azguard {target.kind} get {shlex.quote(target.address.short)}"
     ask = f"azguard safe-update {shlex.quote(str(target.address))} --op-id {_RAW_OP}{plan.op} --status"
-    return f"ask what became of it: {ask}\n      run it again under the same id: {again}"
+    return f"ask what became of it: {ask}\n      if it was not applied, run it again under the same id: {again}"
 
 
 def _again(argv: tuple[str, ...], plan: Plan) -> str:

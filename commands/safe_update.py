@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from azguard import safe_update as core
-from azguard.cli import context, options, updates, values
+from azguard.cli import context, errors, options, updates, values
 from azguard.cli.groups import alone, with_optional_value
 from azguard.errors import UsageError
 
@@ -60,7 +60,7 @@ def safe_update(
         bool,
         typer.Option(
             "--status",
-            help="Say what became of --op-id: exit 0 committed, 44 not, 74 unknown. Writes nothing.",
+            help="Say what became of --op-id: exit 0 committed, 44 not, or there is nothing, 74 unknown.",
         ),
     ] = False,
     guard: Annotated[
@@ -110,7 +110,9 @@ def safe_update(
         updates.show_preview(env, address, asked)
     else:
         update = updates.planned(env, address, asked)
-        env.show(update.finished(core.update(update.resource, update.plan, update.deadline, update.tools)))
+        ended = core.update(update.resource, update.plan, update.deadline, update.tools)
+        with errors.undisturbed():
+            env.show(update.finished(ended))
 
 
 app = alone(safe_update, "safe-update")

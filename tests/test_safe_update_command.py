@@ -21,6 +21,7 @@ from azure.storage.blob import BlobClient, BlobSasPermissions, generate_blob_sas
 from azguard.account import EMULATOR_KEY, EMULATOR_NAME
 from azguard.emulator import proxy
 from azguard.emulator.state import Azurite
+from azguard.etag_cache import EtagCache
 from tests.cli_world import CliWorld, Ran
 
 PYTHON = sys.executable
@@ -248,6 +249,21 @@ def test_ctrl_c_in_the_command_writes_nothing_and_ends_with_130(cli: CliWorld, a
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=20)
     assert (process.returncode, content(cli, address)) == (130, {"n": 1})
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_after_the_commit_does_not_hide_it(
+    cli: CliWorld, address: str, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    record = EtagCache.record
+
+    def disturbed(*words: Any, **settings: Any) -> Any:
+        signal.raise_signal(number)
+        return record(*words, **settings)
+
+    monkeypatch.setattr(EtagCache, "record", disturbed)
+    ran = cli.call("safe-update", address, "--increment", "n")
+    assert (ran.code, ran.json["outcome"]) == (0, "committed")
 
 
 def test_term_while_waiting_for_a_lease_leaves_nothing_behind(cli: CliWorld, address: str) -> None:

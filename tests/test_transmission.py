@@ -11,6 +11,7 @@ import pytest
 
 from azguard.account import EMULATOR_KEY, EMULATOR_NAME, Account, Auth, Target
 from azguard.address import Address, Kind
+from azguard.deadline import ANSWER_SECONDS
 from azguard.errors import Unavailable
 from azguard.transmission import REFUSALS, Fate, read, send, write_timeouts
 from tests.fake_resource import Clock, Refusal
