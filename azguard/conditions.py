@@ -5,7 +5,7 @@ that it does not evaluate together are refused, and a write with none of them is
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from azguard import etags
@@ -230,7 +230,7 @@ def _etag(value: str, option: str, known: Known, target: Target) -> str:
         if option.startswith("--source-"):
             raise UsageError(f"{option}: @last is of what is written, not of its source", hint="name the ETag itself")
         if known.last is None:
-            raise _never_read(target)
+            raise _never_read(target, (_how_to_see(target),))
         return known.last.etag
     return etags.of_entity(value, option) if target.kind.service == "table" else etags.quoted(value, option)
 
@@ -242,7 +242,16 @@ def _by_default(operation: Operation, target: Target, known: Known, allow_race: 
         if Condition.IF_NONE_MATCH not in operation.honours:
             return Conditions(guard="if-none-match", never_read=True)
         return Conditions({Condition.IF_NONE_MATCH.header: "*"}, "if-none-match", never_read=True)
-    raise _never_read(target)
+    if operation.guard is Guard.NONE:
+        raise UsageError(
+            f"nothing in the service can guard {operation.title}, so it is never done by default",
+            address=str(target.address),
+            hint="say --last-writer-wins to do it all the same",
+        )
+    ways = [_how_to_see(target)]
+    if operation.lease is not Lease.NONE:
+        ways.append("hold its lease: --lease-id ID")
+    raise _never_read(target, (*ways, "say --last-writer-wins"))
 
 
 def _guarded(
@@ -275,13 +284,15 @@ def _guard_name(headers: Mapping[str, str], lease_id: str | None) -> str:
     return "lease" if lease_id is not None else "none"
 
 
-def _never_read(target: Target) -> Changed:
+def _how_to_see(target: Target) -> str:
     if target.kind is Kind.BLOB:
-        first = f"read it first: azguard blob get {target} -f FILE; or name the version you mean: --etag ETAG"
-    else:
-        first = f"name the version you mean: --etag ETAG, as azguard {target.kind} show {target} tells it"
+        return f"read it first: azguard blob get {target} -f FILE; or name the version you mean: --etag ETAG"
+    return f"name the version you mean: --etag ETAG, as azguard {target.kind} show {target} tells it"
+
+
+def _never_read(target: Target, ways: Sequence[str]) -> Changed:
     return Changed(
-        f"{target} was never read here, so there is nothing to guard this write with",
+        f"{target} was never read here, so there is nothing to guard this with",
         address=str(target.address),
-        hint=f"{first}; or hold its lease: --lease-id ID; or say --last-writer-wins",
+        hint="; or ".join(ways),
     )

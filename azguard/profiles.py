@@ -60,7 +60,7 @@ def load(file: Path) -> dict[str, Profile]:
     if not isinstance(profiles, dict):
         raise ConfigError(f"{file}: profiles is not a table", hint="write [profiles.NAME]")
     default = document.get("default")
-    if default is not None and default not in profiles:
+    if default is not None and (not isinstance(default, str) or default not in profiles):
         raise ConfigError(f"{file}: the default profile {default!r} is not among its profiles")
     return {name: _checked(file, name, settings, name == default) for name, settings in profiles.items()}
 
@@ -104,7 +104,9 @@ def save(file: Path, profiles: Mapping[str, Profile]) -> None:
         handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=".config-")
         with os.fdopen(handle, "wb") as stream:
             tomli_w.dump(document, stream)
-        os.replace(temporary, file)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, os.path.realpath(file))
     except OSError as error:
         raise ConfigError(f"{file} cannot be written: {error.strerror}") from None
 
@@ -115,4 +117,6 @@ def _checked(file: Path, name: str, settings: object, default: bool) -> Profile:
     unknown = sorted(set(settings) - set(KEYS))
     if unknown:
         raise ConfigError(f"{file}: profile {name!r} has an unknown setting {unknown[0]!r}", hint=", ".join(KEYS))
+    if empty := next((key for key, value in settings.items() if not value.strip()), None):
+        raise ConfigError(f"{file}: profile {name!r} has an empty {empty}")
     return Profile(name, settings, default)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from azguard import credentials, profiles
-from azguard.account import SERVICES, Account, Auth
+from azguard.account import SERVICES, Account, Auth, emulator
 from azguard.errors import ConfigError, UsageError
 
 _FROM_ENVIRONMENT = {
@@ -25,9 +25,7 @@ _NOTHING = ConfigError(
 )
 
 
-def choose(
-    shared: Mapping[str, Any], environ: Mapping[str, str], file: Path, emulator: Callable[[], Account]
-) -> Account:
+def choose(shared: Mapping[str, Any], environ: Mapping[str, str], file: Path, local: Callable[[], Account]) -> Account:
     """Return the account; the first source that names one wins, and sources are never mixed silently.
 
     Raises:
@@ -36,23 +34,28 @@ def choose(
     """
     given = options(shared)
     if "profile" in given:
-        profile = profiles.pick(file, given["profile"])
-        return from_settings(profile.settings if profile else {}, emulator)
+        return _of_profile(profiles.pick(file, given["profile"]), local)
     if any(source in given for source in _SOURCES):
-        return from_settings(_completed(given, environ), emulator)
+        return from_settings(_completed(given, environ), local)
     from_environment = _environment(environ)
     if "connection-string" in from_environment and not given:
         return credentials.from_connection_string(_secret(from_environment["connection-string"]))
     if "account-name" in from_environment:
         ambient = {key: value for key, value in from_environment.items() if key != "connection-string"}
-        return from_settings(_proved(given, ambient), emulator)
+        return from_settings(_proved(given, ambient), local)
     if given:
         option = next(iter(given))
         raise UsageError(f"--{option} needs --account-name", hint="or set AZURE_STORAGE_ACCOUNT")
-    profile = profiles.pick(file, _profile_name(environ))
+    return _of_profile(profiles.pick(file, _profile_name(environ)), local)
+
+
+def _of_profile(profile: profiles.Profile | None, local: Callable[[], Account]) -> Account:
     if profile is None:
         raise _NOTHING
-    return from_settings(profile.settings, emulator)
+    try:
+        return from_settings(profile.settings, local)
+    except (UsageError, ConfigError) as error:
+        raise ConfigError(f"profile {profile.name!r}: {error.message}", hint=error.hint) from None
 
 
 def options(shared: Mapping[str, Any]) -> dict[str, str]:
@@ -64,7 +67,7 @@ def options(shared: Mapping[str, Any]) -> dict[str, str]:
     given: dict[str, str] = {}
     for name in ("connection-string", "account-name", "account-key", "sas-token", "auth-mode", "profile"):
         value = shared.get(name.replace("-", "_"))
-        if value == "":
+        if value is not None and not value.strip():
             raise UsageError(
                 f"--{name} is empty",
                 hint="an unset shell variable looks like this; leave the option out or set it",
@@ -80,6 +83,23 @@ def options(shared: Mapping[str, Any]) -> dict[str, str]:
         other = next(iter(set(given) - set(sources)))
         raise UsageError(f"--{sources[0]} and --{other} do not go together", hint="leave one out")
     return given
+
+
+def to_keep(shared: Mapping[str, Any]) -> dict[str, str]:
+    """Return the account options as a profile keeps them: complete by themselves, files of secrets by full path.
+
+    Raises:
+        UsageError: no option names an account, or two contradict each other.
+        ConfigError: what they name is malformed.
+    """
+    given = options(shared)
+    if "profile" in given:
+        raise UsageError("--profile names a profile, and this writes one", hint="--account-name NAME --auth-mode login")
+    if not any(source in given for source in _SOURCES):
+        raise UsageError("a profile needs an account", hint="--account-name NAME --auth-mode login")
+    kept = {key: f"@{Path(value[1:]).absolute()}" if value.startswith("@") else value for key, value in given.items()}
+    from_settings(kept, emulator)
+    return kept
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -122,7 +142,7 @@ def _proved(given: Mapping[str, str], ambient: Mapping[str, str]) -> dict[str, s
     return {**ambient, **given}
 
 
-def from_settings(settings: Mapping[str, str], emulator: Callable[[], Account]) -> Account:
+def from_settings(settings: Mapping[str, str], local: Callable[[], Account]) -> Account:
     """Return the account that settings of a profile, or of options by the same names, describe.
 
     Raises:
@@ -130,7 +150,7 @@ def from_settings(settings: Mapping[str, str], emulator: Callable[[], Account]) 
         ConfigError: a setting is missing or malformed.
     """
     if settings.get("emulator", "").lower() == "true":
-        return emulator()
+        return local()
     if "connection-string" in settings:
         return credentials.from_connection_string(_secret(settings["connection-string"]))
     if "account-name" not in settings:

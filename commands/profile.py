@@ -5,10 +5,11 @@ from typing import Annotated
 import typer
 
 from azguard import profiles
-from azguard.cli import context, options
+from azguard.cli import accounts, context, options
+from azguard.cli.context import Environment
 from azguard.cli.groups import group
-from azguard.errors import NotFound, UsageError
-from azguard.profiles import KEYS, Profile
+from azguard.errors import NotFound
+from azguard.profiles import Profile
 
 app = group("Named accounts in the configuration file.")
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The profile.")]
@@ -31,9 +32,7 @@ def show(ctx: typer.Context, name: Name) -> None:
     Example: azguard profile show prod
     """
     env = context.of(ctx)
-    profile = profiles.pick(env.folders.profiles, name)
-    assert profile is not None
-    env.show(_shown(profile))
+    env.show(_shown(_known(env, name)[name]))
 
 
 @app.command(name="set")
@@ -43,15 +42,14 @@ def set_(
     name: Name,
     default: Annotated[bool, typer.Option("--default", help="Use it where nothing else names an account.")] = False,
 ) -> None:
-    """Write a profile from the account options; put secrets into files and name them as @FILE.
+    """Write a profile from the account options.
+
+    Put secrets into files and name them as @FILE; one given in so many letters is kept in the configuration file.
 
     Example: azguard profile set prod --account-name contoso --auth-mode login --default
     """
     env = context.of(ctx)
-    given = {key: env.shared.get(key.replace("-", "_")) for key in KEYS}
-    settings = {key: "true" if value is True else str(value) for key, value in given.items() if value}
-    if not settings:
-        raise UsageError("a profile needs an account", hint="--account-name NAME --auth-mode login")
+    settings = accounts.to_keep(env.shared)
     known = profiles.load(env.folders.profiles)
     if default:
         known = {each: Profile(each, profile.settings, False) for each, profile in known.items()}
@@ -68,11 +66,16 @@ def delete(ctx: typer.Context, name: Name) -> None:
     Example: azguard profile delete prod
     """
     env = context.of(ctx)
+    known = _known(env, name)
+    profiles.save(env.folders.profiles, {each: profile for each, profile in known.items() if each != name})
+    env.show(_shown(known[name]))
+
+
+def _known(env: Environment, name: str) -> dict[str, Profile]:
     known = profiles.load(env.folders.profiles)
     if name not in known:
         raise NotFound(f"there is no profile {name!r}", hint="azguard profile list")
-    profiles.save(env.folders.profiles, {each: profile for each, profile in known.items() if each != name})
-    env.show(_shown(known[name]))
+    return known
 
 
 def _shown(profile: Profile) -> dict[str, object]:

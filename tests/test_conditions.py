@@ -1,0 +1,287 @@
+"""What was asked for → what is sent: for every operation and every condition of all four services."""
+
+from typing import Any
+
+import pytest
+
+from azguard import conditions, operations
+from azguard.account import Target, emulator
+from azguard.address import Address, Kind
+from azguard.conditions import Asked, Conditions, Known, Seen
+from azguard.errors import Changed, UsageError
+from azguard.operations import ALL, Condition, Guard, Lease, Operation, Write
+
+ETAG, NEWER = '"0x8DC1234567890AB"', '"0x8DDFFFFFFFFFFFF"'
+ENTITY_ETAG = "W/\"datetime'2026-11-21T10%3A00%3A00.0000000Z'\""
+LEASE = "0f3c1111-2222-3333-4444-555566667777"
+DATE, HTTP_DATE = "2026-11-21T10:00:00Z", "Sat, 21 Nov 2026 10:00:00 GMT"
+ADDRESSES = {
+    "blob": Address(Kind.BLOB, ("site", "a")),
+    "container": Address(Kind.CONTAINER, ("site",)),
+    "table": Address(Kind.ENTITY, ("jobs", "p", "r")),
+    "queue": Address(Kind.QUEUE, ("work",)),
+    "share": Address(Kind.SHARE, ("docs",)),
+    "directory": Address(Kind.DIR, ("docs", "may")),
+    "file": Address(Kind.FILE, ("docs", "a.txt")),
+}
+BLOB = Target(emulator(), ADDRESSES["blob"])
+EVERY = [pytest.param(operation, id=name) for name, operation in ALL.items()]
+
+
+def target(operation: Operation) -> Target:
+    return Target(emulator(), ADDRESSES[operation.name.partition(".")[0]])
+
+
+def value(operation: Operation, condition: Condition) -> tuple[str, str]:
+    """Return what is typed for a condition, and what is sent for it."""
+    if condition.endswith("-match"):
+        etag = ENTITY_ETAG if operation.name.startswith("table.") else ETAG
+        return etag, etag
+    if condition.endswith("-since"):
+        return DATE, HTTP_DATE
+    return ("\"env\" = 'dev'",) * 2 if condition.endswith("if-tags") else ("7", "7")
+
+
+def asked(**given: Any) -> Asked:
+    return Asked(**{name.replace("-", "_"): each for name, each in given.items()})
+
+
+@pytest.mark.parametrize("operation", EVERY)
+@pytest.mark.parametrize("condition", list(Condition))
+def test_a_condition_is_sent_as_its_header_if_the_service_honours_it_and_refused_by_name_if_not(
+    operation: Operation, condition: Condition
+) -> None:
+    typed, sent = value(operation, condition)
+    wanted = asked(**{condition: typed})
+    if condition in operation.honours:
+        assert conditions.resolve(operation, wanted, target(operation)).headers == {condition.header: sent}
+        return
+    with pytest.raises(UsageError) as caught:
+        conditions.resolve(operation, wanted, target(operation))
+    assert (caught.value.exit_code, condition.flag in caught.value.message) == (2, True)
+
+
+@pytest.mark.parametrize("operation", EVERY)
+@pytest.mark.parametrize("name", [*Condition, "etag", "lease-id"])
+@pytest.mark.parametrize("empty", ["", " ", "\t"])
+def test_an_empty_value_is_refused_on_every_operation(operation: Operation, name: str, empty: str) -> None:
+    with pytest.raises(UsageError, match=f"--{name} is empty"):
+        conditions.resolve(operation, asked(**{name: empty}), target(operation), Known(Seen(ETAG)))
+
+
+@pytest.mark.parametrize("operation", EVERY)
+def test_a_wildcard_is_taken_where_it_means_something(operation: Operation) -> None:
+    for condition in (Condition.IF_MATCH, Condition.IF_NONE_MATCH):
+        wanted = asked(**{condition: "*"})
+        if condition in operation.wildcards:
+            found = conditions.resolve(operation, wanted, target(operation))
+            assert (found.headers, found.expected_etag) == ({condition.header: "*"}, None)
+        else:
+            with pytest.raises(UsageError, match=condition.flag):
+                conditions.resolve(operation, wanted, target(operation))
+
+
+@pytest.mark.parametrize("operation", EVERY)
+def test_a_lease_id_is_sent_where_leases_are_checked(operation: Operation) -> None:
+    wanted = asked(lease_id=LEASE)
+    if operation.lease is Lease.NONE:
+        with pytest.raises(UsageError, match="--lease-id"):
+            conditions.resolve(operation, wanted, target(operation))
+    else:
+        assert conditions.resolve(operation, wanted, target(operation)) == Conditions(guard="lease", lease_id=LEASE)
+
+
+@pytest.mark.parametrize("operation", EVERY)
+def test_the_portable_guard_is_kept_by_what_the_table_says_or_refused(operation: Operation) -> None:
+    etag, _ = value(operation, Condition.IF_MATCH)
+    where = target(operation)
+    if not operation.writes or operation.guard is Guard.NONE:
+        with pytest.raises(UsageError, match="--etag"):
+            conditions.resolve(operation, asked(etag=etag), where)
+        return
+    if operation.guard is Guard.COMPARE:
+        with pytest.raises(UsageError, match="atomically") as caught:
+            conditions.resolve(operation, asked(etag=etag), where)
+        assert "--allow-race" in (caught.value.hint or "")
+    found = conditions.resolve(operation, asked(etag=etag, allow_race=True), where)
+    headers = {"If-Match": etag} if operation.guard is Guard.IF_MATCH else {}
+    assert found == Conditions(headers, operation.guard.value, etag)
+
+
+@pytest.mark.parametrize("operation", EVERY)
+def test_without_any_condition_a_write_is_guarded_by_what_was_last_read(operation: Operation) -> None:
+    etag, _ = value(operation, Condition.IF_MATCH)
+    known = Known(Seen(etag, lineage="op.parent"))
+    if operation.write is Write.CHANGES and operation.guard is Guard.NONE:
+        with pytest.raises(UsageError, match="nothing in the service can guard"):
+            conditions.resolve(operation, asked(), target(operation), known)
+        return
+    found = conditions.resolve(operation, asked(allow_race=True), target(operation), known)
+    if operation.guarded and operation.guard is not Guard.NONE:
+        headers = {"If-Match": etag} if operation.guard is Guard.IF_MATCH else {}
+        assert found == Conditions(headers, operation.guard.value, etag, lineage="op.parent")
+    else:
+        assert found.expected_etag is None
+
+
+@pytest.mark.parametrize("operation", EVERY)
+def test_what_was_never_read_is_created_only_or_not_touched(operation: Operation) -> None:
+    where = target(operation)
+    if operation.write is Write.CHANGES and operation.guard is not Guard.NONE:
+        with pytest.raises(Changed) as caught:
+            conditions.resolve(operation, asked(), where)
+        ways = ("--etag ETAG", "--last-writer-wins", *(("--lease-id ID",) if operation.lease is not Lease.NONE else ()))
+        assert (caught.value.exit_code, [way in (caught.value.hint or "") for way in ways]) == (42, [True] * len(ways))
+        return
+    if operation.write is Write.CHANGES:
+        with pytest.raises(UsageError, match="nothing in the service can guard"):
+            conditions.resolve(operation, asked(), where)
+        return
+    headers = {"If-None-Match": "*"} if operation.write is Write.PUTS else {}
+    assert conditions.resolve(operation, asked(), where).headers == headers
+
+
+@pytest.mark.parametrize("operation", EVERY)
+def test_last_writer_wins_sends_no_condition(operation: Operation) -> None:
+    wanted = asked(last_writer_wins=True)
+    if not operation.writes:
+        with pytest.raises(UsageError, match="--last-writer-wins"):
+            conditions.resolve(operation, wanted, target(operation), Known(Seen(ETAG)))
+        return
+    # An entity without If-Match would be inserted where it is missing: that is upsert, another operation.
+    headers = {"If-Match": "*"} if operation.honours == operations.ETAG else {}
+    found = conditions.resolve(operation, wanted, target(operation), Known(Seen(ETAG)))
+    assert found == Conditions(headers, "none")
+
+
+@pytest.mark.parametrize("operation", EVERY)
+def test_two_conditions_go_together_only_where_the_service_evaluates_both(operation: Operation) -> None:
+    for first in operation.honours:
+        for second in operation.honours - {first}:
+            wanted = asked(**{first: value(operation, first)[0], second: value(operation, second)[0]})
+            pair = operations.rejected_together(operation, {first, second})
+            if pair is None:
+                found = conditions.resolve(operation, wanted, target(operation))
+                assert set(found.headers) == {first.header, second.header}
+            else:
+                with pytest.raises(UsageError) as caught:
+                    conditions.resolve(operation, wanted, target(operation))
+                assert all(each.flag in caught.value.message for each in pair)
+
+
+@pytest.mark.parametrize("flag", [Condition.IF_MATCH, Condition.IF_NONE_MATCH, Condition.IF_TAGS])
+def test_the_portable_guard_and_a_condition_do_not_go_together(flag: Condition) -> None:
+    wanted = asked(etag=ETAG, **{flag: ETAG})
+    with pytest.raises(UsageError, match=f"--etag and {flag.flag}"):
+        conditions.resolve(operations.BLOB_PUT_BLOCK_BLOB, wanted, BLOB)
+
+
+@pytest.mark.parametrize("given", [{"etag": ETAG}, {"if_match": ETAG}, {"if_none_match": "*"}, {"if_tags": "a"}])
+def test_last_writer_wins_contradicts_every_guard(given: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match="--last-writer-wins and --"):
+        conditions.resolve(operations.BLOB_PUT_BLOCK_BLOB, asked(last_writer_wins=True, **given), BLOB)
+
+
+def test_the_default_guard_is_the_version_of_the_file_and_last_is_the_last_read() -> None:
+    known = Known(last=Seen(NEWER, "newer"), copy=Seen(ETAG, "older"))
+    put = operations.BLOB_PUT_BLOCK_BLOB
+    assert conditions.resolve(put, asked(), BLOB, known) == Conditions(
+        {"If-Match": ETAG}, "if-match", ETAG, None, "older"
+    )
+    newer = Conditions({"If-Match": NEWER}, "if-match", NEWER, None, "newer")
+    assert conditions.resolve(put, asked(etag="@last"), BLOB, known) == newer
+    assert conditions.resolve(put, asked(if_match="@last"), BLOB, known) == newer
+
+
+@pytest.mark.parametrize("given", [{"etag": "@last"}, {"if_match": "@last"}, {"if_none_match": "@last"}])
+def test_last_of_something_never_read_is_refused_before_any_request(given: dict[str, str]) -> None:
+    with pytest.raises(Changed) as caught:
+        conditions.resolve(operations.BLOB_PUT_BLOCK_BLOB, asked(**given), BLOB)
+    assert (caught.value.exit_code, caught.value.http_status) == (42, None)
+
+
+def test_last_is_no_version_of_a_source() -> None:
+    with pytest.raises(UsageError, match="--source-if-match"):
+        conditions.resolve(operations.BLOB_COPY, asked(source_if_match="@last"), BLOB, Known(Seen(ETAG)))
+
+
+def test_held_is_the_lease_of_this_scope() -> None:
+    found = conditions.resolve(operations.BLOB_PUT_BLOCK_BLOB, asked(lease_id="@held"), BLOB, Known(lease=LEASE))
+    assert found == Conditions(guard="lease", lease_id=LEASE)
+
+
+def test_held_without_a_lease_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="@held"):
+        conditions.resolve(operations.BLOB_PUT_BLOCK_BLOB, asked(lease_id="@held"), BLOB)
+
+
+@pytest.mark.parametrize("lease_id", ["mine", LEASE[:-1], LEASE + "0", "@last", "{" + LEASE + "}"])
+def test_a_lease_id_that_is_no_guid_is_a_usage_error(lease_id: str) -> None:
+    with pytest.raises(UsageError, match="--lease-id"):
+        conditions.resolve(operations.BLOB_PUT_BLOCK_BLOB, asked(lease_id=lease_id), BLOB)
+
+
+def test_a_lease_and_an_etag_are_both_sent() -> None:
+    found = conditions.resolve(operations.BLOB_PUT_BLOCK_BLOB, asked(lease_id=LEASE, etag=ETAG), BLOB)
+    assert found == Conditions({"If-Match": ETAG}, "if-match", ETAG, LEASE)
+
+
+@pytest.mark.parametrize("typed", [ETAG, ETAG.strip('"'), f" {ETAG} "])
+def test_a_blob_etag_is_taken_quoted_or_bare_and_sent_quoted(typed: str) -> None:
+    found = conditions.resolve(operations.BLOB_PUT_BLOCK_BLOB, asked(etag=typed), BLOB)
+    assert found.headers == {"If-Match": ETAG}
+
+
+@pytest.mark.parametrize(
+    "typed", ['"', '""', '"0x1', '0x1"', "0x1 0x2", '"0x1","0x2"', "W/0x1", 'W/"0x1"', "@lst", "0x1\n", "é", "'0x1'"]
+)
+@pytest.mark.parametrize("name", ["etag", "if_match", "if_none_match"])
+def test_what_is_no_etag_is_a_usage_error(typed: str, name: str) -> None:
+    if typed == "0x1\n":
+        typed = "0x1\n2"
+    with pytest.raises(UsageError, match=f"--{name.replace('_', '-')}"):
+        conditions.resolve(operations.BLOB_PUT_BLOCK_BLOB, asked(**{name: typed}), BLOB)
+
+
+def test_a_wildcard_is_no_version_for_the_portable_guard() -> None:
+    with pytest.raises(UsageError, match="--etag"):
+        conditions.resolve(operations.BLOB_PUT_BLOCK_BLOB, asked(etag="*"), BLOB)
+
+
+def test_an_entity_etag_is_sent_byte_for_byte() -> None:
+    operation = operations.TABLE_ENTITY_UPDATE
+    found = conditions.resolve(operation, asked(etag=ENTITY_ETAG), target(operation))
+    assert found.headers == {"If-Match": ENTITY_ETAG}
+
+
+@pytest.mark.parametrize("typed", ["0x1", ENTITY_ETAG.strip('"'), f" {ENTITY_ETAG}", "W/''"])
+def test_what_is_no_entity_etag_is_a_usage_error(typed: str) -> None:
+    with pytest.raises(UsageError, match="entity"):
+        conditions.resolve(operations.TABLE_ENTITY_UPDATE, asked(etag=typed), target(operations.TABLE_ENTITY_UPDATE))
+
+
+@pytest.mark.parametrize("typed", [DATE, "2026-11-21T12:00:00+02:00", "2026-11-21 10:00", HTTP_DATE])
+def test_times_are_iso_or_http_dates_and_sent_as_http_dates(typed: str) -> None:
+    found = conditions.resolve(operations.BLOB_GET, asked(if_modified_since=typed), BLOB)
+    assert found.headers == {"If-Modified-Since": HTTP_DATE}
+
+
+@pytest.mark.parametrize("typed", ["yesterday", "2026-13-01", "12:00", "0"])
+def test_what_is_no_time_is_a_usage_error(typed: str) -> None:
+    with pytest.raises(UsageError, match="--if-modified-since"):
+        conditions.resolve(operations.BLOB_GET, asked(if_modified_since=typed), BLOB)
+
+
+@pytest.mark.parametrize("typed", ["-1", "1.5", "many", "1" * 20])
+def test_what_is_no_position_is_a_usage_error(typed: str) -> None:
+    with pytest.raises(UsageError, match="--if-append-position"):
+        conditions.resolve(operations.BLOB_APPEND_BLOCK, asked(if_append_position=typed), BLOB)
+
+
+def test_the_lineage_goes_with_the_version_it_was_read_with_and_no_other() -> None:
+    known = Known(Seen(ETAG, "op.parent"))
+    put = operations.BLOB_PUT_BLOCK_BLOB
+    assert [conditions.resolve(put, asked(etag=each), BLOB, known).lineage for each in (ETAG, NEWER)] == [
+        "op.parent",
+        None,
+    ]
