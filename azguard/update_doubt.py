@@ -33,8 +33,9 @@ def settle(run: Run, state: State, deadline: Deadline) -> Updated | None:
     if verdict is Verdict.UNKNOWN and (state.version_id or run.doubted.version_id):
         verdict = by_versions(run.resource.versions(deadline), run.plan.op, parent)
     if verdict is Verdict.COMMITTED:
+        ended = run.ended(Landed(None), "committed", None)
         run.tell("found our own write among the kept versions: committed")
-        return run.ended(Landed(None), "committed", None)
+        return ended
     if verdict is Verdict.UNKNOWN:
         raise run.unknown(_broken(state, parent))
     if verdict is Verdict.NEVER:
@@ -92,11 +93,12 @@ def by_versions(history: Sequence[Version], op: str, parent: str | None) -> Verd
 
 def _found(run: Run, state: State) -> Updated:
     """End because our op is in the lineage: we, or another run with the same key, committed it."""
-    run.tell("found our own write in the lineage: committed")
     landed, lineage = Landed(None), None
     if _is_ours(run, state):
         landed, lineage = Landed(state.etag, state.last_modified, state.version_id), str(state.lineage)
-    return run.ended(landed, "committed", lineage)
+    ended = run.ended(landed, "committed", lineage)
+    run.tell("found our own write in the lineage: committed")
+    return ended
 
 
 def _is_ours(run: Run, state: State) -> bool:

@@ -39,6 +39,8 @@ class GuardLease:
         run = self._run
         if self.held or run.plan.lease_id is not None or state.etag is None:
             return False
+        if self._id is not None:
+            return True  # Once asked for, it may be ours already, and in the way of a write without it.
         slow = run.transform_time > 2 * run.round_trip
         starving = run.conflicts >= (_ESCALATE_SLOW if slow else _ESCALATE_ANY)
         return run.plan.guard_by_lease or starving

@@ -38,9 +38,8 @@ class Loop:
             self._check_limits()
             work = self._worked(state)
             if state.etag is not None and work.content == state.content:
-                ended = self._unchanged(state)
-            else:
-                ended = self._attempt(state, work)
+                return self._unchanged(state)
+            ended = self._attempt(state, work)
             if ended is not None:
                 return ended
 
@@ -55,7 +54,11 @@ class Loop:
                 ended = fence(run, self.lease.in_use)
             except OutcomeUnknown as failure:
                 error = failure
-            except (AzguardError, KeyboardInterrupt) as failure:
+            except KeyboardInterrupt as failure:
+                if not isinstance(error, KeyboardInterrupt):
+                    return self.leave(failure)
+                error = run.unknown("interrupted again before it was settled")  # Do not ask a third time.
+            except AzguardError as failure:
                 error = run.unknown("what became of it could not be asked", failure)
             else:
                 if ended is not None:
@@ -98,11 +101,10 @@ class Loop:
             run.work = Work(state, content)
         return run.work
 
-    def _unchanged(self, state: State) -> Updated | None:
-        """End without a write; but one in doubt could still change it, and then this would be the wrong answer."""
+    def _unchanged(self, state: State) -> Updated:
         run = self.run
-        if run.doubted is not None:
-            return fence(run, self.lease.in_use)
+        # An attempt in doubt would be on this very version, and so with this very content: there was none.
+        assert run.doubted is None
         return run.ended(
             Landed(state.etag, state.last_modified, state.version_id), "unchanged", str(state.lineage) or None
         )
@@ -120,14 +122,16 @@ class Loop:
                 return None
         sent = self._transmit(state, work)
         if sent.fate is Fate.COMMITTED:
+            ended = run.ended(sent.answer or Landed(None), "committed", _text(lineage))
             run.tell(f"attempt {run.attempts}: committed over {state.etag or 'nothing'}")
-            return run.ended(sent.answer or Landed(None), "committed", _text(lineage))
+            return ended
         if sent.fate is Fate.REFUSED and sent.error is not None and is_lease_problem(sent.error):
             run.waits += 1
         etag = self.lease.new_etag(state) if sent.fate is Fate.IN_DOUBT else None
         if etag is not None:
+            ended = run.ended(Landed(etag), "committed", _text(lineage))
             run.tell("settled under our lease: the write was ours")
-            return run.ended(Landed(etag), "committed", _text(lineage))
+            return ended
         self._failed(state, sent)
         return None
 

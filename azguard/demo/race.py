@@ -109,7 +109,7 @@ def run(
         azurite.private(emulator, environ, say=say) as mine,
     ):
         running.await_ready()
-        _make_container(mine.ports["blob"])
+        ways.container(mine.ports["blob"]).create_container()
         ended = tuple(_race(way, plan, running, mine.ports["blob"], watch) for way in Way)
     return Result(ended, ended[-1].verdict is Verdict.EXACT, plan.writers, plan.increments, plan.seed)
 
@@ -142,12 +142,3 @@ def _race(way: Way, plan: Plan, running: Writers, port: int, watch: Callable[[Pr
 
 def _lost(log: list[Answer]) -> int:
     return sum(answer.dropped for answer in log)
-
-
-def _make_container(port: int) -> None:
-    from azure.storage.blob import ContainerClient
-
-    from azguard import account
-
-    url = account.emulator({"blob": port}).endpoint("blob")
-    ContainerClient(url, ways.CONTAINER, credential=account.EMULATOR_KEY).create_container()

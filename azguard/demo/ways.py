@@ -16,7 +16,7 @@ from azguard.account import Target
 from azguard.address import Address, Kind
 
 if TYPE_CHECKING:
-    from azure.storage.blob import BlobClient
+    from azure.storage.blob import BlobClient, ContainerClient, LinearRetry
 
 CONTAINER = "demo"
 START = b'{"count": 0}\n'
@@ -43,15 +43,23 @@ class Outcome(StrEnum):
 
 def blob(way: Way, port: int) -> "BlobClient":
     """Return the SDK's client of the blob that a way counts in, with the SDK's retries on."""
-    from azure.storage.blob import BlobClient, LinearRetry
+    from azure.storage.blob import LinearRetry
 
-    return BlobClient(
+    # Declared as int, and slept as given.
+    policy = LinearRetry(backoff=RETRY_WAIT_SECONDS, random_jitter_range=0)  # type: ignore[arg-type]
+    return container(port, policy).get_blob_client(_name(way))
+
+
+def container(port: int, retry_policy: "LinearRetry | None" = None) -> "ContainerClient":
+    """Return the SDK's client of the container that all ways count in."""
+    from azure.storage.blob import ContainerClient
+
+    return ContainerClient(
         account.emulator({"blob": port}).endpoint("blob"),
         CONTAINER,
-        _name(way),
         credential=account.EMULATOR_KEY,
-        # Declared as int, and slept as given.
-        retry_policy=LinearRetry(backoff=RETRY_WAIT_SECONDS, random_jitter_range=0),  # type: ignore[arg-type]
+        retry_policy=retry_policy,
+        use_env_settings=False,  # no HTTP_PROXY leads to 127.0.0.1
     )
 
 

@@ -1,0 +1,168 @@
+"""The queue of writers, among real processes: in order, and no dead or stopped one is in the way for long."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from azguard.deadline import Deadline
+from azguard.turns import Turn
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no queue on Windows")
+REPOSITORY = Path(__file__).parent.parent
+# Says when it has its turn, and how long it waited; ends it when its stdin does.
+WRITER = """
+    import sys, time
+    from pathlib import Path
+    from azguard.deadline import Deadline
+    from azguard.turns import Turn
+    began = time.monotonic()
+    with Turn(Path(sys.argv[1]), "key", Deadline(float(sys.argv[2]))):
+        print(f"{time.monotonic() - began:.3f}", flush=True)
+        sys.stdin.read()
+"""
+
+
+class Writers:
+    """Processes that queue in one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.started: list[subprocess.Popen[str]] = []
+
+    def start(self, seconds: float = 60.0) -> subprocess.Popen[str]:
+        """Start a writer and return it once it has a place in the queue."""
+        before = self.tickets()
+        process = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(WRITER), str(self.folder), str(seconds)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=REPOSITORY,
+        )
+        self.started.append(process)
+        until = time.monotonic() + 20
+        while self.tickets() <= before and time.monotonic() < until:
+            time.sleep(0.005)
+        assert len(self.tickets()) > len(before), "it never queued"
+        return process
+
+    def tickets(self) -> set[str]:
+        return {path.name for path in self.folder.glob("*/*") if path.name != "next"}
+
+
+@pytest.fixture
+def writers(tmp_path: Path) -> Iterator[Writers]:
+    made = Writers(tmp_path / "queue")
+    yield made
+    for process in made.started:
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+def finish(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
+    process.wait(20)
+
+
+def waited(process: subprocess.Popen[str]) -> float:
+    """Return how long a writer waited, once it has its turn."""
+    assert process.stdout is not None
+    return float(process.stdout.readline())
+
+
+def has_turn(process: subprocess.Popen[str]) -> bool:
+    assert process.stdout is not None
+    return bool(select.select([process.stdout], [], [], 0.2)[0])
+
+
+def test_writers_have_their_turns_in_the_order_in_which_they_came(writers: Writers) -> None:
+    queue = [writers.start() for _ in range(4)]
+    order = []
+    while queue:
+        order.append([has_turn(process) for process in queue])
+        waited(queue[0])
+        finish(queue.pop(0))
+    assert order == [[True, False, False, False], [True, False, False], [True, False], [True]]
+    assert writers.tickets() == set()
+
+
+def test_a_killed_holder_gives_its_turn_to_the_next(writers: Writers) -> None:
+    holder, second = writers.start(), writers.start()
+    waited(holder)
+    holder.kill()
+    assert waited(second) < 20
+
+
+def test_a_killed_waiter_is_passed_over_in_order(writers: Writers) -> None:
+    holder, second, third, fourth = (writers.start() for _ in range(4))
+    waited(holder)
+    second.kill()
+    second.wait()
+    still_waiting = [has_turn(third), has_turn(fourth)]
+    finish(holder)
+    waited(third)
+    assert (still_waiting, has_turn(fourth)) == ([False, False], False)
+
+
+def test_a_stopped_holder_costs_the_next_half_of_its_time(writers: Writers) -> None:
+    holder = writers.start()
+    waited(holder)
+    os.kill(holder.pid, signal.SIGSTOP)
+    assert 1.5 < waited(writers.start(seconds=4.0)) < 3.5
+    os.kill(holder.pid, signal.SIGCONT)
+
+
+def test_one_process_stopped_while_it_takes_a_number_does_not_stop_the_others(tmp_path: Path) -> None:
+    import fcntl
+
+    with Turn(tmp_path, "key", Deadline(5)):
+        pass
+    counter = os.open(next(tmp_path.glob("*/next")), os.O_RDWR)
+    fcntl.flock(counter, fcntl.LOCK_EX)
+    began = time.monotonic()
+    with Turn(tmp_path, "key", Deadline(0.4)):
+        assert 0.1 < time.monotonic() - began < 2
+    os.close(counter)
+
+
+def test_another_address_is_another_queue(tmp_path: Path) -> None:
+    began = time.monotonic()
+    with Turn(tmp_path, "one", Deadline(10)), Turn(tmp_path, "two", Deadline(10)):
+        assert time.monotonic() - began < 4
+
+
+def test_a_damaged_counter_is_no_error(tmp_path: Path) -> None:
+    with Turn(tmp_path, "key", Deadline(5)):
+        counter = next(tmp_path.glob("*/next"))
+        counter.write_text("nonsense")
+        with Turn(tmp_path, "key", Deadline(0.2)):
+            tickets = sorted(path.name for path in counter.parent.iterdir())
+    assert tickets == ["0", "1", "next"]
+
+
+def test_a_folder_that_cannot_be_made_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with Turn(tmp_path / "file", "key", Deadline(5)):
+        pass
+
+
+def test_an_interrupted_wait_leaves_nothing_behind(writers: Writers) -> None:
+    holder = writers.start()
+    waited(holder)
+    waiter = writers.start()
+    waiter.send_signal(signal.SIGINT)
+    waiter.wait(20)
+    assert len(writers.tickets()) == 1

@@ -1,0 +1,178 @@
+"""Exactly once, held against the truth: many writers, a quarter of their requests faulty, in any order a seed gives."""
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from azguard.errors import AzguardError, GaveUp, Locked, OutcomeUnknown, Unavailable
+from azguard.lineage import new_op
+from azguard.safe_update import Plan, Tools, Updated, update
+from azguard.update_lease import SHORT_LEASE_SECONDS
+from tests.fake_resource import Baton, FakeResource, Fault, Store
+
+WRITERS, UPDATES = 5, 4
+_FAULTY = (Fault.LOST, Fault.LATE, Fault.LATE, Fault.RESET, Fault.BUSY, Fault.REFUSED, Fault.CTRL_C)
+
+
+@dataclass
+class World:
+    """One run: its store, its luck, and how every update ended."""
+
+    seed: int
+    by_lease: bool = False
+    versions: bool = False
+    wiper: bool = False
+    stamps: bool = True
+    timeout: float = 60.0
+    max_attempts: int | None = None
+    ended: dict[str, Updated | BaseException] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.chance = random.Random(self.seed)
+        self.store = Store.holding(b"", keeps_versions=self.versions)
+        self.writing = WRITERS
+        self.leased_since: dict[str, float] = {}
+        self.leased_long = False  # whether a lease was in the way for longer than an update waits unasked
+
+    def play(self) -> "World":
+        works = [self._writer(number) for number in range(WRITERS)]
+        Baton(self.chance).run([*works, *([self._wiper] if self.wiper else [])])
+        while self.store.held:
+            self.store.deliver()
+        return self
+
+    def _writer(self, number: int) -> Callable[[Callable[[], None]], None]:
+        def work(step: Callable[[], None]) -> None:
+            for _ in range(UPDATES):
+                self._one_update(step)
+            self.writing -= 1
+
+        return work
+
+    def _one_update(self, step: Callable[[], None]) -> None:
+        op = new_op(self.chance.randbytes(12))
+        resource = FakeResource(self.store, self._faults(), lambda name: self._before(step))
+        plan = Plan(
+            lambda content: content + op.encode() + b"\n",
+            op,
+            guard_by_lease=self.by_lease,
+            stamps=self.stamps,
+            max_attempts=self.max_attempts,
+        )
+        tools = Tools(self.chance, lambda: new_op(self.chance.randbytes(12)), lambda: f"lease {op}")
+        try:
+            self.ended[op] = update(resource, plan, self.store.clock.deadline(self.timeout), tools)
+        except (AzguardError, KeyboardInterrupt) as error:
+            self.ended[op] = error
+
+    def _wiper(self, step: Callable[[], None]) -> None:
+        while self.writing:
+            if self.chance.random() < 0.1 and self.store.active_lease() is None:
+                self.store.foreign_write()
+            step()
+
+    def _before(self, step: Callable[[], None]) -> None:
+        self.store.clock.sleep(0.01)
+        step()
+        self._watch_lease()
+        while self.store.held and self.chance.random() < 0.3:
+            self.store.deliver()
+
+    def _watch_lease(self) -> None:
+        active = self.store.active_lease()
+        if active is not None:
+            since = self.leased_since.setdefault(active, self.store.clock())
+            self.leased_long |= self.store.clock() - since > 0.5 * SHORT_LEASE_SECONDS
+
+    def _faults(self) -> Iterator[Fault]:
+        faulty = list(_FAULTY)
+        while True:
+            fault = self.chance.choice(faulty) if self.chance.random() < 0.25 else Fault.NONE
+            if fault is Fault.CTRL_C:
+                faulty.remove(fault)  # A second one says: never mind settling.
+            yield fault
+
+    # What is true, and what was said.
+
+    def count(self, op: str) -> int:
+        assert self.store.current is not None
+        return self.store.current.content.split(b"\n").count(op.encode())
+
+    def wrong(self) -> list[str]:
+        """Return every answer that is not the truth."""
+        found = []
+        for op, end in self.ended.items():
+            times = self.count(op)
+            if isinstance(end, Updated):
+                etags = [commit.etag for commit in self.store.commits if commit.content.endswith(op.encode() + b"\n")]
+                if times != 1:
+                    found.append(f"{op} committed, applied {times} times")
+                if end.landed.etag is not None and end.landed.etag not in etags:
+                    found.append(f"{op} says {end.landed.etag}, which is not its version")
+            elif times > (isinstance(end, OutcomeUnknown)):
+                found.append(f"{op} {type(end).__name__}, applied {times} times")
+        return found
+
+    def others(self, *allowed: type) -> set[type]:
+        """Return how updates ended, other than well, by Ctrl-C, or as is allowed.
+
+        A lease whose holder has trouble, or whose release got lost, is in everybody's way until it ends.
+        """
+        usual = {Updated, KeyboardInterrupt, *allowed, *((Locked, OutcomeUnknown) if self.leased_long else ())}
+        return {type(end) for end in self.ended.values()} - usual
+
+
+seeds = st.integers(0, 2**32)
+examples = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@examples
+@given(seeds)
+def test_every_update_is_applied_exactly_once_and_none_is_unknown(seed: int) -> None:
+    world = World(seed).play()
+    assert (world.wrong(), world.others()) == ([], set())
+
+
+@examples
+@given(seeds)
+def test_a_guard_lease_is_exactly_once_too(seed: int) -> None:
+    world = World(seed, by_lease=True, timeout=600).play()
+    assert (world.wrong(), world.others()) == ([], set())
+
+
+@examples
+@given(seeds)
+def test_a_writer_that_wipes_the_lineage_leads_to_unknown_and_never_to_a_wrong_answer(seed: int) -> None:
+    world = World(seed, wiper=True).play()
+    assert (world.wrong(), world.others(OutcomeUnknown)) == ([], set())
+
+
+@examples
+@given(seeds)
+def test_kept_versions_leave_nothing_unknown_beside_a_wiper(seed: int) -> None:
+    world = World(seed, wiper=True, versions=True).play()
+    assert (world.wrong(), world.others()) == ([], set())
+
+
+@examples
+@given(seeds)
+def test_without_a_lineage_there_is_still_no_wrong_answer(seed: int) -> None:
+    world = World(seed, stamps=False).play()
+    assert (world.wrong(), world.others(OutcomeUnknown)) == ([], set())
+
+
+@examples
+@given(seeds, st.integers(1, 3), st.booleans())
+def test_giving_up_means_that_it_never_lands(seed: int, max_attempts: int, by_lease: bool) -> None:
+    world = World(seed, by_lease=by_lease, max_attempts=max_attempts).play()
+    assert (world.wrong(), world.others(GaveUp, Unavailable)) == ([], set())
+
+
+@examples
+@given(seeds, st.floats(0.02, 1.0))
+def test_a_deadline_in_the_middle_means_that_it_never_lands(seed: int, timeout: float) -> None:
+    world = World(seed, timeout=timeout).play()
+    assert (world.wrong(), world.others(GaveUp, Unavailable)) == ([], set())
