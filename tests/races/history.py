@@ -5,20 +5,13 @@ condition it was sent with) and the op it carries (the newest entry of its linea
 for each blob; everything that a caller was told has to agree with that chain.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
-from azguard.lineage import ABSENT, Lineage
-
-
-class Kind(StrEnum):
-    """What a write changed."""
-
-    CONTENT = "content"
-    METADATA = "metadata"
-    PROPERTIES = "properties"
+from azguard.lineage import Lineage
+from tests.races.chain import Final, Kind, Violation, Write, chained, check_final, check_order, some
 
 
 class End(StrEnum):
@@ -34,32 +27,6 @@ class End(StrEnum):
 
 # Exit statuses that promise that nothing was applied.
 NOT_APPLIED = frozenset({42, 44, 49, 53, 65, 75})
-
-
-@dataclass(frozen=True)
-class Write:
-    """One committed write. ETags are without quotes.
-
-    ``replaced`` is ``-`` where there was nothing, and None for a write without a condition. ``op`` is None for a
-    writer that is not azguard, and ``stamped`` is the lineage it left behind, whoever it was. ``run`` names the
-    process; ``sent`` and ``answered`` are seconds since the epoch, and the write happened between the two.
-    """
-
-    blob: str
-    etag: str
-    replaced: str | None
-    op: str | None
-    run: str
-    kind: Kind = Kind.CONTENT
-    stamped: Lineage = field(default_factory=Lineage)
-    sent: float = 0.0
-    answered: float = 0.0
-    fault: str = "none"
-
-    def __str__(self) -> str:
-        over = "blindly" if self.replaced is None else f"over {self.replaced}"
-        whose = f"op {self.op}" if self.op else "not azguard"
-        return f"{self.answered:.3f} {self.blob} {self.etag} {over}: {self.kind} by {self.run}, {whose}, {self.fault}"
 
 
 @dataclass(frozen=True)
@@ -85,16 +52,6 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Final:
-    """What is there in the end. ``count``, ``hits`` and ``lines`` are None where nothing counts on them."""
-
-    etag: str
-    count: int | None = None
-    hits: int | None = None
-    lines: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True)
 class History:
     """One run: the truth, what was told, and what is there in the end, by the blob's name.
 
@@ -105,15 +62,6 @@ class History:
     told: Sequence[Told]
     finals: Mapping[str, Final]
     issued: frozenset[str]
-
-
-@dataclass(frozen=True)
-class Violation:
-    """A rule that was broken, with the part of the history that shows it."""
-
-    rule: str
-    text: str
-    evidence: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -138,13 +86,15 @@ def check(history: History) -> Findings:
     known = {told.op for told in history.told} | history.issued
     fences = [write for write in history.writes if write.op and write.op not in known and write.kind is Kind.METADATA]
     found: list[Violation] = []
+    equal: dict[str, set[str]] = defaultdict(set)
     for blob in sorted({write.blob for write in history.writes} | set(history.finals)):
         writes = [write for write in history.writes if write.blob == blob]
-        chain = _chain(writes, history.finals.get(blob), found)
-        _check_order(chain, found)
-        _check_final(chain, known, history.finals.get(blob), found)
+        chain = chained(writes, history.finals.get(blob), found)
+        _note_equals(chain, equal)
+        check_order(chain, found)
+        check_final(chain, known, history.finals.get(blob), found)
     _check_strangers(history.writes, known, found)
-    forgotten = _check_ops(history, found)
+    forgotten = _check_ops(history, equal, found)
     _check_words(history, found)
     unknown = [told for told in history.told if told.end is End.UNKNOWN]
     made = {(write.op, write.run) for write in history.writes}
@@ -159,83 +109,25 @@ def check(history: History) -> Findings:
     )
 
 
-def _chain(writes: Sequence[Write], final: Final | None, found: list[Violation]) -> list[Write]:
-    """Return the writes of one blob in the order of their versions; whatever keeps them from being one is found."""
-    _check_single(Counter(write.etag for write in writes), "etag twice", "etag", writes, found)
-    replaced = Counter(write.replaced for write in writes if write.replaced is not None)
-    _check_single(replaced, "fork", "replaced", writes, found)
-    made = {write.etag for write in writes}
-    for write in writes:
-        if write.replaced not in (None, ABSENT) and write.replaced not in made:
-            found.append(Violation("gap", f"{write.replaced} was replaced, and nobody made it", (str(write),)))
-    chain = _followed(writes)
-    if len(chain) < len(writes):
-        missing = [write for write in writes if write not in chain]
-        found.append(Violation("broken chain", f"{len(missing)} writes are beside the chain", _some(missing)))
-    if chain and final is not None and chain[-1].etag != final.etag:
-        text = f"the last version is {final.etag}, not {chain[-1].etag}"
-        found.append(Violation("another end", text, _some(chain[-3:])))
-    return chain
-
-
-def _followed(writes: Sequence[Write]) -> list[Write]:
-    """Walk from each version to the one that replaced it; a write without a condition goes on from an end."""
-    by_parent = {write.replaced: write for write in reversed(writes) if write.replaced is not None}
-    blind = sorted((write for write in writes if write.replaced is None), key=lambda write: write.answered)
-    chain: list[Write] = []
-    seen: set[str] = set()
-    following = by_parent.get(ABSENT) or (blind.pop(0) if blind else None)
-    while following is not None and following.etag not in seen:
-        seen.add(following.etag)
-        chain.append(following)
-        following = by_parent.get(following.etag) or (blind.pop(0) if blind else None)
-    return chain
-
-
-def _check_single(
-    counts: Mapping[str, int], rule: str, name: str, writes: Iterable[Write], found: list[Violation]
-) -> None:
-    for etag, times in counts.items():
-        if times > 1:
-            part = [write for write in writes if getattr(write, name) == etag]
-            found.append(Violation(rule, f"{etag}: {times} writes", _some(part)))
-
-
-def _check_order(chain: Sequence[Write], found: list[Violation]) -> None:
-    """A write that was answered before another was sent comes first: real time and the chain agree."""
-    latest: Write | None = None
-    for write in chain:
-        if latest is not None and write.answered < latest.sent:
-            text = f"{write.etag} comes after {latest.etag}, and was answered before that was sent"
-            found.append(Violation("order", text, _some((latest, write))))
-        if latest is None or write.sent > latest.sent:
-            latest = write
-
-
-def _check_final(chain: Sequence[Write], known: set[str], final: Final | None, found: list[Violation]) -> None:
-    """Every update adds one, or its line, to what is there in the end."""
-    if final is None:
-        return
-    ours = [write for write in chain if write.op in known]
-    content = [write for write in ours if write.kind is Kind.CONTENT]
-    for name, value, expected in (
-        ("count", final.count, len(content)),
-        ("hits", final.hits, sum(write.kind is Kind.METADATA for write in ours)),
-        ("lines", final.lines, tuple(write.op for write in content)),
-    ):
-        if value is not None and value != expected:
-            shown = (value, expected) if name != "lines" else (len(value or ()), len(content))  # type: ignore[arg-type]
-            text = f"{name} is {shown[0]} in the end, and the chain has {shown[1]}"
-            found.append(Violation("another value", text, _some(chain[-3:])))
-
-
 def _check_strangers(writes: Iterable[Write], known: set[str], found: list[Violation]) -> None:
     strange = [write for write in writes if write.op and write.op not in known and write.kind is not Kind.METADATA]
     for write in strange:
         found.append(Violation("nobody's op", f"{write.op} was written, and nobody asked for it", (str(write),)))
 
 
-def _check_ops(history: History, found: list[Violation]) -> int:
+def _note_equals(chain: Iterable[Write], equal: dict[str, set[str]]) -> None:
+    """Note the ETags under which the content that an op made can be read.
+
+    The other writers of a race leave the content as it is. One that leaves everything as it is makes a version that
+    nobody can tell from the op's own, and need not: as a guard it is as good.
+    """
+    op = ""
+    for write in chain:
+        op = write.op or op
+        equal[op].add(write.etag)
+
+
+def _check_ops(history: History, equal: Mapping[str, set[str]], found: list[Violation]) -> int:
     """Each op at most once; as often as its callers were told. Return how many keys were forgotten."""
     writes: dict[str, list[Write]] = defaultdict(list)
     for write in history.writes:
@@ -244,14 +136,13 @@ def _check_ops(history: History, found: list[Violation]) -> int:
     forgotten = 0
     for told in history.told:
         made = writes[told.op]
-        own = [write for write in made if write.run == told.run]
-        _check_told(told, made, own, found)
+        _check_told(told, made, equal.get(told.op, set()), found)
     for op in {told.op for told in history.told}:
         made = writes[op]
         excused = len(made) > 1 and _was_forgotten(op, made)
         forgotten += excused
         if len(made) > 1 and not excused:
-            evidence = (*_some(made), *(str(told) for told in history.told if told.op == op))
+            evidence = (*some(made), *(str(told) for told in history.told if told.op == op))
             found.append(Violation("applied twice", f"op {op} is in the chain {len(made)} times", evidence))
     return forgotten
 
@@ -264,11 +155,12 @@ def _was_forgotten(op: str, made: Sequence[Write]) -> bool:
     return len(runs) == len(made) and all(op not in Lineage(write.stamped.entries[1:]) for write in later)
 
 
-def _check_told(told: Told, made: Sequence[Write], own: Sequence[Write], found: list[Violation]) -> None:
-    evidence = (str(told), *_some(made))
+def _check_told(told: Told, made: Sequence[Write], equal: set[str], found: list[Violation]) -> None:
+    evidence = (str(told), *some(made))
+    own = [write for write in made if write.run == told.run]
     if told.end is End.COMMITTED and not made:
         found.append(Violation("false commit", f"op {told.op} is said to be committed, and is not", evidence))
-    if told.end is End.COMMITTED and told.etag is not None and told.etag not in {write.etag for write in made}:
+    if told.end is End.COMMITTED and told.etag is not None and told.etag not in equal:
         found.append(Violation("false ETag", f"op {told.op} is said to have made {told.etag}", evidence))
     if told.end in (End.REFUSED, End.UNCHANGED) and own:
         found.append(Violation("false refusal", f"op {told.op} is said to be not applied, and is", evidence))
@@ -287,7 +179,3 @@ def _check_words(history: History, found: list[Violation]) -> None:
         wordless = told.end in (End.REFUSED, End.UNKNOWN) and not told.message
         if told.end is End.CRASHED or wordless:
             found.append(Violation("no word", f"op {told.op} ended without a message", (str(told),)))
-
-
-def _some(writes: Sequence[Write], most: int = 8) -> tuple[str, ...]:
-    return tuple(str(write) for write in writes[:most])

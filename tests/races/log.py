@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from azguard.emulator.proxy import Answer, Request
 from azguard.lineage import ABSENT, KEY, Lineage, bare
-from tests.races.history import Kind, Write
+from tests.races.chain import Kind, Write
 
 # Every process of a race adds ``race/NAME`` to its user agent; those that are not azguard begin with this.
 FOREIGN = "foreign"

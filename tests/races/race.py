@@ -15,8 +15,9 @@ from azguard.emulator import azurite, proxy
 from azguard.folders import Folders
 from azguard.lineage import bare
 from tests.races import history, log
+from tests.races.chain import Final, Violation
 from tests.races.foreign import KEEPS, WIPES, Foreigner, blob
-from tests.races.history import End, Final, Findings, History
+from tests.races.history import End, Findings, History
 from tests.races.job import CONTAINER, COUNT, LINES, Jobs
 from tests.races.log import FOREIGN
 from tests.races.slots import Board, Command, Place, Slot, Worker, queues_in
@@ -58,7 +59,8 @@ class Tally:
     counts: Counter[str] = field(default_factory=Counter)
     faults: Counter[str] = field(default_factory=Counter)
     ends: Counter[str] = field(default_factory=Counter)
-    violations: list[history.Violation] = field(default_factory=list)
+    violations: list[Violation] = field(default_factory=list)
+    story: list[str] = field(default_factory=list)
 
 
 def run(settings: Settings, seconds: float, watch: Callable[[str], None] = lambda text: None) -> Tally:
@@ -92,6 +94,7 @@ def run(settings: Settings, seconds: float, watch: Callable[[str], None] = lambd
     written = log.writes(weather.log)
     findings = history.check(History(written, board.told, finals, frozenset(board.issued)))
     tally = Tally(findings, faults=weather.faults, ends=_ends(board), violations=list(findings.violations))
+    tally.story = sorted([str(write) for write in written] + [str(told) for told in board.told])
     tally.counts.update(
         **trouble.summary(),
         seconds=round(lasted),

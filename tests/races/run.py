@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from tests.races import race
 from tests.races.race import FOREIGN_CHOICES, Settings, Tally
@@ -52,6 +53,7 @@ def _add(total: Tally, one: Tally) -> None:
     total.faults.update(one.faults)
     total.ends.update(one.ends)
     total.violations += one.violations
+    total.story = one.story
     found = one.findings
     assert found is not None
     total.counts.update(
@@ -90,10 +92,14 @@ def main() -> int:
     parser.add_argument("--foreign", choices=FOREIGN_CHOICES, default="none")
     parser.add_argument("--hosts", type=int, default=1, help="cache folders that the processes are spread over")
     parser.add_argument("--commands", type=int, default=4, help="every so many-th process is a command line; 0 is none")
+    parser.add_argument("--story", metavar="FILE", help="where to write the whole history if something was wrong")
     parser.add_argument("--seed", default=str(random.randrange(10**6)))
     given = vars(parser.parse_args())
     minutes = given.pop("minutes")
+    story = given.pop("story")
     tally = run(Settings(**given), minutes * 60, lambda line: print(line, flush=True))  # noqa: T201  # its output
+    if story and tally.violations:
+        Path(story).write_text("\n".join(tally.story) + "\n", encoding="utf-8")
     return 1 if tally.violations else 0
 
 

@@ -7,7 +7,8 @@ import pytest
 from azguard.emulator.proxy import Answer, Fault, Request
 from azguard.lineage import ABSENT, Lineage
 from tests.races import log
-from tests.races.history import End, Final, Findings, History, Kind, Told, Violation, Write, check
+from tests.races.chain import Final, Kind, Violation, Write
+from tests.races.history import End, Findings, History, Told, check
 
 A, B, C = "aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb", "cccccccccccccccc"
 
@@ -140,6 +141,12 @@ def test_said_to_be_not_applied_and_applied_is_found_however_late_it_landed(code
     late = [START, write("E2", "E0", B, "worker2.1"), replace(zombie, replaced="E2")]
     tells = [told(A, End.REFUSED, code=code, ended=50.0), GOOD.told[1]]
     assert rules(History(late, tells, {"x": Final("E1", count=2)}, GOOD.issued)) == ["false refusal"]
+
+
+def test_the_etag_of_a_version_that_another_left_as_it_was_is_as_good() -> None:
+    kept = write("E3", "E2", run="foreign.keeps")
+    tells = [GOOD.told[0], told(B, run="worker2.1", etag="E3")]
+    assert rules(replace(GOOD, writes=[*GOOD.writes, kept], told=tells, finals={"x": Final("E3", count=2)})) == []
 
 
 def test_said_to_be_not_applied_after_a_killed_run_speaks_of_its_own_writes() -> None:
