@@ -32,7 +32,7 @@ class Loop:
         run = self.run
         while True:
             state = self._read()
-            ended = settle(run, state, run.deadline)
+            ended = self._proved_by_lease(state) or settle(run, state, run.deadline)
             if ended is not None:
                 return ended
             self._check_limits()
@@ -127,13 +127,27 @@ class Loop:
             return ended
         if sent.fate is Fate.REFUSED and sent.error is not None and is_lease_problem(sent.error):
             run.waits += 1
-        etag = self.lease.new_etag(state) if sent.fate is Fate.IN_DOUBT else None
-        if etag is not None:
-            ended = run.ended(Landed(etag), "committed", _text(lineage))
-            run.tell("settled under our lease: the write was ours")
-            return ended
-        self._failed(state, sent)
-        return None
+        proved = self._proved_by_lease() if sent.fate is Fate.IN_DOUBT else None
+        if proved is None:
+            self._failed(state, sent)
+        return proved
+
+    def _proved_by_lease(self, seen: State | None = None) -> Updated | None:
+        """Return the end if the version in doubt was replaced while we hold a lease on it: only we could do that.
+
+        ``seen`` is what was read since; as long as that is the version in doubt, there is nothing to prove.
+        """
+        run = self.run
+        doubted = run.doubted
+        if doubted is None or (seen is not None and seen.etag == doubted.etag):
+            return None
+        etag = self.lease.new_etag(doubted)
+        if etag is None:
+            return None
+        lineage = doubted.lineage.after(run.plan.op, doubted.etag) if run.plan.stamps else None
+        ended = run.ended(Landed(etag), "committed", _text(lineage))
+        run.tell("settled under our lease: the write was ours")
+        return ended
 
     def _prepare(self, state: State, work: Work, lineage: Lineage | None) -> bool:
         """Do what comes before the commit, once per version; return whether there is something to commit."""

@@ -2,6 +2,7 @@ import http.client
 import random
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,6 +20,7 @@ class _Echo(BaseHTTPRequestHandler):
     """Answers with what it was sent, in the framing that the path asks for."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     peers: list[tuple[str, int]]
 
     def do_PUT(self) -> None:
@@ -139,6 +141,15 @@ def test_one_connection_of_a_client_is_one_connection_to_the_emulator(upstream: 
         for _ in range(3):
             _ask(client, "GET", "/200")
     assert len(set(upstream.RequestHandlerClass.peers)) == 1  # type: ignore[attr-defined]  # set by the fixture
+
+
+def test_the_proxy_adds_no_waiting_of_its_own(upstream: ThreadingHTTPServer) -> None:
+    with proxy.running(upstream.server_port, _never) as running, _client(running) as client:
+        began = time.monotonic()
+        for _ in range(100):
+            _ask(client, "GET", "/200")
+        # With Nagle's algorithm between head and body it is 40 ms each.
+        assert time.monotonic() - began < 3
 
 
 def test_a_dropped_answer_was_given_and_not_a_byte_of_it_arrives(upstream: ThreadingHTTPServer) -> None:

@@ -1,20 +1,10 @@
-"""HTTP messages as they are on the wire: heads read, bodies passed on piece by piece, nothing changed on the way."""
+"""HTTP/1.1 messages as streams: heads read, bodies passed on as they are on the wire."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 
 _PIECE = 64 * 1024
-# How a peer that has gone, or does not speak HTTP, shows itself. It ends its own connection and nothing else.
-GONE = (OSError, EOFError, asyncio.LimitOverrunError, ValueError)
-
-
-@dataclass(frozen=True)
-class Peer:
-    """One end of a TCP connection."""
-
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
 
 
 @dataclass(frozen=True)
@@ -35,7 +25,8 @@ async def read_head(reader: asyncio.StreamReader) -> Head:
     """Read a message up to its body.
 
     Raises:
-        GONE: the peer has gone, or does not speak HTTP.
+        EOFError: the peer has gone.
+        asyncio.LimitOverrunError: it is longer than the reader's limit.
     """
     raw = await reader.readuntil(b"\r\n\r\n")
     first, *lines = raw[:-4].decode("latin-1").split("\r\n")
@@ -44,16 +35,44 @@ async def read_head(reader: asyncio.StreamReader) -> Head:
     return Head(raw, (start[0], start[1], start[2]), {name.lower(): value.strip() for name, _, value in pairs})
 
 
-def body(reader: asyncio.StreamReader, head: Head, otherwise: int | None = 0) -> AsyncIterator[bytes]:
-    """Return a body's pieces as they are on the wire.
+def body_of_request(reader: asyncio.StreamReader, head: Head) -> AsyncIterator[bytes]:
+    """Return the pieces of a request's body as they are on the wire; where no length is announced there is none.
 
-    ``otherwise`` is its length in bytes where none is announced; None is until the connection ends.
+    Raises:
+        ValueError: its length is not a number.
     """
+    return _body(reader, head, otherwise=0)
+
+
+def body_of_answer(reader: asyncio.StreamReader, head: Head, method: str) -> AsyncIterator[bytes]:
+    """Return the pieces of an answer's body as they are on the wire; without a length it ends with the connection.
+
+    Raises:
+        ValueError: its length is not a number.
+    """
+    if method == "HEAD" or head.start[1] in ("204", "304"):
+        return _exactly(reader, 0)
+    return _body(reader, head, otherwise=None)
+
+
+async def pass_on(body: AsyncIterator[bytes], writer: asyncio.StreamWriter) -> None:
+    """Write a body piece by piece, no faster than it is taken.
+
+    Raises:
+        EOFError: it ended before its time.
+        ValueError: it is not in chunks, as announced.
+    """
+    async for piece in body:
+        writer.write(piece)
+        await writer.drain()
+
+
+def _body(reader: asyncio.StreamReader, head: Head, otherwise: int | None) -> AsyncIterator[bytes]:
     if head.headers.get("transfer-encoding", "").lower() == "chunked":
         return _chunks(reader)
     announced = head.headers.get("content-length")
     length = otherwise if announced is None else int(announced)
-    return _to_the_end(reader) if length is None else exactly(reader, length)
+    return _to_the_end(reader) if length is None else _exactly(reader, length)
 
 
 async def _chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
@@ -63,7 +82,7 @@ async def _chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
         size = int(line.partition(b";")[0], 16)
         if size == 0:
             break
-        async for piece in exactly(reader, size + 2):
+        async for piece in _exactly(reader, size + 2):
             yield piece
     # Trailers, up to the empty line.
     while line != b"\r\n":
@@ -71,8 +90,7 @@ async def _chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
         yield line
 
 
-async def exactly(reader: asyncio.StreamReader, length: int) -> AsyncIterator[bytes]:
-    """Yield so many bytes; fewer are an EOFError."""
+async def _exactly(reader: asyncio.StreamReader, length: int) -> AsyncIterator[bytes]:
     while length:
         piece = await reader.read(min(length, _PIECE))
         if not piece:
@@ -84,13 +102,6 @@ async def exactly(reader: asyncio.StreamReader, length: int) -> AsyncIterator[by
 async def _to_the_end(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
     while piece := await reader.read(_PIECE):
         yield piece
-
-
-async def pass_on(pieces: AsyncIterator[bytes], writer: asyncio.StreamWriter) -> None:
-    """Write every piece as it comes, no faster than the peer takes them."""
-    async for piece in pieces:
-        writer.write(piece)
-        await writer.drain()
 
 
 async def joined(pieces: AsyncIterator[bytes]) -> bytes:

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from azguard.emulator.http_messages import GONE, Peer
-from azguard.emulator.proxy_connection import HOST, LONGEST_HEAD, Connection
+from azguard.emulator.proxy_connection import GONE, HOST, LONGEST_HEAD, Connection, Peer
 from azguard.emulator.proxy_faults import Answer as Answer
 from azguard.emulator.proxy_faults import Chosen as Chosen
 from azguard.emulator.proxy_faults import Decide as Decide
@@ -98,6 +97,8 @@ class _Server:
             async with asyncio.TaskGroup() as connections:
                 while True:
                     accepted, _ = await self._loop.sock_accept(listening)
+                    # Else a body waits 40 ms for the word that its head has arrived.
+                    accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                     connections.create_task(self._serve_one(accepted))
 
     async def _serve_one(self, accepted: socket.socket) -> None:

@@ -8,14 +8,17 @@ import socket
 import struct
 import time
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 
-from azguard.emulator.http_messages import GONE, Head, Peer, body, exactly, joined, pass_on, read_head
+from azguard.emulator.http_messages import Head, body_of_answer, body_of_request, joined, pass_on, read_head
 from azguard.emulator.proxy_faults import Answer, Chosen, Decide, Fault, Request
 
 HOST = "127.0.0.1"
 LONGEST_HEAD = 256 * 1024
 # Node.js closes a connection that was idle for five seconds; one this fresh it has not begun to close.
 _FRESH_SECONDS = 1.0
+# How a peer that has gone, or does not speak HTTP, shows itself. It ends its own connection and nothing else.
+GONE = (OSError, EOFError, asyncio.LimitOverrunError, ValueError)
 _ASK_SECONDS = 0.005
 # A slow answer is longer under way than anyone's patience in a test, and never silent for long.
 _SLOW_PIECES, _SLOW_PAUSE = 20, 0.05
@@ -27,6 +30,14 @@ _FAILURE = (
     b"HTTP/1.1 503 The server is busy.\r\nx-ms-error-code: ServerBusy\r\nContent-Type: application/xml\r\n"
     b"Content-Length: %d\r\n\r\n" % len(_BUSY)
 )
+
+
+@dataclass(frozen=True)
+class Peer:
+    """One end of a TCP connection."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
 
 
 class Connection:
@@ -45,7 +56,7 @@ class Connection:
     async def serve(self) -> None:
         """Pass requests on, one after the other, until either side or a fault ends the connection."""
         while await self._exchange(await read_head(self._client.reader)):
-            pass
+            self._used = asyncio.get_running_loop().time()
 
     async def _exchange(self, head: Head) -> bool:
         """Pass one request on and its answer back; return whether the connection stays open."""
@@ -56,7 +67,7 @@ class Connection:
             self._record(Answer(request, chosen.fault, None))
             _reset(self._client)
             return False
-        content = body(self._client.reader, head)
+        content = body_of_request(self._client.reader, head)
         if chosen.fault is Fault.FAIL_BEFORE:
             await joined(content)
             self._record(Answer(request, chosen.fault, None))
@@ -86,8 +97,7 @@ class Connection:
             # Before the client can hear of it: whoever has an answer finds it in the log.
             etag = answer.headers.get("etag")
             self._record(Answer(request, fault, status, etag, sent, time.time(), answer.headers))
-            without_body = request.method == "HEAD" or status in (204, 304)
-            said = exactly(upstream.reader, 0) if without_body else body(upstream.reader, answer, None)
+            said = body_of_answer(upstream.reader, answer, request.method)
             if fault is Fault.NONE:
                 self._client.writer.write(answer.raw)
                 await pass_on(said, self._client.writer)
@@ -97,7 +107,6 @@ class Connection:
         finally:
             if sending is not None:
                 sending.cancel()
-        self._used = asyncio.get_running_loop().time()
         return not (head.closes or answer.closes or upstream.reader.at_eof())
 
     async def _spoilt(

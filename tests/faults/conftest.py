@@ -1,0 +1,17 @@
+"""An Azurite of their own for the fault tests: thousands of blob writes slow one down (HAZARDS §7)."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from azguard.emulator import azurite as emulator
+from azguard.emulator.state import Azurite
+from azguard.folders import Folders
+
+
+@pytest.fixture(scope="session")
+def storage() -> Iterator[Azurite]:
+    """Run an Azurite in memory on free ports."""
+    with emulator.private(Folders.of(os.environ).emulator, os.environ) as running:
+        yield running

@@ -1,0 +1,230 @@
+"""What azguard must say when the network fails: one table, *operation × fault*.
+
+Each row is a command that writes (or reads), the request of it that is spoilt, and what it must then say; each column
+is one fault, which hits the first such request only. A cell without an entry of its own must be ``DONE``: exit 0, and
+the proxy's log says that the write was committed exactly once. Whatever a cell says, ``tests/faults/test_matrix.py``
+checks it against that log: nothing is ever committed twice, an error other than 74 is never told of a write that was
+committed or still can be, and nobody is told "somebody else" (42, 44, 45, 49) when it was us.
+
+To add a row for a new command: append a ``Row`` to ``ROWS``. Name the command line (``{blob}``, ``{container}``,
+``{etag}`` and ``{lease}`` are filled in), what has to be there before (``before``), the operation that is spoilt, as
+``tests.faults.rules.operation`` names it, the one whose commits count if that is another, and what is there
+afterwards (``leaves``). Run it. A cell that fails shows what azguard said and what the log says; give it an entry with
+its reason only if the truth really cannot be known, else mend azguard. A new kind of resource also needs its names
+in ``rules.operation``, and how to look at it in ``Scene.content``.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol
+
+from azguard.emulator.proxy_faults import Fault
+
+
+class Column(Enum):
+    """A fault, and for a zombie when it lands: it is a request that is held and delivered later."""
+
+    DROP = "drop"
+    FAIL_AFTER = "503-after"
+    LATE = "late"
+    ZOMBIE_FIRST = "zombie-first"  # after the client gave up, before anything else it asks is passed on
+    ZOMBIE_THEN = "zombie-then"  # after the client's next question was answered, before the one after that
+    ZOMBIE_LAST = "zombie-last"  # after the command has ended
+    RESET = "reset"
+    HALF = "half"
+    FAIL_BEFORE = "503-before"
+    SLOW = "slow"
+
+    @property
+    def fault(self) -> Fault:
+        """Return what the proxy does."""
+        return Fault.ZOMBIE if self in _ZOMBIES else Fault(self.value)
+
+    @property
+    def silent(self) -> bool:
+        """Return whether the client waits for its own timeout."""
+        return self.fault in (Fault.ZOMBIE, Fault.LATE)
+
+
+_ZOMBIES = (Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN, Column.ZOMBIE_LAST)
+# The request was executed, and the answer lost.
+ANSWER_LOST = (Column.DROP, Column.FAIL_AFTER, Column.LATE)
+# It was not executed when the client looks, and may still be.
+NOT_THERE_YET = (Column.ZOMBIE_THEN, Column.ZOMBIE_LAST, Column.RESET, Column.FAIL_BEFORE)
+
+
+@dataclass(frozen=True)
+class Says:
+    """An exit status, and for 74 why it cannot be known."""
+
+    code: int
+    why: str = ""
+
+
+DONE = Says(0)
+GONE_BY_WHOM = Says(74, "it is gone, and somebody else could have deleted it")
+LAPSED = Says(74, "it is gone, and a finite lease may have lapsed, so that somebody else could delete it")
+NO_TRACE = Says(74, "without the lineage nothing tells who replaced the version it was for")
+MAY_STILL_ARRIVE = Says(74, "a write without a condition cannot be called back, and sending it again could do it twice")
+FOREIGN_COVERED = Says(74, "a writer that keeps no lineage replaced the version it was for, or our write on it")
+RECREATED = Says(74, "it was created meanwhile, and ours may have been there before that, and deleted")
+
+
+class Stage(Protocol):
+    """What a row may do before its command runs, in the scope of that command and without faults."""
+
+    def put(self, content: bytes = b"old") -> None:
+        """Write the blob, so that its version is known here."""
+
+    def lease_blob(self, seconds: int = -1) -> None:
+        """Take a lease on the blob, infinite unless said otherwise; its id is ``{lease}``."""
+
+    def make_container(self, *, leased: bool = False) -> None:
+        """Create the container of the row, which ``{container}`` names."""
+
+
+Before = Callable[[Stage], None]
+Cells = Mapping[Column, Says]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One command line and one of its requests. ``commit`` is the operation whose commits count."""
+
+    name: str
+    command: str
+    spoilt: str
+    before: tuple[Before, ...] = ()
+    commit: str | None = None
+    stdin: bytes = b""
+    leaves: bytes | None = b"new"
+    cells: Cells = field(default_factory=dict)
+
+    def says(self, column: Column) -> Says:
+        """Return what azguard must say."""
+        return self.cells.get(column, DONE)
+
+
+def _in(columns: tuple[Column, ...], says: Says) -> dict[Column, Says]:
+    return dict.fromkeys(columns, says)
+
+
+def _old(stage: Stage) -> None:
+    stage.put()
+
+
+def _one(stage: Stage) -> None:
+    stage.put(b'{"n": 1}')
+
+
+def _leased(stage: Stage) -> None:
+    stage.lease_blob()
+
+
+def _leased_shortly(stage: Stage) -> None:
+    stage.lease_blob(60)
+
+
+def _container(stage: Stage) -> None:
+    stage.make_container()
+
+
+def _leased_container(stage: Stage) -> None:
+    stage.make_container(leased=True)
+
+
+LARGE = bytes(range(256)) * 32_800  # a little more than what one Put Blob takes
+_TWO = b'{"n": 2}'
+_INCREMENT = "safe-update blob:{blob} --increment n"
+_LOST = {**_in((*ANSWER_LOST, Column.HALF), NO_TRACE), **_in((Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), NO_TRACE)}
+_DELETED = _in((*ANSWER_LOST, Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), GONE_BY_WHOM)
+_DELETED_ANYHOW = {**_DELETED, **_in(NOT_THERE_YET, MAY_STILL_ARRIVE)}
+_UNCONDITIONAL = _in(NOT_THERE_YET, MAY_STILL_ARRIVE)
+
+ROWS = (
+    Row("put-create", "blob put {blob}", "PUT blob", stdin=b"new"),
+    Row("put-if-match", "blob put {blob}", "PUT blob", (_old,), stdin=b"new"),
+    Row("put-last-writer-wins", "blob put {blob} --last-writer-wins", "PUT blob", (_old,), stdin=b"new",
+        cells=_UNCONDITIONAL),
+    Row("put-lease", "blob put {blob} --lease-id {lease}", "PUT blob", (_old, _leased), stdin=b"new",
+        cells=_UNCONDITIONAL),
+    Row("put-lease-if-match", "blob put {blob} --lease-id {lease} --if-match @last", "PUT blob", (_old, _leased),
+        stdin=b"new"),
+    Row("put-no-lineage", "blob put {blob} --no-lineage", "PUT blob", (_old,), stdin=b"new", cells=_LOST),
+    Row("put-blocks-block", "blob put {blob}", "PUT block", (_old,), "PUT blocklist", LARGE, LARGE),
+    Row("put-blocks-create", "blob put {blob}", "PUT blocklist", stdin=LARGE, leaves=LARGE),
+    Row("put-blocks-if-match", "blob put {blob}", "PUT blocklist", (_old,), stdin=LARGE, leaves=LARGE),
+    Row("put-blocks-last-writer-wins", "blob put {blob} --last-writer-wins", "PUT blocklist", (_old,), stdin=LARGE,
+        leaves=LARGE, cells=_UNCONDITIONAL),
+    Row("put-blocks-no-lineage", "blob put {blob} --no-lineage", "PUT blocklist", (_old,), stdin=LARGE, leaves=LARGE),
+    Row("delete-if-match", "blob delete {blob}", "DELETE blob", (_old,), leaves=None, cells=_DELETED),
+    Row("delete-last-writer-wins", "blob delete {blob} --last-writer-wins", "DELETE blob", (_old,), leaves=None,
+        cells=_DELETED_ANYHOW),
+    Row("delete-lease", "blob delete {blob} --lease-id {lease}", "DELETE blob", (_old, _leased), leaves=None),
+    Row("delete-short-lease", "blob delete {blob} --lease-id {lease}", "DELETE blob", (_old, _leased_shortly),
+        leaves=None, cells=_in((*ANSWER_LOST, Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), LAPSED)),
+    Row("container-create", "container create {container}", "PUT container", leaves=b""),
+    Row("container-delete-acquire", "container delete {container}", "PUT lease:acquire", (_container,),
+        "DELETE container", leaves=None),
+    Row("container-delete", "container delete {container}", "DELETE container", (_container,), leaves=None),
+    Row("container-delete-last-writer-wins", "container delete {container} --last-writer-wins", "DELETE container",
+        (_container,), leaves=None, cells=_DELETED_ANYHOW),
+    Row("container-delete-lease", "container delete {container} --lease-id {lease}", "DELETE container",
+        (_leased_container,), leaves=None),
+    Row("update-read", _INCREMENT, "GET blob", (_one,), "PUT blob", leaves=_TWO),
+    Row("update", _INCREMENT, "PUT blob", (_one,), leaves=_TWO),
+    Row("update-create", _INCREMENT + " --create", "PUT blob", leaves=b'{"n": 1}'),
+    Row("update-metadata", "safe-update blob:{blob} --metadata --set n=\"2\"", "PUT metadata", (_old,), leaves=b"old"),
+    Row("update-blocks", "safe-update blob:{blob} --append new", "PUT blocklist", (lambda stage: stage.put(LARGE),),
+        leaves=LARGE + b"new"),
+    Row("update-guard-acquire", _INCREMENT + " --guard lease", "PUT lease:acquire", (_one,), "PUT blob", leaves=_TWO),
+    Row("update-guard-put", _INCREMENT + " --guard lease", "PUT blob", (_one,), leaves=_TWO),
+    Row("update-guard-release", _INCREMENT + " --guard lease", "PUT lease:release", (_one,), "PUT blob", leaves=_TWO),
+    Row("update-no-lineage", _INCREMENT + " --no-lineage", "PUT blob", (_one,), leaves=_TWO, cells=_LOST),
+    Row("update-guard-no-lineage", _INCREMENT + " --no-lineage --guard lease", "PUT blob", (_one,), leaves=_TWO),
+    Row("update-lease", _INCREMENT + " --lease-id {lease}", "PUT blob", (_one, _leased), leaves=_TWO),
+)  # fmt: skip
+
+
+class Rival(Enum):
+    """Somebody else who writes the blob between the fault and azguard's next question."""
+
+    FOREIGN = "foreign"  # overwrites it, metadata and all
+    AZGUARD = "azguard"  # overwrites it, and keeps the lineage
+
+
+@dataclass(frozen=True)
+class Contest:
+    """A cell in which a rival writes meanwhile."""
+
+    row: str
+    column: Column
+    rival: Rival
+    says: Says
+
+
+CONTESTS = (
+    Contest("put-if-match", Column.DROP, Rival.FOREIGN, FOREIGN_COVERED),
+    Contest("put-if-match", Column.RESET, Rival.FOREIGN, FOREIGN_COVERED),
+    Contest("put-if-match", Column.DROP, Rival.AZGUARD, DONE),
+    Contest("put-if-match", Column.RESET, Rival.AZGUARD, Says(42)),
+    Contest("put-if-match", Column.ZOMBIE_LAST, Rival.AZGUARD, Says(42)),
+    Contest("put-blocks-if-match", Column.DROP, Rival.AZGUARD, DONE),
+    Contest("put-blocks-if-match", Column.RESET, Rival.AZGUARD, Says(42)),
+    Contest("put-create", Column.DROP, Rival.AZGUARD, DONE),
+    Contest("put-create", Column.DROP, Rival.FOREIGN, FOREIGN_COVERED),
+    Contest("put-create", Column.RESET, Rival.AZGUARD, RECREATED),
+    Contest("put-last-writer-wins", Column.DROP, Rival.AZGUARD, DONE),
+    Contest("delete-if-match", Column.RESET, Rival.AZGUARD, Says(42)),
+    Contest("delete-if-match", Column.DROP, Rival.AZGUARD, RECREATED),
+    Contest("update", Column.DROP, Rival.AZGUARD, DONE),
+    Contest("update", Column.RESET, Rival.AZGUARD, DONE),
+    Contest("update", Column.ZOMBIE_THEN, Rival.AZGUARD, DONE),
+    Contest("update", Column.ZOMBIE_LAST, Rival.AZGUARD, DONE),
+    Contest("update", Column.DROP, Rival.FOREIGN, FOREIGN_COVERED),
+    Contest("update", Column.RESET, Rival.FOREIGN, FOREIGN_COVERED),
+    Contest("update-create", Column.DROP, Rival.AZGUARD, DONE),
+    Contest("update-create", Column.RESET, Rival.AZGUARD, RECREATED),
+    Contest("update-no-lineage", Column.RESET, Rival.AZGUARD, DONE),
+)

@@ -1,0 +1,94 @@
+"""Which request gets which fault: by rules such as ``PUT blob 1 drop``, or at random from a seed."""
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import parse_qs, urlsplit
+
+from azguard.emulator.proxy_faults import Chosen, Decide, Fault, Request
+
+# How long after the client gave up a zombie lands at the latest; seconds.
+_ZOMBIE_SECONDS = 0.25
+EVERY_FAULT: Mapping[Fault, float] = {fault: 1.0 for fault in Fault if fault not in (Fault.NONE, Fault.SLOW)}
+
+
+def operation(request: Request) -> str:
+    """Return what a request to the blob service does, such as ``PUT blob``, ``PUT metadata``, ``PUT lease:acquire``."""
+    query = parse_qs(urlsplit(request.path).query)
+    what = query.get("comp", query.get("restype", ["blob"]))[0]
+    if what == "lease":
+        what = f"lease:{request.headers.get('x-ms-lease-action', '')}"
+    return f"{request.method} {what}"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The nth request (None is every one) that does ``operation`` gets ``fault``; ``*`` stands for any word."""
+
+    operation: str
+    nth: int | None
+    fault: Fault
+
+    @classmethod
+    def parse(cls, text: str) -> "Rule":
+        """Read ``METHOD WHAT NTH FAULT``, e.g. ``PUT blob 1 drop`` or ``* * * slow``.
+
+        Raises:
+            ValueError: it is not that.
+        """
+        words = text.split()
+        if len(words) != 4:
+            raise ValueError(f"{text!r} is not a rule: write METHOD WHAT NTH FAULT, e.g. PUT blob 1 drop")
+        return cls(f"{words[0]} {words[1]}", None if words[2] == "*" else int(words[2]), Fault(words[3]))
+
+    def is_for(self, request: Request) -> bool:
+        """Return whether the request does what the rule names."""
+        pairs = zip(self.operation.lower().split(), operation(request).lower().split(), strict=True)
+        return all(wanted in ("*", found) for wanted, found in pairs)
+
+
+def by_rules(rules: Sequence[Rule]) -> Decide:
+    """Return a decision by the first rule that names the request; each rule counts its own requests."""
+    counts = [0] * len(rules)
+
+    def decide(request: Request) -> Fault:
+        found = Fault.NONE
+        for position, rule in enumerate(rules):
+            if not rule.is_for(request):
+                continue
+            counts[position] += 1
+            if found is Fault.NONE and rule.nth in (None, counts[position]):
+                found = rule.fault
+        return found
+
+    return decide
+
+
+def at_random(seed: int, share: float, weights: Mapping[Fault, float] = EVERY_FAULT, *, reads: bool = False) -> Decide:
+    """Return a decision that spoils this share of all writes (and reads), in the order in which they arrive.
+
+    The same seed gives the same faults to the same sequence of requests. Writers that run at the same time
+    do not repeat their sequence exactly.
+    """
+    chance = random.Random(seed)
+
+    def decide(request: Request) -> Fault | Chosen:
+        if not (request.writes or reads) or chance.random() >= share:
+            return Fault.NONE
+        (fault,) = chance.choices(list(weights), list(weights.values()))
+        delay = chance.uniform(0, _ZOMBIE_SECONDS)
+        return Chosen(fault, after(delay)) if fault is Fault.ZOMBIE else fault
+
+    return decide
+
+
+def after(seconds: float, clock: Callable[[], float] = time.monotonic) -> Callable[[], bool]:
+    """Return what answers True once so many seconds have passed since it was first asked."""
+    asked: list[float] = []
+
+    def passed() -> bool:
+        asked.append(clock())
+        return asked[-1] - asked[0] >= seconds
+
+    return passed

@@ -1,0 +1,200 @@
+"""One cell of the matrix played out: a real command, the proxy, Azurite, and what the log says afterwards."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
+
+from azguard import account, address, blobs, uploads
+from azguard.account import Target
+from azguard.address import Kind
+from azguard.conditions import Conditions
+from azguard.deadline import Deadline
+from azguard.emulator import proxy
+from azguard.emulator.proxy_faults import Answer, Chosen, Fault, Request
+from azguard.lineage import KEY
+from tests.cli_world import CliWorld, Ran
+from tests.emulator_world import until
+from tests.faults.matrix import Column, Rival, Row
+from tests.faults.rules import operation
+
+CONTAINER = "matrix"
+# Long enough for an Azurite on a busy machine, short enough to wait for in many cells.
+_SILENCE = "300ms"
+_LEASE = "6dd2b9e3-5c17-4a0e-a2f1-8f4c1b7d9e01"
+
+
+@dataclass
+class Scene:
+    """A cell under way; also the ``Stage`` on which a row prepares."""
+
+    row: Row
+    column: Column
+    cli: CliWorld
+    direct: account.Account
+    rival: Rival | None = None
+    running: proxy.Proxy | None = None
+    armed: bool = False
+    over: bool = False
+    hit: Request | None = None
+    later: list[Request] = field(default_factory=list)
+    began: int = 0
+
+    @property
+    def container(self) -> str:
+        """Return the container's name: the shared one, unless the row is about containers."""
+        own = self.row.command.startswith("container")
+        return f"{self.row.name}-{self.column.value}"[:63] if own else CONTAINER
+
+    @property
+    def blob(self) -> str:
+        """Return the blob's short address."""
+        return f"{CONTAINER}/{self.row.name}/{self.column.value}/{self.rival.value if self.rival else 'alone'}"
+
+    @property
+    def words(self) -> list[str]:
+        """Return the row's command line."""
+        return self.row.command.format(blob=self.blob, container=self.container, lease=_LEASE).split()
+
+    @property
+    def log(self) -> list[Answer]:
+        """Return what the emulator answered since the command began."""
+        assert self.running is not None
+        return self.running.log[self.began :]
+
+    @property
+    def commits(self) -> list[Answer]:
+        """Return the answers that say that the row's write was done."""
+        wanted = self.row.commit or self.row.spoilt
+        return [each for each in self.log if each.committed and operation(each.request) == wanted]
+
+    # What a row may do before.
+
+    def put(self, content: bytes = b"old") -> None:
+        ran = self.cli.call("blob", "put", self.blob, "--last-writer-wins", stdin=content)
+        assert ran.code == 0, ran.err
+
+    def lease_blob(self, seconds: int = -1) -> None:
+        self.direct.blob(self._target.address).acquire_lease(seconds, _LEASE)
+
+    def make_container(self, *, leased: bool = False) -> None:
+        ran = self.cli.call("container", "create", self.container)
+        assert ran.code == 0, ran.err
+        if leased:
+            self._container().acquire_lease(-1, _LEASE)
+
+    # The play.
+
+    def play(self, *, process: bool) -> Ran:
+        """Run the row's command through the fault and return what it said, once everything has landed."""
+        assert self.running is not None
+        for step in self.row.before:
+            step(self)
+        self.began = len(self.running.log)
+        self.armed = True
+        env = {"AZGUARD_WRITE_TIMEOUT": _SILENCE} if self.column.silent else {}
+        run = self.cli.run if process else self.cli.call
+        ran = run(*self.words, "-o", "json", stdin=self.row.stdin, env=env)
+        self.over = True
+        assert self.hit is not None, f"nothing did {self.row.spoilt}: {[operation(each.request) for each in self.log]}"
+        until(lambda: self._landed)
+        return ran
+
+    def decide(self, request: Request) -> Fault | Chosen:
+        """Spoil the first request that the row names; what comes after it waits its turn."""
+        if not self.armed:
+            return Fault.NONE
+        if self.hit is None:
+            if operation(request) != self.row.spoilt:
+                return Fault.NONE
+            self.hit = request
+            return Chosen(self.column.fault, self._may_land if self.column.fault is Fault.ZOMBIE else None)
+        if operation(request) == "PUT block" and request.path != self.hit.path:
+            return Fault.NONE  # on its way at the same time, not after it
+        self.later.append(request)
+        if len(self.later) == 1 and self.rival is not None:
+            self._compete(self.rival)
+        waits = {Column.ZOMBIE_FIRST: 1, Column.ZOMBIE_THEN: 2}.get(self.column)
+        if waits is not None and len(self.later) >= waits:
+            return Chosen(until=lambda: self._landed)
+        return Fault.NONE
+
+    def content(self) -> bytes | None:
+        """Return what is there now: a blob's content, nothing for a container, None if it is gone."""
+        try:
+            if self.row.command.startswith("container"):
+                self._container().get_container_properties()
+                return b""
+            found: bytes = self.direct.blob(self._target.address).download_blob().readall()
+        except ResourceNotFoundError:
+            return None
+        return found
+
+    def is_leased(self) -> bool:
+        """Return whether a lease is left that the row did not begin with."""
+        if "{lease}" in self.row.command or self.content() is None or self.row.command.startswith("container"):
+            return False
+        return bool(blobs.properties(self._target, Conditions(), Deadline()).lease.status == "locked")
+
+    @property
+    def _landed(self) -> bool:
+        return any(each.request is self.hit for each in self.log)
+
+    def _may_land(self) -> bool:
+        if self.column is Column.ZOMBIE_FIRST or self.over:
+            return True
+        asked = self.later[:1]
+        return self.column is Column.ZOMBIE_THEN and any(each.request is asked[0] for each in self.log if asked)
+
+    def _compete(self, rival: Rival) -> None:
+        """Write as somebody else; not through the proxy, whose thread this is."""
+        client = self.direct.blob(self._target.address)
+        if rival is Rival.FOREIGN:
+            client.upload_blob(b"theirs", overwrite=True)
+            return
+        headers, etag, lineage = {"If-None-Match": "*"}, None, None
+        try:
+            found = client.get_blob_properties()
+        except ResourceNotFoundError:
+            pass
+        else:
+            etag, lineage = found.etag, found.metadata.get(KEY)
+            headers = {"If-Match": etag}
+        conditions = Conditions(headers, "if-match", etag, lineage=lineage)
+        upload = uploads.Upload.stamped(self._target, uploads.Settings(), conditions, Deadline(), "rivalrivalrivalr")
+        uploads.put(upload, BytesIO(b'{"n": 10}'), lambda done: None)
+
+    @property
+    def _target(self) -> Target:
+        return Target(self.direct, address.parse(self.blob, Kind.BLOB).address)
+
+    def _container(self) -> Any:
+        return self.direct.container(address.parse(self.container, Kind.CONTAINER).address)
+
+
+@contextmanager
+def scene(root: Path, port: int, row: Row, column: Column, rival: Rival | None = None) -> Iterator[Scene]:
+    """Set up a cell against the Azurite on ``port``: a proxy and a private world for the command."""
+    direct = account.emulator({"blob": port})
+    try:
+        direct.container(address.parse(CONTAINER, Kind.CONTAINER).address).create_container()
+    except ResourceExistsError:
+        pass  # by an earlier cell
+    made = Scene(row, column, CliWorld(root), direct, rival)
+    with proxy.running(port, made.decide) as running:
+        made.running = running
+        endpoint = f"http://127.0.0.1:{running.port}/{account.EMULATOR_NAME}"
+        text = f"AccountName={account.EMULATOR_NAME};AccountKey={account.EMULATOR_KEY};BlobEndpoint={endpoint}"
+        made.cli = CliWorld(root, text)
+        yield made
+
+
+def told(ran: Ran) -> dict[str, Any]:
+    """Return what a command said: its result, or its error."""
+    found: dict[str, Any] = json.loads(ran.stdout) if ran.code == 0 else ran.error
+    return found
