@@ -148,13 +148,13 @@ def to_file(
         UsageError: the folder does not exist or is not writable; nothing was requested.
         AzguardError: the disk is full or fails; the file is as it was.
     """
-    real = Path(os.path.realpath(file))
-    mode = _mode_of(real)
+    mode = _mode_of(file)
     if mode is not None and not stat.S_ISREG(mode):
         if stat.S_ISDIR(mode):
             raise UsageError(f"{file} is a folder", hint=f"name the file: -f {file}/{Path(target.address.name).name}")
-        with open(real, "wb") as stream:
+        with open(file, "wb") as stream:
             return to_stream(target, conditions, stream, deadline, progress)
+    real = Path(os.path.realpath(file))
     handle, temporary = _temporary(real, file)
     try:
         with os.fdopen(handle, "wb") as stream:

@@ -86,6 +86,9 @@ class _Kept:
 class BlobContent(_Blob):
     """A block blob's content. Headers, metadata, index tags and tier survive a write.
 
+    The tier is not sent: the service gives the new content the tier of the old, and a read does not even tell it.
+    (Azurite forgets it.) Source: https://learn.microsoft.com/azure/storage/blobs/access-tiers-overview
+
     Not guaranteed: tags have no version, so a change of tags between our reading them and our write is undone.
     """
 
@@ -206,8 +209,6 @@ def _settings(found: Any, metadata: Mapping[str, str]) -> Settings:
         content_language=headers.content_language,
         content_disposition=headers.content_disposition,
         cache_control=headers.cache_control,
-        # The service infers no tier that it did not say: an overwritten blob keeps its own.
-        tier=None if found.blob_tier is None or found.blob_tier_inferred else str(found.blob_tier),
         metadata=metadata,
     )
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from azguard.emulator import install
 
 REPOSITORY = Path(__file__).parent.parent
 
@@ -95,9 +98,12 @@ class World:
 
 
 def make(root: Path, azurite: Path) -> World:
-    """Return a world whose ``azurite`` on PATH is the given installation's script."""
+    """Return a world whose ``azurite`` on PATH is the given installation's script, and which has a ``node``."""
     (root / "bin").mkdir()
     (root / "bin" / "azurite").symlink_to(azurite)
+    if shutil.which("node") is None:
+        # A machine without Node.js has the one of the emulator extra.
+        (root / "bin" / "node").symlink_to(install.find_node(os.environ).program)
     return World(root, azurite)
 
 

@@ -25,11 +25,8 @@ ln -s {package} "$2/node_modules/azurite"
 def _npm(world: World, pause: str = "") -> dict[str, str]:
     """Put our npm, and no Azurite, on PATH; return what the environment needs for it."""
     (world.bin / "azurite").unlink(missing_ok=True)
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("needs node on PATH")
     if not (world.bin / "node").exists():
-        (world.bin / "node").symlink_to(node)
+        (world.bin / "node").symlink_to(install.find_node(world.environ).program)
     world.program("npm", _NPM.format(pause=pause, package=world.azurite.parent.parent.parent))
     return {"PATH": f"{world.bin}:/usr/bin:/bin", "COUNT": str(world.root / "count")}
 
@@ -79,11 +76,8 @@ def test_an_interrupted_installation_is_never_trusted(world: World, number: sign
 
 def test_an_unreachable_npm_exits_53_with_its_last_words_and_the_fix(world: World) -> None:
     (world.bin / "azurite").unlink()
-    npm = shutil.which("npm")
-    if npm is None:
-        pytest.skip("needs npm on PATH")
     environ = {
-        "PATH": f"{Path(npm).parent}:/usr/bin:/bin",
+        "PATH": f"{Path(shutil.which('npm') or '/bin/npm').parent}:/usr/bin:/bin",
         "npm_config_registry": "http://127.0.0.1:9/",
         "npm_config_cache": str(world.root / "npm-cache"),
     }
@@ -129,7 +123,7 @@ def test_npm_alone_missing_is_said(tmp_path: Path) -> None:
 
 def test_azurite_on_path_is_used_if_it_is_the_version_we_know(world: World) -> None:
     command = install.ensure(world.folder, world.environ, print)
-    assert command == (shutil.which("node", path=world.environ["PATH"]), str(world.azurite))
+    assert command == (install.find_node(world.environ).program, str(world.azurite))
 
 
 def test_a_wrapper_of_azurite_on_path_is_asked_for_its_version(world: World) -> None:

@@ -261,3 +261,26 @@ def test_the_sdk_signs_through_the_proxy_and_a_dropped_write_is_in_azurite(azuri
         container.delete_container()
         told = {each.etag: each.status for each in running.log if each.request.method == "PUT"}
         assert (told[kept], [each.status for each in running.log if each.dropped]) == (201, [201])
+
+
+def test_stopping_while_clients_keep_coming_is_quiet(
+    upstream: ThreadingHTTPServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(20):
+        with proxy.running(upstream.server_port, _never) as running:
+            comers = [threading.Thread(target=_come, args=(running,)) for _ in range(4)]
+            for comer in comers:
+                comer.start()
+        for comer in comers:
+            comer.join()
+    assert capfd.readouterr().err == ""
+
+
+def _come(running: Proxy) -> None:
+    """Connect and ask until nobody is there any more."""
+    try:
+        while True:
+            with _client(running) as client:
+                _ask(client, "GET", "/200")
+    except (OSError, http.client.HTTPException):
+        pass  # refused, or cut off: the proxy has ended

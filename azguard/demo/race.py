@@ -10,13 +10,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from azguard.demo import ways, writers
 from azguard.demo.ways import Outcome, Way
 from azguard.demo.worker import Job
 from azguard.demo.writers import Writers
-from azguard.emulator import azurite, proxy
-from azguard.emulator.proxy import Answer
+from azguard.emulator import azurite
+
+if TYPE_CHECKING:
+    from azguard.emulator.proxy import Answer
 
 LOST_SHARE = 0.1
 
@@ -122,6 +125,8 @@ def verdict(expected: int, found: int) -> Verdict:
 
 
 def _race(way: Way, plan: Plan, running: Writers, port: int, watch: Callable[[Progress | Strategy], None]) -> Strategy:
+    from azguard.emulator import proxy
+
     # Past the proxy: neither this write nor the last look is part of the race.
     blob = ways.blob(way, port)
     blob.upload_blob(ways.START)
@@ -140,5 +145,5 @@ def _race(way: Way, plan: Plan, running: Writers, port: int, watch: Callable[[Pr
     return ended
 
 
-def _lost(log: list[Answer]) -> int:
+def _lost(log: "list[Answer]") -> int:
     return sum(answer.dropped for answer in log)

@@ -59,6 +59,7 @@ class _Server:
         self._ready = threading.Event()
         self._loop = asyncio.new_event_loop()
         self._serving: asyncio.Task[None] | None = None
+        self._accepted: set[socket.socket] = set()  # and not served yet
         self._port = port
         self._failure: OSError | None = None
 
@@ -95,13 +96,28 @@ class _Server:
             self._serving = asyncio.current_task()
             self._ready.set()
             async with asyncio.TaskGroup() as connections:
-                while True:
-                    accepted, _ = await self._loop.sock_accept(listening)
-                    # Else a body waits 40 ms for the word that its head has arrived.
-                    accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                    connections.create_task(self._serve_one(accepted))
+                # Not sock_accept, which trips over a client that comes while it is being cancelled.
+                self._loop.add_reader(listening, self._accept, listening, connections)
+                try:
+                    await self._loop.create_future()
+                finally:
+                    self._loop.remove_reader(listening)
+                    for accepted in self._accepted:
+                        accepted.close()
+
+    def _accept(self, listening: socket.socket, connections: asyncio.TaskGroup) -> None:
+        try:
+            accepted, _ = listening.accept()
+            # Else a body waits 40 ms for the word that its head has arrived.
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError:
+            return  # This client has gone already.
+        accepted.setblocking(False)
+        self._accepted.add(accepted)
+        connections.create_task(self._serve_one(accepted))
 
     async def _serve_one(self, accepted: socket.socket) -> None:
+        self._accepted.remove(accepted)
         client = Peer(*await asyncio.open_connection(sock=accepted, limit=LONGEST_HEAD))
         connection = Connection(client, self._upstream_port, self._decide, self._note)
         try:
