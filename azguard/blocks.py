@@ -75,8 +75,10 @@ def committed(target: Target, deadline: Deadline) -> tuple[list[str], str | None
 
 def filled(source: BinaryIO, size: int) -> bytes:
     """Read exactly so many bytes, or to the end: a pipe gives 64 KiB at a time."""
+    # One system call at a time: between two of them inside read(), a signal would not be seen until more content comes.
+    once: Callable[[int], bytes] = getattr(source, "read1", source.read)
     pieces, missing = [], size
-    while missing and (piece := source.read(missing)):
+    while missing and (piece := once(missing)):
         pieces.append(piece)
         missing -= len(piece)
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)

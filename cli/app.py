@@ -8,6 +8,7 @@ import io
 import os
 import signal
 import sys
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import typer
@@ -99,8 +100,11 @@ def _root() -> Any:
     return command
 
 
-def run(argv: list[str]) -> int:
-    """Run one command line and return its exit status; nothing but a result ever reaches stdout."""
+def run(argv: list[str], begun: Callable[[], object] = lambda: None) -> int:
+    """Run one command line and return its exit status; nothing but a result ever reaches stdout.
+
+    ``begun`` is called once whatever happens next, Ctrl-C included, ends as an exit status and words.
+    """
     from azguard.cli import errors
 
     signal.signal(signal.SIGTERM, errors.terminate)
@@ -110,6 +114,7 @@ def run(argv: list[str]) -> int:
         return _complete(command)
     meta: dict[str, Any] = {}
     try:
+        begun()
         context = command.make_context(ROOT, list(argv))
         meta = context.meta
         meta[groups.ARGV] = tuple(argv)
