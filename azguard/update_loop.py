@@ -4,7 +4,7 @@ from azguard.errors import AzguardError, Changed, GaveUp, Locked, NotFound, Outc
 from azguard.lineage import Lineage
 from azguard.service_errors import is_conflict, is_lease_problem, service_code, translate
 from azguard.transmission import Fate, Sent, send
-from azguard.update_doubt import fence, settle
+from azguard.update_doubt import fence, proved_by_lease, settle
 from azguard.update_lease import GuardLease, OthersLease
 from azguard.update_plan import Updated
 from azguard.update_run import Run, Work, applied, existing
@@ -32,7 +32,7 @@ class Loop:
         run = self.run
         while True:
             state = self._read()
-            ended = self._proved_by_lease(state) or settle(run, state, run.deadline)
+            ended = settle(run, self.lease, state, run.deadline)
             if ended is not None:
                 return ended
             self._check_limits()
@@ -51,7 +51,7 @@ class Loop:
         if run.doubted is not None and not isinstance(error, OutcomeUnknown):
             run.tell("a write is in doubt: settling it before leaving")
             try:
-                ended = fence(run, self.lease.in_use)
+                ended = fence(run, self.lease)
             except OutcomeUnknown as failure:
                 error = failure
             except KeyboardInterrupt as failure:
@@ -127,27 +127,10 @@ class Loop:
             return ended
         if sent.fate is Fate.REFUSED and sent.error is not None and is_lease_problem(sent.error):
             run.waits += 1
-        proved = self._proved_by_lease() if sent.fate is Fate.IN_DOUBT else None
+        proved = proved_by_lease(run, self.lease) if sent.fate is Fate.IN_DOUBT else None
         if proved is None:
             self._failed(state, sent)
         return proved
-
-    def _proved_by_lease(self, seen: State | None = None) -> Updated | None:
-        """Return the end if the version in doubt was replaced while we hold a lease on it: only we could do that.
-
-        ``seen`` is what was read since; as long as that is the version in doubt, there is nothing to prove.
-        """
-        run = self.run
-        doubted = run.doubted
-        if doubted is None or (seen is not None and seen.etag == doubted.etag):
-            return None
-        etag = self.lease.new_etag(doubted)
-        if etag is None:
-            return None
-        lineage = doubted.lineage.after(run.plan.op, doubted.etag) if run.plan.stamps else None
-        ended = run.ended(Landed(etag), "committed", _text(lineage))
-        run.tell("settled under our lease: the write was ours")
-        return ended
 
     def _prepare(self, state: State, work: Work, lineage: Lineage | None) -> bool:
         """Do what comes before the commit, once per version; return whether there is something to commit."""

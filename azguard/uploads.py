@@ -17,8 +17,9 @@ from azguard.conditions import Conditions
 from azguard.deadline import Deadline
 from azguard.errors import Changed, Exists, NotFound, UsageError
 from azguard.lineage import KEY, UNSEEN, Lineage
-from azguard.settled import Look, Settled, Verdict, judge, write
+from azguard.settled import Settled, write
 from azguard.transmission import write_timeouts
+from azguard.upload_doubt import landed
 
 
 @dataclass(frozen=True)
@@ -186,43 +187,12 @@ def _settled(
     conditional = upload.conditions.expected_etag is not None or upload.conditions.creates_only
     return write(
         lambda: call(upload),
-        lambda patience: _landed(upload, ids, patience),
+        lambda patience: landed(upload, ids, patience),
         upload.target,
         upload.deadline,
         expected_etag=upload.conditions.expected_etag,
         resend=conditional,
     )
-
-
-def _landed(upload: Upload, ids: Sequence[str], patience: Deadline) -> Look[Mapping[str, Any]]:
-    """Return what the blob's lineage says about this put, with the ETag it made where that can be told.
-
-    Without the lineage, the ids of its blocks say whose content it is.
-    """
-    parent = upload.conditions.expected_etag
-    try:
-        found = blobs.properties(upload.target, Conditions(), patience)
-    except NotFound:
-        return Look(Verdict.NOT_YET if upload.conditions.creates_only else Verdict.UNKNOWN)
-    history = Lineage.parse((found.metadata or {}).get(KEY))
-    verdict = judge(history, upload.op, parent, found.etag)
-    if verdict is Verdict.UNKNOWN and ids:
-        current, etag = blocks.committed(upload.target, patience)
-        if current == list(ids):
-            found = blobs.properties(upload.target, Conditions(), patience)
-            same = etag == found.etag and (found.metadata or {}) == upload.metadata
-            return Look(Verdict.COMMITTED, _as_answer(found) if same else {"etag": None})
-    if verdict is not Verdict.COMMITTED:
-        return Look(verdict)
-    position = next(index for index, (op, _) in enumerate(history.entries) if op == upload.op)
-    if position == 0:
-        return Look(verdict, _as_answer(found))
-    # The write after ours recorded which ETag it replaced: ours.
-    return Look(verdict, {"etag": f'"{history.entries[position - 1][1]}"'})
-
-
-def _as_answer(found: Any) -> Mapping[str, Any]:
-    return {"etag": found.etag, "last_modified": found.last_modified, "version_id": found.version_id}
 
 
 def _put_blob(upload: Upload, content: bytes) -> Mapping[str, Any]:
