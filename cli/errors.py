@@ -150,8 +150,8 @@ def _printable(text: str) -> str:
 
 def _wants_json(shared: Mapping[str, Any], argv: Sequence[str]) -> bool:
     """Return whether ``-o json`` was typed, also where the command line could not be read to its end."""
-    if shared:
-        return shared.get("output") == "json"
+    if shared.get("output"):
+        return bool(shared["output"] == "json")
     own = list(argv[: argv.index("--")] if "--" in argv else argv)
     pairs = zip(own, [*own[1:], ""], strict=True)
     return any(

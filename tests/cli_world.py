@@ -7,12 +7,14 @@ for tests where a process of its own is not the point.
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +105,24 @@ class CliWorld:
         with _here(self.root, self.environ(scope, env)), _streams(stdin) as (out, err):
             code = run(list(args))
         return Ran(code, out.getvalue(), err.getvalue().decode())
+
+    def through(self, port: int) -> "CliWorld":
+        """Return the same folder, with the emulator behind another port: a proxy's."""
+        assert self.connection_string is not None
+        return replace(self, connection_string=re.sub(r"(127\.0\.0\.1):\d+", rf"\1:{port}", self.connection_string))
+
+    @property
+    def port(self) -> int:
+        """Return the port of the emulator's blob service."""
+        found = re.search(r"BlobEndpoint=http://127\.0\.0\.1:(\d+)", self.connection_string or "")
+        assert found is not None
+        return int(found[1])
+
+    def container(self) -> str:
+        """Return a new container of no other test's, which the scope ``setup`` has made."""
+        name = f"t{uuid.uuid4().hex[:20]}"
+        assert self.call("container", "create", name, scope="setup").code == 0
+        return name
 
     def file(self, name: str, content: bytes | str = b"") -> Path:
         """Write a file in the folder and return its path."""
