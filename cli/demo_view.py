@@ -131,13 +131,11 @@ def _to_stdout(text: str) -> None:
 
 
 def _heading(plan: Plan) -> str:
-    return "\n".join(
-        _wrapped(
-            f"{plan.writers} processes each add 1 to a blob {plan.increments} times, in three ways. One answer in ten "
-            "gets lost on its way back. Starting an emulator and the processes ..."
-        )
-        + [""]
+    text = (
+        f"{plan.writers} processes each add 1 to a blob {plan.increments} times, in three ways. One answer in ten "
+        "gets lost on its way back. Starting an emulator and the processes ..."
     )
+    return "\n".join([*_wrapped(text), ""])
 
 
 def _line(ended: Strategy) -> str:
@@ -167,8 +165,8 @@ _REASONS: dict[tuple[str, Verdict], str] = {
     (Way.IF_MATCH, Verdict.TOO_MANY): "a write whose answer was lost had landed. Sent again by the SDK, it met 412, "
     "looked like somebody else's write, and the change was applied once more.",
     (Way.IF_MATCH, Verdict.TOO_FEW): "callers that got an error gave up.",
-    (Way.SAFE, Verdict.EXACT): "every version of the blob names the writes that led to it, so what became of a "
-    "write whose answer was lost is looked up, never guessed.",
+    (Way.SAFE, Verdict.EXACT): "every version of the blob names the last writes that led to it, so what became "
+    "of a write whose answer was lost is looked up, never guessed.",
     (Way.SAFE, Verdict.TOO_FEW): "this should not happen: please report it, with the seed.",
     (Way.SAFE, Verdict.TOO_MANY): "this must never happen: please report it, with the seed.",
 }
@@ -183,7 +181,7 @@ def _why(result: Result) -> list[str]:
             reason += f" Errors that leave open whether the change was applied: {ended.unknown}."
         if ended.failed:
             reason += f" Given up, and said to be not applied: {ended.failed}."
-        lines += _wrapped(reason)
+        lines += _wrapped(reason, "  ")
     return lines
 
 
@@ -196,8 +194,8 @@ def _honestly(result: Result) -> list[str]:
     )
 
 
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, 79, subsequent_indent="  ", break_on_hyphens=False)
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(text, 79, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def _next(shell: str) -> list[str]:
