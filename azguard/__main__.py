@@ -17,8 +17,7 @@ def main() -> None:
     gc.set_threshold(_OBJECTS_BEFORE_COLLECTING)
     from azguard.cli.app import run
 
-    signal.signal(signal.SIGINT, handler)
-    status = run(sys.argv[1:])
+    status = run(sys.argv[1:], lambda: signal.signal(signal.SIGINT, handler))
     if status in (130, 143):
         # What was interrupted is settled and told; threads that still wait for an answer are not waited for.
         _end(status)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from azguard import __version__
+from azguard import __version__, whole_answers
 from azguard.address import Address, Kind, Location
 from azguard.errors import ConfigError
 
@@ -142,9 +142,7 @@ class Account:
 
             # The SDK's warnings are about its insides; without a handler they would go to stderr.
             logging.getLogger("azure").addHandler(logging.NullHandler())
-            from azure.core.pipeline.transport import RequestsTransport
-
-            self._shared["transport"] = RequestsTransport(connection_timeout=CONNECT_SECONDS)
+            self._shared["transport"] = whole_answers.transport(connection_timeout=CONNECT_SECONDS)
         return {
             "transport": self._shared["transport"],
             "retry_total": 0,

@@ -125,22 +125,26 @@ def delete(target: Target, conditions: Conditions, snapshots: str | None, deadli
 
     Raises:
         Changed: it is no longer the version the condition names.
-        OutcomeUnknown: the answer was lost, and the blob is gone: by us or by another.
+        OutcomeUnknown: the answer was lost, and the blob is gone: by us or by another. Only an infinite lease tells.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-blob
     """
     if snapshots is not None and target.address.snapshot is not None:
         raise UsageError(f"{target} is itself a snapshot, which has none", hint="leave --delete-snapshots out")
     client = target.account.blob(target.address)
+    leased = conditions.lease_id is not None
+    # Known before, because afterwards there is nothing to ask: an infinite lease cannot have lapsed meanwhile.
+    alone = leased and _held_for_ever(target, conditions, deadline)
     try:
         settled = write(
             lambda: client.delete_blob(
                 delete_snapshots=snapshots, headers=headers(conditions), **write_timeouts(deadline)
             ),
-            lambda patience: _deleted(target, conditions.expected_etag, patience),
+            lambda patience: _deleted(target, conditions, patience, alone=alone),
             target,
             deadline,
             expected_etag=conditions.expected_etag,
-            resend=conditions.expected_etag is not None,
+            # The lease ends with the blob, so a late delete under it finds nothing that it could delete.
+            resend=leased or conditions.expected_etag is not None,
         )
     except Changed as error:
         raise explained(error, target, deadline) from error
@@ -176,13 +180,24 @@ def headers(conditions: Conditions) -> dict[str, str]:
     return {**conditions.headers, **lease}
 
 
-def _deleted(target: Target, expected_etag: str | None, patience: Deadline) -> Look[None]:
+def _held_for_ever(target: Target, conditions: Conditions, deadline: Deadline) -> bool:
+    """Return whether the lease is held and infinite; whoever breaks such a lease takes over by force.
+
+    Raises:
+        Locked: it is not held.
+    """
+    return bool(properties(target, Conditions(lease_id=conditions.lease_id), deadline).lease.duration == "infinite")
+
+
+def _deleted(target: Target, conditions: Conditions, patience: Deadline, *, alone: bool) -> Look[None]:
+    """Return who deleted the blob; ``alone`` says that nobody else could."""
+    expected_etag = conditions.expected_etag
     try:
         current = properties(target, Conditions(), patience)
     except NotFound:
-        return Look(Verdict.UNKNOWN)
+        return Look(Verdict.COMMITTED if alone else Verdict.UNKNOWN)
     if expected_etag is None:
-        return Look(Verdict.UNKNOWN)
+        return Look(Verdict.UNKNOWN if conditions.lease_id is None else Verdict.NOT_YET)
     if current.etag == expected_etag:
         return Look(Verdict.NOT_YET)
     history = Lineage.parse((current.metadata or {}).get(KEY))

@@ -1,10 +1,10 @@
 """A stream of any length as staged blocks: read once, in pieces, a few of them on their way at a time."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from azguard.account import Target
 from azguard.deadline import Deadline
@@ -57,10 +57,28 @@ def staged(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
+def committed(target: Target, deadline: Deadline) -> tuple[list[str], str | None]:
+    """Return the ids of the blocks that a blob is made of, and its ETag, from one response.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-block-list
+    """
+    client = target.account.blob(target.address)
+    answers: list[Any] = []
+
+    def call(timeouts: Mapping[str, Any]) -> list[str]:
+        found, _ = client.get_block_list("committed", raw_response_hook=answers.append, **timeouts)
+        return [str(block.id) for block in found]
+
+    ids = read(call, target, deadline)
+    return ids, answers[-1].http_response.headers.get("ETag")
+
+
 def filled(source: BinaryIO, size: int) -> bytes:
     """Read exactly so many bytes, or to the end: a pipe gives 64 KiB at a time."""
+    # One system call at a time: between two of them inside read(), a signal would not be seen until more content comes.
+    once: Callable[[int], bytes] = getattr(source, "read1", source.read)
     pieces, missing = [], size
-    while missing and (piece := source.read(missing)):
+    while missing and (piece := once(missing)):
         pieces.append(piece)
         missing -= len(piece)
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)

@@ -5,8 +5,8 @@ delete under the lease and If-Unmodified-Since, which has a resolution of one se
 """
 
 import uuid
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -15,7 +15,7 @@ from azguard.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.conditions import Conditions
 from azguard.deadline import Deadline
-from azguard.errors import Changed, NotFound
+from azguard.errors import Changed, NotFound, OutcomeUnknown, Unavailable
 from azguard.lineage import KEY, Lineage
 from azguard.settled import Look, Verdict, write
 from azguard.transmission import page_timeouts, pages, read, write_timeouts
@@ -113,22 +113,21 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Contai
     """
     if conditions.guard == "lease" and conditions.expected_etag is not None:
         return _delete_guarded(target, conditions, deadline)
-    return _delete(target, _headers(conditions), conditions.guard, deadline, ours=False)
+    if conditions.lease_id is None:
+        return _delete(target, _headers(conditions), conditions.guard, deadline, None)
+    # Known before, because afterwards there is nothing to ask: an infinite lease cannot have lapsed meanwhile.
+    alone = show(target, Conditions(lease_id=conditions.lease_id), deadline).lease_duration == "infinite"
+    return _delete(target, _headers(conditions), conditions.guard, deadline, lambda: alone)
 
 
 def _delete_guarded(target: Target, conditions: Conditions, deadline: Deadline) -> ContainerWritten:
-    client = target.account.container(target.address)
     lease_id = conditions.lease_id or str(uuid.uuid4())
     acquired = conditions.lease_id is None
-    if acquired:
-        write(
-            lambda: client.acquire_lease(_GUARD_LEASE_SECONDS, lease_id, **write_timeouts(deadline)),
-            lambda patience: Look(Verdict.NOT_YET),  # the same id again is the same lease
-            target,
-            deadline,
-        )
+    ends = deadline.clock() + _GUARD_LEASE_SECONDS
     try:
-        current = show(target, Conditions(), deadline)
+        if acquired:
+            _acquire(target, lease_id, deadline)
+        current = show(target, Conditions(lease_id=lease_id), deadline)
         if current.etag != conditions.expected_etag:
             raise Changed(
                 f"{target} changed since you read it",
@@ -142,23 +141,45 @@ def _delete_guarded(target: Target, conditions: Conditions, deadline: Deadline) 
             "x-ms-lease-id": lease_id,
             "If-Unmodified-Since": _http_date(current.last_modified),
         }
-        return _delete(target, headers, "lease", deadline, ours=True)
+        # A lost answer must be noticed while our lease still proves whose delete it was.
+        silence = min(deadline.answer_seconds, _GUARD_LEASE_SECONDS / 3)
+        patience = replace(deadline, seconds=deadline.remaining, answer_seconds=silence)
+        for_ever = current.lease_duration == "infinite"
+        return _delete(target, headers, "lease", patience, lambda: for_ever or (acquired and deadline.clock() < ends))
     except BaseException:
         if acquired:
             _release(target, lease_id, deadline)
         raise
 
 
+def _acquire(target: Target, lease_id: str, deadline: Deadline) -> None:
+    client = target.account.container(target.address)
+    try:
+        write(
+            lambda: client.acquire_lease(_GUARD_LEASE_SECONDS, lease_id, **write_timeouts(deadline)),
+            lambda patience: Look(Verdict.NOT_YET),  # the same id again is the same lease
+            target,
+            deadline,
+        )
+    except OutcomeUnknown as error:
+        # What cannot be known is whether it is leased for the next seconds; that nothing was deleted is certain.
+        raise Unavailable(
+            f"no lease on {target} could be had in time", str(target.address), detail=error.detail
+        ) from error
+
+
 def _delete(
-    target: Target, headers: Mapping[str, str], guard: str, deadline: Deadline, *, ours: bool
+    target: Target, headers: Mapping[str, str], guard: str, deadline: Deadline, alone: Callable[[], bool] | None
 ) -> ContainerWritten:
+    """Delete under a lease or without one; ``alone`` says whether it is the lease by which nobody else could."""
     client = target.account.container(target.address)
     settled = write(
         lambda: client.delete_container(headers=dict(headers), **write_timeouts(deadline)),
-        lambda patience: _deleted(target, patience, ours=ours),
+        lambda patience: _deleted(target, patience, alone),
         target,
         deadline,
-        resend=ours,
+        # The lease ends with the container, so a late delete under it finds nothing that it could delete.
+        resend=alone is not None,
     )
     return ContainerWritten(str(target.address), None, None, guard, settled.attempts, 0, "committed")
 
@@ -185,14 +206,14 @@ def _created(target: Target, op: str, patience: Deadline) -> Look[Any]:
     return Look(Verdict.UNKNOWN)
 
 
-def _deleted(target: Target, patience: Deadline, *, ours: bool) -> Look[None]:
+def _deleted(target: Target, patience: Deadline, alone: Callable[[], bool] | None) -> Look[None]:
     """Return who deleted it: only the holder of a lease could have, if we held one."""
     client = target.account.container(target.address)
     try:
         read(lambda t: client.get_container_properties(**t), target, patience)
     except NotFound:
-        return Look(Verdict.COMMITTED if ours else Verdict.UNKNOWN)
-    return Look(Verdict.NOT_YET)
+        return Look(Verdict.COMMITTED if alone is not None and alone() else Verdict.UNKNOWN)
+    return Look(Verdict.UNKNOWN if alone is None else Verdict.NOT_YET)
 
 
 def _headers(conditions: Conditions) -> dict[str, str]:

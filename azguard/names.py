@@ -48,6 +48,8 @@ def _check_blob_name(name: str) -> None:
         raise UsageError("the blob's name has more than 254 path segments")
     if re.search(r"[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]", name):
         raise UsageError("the blob's name has a control character, which the service refuses")
+    if "\\" in name:
+        raise UsageError(f"{name!r} holds a backslash, which the service takes for a slash", hint="write / itself")
     if name.endswith("."):
         raise UsageError(f"{name!r} ends with a dot, which the service drops", hint="take another name")
     if any(segment in (".", "..") for segment in name.split("/")):

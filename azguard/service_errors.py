@@ -8,6 +8,7 @@ from typing import Any
 
 from azguard import errors
 from azguard.account import Target
+from azguard.whole_answers import CUT_SHORT
 
 _AUTHENTICATION = {
     "AuthenticationFailed", "InvalidAuthenticationInfo", "NoAuthenticationInformation", "MissingAuthenticationHeader",
@@ -187,6 +188,7 @@ def _cause(error: BaseException) -> str:
         ("Connection refused", "connection refused: nothing listens there"),
         ("timed out", "timed out"),
         ("Remote end closed", "the connection was closed before an answer came"),
+        (CUT_SHORT, CUT_SHORT),
         ("Connection reset", "the connection was reset"),
         ("CERTIFICATE_VERIFY_FAILED", "its TLS certificate cannot be verified"),
     ):

@@ -36,7 +36,7 @@ class Turn(AbstractContextManager["Turn"]):
         self._ticket: tuple[int, int] | None = None
 
     def __enter__(self) -> "Turn":
-        patience = Deadline(self._deadline.remaining * _PATIENCE, self._deadline.clock, self._deadline.sleep)
+        patience = self._deadline.lasting(self._deadline.remaining * _PATIENCE)
         try:
             self._ticket = self._take(patience)
             if self._ticket is not None:
@@ -80,9 +80,12 @@ class Turn(AbstractContextManager["Turn"]):
             os.pwrite(counter, b"%019d" % (number + 1), 0)
             handle = os.open(self._path(number), os.O_RDWR | os.O_CREAT, 0o600)
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.write(handle, b"%d" % os.getpid())
         finally:
             os.close(counter)
+        try:
+            os.write(handle, b"%d" % os.getpid())
+        except OSError:
+            pass  # The disk is full. Nobody can see then whether we were stopped.
         return number, handle
 
     def _lock(self, counter: int, patience: Deadline) -> None:

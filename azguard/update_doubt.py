@@ -10,6 +10,7 @@ from azguard.deadline import Deadline
 from azguard.service_errors import is_conflict, is_lease_problem, translate
 from azguard.settled import SETTLE_SECONDS, Verdict, judge
 from azguard.transmission import Fate, send
+from azguard.update_lease import GuardLease
 from azguard.update_plan import Updated
 from azguard.update_run import Run
 from azguard.versioned import Landed, State, Version
@@ -18,8 +19,8 @@ from azguard.versioned import Landed, State, Version
 _PAUSE = 0.1
 
 
-def settle(run: Run, state: State, deadline: Deadline) -> Updated | None:
-    """Return the end if our op is found; else forget the doubt if it can never land, or keep it while it still may.
+def settle(run: Run, lease: GuardLease, state: State, deadline: Deadline) -> Updated | None:
+    """Return the end if our write is found; else forget the doubt if it can never land, or keep it while it still may.
 
     Raises:
         OutcomeUnknown: the chain from the version in doubt to the current one is broken.
@@ -32,6 +33,8 @@ def settle(run: Run, state: State, deadline: Deadline) -> Updated | None:
     verdict = judge(state.lineage, run.plan.op, parent, state.etag)
     if verdict is Verdict.UNKNOWN and (state.version_id or run.doubted.version_id):
         verdict = by_versions(run.resource.versions(deadline), run.plan.op, parent)
+    if verdict is Verdict.UNKNOWN and (proved := proved_by_lease(run, lease)) is not None:
+        return proved
     if verdict is Verdict.COMMITTED:
         run.tell("settled: our write is among the kept versions")
         return run.ended(Landed(None), "committed", None)
@@ -45,20 +48,31 @@ def settle(run: Run, state: State, deadline: Deadline) -> Updated | None:
     return None
 
 
-def fence(run: Run, lease_id: str | None) -> Updated | None:
+def proved_by_lease(run: Run, lease: GuardLease) -> Updated | None:
+    """Return the end if the version in doubt was replaced while we hold a lease on it: only we could do that."""
+    doubted = run.doubted
+    etag = None if doubted is None else lease.new_etag(doubted)
+    if doubted is None or etag is None:
+        return None
+    lineage = str(doubted.lineage.after(run.plan.op, doubted.etag)) if run.plan.stamps else None
+    run.tell(f"settled: nobody else could write under our lease, so {etag} is ours")
+    return run.ended(Landed(etag), "committed", lineage)
+
+
+def fence(run: Run, lease: GuardLease) -> Updated | None:
     """Make the attempt in doubt impossible, by replacing the version it depends on, or find that it landed.
 
-    Returns None once it can never land. ``lease_id`` is the lease to write under.
+    Returns None once it can never land.
 
     Raises:
         OutcomeUnknown: neither can be done.
         AzguardError: the resource cannot be asked.
     """
-    patience = run.patience(SETTLE_SECONDS)
+    patience, lease_id = run.patience(SETTLE_SECONDS), lease.in_use
     abort = run.tools.new_op()
     while True:
         state = run.resource.read(patience)
-        ended = settle(run, state, patience)
+        ended = settle(run, lease, state, patience)
         if ended is not None or run.doubted is None:
             return ended
         if state.etag is None:

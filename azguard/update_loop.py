@@ -4,7 +4,7 @@ from azguard.errors import AzguardError, Changed, GaveUp, Locked, NotFound, Outc
 from azguard.lineage import Lineage
 from azguard.service_errors import is_conflict, is_lease_problem, translate
 from azguard.transmission import Fate, Sent, described, send
-from azguard.update_doubt import fence, settle
+from azguard.update_doubt import fence, proved_by_lease, settle
 from azguard.update_lease import GuardLease, OthersLease
 from azguard.update_plan import Updated
 from azguard.update_run import Run, Work, applied, counted, existing
@@ -34,7 +34,7 @@ class Loop:
         run = self.run
         while True:
             state = self._read()
-            ended = settle(run, state, run.deadline)
+            ended = settle(run, self.lease, state, run.deadline)
             if ended is not None:
                 return ended
             self._check_limits()
@@ -55,7 +55,7 @@ class Loop:
         if run.doubted is not None and not isinstance(error, OutcomeUnknown):
             run.tell("leaving, but first: what became of the write in doubt")
             try:
-                ended = fence(run, self.lease.in_use)
+                ended = fence(run, self.lease)
             except OutcomeUnknown as failure:
                 error = failure
             except KeyboardInterrupt as failure:
@@ -129,12 +129,10 @@ class Loop:
             return run.ended(sent.answer or Landed(None), "committed", _text(lineage))
         if sent.fate is Fate.REFUSED and sent.error is not None and is_lease_problem(sent.error):
             run.waits += 1
-        etag = self.lease.new_etag(state) if sent.fate is Fate.IN_DOUBT else None
-        if etag is not None:
-            run.tell(f"settled: nobody else could write under our lease, so {etag} is ours")
-            return run.ended(Landed(etag), "committed", _text(lineage))
-        self._failed(state, sent)
-        return None
+        proved = proved_by_lease(run, self.lease) if sent.fate is Fate.IN_DOUBT else None
+        if proved is None:
+            self._failed(state, sent)
+        return proved
 
     def _leased(self, state: State) -> bool:
         """Acquire the lease; return whether we hold it now, having waited as long as the answer calls for if not."""
@@ -147,10 +145,8 @@ class Loop:
         """Do what comes before the commit, once per version; return whether there is something to commit."""
         if work.commit is not None:
             return True
-        run = self.run
-        began = run.deadline.clock()
         try:
-            work.commit = run.resource.prepare(state, work.content, lineage, self.lease.in_use, run.deadline)
+            self._ready(state, work, lineage)
         except Changed:
             self._conflict("another writer's commit discarded our blocks")
         except Locked as error:
@@ -159,9 +155,15 @@ class Loop:
             if state.etag is None:
                 raise
             self._conflict(f"{state.label} was deleted")
-        # Blocks sent in vain cost as much as a slow transform.
-        run.work_time += run.deadline.clock() - began
         return work.commit is not None
+
+    def _ready(self, state: State, work: Work, lineage: Lineage | None) -> None:
+        run = self.run
+        began = run.deadline.clock()
+        try:
+            work.commit = run.resource.prepare(state, work.content, lineage, self.lease.in_use, run.deadline)
+        finally:
+            run.work_time += run.deadline.clock() - began  # Blocks sent in vain cost as much as a slow transform.
 
     def _transmit(self, state: State, work: Work) -> Sent[Landed]:
         """Send once. While it is in flight it is in doubt, so that Ctrl-C finds it there; and so it is until the end
@@ -169,10 +171,10 @@ class Loop:
         run, commit, lease_id = self.run, work.commit, self.lease.in_use
         assert commit is not None
         run.guard = "lease" if lease_id else "if-match" if state.etag else "if-none-match"
+        run.tell(f"attempt {run.attempts + 1}: writing {counted(len(work.content), 'byte')} over {state.label}")
         before = run.doubted
         run.doubted = state
         run.attempts += 1
-        run.tell(f"attempt {run.attempts}: writing {counted(len(work.content), 'byte')} over {state.label}")
         sent = send(lambda: commit(lease_id))
         attempt = run.attempts
         if sent.fate is Fate.NOT_SENT:

@@ -6,7 +6,7 @@ lineage, by which a lost answer is settled.
 
 import hashlib
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, BinaryIO
@@ -17,8 +17,9 @@ from azguard.conditions import Conditions
 from azguard.deadline import Deadline
 from azguard.errors import Changed, Exists, NotFound, UsageError
 from azguard.lineage import KEY, UNSEEN, Lineage
-from azguard.settled import Look, Settled, Verdict, judge, write
+from azguard.settled import Settled, write
 from azguard.transmission import write_timeouts
+from azguard.upload_doubt import landed
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,7 @@ class Upload:
         if parent is None and not conditions.creates_only:
             parent = UNSEEN
         stamp = Lineage.parse(conditions.lineage).after(op, parent)
+        stamp = replace(stamp, tiered=stamp.tiered or settings.tier is not None)
         return cls(target, settings, conditions, deadline, op, str(stamp))
 
     @property
@@ -159,7 +161,7 @@ def _place(upload: Upload, patience: Callable[[], Deadline]) -> blocks.Place:
 
 
 def _single(upload: Upload, content: bytes) -> Settled[Mapping[str, Any]]:
-    return _settled(upload, lambda fresh: _put_blob(fresh, content))
+    return _settled(upload, lambda fresh: _put_blob(fresh, content), ())
 
 
 def _blocks(
@@ -175,42 +177,23 @@ def _blocks(
         length += len(piece)
     _check_md5(upload.settings, md5.digest())
     stored = replace(upload, settings=replace(upload.settings, content_md5=blobs.base64_of(md5.digest())))
-    return _settled(stored, lambda fresh: _commit(fresh, ids)), length
+    return _settled(stored, lambda fresh: _commit(fresh, ids), ids), length
 
 
-def _settled(upload: Upload, call: Callable[[Upload], Mapping[str, Any]]) -> Settled[Mapping[str, Any]]:
+def _settled(
+    upload: Upload, call: Callable[[Upload], Mapping[str, Any]], ids: Sequence[str]
+) -> Settled[Mapping[str, Any]]:
     # The time to read a slow pipe, or to stage the blocks, is not held against the commit.
     upload = replace(upload, deadline=upload.deadline.fresh())
     conditional = upload.conditions.expected_etag is not None or upload.conditions.creates_only
     return write(
         lambda: call(upload),
-        lambda patience: _landed(upload, patience),
+        lambda patience: landed(upload, ids, patience),
         upload.target,
         upload.deadline,
         expected_etag=upload.conditions.expected_etag,
         resend=conditional,
     )
-
-
-def _landed(upload: Upload, patience: Deadline) -> Look[Mapping[str, Any]]:
-    """Return what the blob's lineage says about this put, with the ETag it made where that can be told."""
-    parent = upload.conditions.expected_etag
-    try:
-        found = blobs.properties(upload.target, Conditions(), patience)
-    except NotFound:
-        return Look(Verdict.NOT_YET if upload.conditions.creates_only else Verdict.UNKNOWN)
-    history = Lineage.parse((found.metadata or {}).get(KEY))
-    verdict = judge(history, upload.op, parent, found.etag)
-    if verdict is not Verdict.COMMITTED:
-        return Look(verdict)
-    position = next(index for index, (op, _) in enumerate(history.entries) if op == upload.op)
-    if position == 0:
-        return Look(
-            verdict,
-            {"etag": found.etag, "last_modified": found.last_modified, "version_id": found.version_id},
-        )
-    # The write after ours recorded which ETag it replaced: ours.
-    return Look(verdict, {"etag": f'"{history.entries[position - 1][1]}"'})
 
 
 def _put_blob(upload: Upload, content: bytes) -> Mapping[str, Any]:

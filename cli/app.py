@@ -8,6 +8,7 @@ import io
 import os
 import signal
 import sys
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import typer
@@ -24,6 +25,7 @@ class Entry(NamedTuple):
     summary: str
 
 
+ROOT = "azguard"
 # In the order of --help.
 COMMANDS = {
     "safe-update": Entry("safe_update", "Read, change and write back, retried on conflict, applied exactly once."),
@@ -34,6 +36,7 @@ COMMANDS = {
     "profile": Entry("profile", "Named accounts in the configuration file."),
     "emulator": Entry("emulator", "A local Azurite to try things on."),
     "demo": Entry("demo", "Watch updates get lost, doubled, and applied exactly once."),
+    "completion": Entry("completion", "The script by which your shell completes azguard's command lines."),
 }
 
 
@@ -92,26 +95,41 @@ def _root() -> Any:
         pass
 
     command = get_command(app)
+    command.name = ROOT
     command.params = [*command.params, *groups.general_params()]
     return command
 
 
-def run(argv: list[str]) -> int:
-    """Run one command line and return its exit status; nothing but a result ever reaches stdout."""
+def run(argv: list[str], begun: Callable[[], object] = lambda: None) -> int:
+    """Run one command line and return its exit status; nothing but a result ever reaches stdout.
+
+    ``begun`` is called once whatever happens next, Ctrl-C included, ends as an exit status and words.
+    """
     from azguard.cli import errors
 
     signal.signal(signal.SIGTERM, errors.terminate)
     _open_streams()
     command = _root()
+    if "_AZGUARD_COMPLETE" in os.environ:
+        return _complete(command)
     meta: dict[str, Any] = {}
     try:
-        context = command.make_context("azguard", list(argv))
+        begun()
+        context = command.make_context(ROOT, list(argv))
         meta = context.meta
         meta[groups.ARGV] = tuple(argv)
         with context:
             command.invoke(context)
     except BaseException as error:  # noqa: BLE001  # the one place where every end becomes an exit status
         return errors.report(error, meta, argv, os.environ)
+    return errors.close_stdout(sys.stdout)
+
+
+def _complete(command: Any) -> int:
+    from azguard.cli import completion, errors
+
+    # In one piece: it fits the buffer, so that a shell that has gone shows itself when it is closed.
+    sys.stdout.write("".join(f"{line}\n" for line in completion.answer(command, os.environ)))
     return errors.close_stdout(sys.stdout)
 
 

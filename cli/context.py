@@ -71,7 +71,7 @@ class Environment:
         """Return the account this run means."""
         from azguard.cli import accounts
 
-        return accounts.choose(self.shared, self.environ, self.folders.profiles, self._emulator)
+        return accounts.choose(self.shared, self.environ, self.folders.profiles, lambda: local_emulator(self.folders))
 
     @cached_property
     def deadline(self) -> Deadline:
@@ -262,12 +262,14 @@ class Environment:
         copy = None if file is None else self.cache.bound(key, file)
         return _seen(last), _seen(copy)
 
-    def _emulator(self) -> Account:
-        from azguard import account
-        from azguard.emulator import state
 
-        running = state.load(self.folders.emulator)
-        return account.emulator(running.ports if running is not None else None)
+def local_emulator(folders: Folders) -> Account:
+    """Return the account of the emulator that runs on this machine, or of its usual ports."""
+    from azguard import account
+    from azguard.emulator import state
+
+    running = state.load(folders.emulator)
+    return account.emulator(running.ports if running is not None else None)
 
 
 _FLAGS = ("last_writer_wins", "allow_race")

@@ -13,6 +13,7 @@ from typing import Any, TextIO
 import typer
 
 from azguard.cli import groups, ways_out
+from azguard.cli.output import UNDELIVERED
 from azguard.errors import AzguardError, Changed, Interrupted, UsageError
 
 # What may stand in an SDK's message: signatures, keys, tokens.
@@ -85,7 +86,7 @@ def close_stdout(stream: TextIO, status: int = 0) -> int:
     except OSError as error:
         _silence(stream)
         if not status:
-            sys.stderr.write(f"error: the operation is done, but its result cannot be written: {error.strerror}\n")
+            sys.stderr.write(f"error: {UNDELIVERED}: {error.strerror}\n")
         return status or 1
     return status
 

@@ -43,10 +43,17 @@ class _Plain:
             param._runtime_param = _TEXT
         return params
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]  # a mixin, as above
+        places = [param for param in self.get_params(ctx) if param.param_type_name == "argument"]
+        return [*pieces[: len(pieces) - len(places)], *map(_place, places)] if places else pieces
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         sections: dict[str, list[Any]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
+            if param.param_type_name == "argument":
+                record = (_place(param), param.help or "")
             if record is not None:
                 arguments = "Arguments" if param.param_type_name == "argument" else None
                 heading = arguments or getattr(param, "rich_help_panel", None) or "Options"
@@ -57,6 +64,13 @@ class _Plain:
                 formatter.write_dl(sections[heading])
         if isinstance(self, TyperGroup):
             self.format_commands(ctx, formatter)
+
+
+def _place(param: Any) -> str:
+    """Return how an argument is written: in brackets if it may be left out."""
+    name = param.metavar or param.name.upper()
+    name = f"{name}..." if param.nargs == -1 and "..." not in name else name
+    return name if param.required or name.startswith("[") else f"[{name}]"
 
 
 class Command(_Plain, TyperCommand):

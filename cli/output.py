@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
@@ -11,6 +12,7 @@ from typing import Any, TextIO
 from azguard.errors import AzguardError, UsageError
 from azguard.times import iso
 
+UNDELIVERED = "the operation is done, but its result cannot be written"
 FORMATS = ("json", "table", "tsv", "yaml", "none")
 
 
@@ -49,9 +51,11 @@ class Output:
 
     def show(self, result: object) -> None:
         """Print one result."""
-        if self.format == "none":
-            return
-        value = self._queried(plain(result))
+        if self.format != "none":
+            with _delivering():
+                self._print(self._queried(plain(result)))
+
+    def _print(self, value: Any) -> None:
         if self.format == "json":
             _line(json.dumps(value, indent=2, ensure_ascii=False))
         elif self.format == "yaml":
@@ -75,7 +79,8 @@ class Output:
             self.show([plain(result) for result in results])
         elif self.format == "tsv":
             for result in results:
-                _line(_tsv(plain(result)))
+                with _delivering():
+                    _line(_tsv(plain(result)))
         else:
             _json_array(plain(result) for result in results)
 
@@ -150,11 +155,23 @@ def _checked_query(query: str | None) -> str | None:
     return query
 
 
+@contextmanager
+def _delivering() -> Iterator[None]:
+    """Say of a result that cannot be written that what it tells has been done."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise AzguardError(f"{UNDELIVERED}: {error.strerror}") from error
+
+
 def _json_array(values: Iterator[Any]) -> None:
     separator = "[\n"
     for value in values:
         text = json.dumps(value, indent=2, ensure_ascii=False).replace("\n", "\n  ")
-        sys.stdout.write(f"{separator}  {text}")
+        with _delivering():
+            sys.stdout.write(f"{separator}  {text}")
         separator = ",\n"
     sys.stdout.write("[]\n" if separator == "[\n" else "\n]\n")
 

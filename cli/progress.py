@@ -6,6 +6,7 @@ from types import TracebackType
 
 _QUIET_SECONDS = 0.7
 _REDRAW_SECONDS = 0.1
+_BAR = 20
 
 
 class Progress:
@@ -13,7 +14,8 @@ class Progress:
 
     def __init__(self, title: str, total: int | None, enabled: bool) -> None:
         self._title, self._total, self._enabled = title, total, enabled
-        self._next = time.monotonic() + _QUIET_SECONDS
+        self._began = time.monotonic()
+        self._next = self._began + _QUIET_SECONDS
         self._drawn = False
 
     def __enter__(self) -> "Progress":
@@ -32,11 +34,20 @@ class Progress:
             return
         self._next = time.monotonic() + _REDRAW_SECONDS
         self._drawn = True
-        whole = total or self._total
-        share = f" of {_size(whole)} ({100 * done // whole} %)" if whole else ""
-        sys.stderr.write(f"\r\033[K{self._title}: {_size(done)}{share}")
+        import shutil
+
+        width = shutil.get_terminal_size().columns - 1
+        sys.stderr.write(f"\r\033[K{self._line(done, total or self._total)[:width]}")
         sys.stderr.flush()
 
+    def _line(self, done: int, whole: int | None) -> str:
+        rate = f"{_size(done / max(0.001, time.monotonic() - self._began))} MiB/s"
+        if not whole:
+            return f"{self._title}  {_size(done)} MiB  {rate}"
+        filled = _BAR * min(done, whole) // whole
+        bar = "█" * filled + "░" * (_BAR - filled)
+        return f"{self._title}  {bar} {100 * done // whole:3} %  {_size(done)} of {_size(whole)} MiB  {rate}"
 
-def _size(count: int) -> str:
-    return f"{count / 1024**2:,.1f} MiB"
+
+def _size(count: float) -> str:
+    return f"{count / 1024**2:,.0f}"

@@ -1,18 +1,27 @@
 """Results for people on a terminal, by rich."""
 
+import sys
 from typing import Any
 
-# Columns a list of resources shows first, and all that fits; --query or -o json shows the rest.
-_FIRST = (
+# The columns of a list of resources, from left to right. --query or -o json shows the rest.
+_COLUMNS = (
     "name",
     "address",
     "state",
-    "etag",
-    "last_modified",
     "content_length",
+    "last_modified",
+    "etag",
     "content_type",
     "lease_state",
+    "file",
 )
+# What is left out first where the terminal is too narrow for a line per resource.
+_DISPENSABLE = ("file", "content_type", "lease_state", "last_modified", "content_length")
+_RIGHT = ("content_length",)
+_TITLES = {"content_length": "bytes", "content_type": "type", "lease_state": "lease"}
+# The first column may be folded down to this width; the others are shown whole or not at all.
+_NARROWEST = 20
+_GAP = 3
 
 
 def show(value: Any, color: bool) -> None:
@@ -20,17 +29,20 @@ def show(value: Any, color: bool) -> None:
     from rich.console import Console
 
     console = Console(highlight=False, no_color=not color, soft_wrap=False)
-    if isinstance(value, dict):
-        console.print(_panel(value))
-    elif isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
-        console.print(_table(value))
-    elif isinstance(value, list):
-        for row in value:
-            console.print(_text(row), markup=False)
-        if not value:
-            console.print("(none)", style="dim")
-    elif value is not None:
-        console.print(_text(value), markup=False)
+    with console.capture() as shown:
+        if isinstance(value, dict):
+            console.print(_panel(value))
+        elif isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
+            console.print(_table(value, console.width))
+        elif isinstance(value, list):
+            for row in value:
+                console.print(_text(row), markup=False)
+            if not value:
+                console.print("(none)", style="dim")
+        elif value is not None:
+            console.print(_text(value), markup=False)
+    # Without the blanks that fill each line: they get in the way of copying.
+    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in shown.get().splitlines()))
 
 
 def _panel(value: dict[str, Any]) -> Any:
@@ -46,20 +58,57 @@ def _panel(value: dict[str, Any]) -> Any:
     return table
 
 
-def _table(rows: list[dict[str, Any]]) -> Any:
+def _table(rows: list[dict[str, Any]], width: int) -> Any:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    keys = [key for key in rows[0] if any(row.get(key) not in (None, {}, []) for row in rows)]
-    first = [key for key in _FIRST if key in keys]
-    shown = (first or keys)[:7]
-    table = Table(box=box.SIMPLE, pad_edge=False, header_style="bold")
-    for key in shown:
-        table.add_column(key.replace("_", " "), overflow="fold")
+    keys = fitting(rows, width)
+    table = Table(box=box.SIMPLE, pad_edge=False, padding=(0, _GAP - 1, 0, 0), header_style="bold")
+    for index, key in enumerate(keys):
+        table.add_column(
+            _title(key),
+            overflow="fold",
+            no_wrap=bool(index) and len(keys) > 1,
+            justify="right" if key in _RIGHT else "left",
+            style="bold" if not index else None,
+        )
     for row in rows:
-        table.add_row(*(Text(_text(row.get(key))) for key in shown))
+        table.add_row(*(Text(_cell(key, row.get(key))) for key in keys))
     return table
+
+
+def fitting(rows: list[dict[str, Any]], width: int) -> list[str]:
+    """Return the columns that say something and fit into so many characters beside a first one that may fold."""
+    every = dict.fromkeys(key for row in rows for key in row)
+    keys = [key for key in every if any(_says(key, row.get(key)) for row in rows)]
+    if "name" in keys and "address" in keys:
+        keys.remove("address")  # it is the name once more
+    known = [key for key in _COLUMNS if key in keys]
+    keys = known or keys[:7]
+    for key in _DISPENSABLE:
+        if _needed(rows, keys) <= width:
+            break
+        if key in keys[1:]:
+            keys.remove(key)
+    return keys
+
+
+def _needed(rows: list[dict[str, Any]], keys: list[str]) -> int:
+    widths = [max(len(_title(key)), *(len(_cell(key, row.get(key))) for row in rows)) for key in keys]
+    return min(widths[0], _NARROWEST) + sum(each + _GAP for each in widths[1:])
+
+
+def _says(key: str, value: Any) -> bool:
+    return value not in (None, {}, []) and (key, value) != ("lease_state", "available")
+
+
+def _title(key: str) -> str:
+    return _TITLES.get(key, key).replace("_", " ")
+
+
+def _cell(key: str, value: Any) -> str:
+    return f"{value:,}" if key in _RIGHT and isinstance(value, int) else _text(value)
 
 
 def _text(value: Any) -> str:

@@ -26,7 +26,7 @@ def get(
         typer.Option("--result", metavar="FILE", help="Write the result here too, for when stdout has the bytes."),
     ] = None,
 ) -> None:
-    """Read a blob, and remember its version: the next put from here is guarded by it.
+    """Read a blob and remember its version, which guards the next put.
 
     Example: azguard blob get site/config.json -f config.json
     """
@@ -53,15 +53,25 @@ def put(
     content_type: Annotated[
         str | None, typer.Option("--content-type", metavar="TYPE", help="Guessed from the name by default.")
     ] = None,
-    content_encoding: Annotated[str | None, typer.Option("--content-encoding", metavar="TEXT")] = None,
-    content_language: Annotated[str | None, typer.Option("--content-language", metavar="TEXT")] = None,
-    content_disposition: Annotated[str | None, typer.Option("--content-disposition", metavar="TEXT")] = None,
-    content_cache: Annotated[str | None, typer.Option("--content-cache", metavar="TEXT", help="Cache-Control.")] = None,
+    content_encoding: Annotated[
+        str | None, typer.Option("--content-encoding", metavar="TEXT", help="For example gzip.")
+    ] = None,
+    content_language: Annotated[
+        str | None, typer.Option("--content-language", metavar="TEXT", help="For example de.")
+    ] = None,
+    content_disposition: Annotated[
+        str | None, typer.Option("--content-disposition", metavar="TEXT", help="For example attachment.")
+    ] = None,
+    content_cache: Annotated[
+        str | None, typer.Option("--content-cache", metavar="TEXT", help="Cache-Control, for example no-store.")
+    ] = None,
     content_md5: Annotated[
         str | None,
         typer.Option("--content-md5", metavar="BASE64", help="Refuse content that has another MD5."),
     ] = None,
-    tier: Annotated[str | None, typer.Option("--tier", metavar="Hot|Cool|Cold|Archive")] = None,
+    tier: Annotated[
+        str | None, typer.Option("--tier", metavar="Hot|Cool|Cold|Archive", help="The access tier.")
+    ] = None,
     metadata: options.Metadata = None,
     tags: Annotated[
         list[str] | None,

@@ -28,7 +28,7 @@ def show(
     ctx: typer.Context,
     address: Annotated[str, typer.Argument(metavar="ADDRESS", help="e.g. blob:site/config.json")],
 ) -> None:
-    """Show what this scope has read of one resource, the copies in files included.
+    """Show what this scope has read of one resource, and into which files.
 
     Example: azguard cache show blob:site/config.json
     """
@@ -42,7 +42,7 @@ def forget(
     addresses: Annotated[list[str], typer.Argument(metavar="ADDRESS...", help="What to forget.")],
     all_scopes: AllScopes = False,
 ) -> None:
-    """Forget what was read of a resource; the next write then needs a condition of its own.
+    """Forget what was read; the next write then needs a condition.
 
     Example: azguard cache forget blob:site/config.json
     """
@@ -79,7 +79,7 @@ def prune(
 
 @app.command()
 def export(ctx: typer.Context, all_scopes: AllScopes = False) -> None:
-    """Print what was read as JSON lines, for azguard cache import elsewhere, for example in the next CI job.
+    """Print what was read as JSON lines, for the next CI job to import.
 
     Example: azguard cache export
     """
@@ -92,7 +92,7 @@ def import_(
     ctx: typer.Context,
     file: Annotated[str, typer.Argument(metavar="FILE|-", help="What export printed.")] = "-",
 ) -> None:
-    """Take in what azguard cache export printed; all of it, or nothing if a line is malformed.
+    """Take in what export printed: all of it, or nothing.
 
     Example: azguard cache export | azguard cache import
     """

@@ -76,7 +76,7 @@ def list_(ctx: typer.Context, prefix: options.Prefix = None, num_results: option
 @app.command()
 @options.operation(operations.CONTAINER_DELETE)
 def delete(ctx: typer.Context, container: options.Container) -> None:
-    """Delete a container and everything in it, if it is the one you created or name.
+    """Delete a container and all that is in it, if it is unchanged.
 
     The service honours no ETag here, so --etag is kept by a lease and a comparison; a change of its metadata within
     the same second as the one before can slip through. What is in the container is not part of its ETag.

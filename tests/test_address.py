@@ -112,7 +112,7 @@ def test_the_sas_shows_neither_in_the_address_nor_in_repr() -> None:
         ("entity:jobs/a#b/c", None), ("entity:jobs/a/b\\c", None), ("entity:jobs/" + "k" * 1025 + "/r", None),
         ("blob:site/" + "n" * 1025, None), ("blob:site/" + "a/" * 255 + "a", None), ("blob:site/a\x01b", None),
         ("blob:site/a\nb", None), ("blob:site/ends.", None), ("blob:site/a/../b", None), ("blob:site/./b", None),
-        ("blob:site/a\udcff", None),
+        ("blob:site/a\udcff", None), ("blob:site/a\\b", None),
         ("file:docs/a:b", None), ("file:docs/a//b", None), ("file:docs/../b", None), ("file:docs/" + "a" * 256, None),
         ("blob:site/a?snapshot=", None), ("blob:site/a?snapshot=yesterday", None), ("blob:site/a?versionid=x", None),
         ("ftp://acc.blob.core.windows.net/site/a", None), ("https:///site/a", None), ("https://[::1/site/a", None),

@@ -71,10 +71,17 @@ class _Echo(BaseHTTPRequestHandler):
         pass
 
 
+class _Upstream(ThreadingHTTPServer):
+    """An HTTP server that says nothing of clients that break off."""
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        pass
+
+
 @pytest.fixture
 def upstream() -> Iterator[ThreadingHTTPServer]:
     handler = type("Echo", (_Echo,), {"peers": []})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with _Upstream(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         yield server

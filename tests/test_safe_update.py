@@ -627,6 +627,18 @@ def test_an_acquire_in_doubt_is_sent_again_with_the_same_id(fault: Fault) -> Non
     assert (case.outcome(guard_by_lease=True), case.store.active_lease()) == (("committed", '"E2"'), None)
 
 
+def test_a_write_that_lands_after_the_look_under_our_lease_is_ours_too() -> None:
+    store = stored()
+    case = Case(store, (NONE, LATE), {5: store.deliver})
+    assert case.outcome(guard_by_lease=True, stamps=False) == ("committed", '"E2"')
+
+
+def test_a_write_that_lands_while_giving_up_under_our_lease_is_ours_too() -> None:
+    store = stored()
+    case = Case(store, (NONE, LATE), {6: store.deliver})
+    assert case.outcome(guard_by_lease=True, stamps=False, max_attempts=1) == ("committed", '"E2"')
+
+
 def test_an_acquire_in_doubt_counts_as_not_acquired() -> None:
     case = Case(stored(), (RESET,))
     case.end(guard_by_lease=True)

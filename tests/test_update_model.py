@@ -165,6 +165,13 @@ def test_without_a_lineage_there_is_still_no_wrong_answer(seed: int) -> None:
 
 
 @examples
+@given(seeds)
+def test_a_guard_lease_needs_no_lineage(seed: int) -> None:
+    world = World(seed, by_lease=True, stamps=False, timeout=600).play()
+    assert (world.wrong(), world.others()) == ([], set())
+
+
+@examples
 @given(seeds, st.integers(1, 3), st.booleans())
 def test_giving_up_means_that_it_never_lands(seed: int, max_attempts: int, by_lease: bool) -> None:
     world = World(seed, by_lease=by_lease, max_attempts=max_attempts).play()

@@ -10,7 +10,8 @@ To add a row for a new command: append a ``Row`` to ``ROWS``. Name the command l
 ``{etag}`` and ``{lease}`` are filled in), what has to be there before (``before``), the operation that is spoilt, as
 ``tests.faults.rules.operation`` names it, the one whose commits count if that is another, and what is there
 afterwards (``leaves``). Run it. A cell that fails shows what azguard said and what the log says; give it an entry with
-its reason only if the truth really cannot be known, else mend azguard. A new kind of resource also needs its names
+its reason only if the truth really cannot be known, else mend azguard. ``CONTESTS`` adds a rival who writes in between,
+``OUTAGES`` a fault that hits every such request until azguard gives up: a few of each for a new row. A new kind of resource also needs its names
 in ``rules.operation``, and how to look at it in ``Scene.content``.
 """
 
@@ -43,8 +44,8 @@ class Column(Enum):
 
     @property
     def silent(self) -> bool:
-        """Return whether the client waits for its own timeout."""
-        return self.fault in (Fault.ZOMBIE, Fault.LATE)
+        """Return whether it is about how long the client waits for an answer."""
+        return self.fault in (Fault.ZOMBIE, Fault.LATE, Fault.SLOW)
 
 
 _ZOMBIES = (Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN, Column.ZOMBIE_LAST)
@@ -64,6 +65,7 @@ class Says:
 
 DONE = Says(0)
 GONE_BY_WHOM = Says(74, "it is gone, and somebody else could have deleted it")
+LAPSED = Says(74, "it is gone, and a finite lease may have lapsed, so that somebody else could delete it")
 NO_TRACE = Says(74, "without the lineage nothing tells who replaced the version it was for")
 MAY_STILL_ARRIVE = Says(74, "a write without a condition cannot be called back, and sending it again could do it twice")
 FOREIGN_COVERED = Says(74, "a writer that keeps no lineage replaced the version it was for, or our write on it")
@@ -76,8 +78,8 @@ class Stage(Protocol):
     def put(self, content: bytes = b"old") -> None:
         """Write the blob, so that its version is known here."""
 
-    def lease_blob(self) -> None:
-        """Take an infinite lease on the blob; its id is ``{lease}``."""
+    def lease_blob(self, seconds: int = -1) -> None:
+        """Take a lease on the blob, infinite unless said otherwise; its id is ``{lease}``."""
 
     def make_container(self, *, leased: bool = False) -> None:
         """Create the container of the row, which ``{container}`` names."""
@@ -121,6 +123,10 @@ def _leased(stage: Stage) -> None:
     stage.lease_blob()
 
 
+def _leased_shortly(stage: Stage) -> None:
+    stage.lease_blob(60)
+
+
 def _container(stage: Stage) -> None:
     stage.make_container()
 
@@ -132,7 +138,7 @@ def _leased_container(stage: Stage) -> None:
 LARGE = bytes(range(256)) * 32_800  # a little more than what one Put Blob takes
 _TWO = b'{"n": 2}'
 _INCREMENT = "safe-update blob:{blob} --increment n"
-_LOST = {**_in(ANSWER_LOST, NO_TRACE), **_in((Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), NO_TRACE)}
+_LOST = {**_in((*ANSWER_LOST, Column.HALF), NO_TRACE), **_in((Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), NO_TRACE)}
 _DELETED = _in((*ANSWER_LOST, Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), GONE_BY_WHOM)
 _DELETED_ANYHOW = {**_DELETED, **_in(NOT_THERE_YET, MAY_STILL_ARRIVE)}
 _UNCONDITIONAL = _in(NOT_THERE_YET, MAY_STILL_ARRIVE)
@@ -151,12 +157,14 @@ ROWS = (
     Row("put-blocks-create", "blob put {blob}", "PUT blocklist", stdin=LARGE, leaves=LARGE),
     Row("put-blocks-if-match", "blob put {blob}", "PUT blocklist", (_old,), stdin=LARGE, leaves=LARGE),
     Row("put-blocks-last-writer-wins", "blob put {blob} --last-writer-wins", "PUT blocklist", (_old,), stdin=LARGE,
-        leaves=LARGE, cells=_UNCONDITIONAL),
+        leaves=LARGE, cells={**_UNCONDITIONAL, Column.ZOMBIE_THEN: DONE}),
     Row("put-blocks-no-lineage", "blob put {blob} --no-lineage", "PUT blocklist", (_old,), stdin=LARGE, leaves=LARGE),
     Row("delete-if-match", "blob delete {blob}", "DELETE blob", (_old,), leaves=None, cells=_DELETED),
     Row("delete-last-writer-wins", "blob delete {blob} --last-writer-wins", "DELETE blob", (_old,), leaves=None,
         cells=_DELETED_ANYHOW),
     Row("delete-lease", "blob delete {blob} --lease-id {lease}", "DELETE blob", (_old, _leased), leaves=None),
+    Row("delete-short-lease", "blob delete {blob} --lease-id {lease}", "DELETE blob", (_old, _leased_shortly),
+        leaves=None, cells=_in((*ANSWER_LOST, Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), LAPSED)),
     Row("container-create", "container create {container}", "PUT container", leaves=b""),
     Row("container-delete-acquire", "container delete {container}", "PUT lease:acquire", (_container,),
         "DELETE container", leaves=None),
@@ -168,7 +176,7 @@ ROWS = (
     Row("update-read", _INCREMENT, "GET blob", (_one,), "PUT blob", leaves=_TWO),
     Row("update", _INCREMENT, "PUT blob", (_one,), leaves=_TWO),
     Row("update-create", _INCREMENT + " --create", "PUT blob", leaves=b'{"n": 1}'),
-    Row("update-metadata", _INCREMENT + " --metadata --create", "PUT metadata", (_old,), leaves=b"old"),
+    Row("update-metadata", "safe-update blob:{blob} --metadata --set n=\"2\"", "PUT metadata", (_old,), leaves=b"old"),
     Row("update-blocks", "safe-update blob:{blob} --append new", "PUT blocklist", (lambda stage: stage.put(LARGE),),
         leaves=LARGE + b"new"),
     Row("update-guard-acquire", _INCREMENT + " --guard lease", "PUT lease:acquire", (_one,), "PUT blob", leaves=_TWO),
@@ -220,4 +228,41 @@ CONTESTS = (
     Contest("update-create", Column.DROP, Rival.AZGUARD, DONE),
     Contest("update-create", Column.RESET, Rival.AZGUARD, RECREATED),
     Contest("update-no-lineage", Column.RESET, Rival.AZGUARD, DONE),
+)
+
+
+@dataclass(frozen=True)
+class Outage:
+    """A cell in which the fault hits every such request until azguard gives up, after a second."""
+
+    row: str
+    column: Column
+    says: Says
+
+
+# Nothing was applied, and because a fence has replaced the version it was for, nothing ever will be.
+NOTHING = Says(53)
+NO_FENCE = Says(74, "it may still arrive, and nothing that could stop it gets through or exists")
+
+OUTAGES = (
+    Outage("put-if-match", Column.DROP, DONE),
+    Outage("put-if-match", Column.RESET, NO_FENCE),
+    Outage("put-if-match", Column.FAIL_BEFORE, NO_FENCE),
+    Outage("put-if-match", Column.ZOMBIE_LAST, NO_FENCE),
+    Outage("put-create", Column.ZOMBIE_LAST, NO_FENCE),
+    Outage("delete-if-match", Column.ZOMBIE_LAST, NO_FENCE),
+    Outage("container-create", Column.RESET, NO_FENCE),
+    Outage("container-delete-acquire", Column.ZOMBIE_LAST, NOTHING),
+    Outage("container-delete-acquire", Column.FAIL_BEFORE, NOTHING),
+    Outage("update-read", Column.FAIL_BEFORE, NOTHING),
+    Outage("update", Column.DROP, DONE),
+    Outage("update", Column.RESET, NOTHING),
+    Outage("update", Column.FAIL_BEFORE, NOTHING),
+    Outage("update", Column.ZOMBIE_LAST, NOTHING),
+    Outage("update-no-lineage", Column.ZOMBIE_LAST, NOTHING),
+    Outage("update-lease", Column.ZOMBIE_LAST, NOTHING),
+    Outage("update-guard-put", Column.ZOMBIE_LAST, NOTHING),
+    Outage("update-guard-acquire", Column.ZOMBIE_LAST, NOTHING),
+    Outage("update-create", Column.ZOMBIE_LAST, NO_FENCE),
+    Outage("update-metadata", Column.ZOMBIE_LAST, NO_FENCE),
 )

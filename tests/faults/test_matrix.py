@@ -1,53 +1,91 @@
-"""Every cell of the table in ``tests.faults.matrix``, against the truth in the proxy's log."""
+"""Every cell of the table in ``tests.faults.matrix``, against the truth in the proxy's log.
 
+The cells wait more than they work, so a few are played at a time, each in one of a few processes.
+"""
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 
 from azguard.emulator.state import Azurite
-from tests.cli_world import Ran
-from tests.faults.matrix import CONTESTS, ROWS, Column, Contest, Row, Says
-from tests.faults.scene import Scene, scene, told
+from tests.faults.matrix import CONTESTS, OUTAGES, ROWS, Column, Rival, Says
+from tests.faults.scene import Story, play
 
+_AT_A_TIME = 4
 _BY_NAME = {row.name: row for row in ROWS}
 
 
-@pytest.mark.parametrize("column", Column, ids=lambda column: column.value)
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_what_is_said_is_true(tmp_path: Path, storage: Azurite, row: Row, column: Column) -> None:
-    with scene(tmp_path, storage.ports["blob"], row, column) as played:
-        # One column in processes of their own, where signals, exit and start-up are the real ones.
-        ran = played.play(process=column is Column.DROP)
-        _check(played, ran, row.says(column))
-        if ran.code == 0:
-            assert played.content() == row.leaves
-        assert not played.is_leased()
+@dataclass(frozen=True)
+class Cell:
+    """One test: a row, a column, who else writes, and what must be said."""
+
+    row: str
+    column: Column
+    says: Says
+    rival: Rival | None = None
+    every: bool = False
+
+    def __str__(self) -> str:
+        words = [self.row, self.column.value]
+        return " x ".join([*words, *([self.rival.value] if self.rival else []), *(["every"] if self.every else [])])
 
 
-@pytest.mark.parametrize("contest", CONTESTS, ids=lambda each: f"{each.row}-{each.column.value}-{each.rival.value}")
+ALONE = [Cell(row.name, column, row.says(column)) for row in ROWS for column in Column]
+CONTESTED = [Cell(each.row, each.column, each.says, each.rival) for each in CONTESTS]
+HOPELESS = [Cell(each.row, each.column, each.says, every=True) for each in OUTAGES]
+
+
+@pytest.fixture(scope="module")
+def stories(
+    request: pytest.FixtureRequest, storage: Azurite, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Mapping[Cell, "Future[Story]"]]:
+    """Play every cell that was asked for."""
+    root, port = tmp_path_factory.mktemp("matrix"), storage.ports["blob"]
+    found = [item.callspec.params.get("cell") for item in request.session.items if hasattr(item, "callspec")]
+    cells = [cell for cell in found if isinstance(cell, Cell)]
+    with ProcessPoolExecutor(_AT_A_TIME, get_context("spawn")) as pool:
+        yield {cell: pool.submit(_play, root, port, cell) for cell in cells}
+        pool.shutdown(cancel_futures=True)
+
+
+def _play(root: Path, port: int, cell: Cell) -> Story:
+    return play(root, port, _BY_NAME[cell.row], cell.column, cell.rival, cell.every)
+
+
+@pytest.mark.parametrize("cell", ALONE, ids=str)
+def test_what_is_said_is_true(stories: Mapping[Cell, "Future[Story]"], cell: Cell) -> None:
+    story = stories[cell].result()
+    _check(story, cell)
+    assert (story.content, story.leased) == (_BY_NAME[cell.row].leaves if story.ran.code == 0 else story.content, False)
+
+
+@pytest.mark.parametrize("cell", CONTESTED, ids=str)
 def test_what_is_said_is_true_when_somebody_else_writes_meanwhile(
-    tmp_path: Path, storage: Azurite, contest: Contest
+    stories: Mapping[Cell, "Future[Story]"], cell: Cell
 ) -> None:
-    row = _BY_NAME[contest.row]
-    with scene(tmp_path, storage.ports["blob"], row, contest.column, contest.rival) as played:
-        _check(played, played.play(process=False), contest.says)
+    _check(stories[cell].result(), cell)
+
+
+@pytest.mark.parametrize("cell", HOPELESS, ids=str)
+def test_what_is_said_is_true_when_it_fails_every_time(stories: Mapping[Cell, "Future[Story]"], cell: Cell) -> None:
+    _check(stories[cell].result(), cell)
 
 
 def test_every_unknown_has_its_reason() -> None:
-    says = [each for row in ROWS for each in row.cells.values()] + [each.says for each in CONTESTS]
-    assert [each for each in says if (each.code == 74) != bool(each.why)] == []
+    assert [
+        str(cell) for cell in (*ALONE, *CONTESTED, *HOPELESS) if (cell.says.code == 74) != bool(cell.says.why)
+    ] == []
 
 
-def _check(played: Scene, ran: Ran, says: Says) -> None:
-    """Compare an exit status with the table, and both with the log."""
-    etags = [each.etag for each in played.commits]
-    story = [(each.fault.value, each.request.method, each.request.path, each.status) for each in played.log]
-    assert (ran.code, len(etags)) == (says.code, _times(says.code, len(etags))), f"{ran.err}\n{story}"
-    if ran.code == 0 and etags[0] is not None and played.row.leaves is not None:
+def _check(story: Story, cell: Cell) -> None:
+    """Compare the exit status with the table, and both with the log."""
+    code, times = story.ran.code, len(story.etags)
+    true_times = min(times, 1) if code == 74 else 1 if code == 0 else 0
+    assert (code, times) == (cell.says.code, true_times), "\n".join((story.ran.err, *story.log))
+    if code == 0 and story.etags[0] is not None and story.content is not None:
         # After a rival's write the ETag of ours may be beyond learning; a wrong one is never told.
-        assert told(ran)["etag"] in ([etags[0]] if played.rival is None else [etags[0], None])
-
-
-def _times(code: int, found: int) -> int:
-    """Return how often the write must have been committed for an exit status to be true."""
-    return min(found, 1) if code == 74 else 1 if code == 0 else 0
+        assert story.told_etag in ([story.etags[0]] if cell.rival is None else [story.etags[0], None])

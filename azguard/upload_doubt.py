@@ -1,0 +1,52 @@
+"""What became of an upload whose answer was lost: told by the lineage, or by the ids of its blocks."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from azguard import blobs, blocks
+from azguard.conditions import Conditions
+from azguard.deadline import Deadline
+from azguard.errors import NotFound
+from azguard.lineage import KEY, Lineage
+from azguard.settled import Look, Verdict, judge
+
+if TYPE_CHECKING:
+    from azguard.uploads import Upload
+
+
+def landed(upload: "Upload", ids: Sequence[str], patience: Deadline) -> Look[Mapping[str, Any]]:
+    """Return what is known about a put, with the ETag it made where that can be told; ``ids`` are its blocks."""
+    parent = upload.conditions.expected_etag
+    try:
+        found = blobs.properties(upload.target, Conditions(), patience)
+    except NotFound:
+        return Look(Verdict.NOT_YET if upload.conditions.creates_only else Verdict.UNKNOWN)
+    history = Lineage.parse((found.metadata or {}).get(KEY))
+    verdict = judge(history, upload.op, parent, found.etag)
+    if verdict is Verdict.UNKNOWN and ids:
+        return _by_blocks(upload, ids, patience)
+    if verdict is not Verdict.COMMITTED:
+        return Look(verdict)
+    position = next(index for index, (op, _) in enumerate(history.entries) if op == upload.op)
+    if position == 0:
+        return Look(verdict, _as_answer(found))
+    # The write after ours recorded which ETag it replaced: ours.
+    return Look(verdict, {"etag": f'"{history.entries[position - 1][1]}"'})
+
+
+def _by_blocks(upload: "Upload", ids: Sequence[str], patience: Deadline) -> Look[Mapping[str, Any]]:
+    """Return whether the blob consists of our blocks: nobody else has their ids."""
+    try:
+        current, etag = blocks.committed(upload.target, patience)
+        if current != list(ids):
+            return Look(Verdict.UNKNOWN)
+        found = blobs.properties(upload.target, Conditions(), patience)
+    except NotFound:
+        return Look(Verdict.UNKNOWN)
+    # Somebody may have changed the metadata since, which makes another version of the same blocks.
+    same = etag == found.etag and (found.metadata or {}) == upload.metadata
+    return Look(Verdict.COMMITTED, _as_answer(found) if same else {"etag": None})
+
+
+def _as_answer(found: Any) -> Mapping[str, Any]:
+    return {"etag": found.etag, "last_modified": found.last_modified, "version_id": found.version_id}

@@ -1,0 +1,195 @@
+"""One race: an emulator of its own, a proxy with faults, processes at work and what troubles them, and the verdict."""
+
+import json
+import os
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from azguard import account
+from azguard.emulator import azurite, proxy
+from azguard.folders import Folders
+from azguard.lineage import bare
+from tests.races import history, log
+from tests.races.chain import Final, Violation
+from tests.races.foreign import KEEPS, WIPES, Foreigner, blob
+from tests.races.history import End, Findings, History
+from tests.races.job import CONTAINER, COUNT, LINES, Jobs
+from tests.races.log import FOREIGN
+from tests.races.slots import Board, Command, Place, Slot, Worker, queues_in
+from tests.races.trouble import Trouble
+from tests.races.weather import Weather
+
+# The emulator's garbage collector freezes it, quadratically in the writes it has seen (HAZARDS §7).
+MOST_WRITES = 1800
+# How long one request may stay unanswered, and one update take, in seconds.
+ANSWER_SECONDS, UPDATE_SECONDS = 0.5, 20.0
+_SETTLE_SECONDS = 6.0
+_TICK_SECONDS = 0.1
+FOREIGN_CHOICES = {"none": (), "half": (KEEPS, WIPES), "keep": (KEEPS,), "wipe": (WIPES,)}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a race is like. ``share`` is that of the writes that meet a fault; of the reads, half as many do.
+
+    ``foreign`` is one of FOREIGN_CHOICES; ``half`` is both kinds, in half of the time. Every ``commands``-th process
+    is a command line of one update. ``kill_every`` and ``stop_every`` are in seconds, 0 is never.
+    """
+
+    seed: str
+    processes: int = 8
+    share: float = 0.25
+    kill_every: float = 3.0
+    stop_every: float = 5.0
+    foreign: str = "none"
+    hosts: int = 1
+    commands: int = 4
+
+
+@dataclass
+class Tally:
+    """What a race came to: the findings, and how much happened."""
+
+    findings: Findings | None = None
+    counts: Counter[str] = field(default_factory=Counter)
+    faults: Counter[str] = field(default_factory=Counter)
+    ends: Counter[str] = field(default_factory=Counter)
+    violations: list[Violation] = field(default_factory=list)
+    story: list[str] = field(default_factory=list)
+
+
+def run(settings: Settings, seconds: float, watch: Callable[[str], None] = lambda text: None) -> Tally:
+    """Race for so long, or until the emulator has seen enough writes, and check what happened.
+
+    ``watch`` is told now and then how far it is.
+    """
+    trouble = Trouble(f"{settings.seed} trouble", settings.kill_every, settings.stop_every)
+    weather = Weather(f"{settings.seed} weather", settings.share, trouble.on_arrival, trouble.on_answer)
+    board = Board()
+    environ = os.environ
+    with (
+        tempfile.TemporaryDirectory(prefix="azguard-race-") as folder,
+        azurite.private(Folders.of(environ).emulator, environ) as emulator,
+    ):
+        port = emulator.ports["blob"]
+        with proxy.running(port, weather.decide, record=weather.record) as between:
+            _prepare(between.port)
+            began = time.monotonic()
+            slots = _slots(settings, between.port, Path(folder), board)
+            foreigner = _foreigner(settings, between.port, lambda: time.monotonic() - began)
+            with _at_work(slots, foreigner, trouble, board):
+                while time.monotonic() - began < seconds and weather.writes_sent < MOST_WRITES:
+                    time.sleep(_TICK_SECONDS)
+                    watch(_progress(board, weather, trouble))
+            lasted = time.monotonic() - began
+            # Zombies: whatever is still held arrives now, when all callers have long been told.
+            settled = weather.settled(_SETTLE_SECONDS)
+        # The proxy has ended: nothing can arrive any more.
+        finals = _finals(port, board, wiped=bool(foreigner and foreigner.counts[WIPES]))
+    written = log.writes(weather.log)
+    findings = history.check(History(written, board.told, finals, frozenset(board.issued)))
+    tally = Tally(findings, faults=weather.faults, ends=_ends(board), violations=list(findings.violations))
+    tally.story = sorted([str(write) for write in written] + [str(told) for told in board.told])
+    tally.counts.update(
+        **trouble.summary(),
+        seconds=round(lasted),
+        emulators=1,
+        ops=len(board.issued),
+        requests=len(weather.log),
+        doubts=sum(told.doubts for told in board.told),
+        conflicts=sum(told.conflicts for told in board.told),
+        unsettled=0 if settled else len(weather.held),
+        unanswered=sum(a.sent is not None and a.status is None and a.request.writes for a in weather.log),
+    )
+    return tally
+
+
+@contextmanager
+def _at_work(slots: Sequence[Slot], foreigner: Foreigner | None, trouble: Trouble, board: Board) -> Iterator[None]:
+    """Have everybody at work for the length of a ``with`` block, and finish what is begun."""
+    try:
+        for slot in slots:
+            slot.start()
+        trouble.start(slots)
+        if foreigner is not None:
+            foreigner.start()
+        yield
+    finally:
+        trouble.end()
+        board.closing.set()
+        stuck = [slot for slot in slots if not slot.join(3 * UPDATE_SECONDS)]
+        for slot in stuck:
+            slot.close()
+        if foreigner is not None:
+            foreigner.end()
+        assert not stuck, f"{[slot.run for slot in stuck]} did not end"
+
+
+def _slots(settings: Settings, port: int, folder: Path, board: Board) -> list[Slot]:
+    caches = queues_in(folder, settings.hosts)
+    made: list[Slot] = []
+    for number in range(settings.processes):
+        jobs = Jobs(f"{settings.seed} slot {number}", UPDATE_SECONDS, ANSWER_SECONDS)
+        kind = Command if settings.commands and number % settings.commands == settings.commands - 1 else Worker
+        made.append(kind(Place(number, port, caches[number % settings.hosts]), board, jobs))
+    return made
+
+
+def _foreigner(settings: Settings, port: int, elapsed: Callable[[], float]) -> Foreigner | None:
+    kinds = FOREIGN_CHOICES[settings.foreign]
+    if not kinds:
+        return None
+    # In half of the time: five seconds with, five seconds without.
+    active = (lambda: elapsed() % 10 > 5) if settings.foreign == "half" else (lambda: True)
+    return Foreigner(f"{settings.seed} foreigner", port, kinds, active)
+
+
+def _prepare(port: int) -> None:
+    from azure.storage.blob import ContainerClient
+
+    endpoint = account.emulator({"blob": port}).endpoint("blob")
+    start = f"{FOREIGN}.start"
+    ContainerClient(
+        endpoint, CONTAINER, credential=account.EMULATOR_KEY, user_agent=f"race/{start}", retry_total=0
+    ).create_container()
+    blob(port, COUNT, start).upload_blob(b'{"count": 0}', metadata={"hits": "0"})
+    blob(port, LINES, start).upload_blob(b"")
+
+
+def _finals(port: int, board: Board, *, wiped: bool) -> dict[str, Final]:
+    """Read what is there in the end, past the proxy."""
+    from azure.core.exceptions import ResourceNotFoundError
+
+    finals = {}
+    for name in sorted({told.blob for told in board.told} | {COUNT, LINES}):
+        try:
+            found = blob(port, name, FOREIGN).download_blob()
+        except ResourceNotFoundError:
+            continue  # Nobody managed to create it.
+        content, metadata = found.readall(), found.properties.metadata
+        finals[name] = Final(
+            etag=bare(found.properties.etag),
+            count=None if name == LINES else json.loads(content)["count"],
+            hits=int(metadata["hits"]) if name == COUNT and not wiped else None,
+            lines=tuple(content.decode().splitlines()) if name == LINES else None,
+        )
+    return finals
+
+
+def _ends(board: Board) -> Counter[str]:
+    ends: Counter[str] = Counter()
+    for told in board.told:
+        ends[str(told.end) if told.end is not End.REFUSED else f"not applied, exit {told.code}"] += 1
+    return ends
+
+
+def _progress(board: Board, weather: Weather, trouble: Trouble) -> str:
+    ends = Counter(told.end for told in list(board.told))
+    shown = ", ".join(f"{count} {end}" for end, count in sorted(ends.items()))
+    killed = ", ".join(f"{count} {name}" for name, count in trouble.summary().items())
+    return f"{shown}; {killed}; {len(weather.log)} requests, {weather.writes_sent} writes"

@@ -1,0 +1,107 @@
+"""Race azguard against itself, faults, kills and other writers, and check every answer against the truth.
+
+    python -m tests.races.run --minutes 5 --processes 8 --share 0.25 --kill-every 3 --foreign half --seed 42
+
+The same seed makes the same decisions: jobs, faults, kills, foreign writes. When they meet is up to the schedule, so
+two runs of one seed are alike and not the same. Exits 1 if anything that was said is not the truth.
+"""
+
+import argparse
+import random
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from tests.races import race
+from tests.races.race import FOREIGN_CHOICES, Settings, Tally
+
+_TELL_SECONDS = 10.0
+_SHOWN = 5
+
+
+def run(settings: Settings, seconds: float, say: Callable[[str], None]) -> Tally:
+    """Race for so long, on a fresh emulator whenever the one at hand has seen enough, and say how it goes."""
+    total, began, round_number = Tally(), time.monotonic(), 0
+    say(f"seed {settings.seed}: {settings}")
+    while (left := seconds - (time.monotonic() - began)) > 0 and not total.violations:
+        one = replace(settings, seed=f"{settings.seed}/{round_number}")
+        tally = race.run(one, left, _teller(say, began, round_number))
+        _add(total, tally)
+        round_number += 1
+    for line in summary(total):
+        say(line)
+    return total
+
+
+def summary(tally: Tally) -> list[str]:
+    """Return the figures, and what was wrong with the part of the history that shows it."""
+    lines = [f"  {name:<24}{count:>8}" for name, count in tally.counts.items()]
+    lines += [f"  {'told: ' + end:<24}{count:>8}" for end, count in sorted(tally.ends.items())]
+    lines += [f"  {'fault: ' + name:<24}{count:>8}" for name, count in sorted(tally.faults.items())]
+    for violation in tally.violations[:_SHOWN]:
+        lines.append(f"VIOLATION {violation.rule}: {violation.text}")
+        lines += [f"    {line}" for line in violation.evidence]
+    verdict = "nothing doubled, nothing lost, no false answer"
+    lines.append(f"{len(tally.violations)} violations" if tally.violations else verdict)
+    return lines
+
+
+def _add(total: Tally, one: Tally) -> None:
+    total.counts.update(one.counts)
+    total.faults.update(one.faults)
+    total.ends.update(one.ends)
+    total.violations += one.violations
+    total.story = one.story
+    found = one.findings
+    assert found is not None
+    total.counts.update(
+        {
+            "commits": found.commits,
+            "fences": found.fences,
+            "foreign writes": found.foreign,
+            "unknown": found.unknown,
+            "unknown, committed": found.unknown_committed,
+            "keys forgotten": found.forgotten,
+        }
+    )
+
+
+def _teller(say: Callable[[str], None], began: float, round_number: int) -> Callable[[str], None]:
+    """Return what passes a line of progress on, but seldom."""
+    told = time.monotonic()
+
+    def tell(text: str) -> None:
+        nonlocal told
+        if time.monotonic() - told >= _TELL_SECONDS:
+            told = time.monotonic()
+            say(f"{told - began:5.0f}s emulator {round_number}: {text}")
+
+    return tell
+
+
+def main() -> int:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests.races.run", description=__doc__.split("\n\n")[0])
+    parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--processes", type=int, default=8)
+    parser.add_argument("--share", type=float, default=0.25, help="of the writes, that meet a fault")
+    parser.add_argument("--kill-every", type=float, default=3.0, metavar="SECONDS", help="0 is never")
+    parser.add_argument("--stop-every", type=float, default=5.0, metavar="SECONDS", help="0 is never")
+    parser.add_argument("--foreign", choices=FOREIGN_CHOICES, default="none")
+    parser.add_argument("--hosts", type=int, default=1, help="cache folders that the processes are spread over")
+    parser.add_argument("--commands", type=int, default=4, help="every so many-th process is a command line; 0 is none")
+    parser.add_argument("--story", metavar="FILE", help="where to write the whole history if something was wrong")
+    parser.add_argument("--seed", default=str(random.randrange(10**6)))
+    given = vars(parser.parse_args())
+    minutes = given.pop("minutes")
+    story = given.pop("story")
+    tally = run(Settings(**given), minutes * 60, lambda line: print(line, flush=True))  # noqa: T201  # its output
+    if story and tally.violations:
+        Path(story).write_text("\n".join(tally.story) + "\n", encoding="utf-8")
+    return 1 if tally.violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

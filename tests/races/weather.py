@@ -1,0 +1,103 @@
+"""What the network does to each request of a race, and which requests it still holds.
+
+Each process has dice of its own: what happens to its n-th request depends on the seed, on its name and on n, and not
+on the others. The same seed so makes the same decisions; which of them meet is up to the schedule.
+"""
+
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+
+from azguard.emulator.proxy import Answer, Chosen, Fault, Request
+from tests.races.log import FOREIGN, makes_version, run_of
+
+# Half of the faults of writes leave them committed, and unheard of.
+_OF_WRITES = (Fault.DROP, Fault.FAIL_AFTER, Fault.LATE, Fault.HALF, Fault.ZOMBIE, Fault.ZOMBIE, Fault.RESET,
+              Fault.FAIL_BEFORE, Fault.SLOW)  # fmt: skip
+_OF_READS = (Fault.DROP, Fault.FAIL_BEFORE, Fault.RESET, Fault.HALF, Fault.LATE)
+# A late request is held this long after its sender gave up, in seconds: long enough for many others to come between.
+_HELD_SECONDS = 2.5
+# Without any fault some requests are slow to arrive, so that the order of sending is not that of arriving.
+_SLOW_SHARE, _SLOW_SECONDS = 0.05, 0.15
+
+
+class Weather:
+    """A rule for the proxy, with its record. Its methods run in the proxy's thread, except where they say otherwise.
+
+    ``on_arrival`` and ``on_answer`` are told of each request that makes a version, before and after it happens.
+    """
+
+    def __init__(
+        self,
+        seed: str,
+        share: float,
+        on_arrival: Callable[[str], None] = lambda run: None,
+        on_answer: Callable[[str], None] = lambda run: None,
+    ) -> None:
+        self._seed, self._share = seed, share
+        self._on_arrival, self._on_answer = on_arrival, on_answer
+        self._dice: dict[str, random.Random] = {}
+        self._pending: dict[int, Request] = {}
+        self._lock = threading.Lock()
+        self.log: list[Answer] = []
+        self.faults: Counter[str] = Counter()
+        self.writes_sent = 0
+
+    def decide(self, request: Request) -> Chosen:
+        """Choose what happens to a request."""
+        run = run_of(request)
+        chosen = self._chosen(run, request)
+        with self._lock:
+            self._pending[id(request)] = request
+        self.faults[chosen.fault.value] += 1
+        # Every write that arrives costs the emulator, refused ones too.
+        self.writes_sent += request.writes and chosen.fault.reaches
+        if makes_version(request) is not None:
+            self._on_arrival(run)
+        return chosen
+
+    def record(self, answer: Answer) -> None:
+        """Note what really happened."""
+        self.log.append(answer)
+        with self._lock:
+            self._pending.pop(id(answer.request), None)
+        if answer.committed and makes_version(answer.request) is not None:
+            self._on_answer(run_of(answer.request))
+
+    def settled(self, seconds: float) -> bool:
+        """Wait until no request is held any more, from any thread; return False if some still are.
+
+        A process that is killed while it sends leaves a request that is never whole, and so never passed on.
+        """
+        until = time.monotonic() + seconds
+        while self._pending:
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.05)
+        return True
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """Return what is still under way, for a report."""
+        with self._lock:
+            return tuple(f"{request.method} {request.path} by {run_of(request)}" for request in self._pending.values())
+
+    def _chosen(self, run: str, request: Request) -> Chosen:
+        dice = self._dice.get(run)
+        if dice is None:
+            dice = self._dice[run] = random.Random(f"{self._seed} {run}")
+        # Always the same number of throws, so that one decision does not change the next.
+        fate, which, length = dice.random(), dice.random(), dice.random()
+        share = 0.0 if run.startswith(FOREIGN) else self._share if request.writes else self._share / 2
+        if fate < share:
+            faults = _OF_WRITES if request.writes else _OF_READS
+            fault = faults[int(which * len(faults))]
+            return Chosen(fault, _after(length * _HELD_SECONDS) if fault is Fault.ZOMBIE else None)
+        return Chosen(until=_after(length * _SLOW_SECONDS)) if fate > 1 - _SLOW_SHARE * (share > 0) else Chosen()
+
+
+def _after(seconds: float) -> Callable[[], bool]:
+    moment = time.monotonic() + seconds
+    return lambda: time.monotonic() >= moment

@@ -1,0 +1,98 @@
+"""A long-lived process of a race: does what ``azguard safe-update`` does, again and again.
+
+A line on standard input is a job; a line on standard output is what its caller would be told. It ends when standard
+input closes.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from azguard import account, edits, filter_command, safe_update
+from azguard.account import Account, Target
+from azguard.address import Address, Kind
+from azguard.deadline import Deadline
+from azguard.errors import AzguardError
+from azguard.lineage import op_of_key
+from azguard.turns import Turn
+from azguard.versioned_blob import BlobContent, BlobMetadata
+from tests.races.job import CONTAINER, FILTER, How
+
+READY = "ready"
+_EDITS = {
+    How.INCREMENT: ("--increment", "count"),
+    How.METADATA: ("--increment", "hits"),
+    How.CREATE: ("--increment", "count"),
+    How.LEASE: ("--increment", "count"),
+}
+
+
+def main(queues: Path) -> None:
+    """Work until standard input closes."""
+    import azure.storage.blob  # noqa: F401  # so that no first job pays for it
+
+    _say(READY)
+    while line := sys.stdin.readline():
+        _say(json.dumps(_told(json.loads(line), queues)))
+
+
+def _told(job: dict[str, Any], queues: Path) -> dict[str, Any]:
+    try:
+        ended = _update(job, queues)
+    except AzguardError as error:
+        # Whoever typed the command would read this, and script by the exit status.
+        return {**error.facts, "code": error.exit_code, "message": error.message}
+    return {
+        "code": 0,
+        "outcome": ended.outcome,
+        "etag": ended.landed.etag,
+        "attempts": ended.attempts,
+        "doubts": ended.doubts,
+        "conflicts": ended.conflicts,
+    }
+
+
+def _update(job: dict[str, Any], queues: Path) -> safe_update.Updated:
+    how = How(job["how"])
+    target = Target(_account(job["port"]), Address(Kind.BLOB, (CONTAINER, job["blob"])))
+    deadline = Deadline(job["timeout"], answer_seconds=job["answer"])
+    op = op_of_key(job["key"], str(target.address))
+    plan = safe_update.Plan(
+        transform=_transform(how, op, deadline),
+        op=op,
+        create=b'{"count": 0}' if how is How.CREATE else None,
+        guard_by_lease=how is How.LEASE,
+        wait_lease=how is How.LEASE,
+    )
+    tools = safe_update.Tools(turn=lambda: Turn(queues, f"{target.endpoint} {target.address}", deadline))
+    resource = BlobMetadata(target) if how is How.METADATA else BlobContent(target)
+    return safe_update.update(resource, plan, deadline, tools)
+
+
+def _transform(how: How, op: str, deadline: Deadline) -> Callable[[bytes], bytes]:
+    if how is How.FILTER:
+        end = deadline.started + deadline.seconds
+        return lambda content: filter_command.run(FILTER, content, environ={}, deadline=end, clock=deadline.clock)
+    if how is How.APPEND:
+        return lambda content: edits.apply([edits.Append(f"{op}\n")], content)
+    option, text = _EDITS[how]
+    metadata = how is How.METADATA
+    edit = edits.parse(option, text, lambda name: Path(name).read_bytes(), metadata=metadata)
+    return lambda content: (edits.apply_to_metadata_text if metadata else edits.apply)([edit], content)
+
+
+@cache
+def _account(port: int) -> Account:
+    return account.emulator({"blob": port})
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,57 @@
+"""Every command's help has an example, which runs as it is printed."""
+
+import re
+
+import pytest
+
+from azguard.cli import app
+from tests.cli_world import CliWorld
+from tests.emulator_world import World
+from tests.test_docs import commands, get_help, on_path, statuses
+
+# The demo has tests of its own; the emulator's commands need a world without an emulator.
+GROUPS = [name for name in app.COMMANDS if name not in ("demo", "emulator")]
+
+
+def examples(group: str) -> dict[str, str]:
+    """Return the example of each command of a group, or of a command that stands for itself."""
+    found = {}
+    for name, command in commands():
+        if name.split()[0] == group and not hasattr(command, "commands"):
+            # What stands on one line in the source may be wrapped in the help.
+            example = re.search(r"^  Example: (.*?)\n\n", get_help(command, name), re.MULTILINE | re.DOTALL)
+            found[name] = " ".join(example[1].split()) if example else "no example"
+    return found
+
+
+def prepare(cli: CliWorld) -> None:
+    """Make what the examples speak of: a container and a blob that were read here, and a profile."""
+    cli.call("container", "delete", "site", "--last-writer-wins")
+    cli.call("cache", "clear")
+    content = str(cli.file("config.json", '{"replicas": 1}'))
+    for line in (
+        ("container", "create", "site"),
+        ("blob", "put", "site/config.json", "-f", content),
+        ("profile", "set", "prod", "--account-name", "contoso", "--auth-mode", "login"),
+    ):
+        assert cli.call(*line).code == 0
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_the_example_in_a_help_runs(group: str, cli: CliWorld) -> None:
+    environ = on_path(cli.root / "bin", cli.environ())
+    failed = []
+    for name, line in examples(group).items():
+        prepare(cli)
+        if name == "container create":
+            assert cli.call("container", "delete", "site").code == 0
+        (cli.root / "statuses").unlink(missing_ok=True)
+        failed += [(name, each) for each in statuses([line], cli.root, environ) if each[1] != 0]
+    assert failed == []
+
+
+def test_the_examples_of_the_emulator_run(world: World) -> None:
+    known = examples("emulator")
+    lines = [known[f"emulator {name}"] for name in ("start", "env", "status", "run", "stop")]
+    assert len(lines) == len(known)
+    assert statuses(lines, world.root, on_path(world.bin, world.environ)) == [(line, 0) for line in lines]
