@@ -42,6 +42,8 @@ def save(rows: "list[Row]", path: Path) -> None:
         panel.set_xlabel("writers of one blob")
         if logarithmic:
             panel.set_yscale("log")
+            panel.yaxis.set_major_formatter("{x:g}")
+            panel.yaxis.set_minor_formatter("{x:g}")
         else:
             panel.set_ylim(bottom=0)
         panel.grid(visible=True, alpha=0.3)
