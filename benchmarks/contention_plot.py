@@ -28,6 +28,7 @@ _PANELS: tuple[tuple[str, bool, "Callable[[Row], float]"], ...] = (
 def save(rows: "list[Row]", path: Path) -> None:
     """Draw the rows into a PNG."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator
 
     figure = Figure(figsize=(11, 8), layout="constrained")
     sizes = sorted({row.writers for row in rows})
@@ -42,8 +43,9 @@ def save(rows: "list[Row]", path: Path) -> None:
         panel.set_xlabel("writers of one blob")
         if logarithmic:
             panel.set_yscale("log")
+            panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             panel.yaxis.set_major_formatter("{x:g}")
-            panel.yaxis.set_minor_formatter("{x:g}")
+            panel.yaxis.set_minor_formatter("")
         else:
             panel.set_ylim(bottom=0)
         panel.grid(visible=True, alpha=0.3)
