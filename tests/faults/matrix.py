@@ -10,7 +10,8 @@ To add a row for a new command: append a ``Row`` to ``ROWS``. Name the command l
 ``{etag}`` and ``{lease}`` are filled in), what has to be there before (``before``), the operation that is spoilt, as
 ``tests.faults.rules.operation`` names it, the one whose commits count if that is another, and what is there
 afterwards (``leaves``). Run it. A cell that fails shows what azguard said and what the log says; give it an entry with
-its reason only if the truth really cannot be known, else mend azguard. A new kind of resource also needs its names
+its reason only if the truth really cannot be known, else mend azguard. ``CONTESTS`` adds a rival who writes in between,
+``OUTAGES`` a fault that hits every such request until azguard gives up: a few of each for a new row. A new kind of resource also needs its names
 in ``rules.operation``, and how to look at it in ``Scene.content``.
 """
 
@@ -227,4 +228,41 @@ CONTESTS = (
     Contest("update-create", Column.DROP, Rival.AZGUARD, DONE),
     Contest("update-create", Column.RESET, Rival.AZGUARD, RECREATED),
     Contest("update-no-lineage", Column.RESET, Rival.AZGUARD, DONE),
+)
+
+
+@dataclass(frozen=True)
+class Outage:
+    """A cell in which the fault hits every such request until azguard gives up, after a second."""
+
+    row: str
+    column: Column
+    says: Says
+
+
+# Nothing was applied, and because a fence has replaced the version it was for, nothing ever will be.
+NOTHING = Says(53)
+NO_FENCE = Says(74, "it may still arrive, and nothing that could stop it gets through or exists")
+
+OUTAGES = (
+    Outage("put-if-match", Column.DROP, DONE),
+    Outage("put-if-match", Column.RESET, NO_FENCE),
+    Outage("put-if-match", Column.FAIL_BEFORE, NO_FENCE),
+    Outage("put-if-match", Column.ZOMBIE_LAST, NO_FENCE),
+    Outage("put-create", Column.ZOMBIE_LAST, NO_FENCE),
+    Outage("delete-if-match", Column.ZOMBIE_LAST, NO_FENCE),
+    Outage("container-create", Column.RESET, NO_FENCE),
+    Outage("container-delete-acquire", Column.ZOMBIE_LAST, NOTHING),
+    Outage("container-delete-acquire", Column.FAIL_BEFORE, NOTHING),
+    Outage("update-read", Column.FAIL_BEFORE, NOTHING),
+    Outage("update", Column.DROP, DONE),
+    Outage("update", Column.RESET, NOTHING),
+    Outage("update", Column.FAIL_BEFORE, NOTHING),
+    Outage("update", Column.ZOMBIE_LAST, NOTHING),
+    Outage("update-no-lineage", Column.ZOMBIE_LAST, NOTHING),
+    Outage("update-lease", Column.ZOMBIE_LAST, NOTHING),
+    Outage("update-guard-put", Column.ZOMBIE_LAST, NOTHING),
+    Outage("update-guard-acquire", Column.ZOMBIE_LAST, NOTHING),
+    Outage("update-create", Column.ZOMBIE_LAST, NO_FENCE),
+    Outage("update-metadata", Column.ZOMBIE_LAST, NO_FENCE),
 )

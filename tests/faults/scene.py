@@ -40,10 +40,11 @@ class Scene:
     cli: CliWorld
     direct: account.Account
     rival: Rival | None = None
+    every: bool = False
     running: proxy.Proxy | None = None
     armed: bool = False
     over: bool = False
-    hit: Request | None = None
+    hits: list[Request] = field(default_factory=list)
     later: list[Request] = field(default_factory=list)
     began: int = 0
 
@@ -51,17 +52,20 @@ class Scene:
     def container(self) -> str:
         """Return the container's name: the shared one, unless the row is about containers."""
         own = self.row.command.startswith("container")
-        return f"{self.row.name}-{self.column.value}"[:63] if own else CONTAINER
+        name = f"{'e-' if self.every else ''}{self.row.name}-{self.column.value}"
+        return name[:63] if own else CONTAINER
 
     @property
     def blob(self) -> str:
         """Return the blob's short address."""
-        return f"{CONTAINER}/{self.row.name}/{self.column.value}/{self.rival.value if self.rival else 'alone'}"
+        rival = self.rival.value if self.rival else "alone"
+        return f"{CONTAINER}/{self.row.name}/{self.column.value}/{rival}/{'every' if self.every else 'once'}"
 
     @property
     def words(self) -> list[str]:
         """Return the row's command line."""
-        return self.row.command.format(blob=self.blob, container=self.container, lease=_LEASE).split()
+        words = self.row.command.format(blob=self.blob, container=self.container, lease=_LEASE).split()
+        return [*words, "--timeout", "1s"] if self.every else words
 
     @property
     def log(self) -> list[Answer]:
@@ -103,21 +107,19 @@ class Scene:
         run = self.cli.run if process else self.cli.call
         ran = run(*self.words, "-o", "json", stdin=self.row.stdin, env=env)
         self.over = True
-        assert self.hit is not None, f"nothing did {self.row.spoilt}: {[operation(each.request) for each in self.log]}"
+        assert self.hits, f"nothing did {self.row.spoilt}: {[operation(each.request) for each in self.log]}"
         until(lambda: self._landed)
         return ran
 
     def decide(self, request: Request) -> Fault | Chosen:
-        """Spoil the first request that the row names; what comes after it waits its turn."""
+        """Spoil the first request that the row names, or every one; what comes after it waits its turn."""
         if not self.armed:
             return Fault.NONE
-        if self.hit is None:
-            if operation(request) != self.row.spoilt:
-                return Fault.NONE
-            self.hit = request
+        if operation(request) == self.row.spoilt and (self.every or not self.hits):
+            self.hits.append(request)
             return Chosen(self.column.fault, self._may_land if self.column.fault is Fault.ZOMBIE else None)
-        if operation(request) == "PUT block" and request.path != self.hit.path:
-            return Fault.NONE  # on its way at the same time, not after it
+        if not self.hits or (operation(request) == "PUT block" and request.path != self.hits[0].path):
+            return Fault.NONE  # before it, or on its way at the same time
         self.later.append(request)
         if len(self.later) == 1 and self.rival is not None:
             self._compete(self.rival)
@@ -145,7 +147,8 @@ class Scene:
 
     @property
     def _landed(self) -> bool:
-        return any(each.request is self.hit for each in self.log)
+        answered = {id(each.request) for each in self.log}
+        return all(id(hit) in answered for hit in self.hits)
 
     def _may_land(self) -> bool:
         if self.column is Column.ZOMBIE_FIRST or self.over:
@@ -180,14 +183,14 @@ class Scene:
 
 
 @contextmanager
-def scene(root: Path, port: int, row: Row, column: Column, rival: Rival | None = None) -> Iterator[Scene]:
+def scene(root: Path, port: int, row: Row, column: Column, rival: Rival | None, every: bool) -> Iterator[Scene]:
     """Set up a cell against the Azurite on ``port``: a proxy and a private world for the command."""
     direct = account.emulator({"blob": port})
     try:
         direct.container(address.parse(CONTAINER, Kind.CONTAINER).address).create_container()
     except ResourceExistsError:
         pass  # by an earlier cell
-    made = Scene(row, column, CliWorld(root), direct, rival)
+    made = Scene(row, column, CliWorld(root), direct, rival, every)
     with proxy.running(port, made.decide) as running:
         made.running = running
         endpoint = f"http://127.0.0.1:{running.port}/{account.EMULATOR_NAME}"
@@ -213,11 +216,11 @@ class Story:
         return found
 
 
-def play(root: Path, port: int, row: Row, column: Column, rival: Rival | None = None) -> Story:
+def play(root: Path, port: int, row: Row, column: Column, rival: Rival | None, every: bool) -> Story:
     """Play one cell against the Azurite on ``port``, in a new folder under ``root``."""
     folder = Path(tempfile.mkdtemp(dir=root))
-    with scene(folder, port, row, column, rival) as played:
+    with scene(folder, port, row, column, rival, every) as played:
         # One column in processes of their own, where signals, exit and start-up are the real ones.
-        ran = played.play(process=column is Column.DROP and rival is None)
+        ran = played.play(process=column is Column.DROP and rival is None and not every)
         log = tuple(json.dumps(truth.line(each)) for each in played.log)
         return Story(ran, tuple(each.etag for each in played.commits), played.content(), played.is_leased(), log)

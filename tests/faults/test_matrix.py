@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from azguard.emulator.state import Azurite
-from tests.faults.matrix import CONTESTS, ROWS, Column, Rival, Says
+from tests.faults.matrix import CONTESTS, OUTAGES, ROWS, Column, Rival, Says
 from tests.faults.scene import Story, play
 
 _AT_A_TIME = 4
@@ -25,15 +25,18 @@ class Cell:
 
     row: str
     column: Column
-    rival: Rival | None
     says: Says
+    rival: Rival | None = None
+    every: bool = False
 
     def __str__(self) -> str:
-        return " x ".join([self.row, self.column.value, *([self.rival.value] if self.rival else [])])
+        words = [self.row, self.column.value]
+        return " x ".join([*words, *([self.rival.value] if self.rival else []), *(["every"] if self.every else [])])
 
 
-ALONE = [Cell(row.name, column, None, row.says(column)) for row in ROWS for column in Column]
-CONTESTED = [Cell(each.row, each.column, each.rival, each.says) for each in CONTESTS]
+ALONE = [Cell(row.name, column, row.says(column)) for row in ROWS for column in Column]
+CONTESTED = [Cell(each.row, each.column, each.says, each.rival) for each in CONTESTS]
+HOPELESS = [Cell(each.row, each.column, each.says, every=True) for each in OUTAGES]
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +53,7 @@ def stories(
 
 
 def _play(root: Path, port: int, cell: Cell) -> Story:
-    return play(root, port, _BY_NAME[cell.row], cell.column, cell.rival)
+    return play(root, port, _BY_NAME[cell.row], cell.column, cell.rival, cell.every)
 
 
 @pytest.mark.parametrize("cell", ALONE, ids=str)
@@ -67,8 +70,15 @@ def test_what_is_said_is_true_when_somebody_else_writes_meanwhile(
     _check(stories[cell].result(), cell)
 
 
+@pytest.mark.parametrize("cell", HOPELESS, ids=str)
+def test_what_is_said_is_true_when_it_fails_every_time(stories: Mapping[Cell, "Future[Story]"], cell: Cell) -> None:
+    _check(stories[cell].result(), cell)
+
+
 def test_every_unknown_has_its_reason() -> None:
-    assert [str(cell) for cell in (*ALONE, *CONTESTED) if (cell.says.code == 74) != bool(cell.says.why)] == []
+    assert [
+        str(cell) for cell in (*ALONE, *CONTESTED, *HOPELESS) if (cell.says.code == 74) != bool(cell.says.why)
+    ] == []
 
 
 def _check(story: Story, cell: Cell) -> None:
