@@ -192,7 +192,8 @@ def test_a_status_that_says_no_is_a_refusal(status: int) -> None:
 
 
 def test_an_answer_is_a_commit() -> None:
-    created = 'HTTP/1.1 201 Created\nContent-Length: 0\nETag: "1"\nDate: Sat, 21 Nov 2026 10:00:00 GMT\n\n'
+    when = "Sat, 21 Nov 2026 10:00:00 GMT"
+    created = f'HTTP/1.1 201 Created\nContent-Length: 0\nETag: "1"\nLast-Modified: {when}\nDate: {when}\n\n'
     with serving(says(created)) as port:
         sent = send(lambda: put(target(port)))
     assert (sent.fate, sent.answer["etag"] if sent.answer else None) == (Fate.COMMITTED, '"1"')
