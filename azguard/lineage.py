@@ -8,7 +8,7 @@ argument is in HAZARDS §5.1; a foreign writer that wipes the metadata leads to 
 import base64
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 KEY = "azguardlineage"
 # Eight writers and 25 % faults need four entries (HAZARDS §5); sixteen cost 560 bytes of the 8 KiB for metadata.
@@ -21,29 +21,40 @@ _OP = r"[A-Za-z0-9_-]{16}"
 _ENTRY = re.compile(rf"({_OP})\.([!-+\--~]+)")
 
 
+# Stands behind the entries of a resource whose access tier was chosen, where its writer knew.
+_TIERED = "tier"
+
+
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """Pairs of op id and replaced ETag, newest first."""
+    """Pairs of op id and replaced ETag, newest first.
+
+    ``tiered`` notes that the resource's tier was chosen: who rewrites the content has to ask which it is, because
+    a read of the content does not tell. It is no part of the history.
+    """
 
     entries: tuple[tuple[str, str], ...] = ()
+    tiered: bool = field(default=False, compare=False)
 
     @classmethod
     def parse(cls, text: str | None) -> "Lineage":
         """Read the metadata value; what is not ours, or damaged, counts as no history."""
-        matches = [_ENTRY.fullmatch(piece) for piece in (text or "").split(",") if piece]
+        pieces = [piece for piece in (text or "").split(",") if piece]
+        matches = [_ENTRY.fullmatch(piece) for piece in pieces if piece != _TIERED]
         if not all(matches):
             return cls()
-        return cls(tuple((match[1], match[2]) for match in matches if match))
+        return cls(tuple((match[1], match[2]) for match in matches if match), _TIERED in pieces)
 
     def __str__(self) -> str:
-        return ",".join(f"{op}.{parent}" for op, parent in self.entries)
+        entries = [f"{op}.{parent}" for op, parent in self.entries]
+        return ",".join([*entries, _TIERED] if self.tiered else entries)
 
     def __contains__(self, op: object) -> bool:
         return any(op == entry for entry, _ in self.entries)
 
     def after(self, op: str, parent: str | None) -> "Lineage":
         """Return the lineage of the version that ``op`` writes over ``parent``; None is nothing there."""
-        return Lineage(((op, bare(parent)), *self.entries)[:DEPTH])
+        return Lineage(((op, bare(parent)), *self.entries)[:DEPTH], self.tiered)
 
     def successor(self, parent: str | None) -> str | None:
         """Return the op that replaced ``parent``, if it is remembered."""

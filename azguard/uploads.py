@@ -92,6 +92,7 @@ class Upload:
         if parent is None and not conditions.creates_only:
             parent = UNSEEN
         stamp = Lineage.parse(conditions.lineage).after(op, parent)
+        stamp = replace(stamp, tiered=stamp.tiered or settings.tier is not None)
         return cls(target, settings, conditions, deadline, op, str(stamp))
 
     @property

@@ -86,8 +86,9 @@ class _Kept:
 class BlobContent(_Blob):
     """A block blob's content. Headers, metadata, index tags and tier survive a write.
 
-    The tier is not sent: the service gives the new content the tier of the old, and a read does not even tell it.
-    (Azurite forgets it.) Source: https://learn.microsoft.com/azure/storage/blobs/access-tiers-overview
+    A read of the content does not tell the tier. The service is documented to keep it, and Azurite to the contrary
+    forgets it, so it is asked for and sent: one more request where the last write was not azguard's, or chose a tier.
+    Source: https://learn.microsoft.com/azure/storage/blobs/access-tiers-overview
 
     Not guaranteed: tags have no version, so a change of tags between our reading them and our write is undone.
     """
@@ -120,7 +121,10 @@ class BlobContent(_Blob):
     ) -> Callable[[str | None], Landed]:
         """Return the Put Blob, or the Put Block List after the blocks were staged."""
         kept: _Kept = state.carried
-        settings = replace(kept.settings, tags=self._tags(deadline)) if kept.tag_count else kept.settings
+        tags = self._tags(deadline) if kept.tag_count else None
+        settings = replace(kept.settings, tags=tags, tier=self._tier(state, lease_id, deadline))
+        if lineage is not None:
+            lineage = replace(lineage, tiered=settings.tier is not None)
         stamp = _stamp(state, lineage).get(KEY)
         upload = Upload(self.target, settings, _only_over(state, lease_id), deadline, new_op(os.urandom(12)), stamp)
         commit = uploads.prepared(upload, content)
@@ -131,11 +135,23 @@ class BlobContent(_Blob):
     ) -> Callable[[], Landed]:
         """Return a Set Blob Metadata that changes nothing but the ETag and the lineage."""
         kept: _Kept = state.carried
+        if lineage is not None and not state.lineage.entries:
+            lineage = replace(lineage, tiered=True)  # not known: let the next writer ask
         return lambda: self._set_metadata(state, kept.settings.metadata or {}, lineage, lease_id, deadline)
 
     def checked(self, content: bytes) -> bytes:
         """Return the content: a blob takes any."""
         return content
+
+    def _tier(self, state: State, lease_id: str | None, deadline: Deadline) -> str | None:
+        """Return the tier to send, None for the account's default; asked only where it may have been chosen.
+
+        Raises:
+            Changed: the blob is no longer the version read.
+        """
+        if state.etag is None or (state.lineage.entries and not state.lineage.tiered):
+            return None
+        return _chosen_tier(blobs.properties(self.target, _only_over(state, lease_id), deadline))
 
     def _tags(self, deadline: Deadline) -> dict[str, str]:
         client = self.target.account.blob(self.target.address)
@@ -154,7 +170,8 @@ class BlobMetadata(_Blob):
         except NotFound as error:
             return _nothing(error, b"{}", None)
         rest = (_settings(found, {}), found.size, found.content_settings.content_md5)
-        return _state(_as_json(_without_key(found.metadata or {})), found, rest)
+        state = _state(_as_json(_without_key(found.metadata or {})), found, rest)
+        return replace(state, lineage=replace(state.lineage, tiered=_chosen_tier(found) is not None))
 
     def prepare(
         self, state: State, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
@@ -210,6 +227,15 @@ def _settings(found: Any, metadata: Mapping[str, str]) -> Settings:
         content_disposition=headers.content_disposition,
         cache_control=headers.cache_control,
         metadata=metadata,
+    )
+
+
+def _chosen_tier(found: Any) -> str | None:
+    """Return a blob's tier, or None where it is the account's default."""
+    return (
+        None
+        if found.blob_tier is None or found.blob_tier_inferred
+        else str(getattr(found.blob_tier, "value", found.blob_tier))
     )
 
 

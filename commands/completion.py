@@ -15,10 +15,11 @@ def completion(
     """Print the script that completes commands, options, and names of containers and blobs.
 
     \b
-    bash        eval "$(azguard completion bash)"                 in ~/.bashrc
-    zsh         eval "$(azguard completion zsh)"                  in ~/.zshrc, after compinit
-    fish        azguard completion fish | source                  in ~/.config/fish/config.fish
-    powershell  azguard completion powershell | Out-String | Invoke-Expression    in $PROFILE
+    bash, in ~/.bashrc                    eval "$(azguard completion bash)"
+    zsh, in ~/.zshrc, after compinit      eval "$(azguard completion zsh)"
+    fish, in ~/.config/fish/config.fish   azguard completion fish | source
+    PowerShell, in $PROFILE
+      azguard completion powershell | Out-String | Invoke-Expression
 
     Example: azguard completion bash
     """

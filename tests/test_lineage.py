@@ -70,3 +70,12 @@ def test_a_key_of_the_users_own_gives_the_same_op_id_each_time(key: str, address
     key, address = (text.encode("utf-8", "replace").decode() for text in (key, address))
     assert is_op(op_of_key(key, address))
     assert op_of_key(key, address) == op_of_key(key, address) != op_of_key(key, address + "x")
+
+
+def test_that_the_tier_was_chosen_is_carried_on_and_no_part_of_the_history() -> None:
+    tiered = Lineage.parse(f"{A}.0x1,tier")
+    assert (tiered.tiered, str(tiered.after(B, '"0x2"')), tiered == Lineage.parse(f"{A}.0x1")) == (
+        True,
+        f"{B}.0x2,{A}.0x1,tier",
+        True,
+    )

@@ -1,6 +1,7 @@
 """The adapters on the emulator: what survives an update, what it costs, and what is refused."""
 
 import gzip
+import io
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -9,20 +10,25 @@ from uuid import uuid4
 
 import pytest
 from azure.core.exceptions import ServiceResponseError
-from azure.storage.blob import BlobClient, ContentSettings
+from azure.storage.blob import BlobClient, ContentSettings, StandardBlobTier
 
 from azguard.account import Target
 from azguard.address import Address, Kind
+from azguard.conditions import Conditions
 from azguard.credentials import from_connection_string
 from azguard.deadline import Deadline
 from azguard.errors import AzguardError, BadRequest, NotFound
 from azguard.lineage import KEY, Lineage, new_op
 from azguard.safe_update import Plan, Updated, update
+from azguard.uploads import Settings, Upload, put
 from azguard.versioned import Landed, State
 from azguard.versioned_blob import BlobContent, BlobMetadata
 
 MIB = 1 << 20
 OP = new_op(b"ours ours ours")
+# A blob that azguard wrote last, without choosing a tier.
+OURS: dict[str, Any] = {"metadata": {KEY: str(Lineage().after(new_op(b"0" * 12), None))}}
+ONLY_NEW = Conditions({"If-None-Match": "*"}, "if-none-match")
 
 
 @pytest.fixture
@@ -94,21 +100,28 @@ def test_headers_metadata_and_tags_survive(target: Target, client: BlobClient) -
     )
 
 
-def test_the_tier_is_left_to_the_service_which_keeps_it(
-    target: Target, client: BlobClient, monkeypatch: pytest.MonkeyPatch
+def test_a_chosen_tier_survives_every_update(target: Target, client: BlobClient) -> None:
+    client.upload_blob(b"1", standard_blob_tier=StandardBlobTier.COOL)
+    for op in ("first-update----", "second-update---"):
+        update(BlobContent(target), Plan(append, op), Deadline(20))
+    found = client.get_blob_properties()
+    assert (found.blob_tier, client.download_blob().readall()) == ("Cool", b"1!!")
+
+
+def test_a_tier_chosen_by_a_put_survives_an_update(target: Target, client: BlobClient) -> None:
+    chosen = Upload.stamped(target, Settings("text/plain", tier="Cool"), ONLY_NEW, Deadline(20), OP)
+    put(chosen, io.BytesIO(b"1"), lambda done: None)
+    update(BlobContent(target), Plan(append, "other-update----"), Deadline(20))
+    assert client.get_blob_properties().blob_tier == "Cool"
+
+
+def test_a_chosen_tier_survives_an_update_of_the_metadata_and_one_of_the_content(
+    target: Target, client: BlobClient
 ) -> None:
-    client.upload_blob(b"1")
-    headers: list[str] = []
-    transport = target.account._settings()["transport"]
-    send = transport.send
-
-    def noted(request: Any, **settings: Any) -> Any:
-        headers.extend(name.lower() for name in request.headers)
-        return send(request, **settings)
-
-    monkeypatch.setattr(transport, "send", noted)
-    change(target, append)
-    assert ("if-match" in headers, "x-ms-access-tier" in headers) == (True, False)
+    client.upload_blob(b"1", standard_blob_tier=StandardBlobTier.COOL)
+    update(BlobMetadata(target), Plan(lambda _: b'{"owner": "ops"}', OP), Deadline(20))
+    update(BlobContent(target), Plan(append, "other-update----"), Deadline(20))
+    assert client.get_blob_properties().blob_tier == "Cool"
 
 
 def test_what_was_never_set_stays_unset(target: Target, client: BlobClient) -> None:
@@ -182,12 +195,13 @@ def test_without_lineage_the_one_that_is_there_is_kept(target: Target, client: B
 @pytest.mark.parametrize(
     ("uploaded", "plan", "requests"),
     [
-        ({}, {}, ["GET", "PUT"]),
-        ({"tags": {"a": "b"}}, {}, ["GET", "GET tags", "PUT"]),
-        ({}, {"guard_by_lease": True}, ["GET", "PUT lease", "PUT", "PUT lease"]),
-        ({}, {"create": b""}, ["GET", "PUT"]),
+        (OURS, {}, ["GET", "PUT"]),
+        (OURS | {"tags": {"a": "b"}}, {}, ["GET", "GET tags", "PUT"]),
+        (OURS, {"guard_by_lease": True}, ["GET", "PUT lease", "PUT", "PUT lease"]),
+        (OURS, {"create": b""}, ["GET", "PUT"]),
+        ({}, {}, ["GET", "HEAD", "PUT"]),
     ],
-    ids=["plain", "tags", "lease", "create, but it is there"],
+    ids=["plain", "tags", "lease", "create, but it is there", "another tool wrote it: the tier is asked for"],
 )
 def test_an_update_costs_no_more_requests_than_it_must(
     target: Target,
@@ -405,7 +419,7 @@ def test_a_lease_is_told_in_the_state(target: Target, client: BlobClient) -> Non
 
 
 def test_an_infinite_lease_is_a_lock_at_once(target: Target, client: BlobClient, sent: list[str]) -> None:
-    client.upload_blob(b"1")
+    client.upload_blob(b"1", **OURS)
     lease = client.acquire_lease(-1)
     sent.clear()
     with pytest.raises(AzguardError) as caught:
