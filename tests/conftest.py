@@ -1,6 +1,7 @@
 """What the tests share: one real Azurite, fresh for each run of the suite."""
 
 import os
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,21 @@ from azguard.folders import Folders
 from tests import emulator_world
 from tests.cli_world import CliWorld
 from tests.emulator_world import World
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of the races."""
+    group = parser.getgroup("races")
+    group.addoption("--race-minutes", type=float, default=0.0, help="how long the long race takes; 0 leaves it out")
+    seed = random.SystemRandom().randrange(10**6)
+    group.addoption(
+        "--race-seed", default=str(seed), help="what a race decides: jobs, faults, kills; random if not given"
+    )
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Print the seed, so that a race that failed can be run again."""
+    return f"races: --race-seed {config.getoption('--race-seed')}"
 
 
 @pytest.fixture(scope="session")

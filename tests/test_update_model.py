@@ -17,6 +17,10 @@ WRITERS, UPDATES = 5, 4
 _FAULTY = (Fault.LOST, Fault.LATE, Fault.LATE, Fault.RESET, Fault.BUSY, Fault.REFUSED, Fault.CTRL_C)
 
 
+class Killed(BaseException):
+    """The process is no more: it can neither ask nor send anything."""
+
+
 @dataclass
 class World:
     """One run: its store, its luck, and how every update ended."""
@@ -28,6 +32,8 @@ class World:
     stamps: bool = True
     timeout: float = 60.0
     max_attempts: int | None = None
+    kills: float = 0.0  # the share of the runs that are killed; each update is run again until one is not
+    killed: set[str] = field(default_factory=set)
     ended: dict[str, Updated | BaseException] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -54,7 +60,23 @@ class World:
 
     def _one_update(self, step: Callable[[], None]) -> None:
         op = new_op(self.chance.randbytes(12))
-        resource = FakeResource(self.store, self._faults(), lambda name: self._before(step))
+        while True:
+            try:
+                return self._one_run(op, step)
+            except Killed:
+                self.killed.add(op)  # A successor runs it again, under the same key.
+
+    def _one_run(self, op: str, step: Callable[[], None]) -> None:
+        lives = self.chance.randrange(1, 6) if self.chance.random() < self.kills else None
+        made: list[str] = []
+
+        def before(name: str) -> None:
+            made.append(name)
+            if lives is not None and len(made) > lives:
+                raise Killed
+            self._before(step)
+
+        resource = FakeResource(self.store, self._faults(), before)
         plan = Plan(
             lambda content: content + op.encode() + b"\n",
             op,
@@ -112,7 +134,8 @@ class World:
                     found.append(f"{op} committed, applied {times} times")
                 if end.landed.etag is not None and end.landed.etag not in etags:
                     found.append(f"{op} says {end.landed.etag}, which is not its version")
-            elif times > (isinstance(end, OutcomeUnknown)):
+            # That nothing was applied is said of one run: what a killed one sent may still have landed.
+            elif times > (isinstance(end, OutcomeUnknown) or op in self.killed):
                 found.append(f"{op} {type(end).__name__}, applied {times} times")
         return found
 
@@ -183,3 +206,10 @@ def test_giving_up_means_that_it_never_lands(seed: int, max_attempts: int, by_le
 def test_a_deadline_in_the_middle_means_that_it_never_lands(seed: int, timeout: float) -> None:
     world = World(seed, timeout=timeout).play()
     assert (world.wrong(), world.others(GaveUp, Unavailable)) == ([], set())
+
+
+@examples
+@given(seeds)
+def test_what_was_killed_and_is_run_again_under_the_same_key_is_applied_once(seed: int) -> None:
+    world = World(seed, kills=0.5).play()
+    assert (world.wrong(), world.others()) == ([], set())

@@ -6,13 +6,14 @@ the proxy's log says that the write was committed exactly once. Whatever a cell 
 checks it against that log: nothing is ever committed twice, an error other than 74 is never told of a write that was
 committed or still can be, and nobody is told "somebody else" (42, 44, 45, 49) when it was us.
 
-To add a row for a new command: append a ``Row`` to ``ROWS``. Name the command line (``{blob}``, ``{container}``,
-``{etag}`` and ``{lease}`` are filled in), what has to be there before (``before``), the operation that is spoilt, as
+To add a row for a new command: append a ``Row`` to ``ROWS``. Name the command line (``{blob}``, ``{container}`` and
+``{lease}`` are filled in), what has to be there before (``before``), the operation that is spoilt, as
 ``tests.faults.rules.operation`` names it, the one whose commits count if that is another, and what is there
-afterwards (``leaves``). Run it. A cell that fails shows what azguard said and what the log says; give it an entry with
-its reason only if the truth really cannot be known, else mend azguard. ``CONTESTS`` adds a rival who writes in between,
-``OUTAGES`` a fault that hits every such request until azguard gives up: a few of each for a new row. A new kind of resource also needs its names
-in ``rules.operation``, and how to look at it in ``Scene.content``.
+afterwards (``leaves``). Run it: ``pytest tests/faults -k put-if-match``. A cell that fails shows what azguard said and
+what the log says; give it an entry with its reason only if the truth really cannot be known, else mend azguard.
+``CONTESTS`` adds a rival who writes in between, ``OUTAGES`` a fault that hits every such request until azguard gives
+up: a few of each for a new row. A new kind of resource also needs its names in ``rules.operation``, and how to look at
+it in ``Scene.content``.
 """
 
 from collections.abc import Callable, Mapping

@@ -14,8 +14,10 @@ FILTER = (
     sys.executable, "-I", "-S", "-c",
     "import json, sys; value = json.load(sys.stdin); value['count'] += 1; json.dump(value, sys.stdout)",
 )  # fmt: skip
-# After how many jobs of that kind another blob is made.
+# After how many jobs another blob is made.
 _MAKERS = 10
+# So many of the updates have only this long, in seconds, so that many have to give up with a write in doubt.
+_HURRIED_SHARE, _HURRIED_SECONDS = 0.2, (0.4, 2.0)
 
 
 class How(StrEnum):
@@ -69,7 +71,7 @@ class Jobs:
 
     def __init__(self, seed: str, timeout: float, answer: float) -> None:
         self._dice, self._seed = random.Random(seed), seed
-        self.timeout, self.answer = timeout, answer
+        self._timeout, self.answer = timeout, answer
         self._count = 0
 
     def next(self) -> Job:
@@ -79,4 +81,6 @@ class Jobs:
         if self._count == 1:
             how = How.CREATE
         blob = {How.CREATE: f"made-{self._count // _MAKERS}.json", How.APPEND: LINES}.get(how, COUNT)
-        return Job(f"{self._seed} job {self._count}", how, blob, self.timeout, self.answer)
+        hurried, seconds = self._dice.random() < _HURRIED_SHARE, round(self._dice.uniform(*_HURRIED_SECONDS), 2)
+        timeout = seconds if hurried else self._timeout
+        return Job(f"{self._seed} job {self._count}", how, blob, timeout, self.answer)

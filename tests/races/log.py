@@ -40,6 +40,21 @@ def writes(log: Iterable[Answer]) -> list[Write]:
     return [_write(answer, kind) for answer in log if answer.committed and (kind := makes_version(answer.request))]
 
 
+def story(log: Iterable[Answer]) -> list[str]:
+    """Return a line for every write that was asked for, leases and refusals included, by the time of its answer."""
+    return [_line(answer) for answer in log if answer.request.writes]
+
+
+def _line(answer: Answer) -> str:
+    request = answer.request
+    said = answer.headers.get("x-ms-error-code") or bare(answer.etag) if answer.status else "no answer"
+    asked = parse_qs(urlsplit(request.path).query).get("comp", ["content"])[0]
+    given = {"if-match", "if-none-match", "x-ms-lease-action", "x-ms-lease-id", "x-ms-proposed-lease-id"}
+    conditions = " ".join(f"{name}={value}" for name, value in request.headers.items() if name in given)
+    what = f"{blob_of(request)} {asked} {conditions} by {run_of(request)}"
+    return f"{answer.answered or answer.sent or 0.0:.3f} {what}: {answer.status} {said}, {answer.fault.value}"
+
+
 def _write(answer: Answer, kind: Kind) -> Write:
     request = answer.request
     run = run_of(request)

@@ -94,7 +94,7 @@ def run(settings: Settings, seconds: float, watch: Callable[[str], None] = lambd
     written = log.writes(weather.log)
     findings = history.check(History(written, board.told, finals, frozenset(board.issued)))
     tally = Tally(findings, faults=weather.faults, ends=_ends(board), violations=list(findings.violations))
-    tally.story = sorted([str(write) for write in written] + [str(told) for told in board.told])
+    tally.story = sorted([*log.story(weather.log), *(str(told) for told in board.told)])
     tally.counts.update(
         **trouble.summary(),
         seconds=round(lasted),

@@ -1,0 +1,43 @@
+"""Histories of real processes, with faults, kills and other writers, held against the truth.
+
+Short here, so that every run of the suite has one; ``pytest tests/races --race-minutes 5`` is the long one, and
+``python -m tests.races.run`` has every mix.
+"""
+
+import pytest
+
+from tests.races import run
+from tests.races.race import Settings
+
+_SHORT_SECONDS = 15.0
+
+
+@pytest.fixture
+def seed(pytestconfig: pytest.Config) -> str:
+    """Return the seed of this run of the suite: given, or random and printed in the header."""
+    return str(pytestconfig.getoption("--race-seed"))
+
+
+def _race(settings: Settings, seconds: float) -> None:
+    """Race; what is printed is shown if it fails, with the seed that makes the same decisions again."""
+    tally = run.run(settings, seconds, print)
+    assert tally.violations == []
+    assert tally.counts["commits"] > 0
+
+
+def test_eight_processes_with_faults_and_kills_do_everything_exactly_once() -> None:
+    _race(Settings(seed="2026"), _SHORT_SECONDS)
+
+
+def test_beside_other_writers_and_on_two_hosts_no_answer_is_false(seed: str) -> None:
+    _race(Settings(seed=seed, processes=6, hosts=2, foreign="half", kill_every=2), _SHORT_SECONDS)
+
+
+@pytest.mark.timeout(0)
+def test_a_long_race_has_nothing_doubled_nothing_lost_and_no_false_answer(
+    seed: str, pytestconfig: pytest.Config
+) -> None:
+    minutes = float(pytestconfig.getoption("--race-minutes"))
+    if not minutes:
+        pytest.skip("long: --race-minutes N")
+    _race(Settings(seed=seed, foreign="half"), minutes * 60)
