@@ -38,8 +38,9 @@ class Loop:
             self._check_limits()
             work = self._worked(state)
             if state.etag is not None and work.content == state.content:
-                return self._unchanged(state)
-            ended = self._attempt(state, work)
+                ended = self._unchanged(state)
+            else:
+                ended = self._attempt(state, work)
             if ended is not None:
                 return ended
 
@@ -101,10 +102,12 @@ class Loop:
             run.work = Work(state, content)
         return run.work
 
-    def _unchanged(self, state: State) -> Updated:
+    def _unchanged(self, state: State) -> Updated | None:
         run = self.run
-        # An attempt in doubt would be on this very version, and so with this very content: there was none.
-        assert run.doubted is None
+        # An attempt of ours in doubt would be on this very version, and so with this very content: there was none.
+        # But an earlier run of this key may have been about something else, and that could still land.
+        if run.doubted is not None:
+            return fence(run, self.lease)
         return run.ended(
             Landed(state.etag, state.last_modified, state.version_id), "unchanged", str(state.lineage) or None
         )
@@ -156,7 +159,7 @@ class Loop:
         assert commit is not None
         run.guard = "lease" if lease_id else "if-match" if state.etag else "if-none-match"
         before = run.doubted
-        run.doubted = state
+        run.sending(state)
         run.attempts += 1
         sent = send(lambda: commit(lease_id))
         if sent.fate is Fate.NOT_SENT:

@@ -92,7 +92,7 @@ def run(settings: Settings, seconds: float, watch: Callable[[str], None] = lambd
         # The proxy has ended: nothing can arrive any more.
         finals = _finals(port, board, wiped=bool(foreigner and foreigner.counts[WIPES]))
     written = log.writes(weather.log)
-    findings = history.check(History(written, board.told, finals, frozenset(board.issued)))
+    findings = history.check(History(written, board.told, finals, frozenset(board.issued), settings.hosts == 1))
     tally = Tally(findings, faults=weather.faults, ends=_ends(board), violations=list(findings.violations))
     tally.story = sorted([*log.story(weather.log), *(str(told) for told in board.told)])
     tally.counts.update(
