@@ -34,6 +34,11 @@ class Folders:
         return self.cache / "queues"
 
     @property
+    def attempts(self) -> Path:
+        """Return the folder of writes under way, for the next run with the same key."""
+        return self.cache / "attempts"
+
+    @property
     def kept(self) -> Path:
         """Return the folder of work kept when an update had to give up."""
         return self.cache / "kept"

@@ -10,6 +10,7 @@ lost write, ``update_lease`` the leases, and ``update_run`` what they all share.
 
 from dataclasses import dataclass
 
+from azguard.attempts import Attempts
 from azguard.deadline import Deadline
 from azguard.errors import NotFound
 from azguard.settled import Verdict
@@ -18,7 +19,7 @@ from azguard.update_plan import Plan, Tools, Updated
 from azguard.update_run import Run, applied, existing
 from azguard.versioned import Versioned
 
-__all__ = ["Plan", "Preview", "Tools", "Updated", "became_of", "preview", "update"]
+__all__ = ["Attempts", "Plan", "Preview", "Tools", "Updated", "became_of", "preview", "update"]
 
 
 @dataclass(frozen=True)
@@ -46,12 +47,14 @@ def update(resource: Versioned, plan: Plan, deadline: Deadline, tools: Tools | N
     tools = tools or Tools()
     with tools.turn():
         loop = Loop(Run(resource, plan, deadline, tools))
+        loop.run.recall()
         try:
             return loop.until_done()
         # Whatever it is, Ctrl-C included: leave() raises it again unless the update turns out to be done.
         except BaseException as error:  # noqa: BLE001
             return loop.leave(error)
         finally:
+            loop.run.close()
             loop.lease.release()
 
 

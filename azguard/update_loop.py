@@ -41,8 +41,9 @@ class Loop:
                 continue
             work = self._worked(state)
             if state.etag is not None and work.content == state.content:
-                return self._unchanged(state)
-            ended = self._attempt(state, work)
+                ended = self._unchanged(state)
+            else:
+                ended = self._attempt(state, work)
             if ended is not None:
                 return ended
 
@@ -107,10 +108,12 @@ class Loop:
             run.work = Work(state, content)
         return run.work
 
-    def _unchanged(self, state: State) -> Updated:
+    def _unchanged(self, state: State) -> Updated | None:
         run = self.run
-        # An attempt in doubt would be on this very version, and so with this very content: there was none.
-        assert run.doubted is None
+        # An attempt of ours in doubt would be on this very version, and so with this very content: there was none.
+        # But an earlier run of this key may have been about something else, and that could still land.
+        if run.doubted is not None:
+            return fence(run, self.lease)
         return run.ended(
             Landed(state.etag, state.last_modified, state.version_id), "unchanged", str(state.lineage) or None
         )
@@ -172,7 +175,7 @@ class Loop:
         run.guard = "lease" if lease_id else "if-match" if state.etag else "if-none-match"
         run.tell(f"attempt {run.attempts + 1}: writing {counted(len(work.content), 'byte')} over {state.label}")
         before = run.doubted
-        run.doubted = state
+        run.sending(state)
         run.attempts += 1
         sent = send(lambda: commit(lease_id))
         attempt = run.attempts

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
+from azguard.attempts import Attempts
 from azguard.errors import AzguardError
 from azguard.lineage import new_op
 from azguard.versioned import Landed
@@ -39,6 +40,8 @@ class Plan:
 class Tools:
     """The world outside, as parameters: randomness, a queue of writers, someone to tell the story to.
 
+    ``attempts`` remembers what is under way, for the next run of the same op; None is nobody who does.
+
     ``keep`` is given the error an update ends with, to add what to do next, and the content that could not be
     written: None if there was none yet.
     """
@@ -49,6 +52,7 @@ class Tools:
     turn: Callable[[], AbstractContextManager[Any]] = nullcontext
     tell: Callable[[str], None] = lambda text: None
     keep: Callable[[AzguardError, bytes | None], None] = lambda error, content: None
+    attempts: Attempts | None = None
 
 
 @dataclass(frozen=True)

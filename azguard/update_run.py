@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from azguard.deadline import Deadline
 from azguard.errors import AzguardError, GaveUp, NotFound, OutcomeUnknown, Unavailable
+from azguard.lineage import ABSENT, Lineage
 from azguard.service_errors import translate
 from azguard.update_plan import Plan, Tools, Updated
 from azguard.versioned import Landed, State, Versioned
@@ -44,6 +45,30 @@ class Run:
     guard: str = "if-match"
     round_trip: float = 0.0  # seconds
     work_time: float = 0.0  # seconds from having read to being ready to commit: the transform, blocks sent
+
+    def recall(self) -> None:
+        """Take over the doubt of a run of the same op that ended without knowing, killed perhaps."""
+        attempts = self.tools.attempts
+        pending = None if attempts is None else attempts.pending()
+        # Where nothing may be created, a create of the past is no attempt at this.
+        if pending is None or (pending == ABSENT and self.plan.create is None):
+            return
+        self.doubted = State(b"", None if pending == ABSENT else f'"{pending}"', Lineage())
+        self.tell(f"an earlier run sent a write over {self.doubted.etag or 'nothing'}: settling that first")
+
+    def sending(self, state: State) -> None:
+        """Note that a write is about to be sent over a version. From here on it is in doubt, until it is settled."""
+        if self.tools.attempts is not None and self.plan.stamps:
+            self.tools.attempts.sending(state.etag)
+        self.doubted = state
+
+    def close(self) -> None:
+        """Leave to the next run of this op what is still in doubt, and nothing else."""
+        attempts = self.tools.attempts
+        if attempts is not None and self.doubted is None:
+            attempts.settled()
+        elif attempts is not None and self.doubted is not None and self.plan.stamps:
+            attempts.unknown(self.doubted.etag)
 
     def tell(self, text: str) -> None:
         """Tell the story to whoever asked for it."""

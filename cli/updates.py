@@ -20,7 +20,7 @@ from azguard.cli.groups import ORDER
 from azguard.deadline import PATIENCE_SECONDS, Deadline
 from azguard.errors import AzguardError, Locked, OutcomeUnknown, UsageError
 from azguard.lineage import is_op, new_op, op_of_key
-from azguard.safe_update import Plan, Tools, Updated
+from azguard.safe_update import Attempts, Plan, Tools, Updated
 from azguard.settled import Verdict
 from azguard.versioned import Versioned
 
@@ -144,7 +144,8 @@ def planned(env: Environment, address: str, asked: Asked) -> Update:
         reach_seconds=PATIENCE_SECONDS if asked.timeout is None else None,
     )
     tell = _story(env, deadline)
-    tools = Tools(turn=lambda: _turn(env, target, deadline, tell), tell=tell, keep=_keeper(env, target, plan))
+    keep, past = _keeper(env, target, plan), Attempts(env.folders.attempts, plan.op, keyed=asked.op_id is not None)
+    tools = Tools(turn=lambda: _turn(env, target, deadline, tell), tell=tell, keep=keep, attempts=past)
     return Update(env, target, _resource(target, asked.metadata, lease_id), plan, deadline, tools, asked.metadata)
 
 

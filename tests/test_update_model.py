@@ -1,12 +1,15 @@
 """Exactly once, held against the truth: many writers, a quarter of their requests faulty, in any order a seed gives."""
 
 import random
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from azguard.attempts import Attempts
 from azguard.errors import AzguardError, GaveUp, Locked, OutcomeUnknown, Unavailable
 from azguard.lineage import new_op
 from azguard.safe_update import Plan, Tools, Updated, update
@@ -33,6 +36,7 @@ class World:
     timeout: float = 60.0
     max_attempts: int | None = None
     kills: float = 0.0  # the share of the runs that are killed; each update is run again until one is not
+    folder: Path | None = None  # where a run leaves word for its successor
     killed: set[str] = field(default_factory=set)
     ended: dict[str, Updated | BaseException] = field(default_factory=dict)
 
@@ -84,7 +88,8 @@ class World:
             stamps=self.stamps,
             max_attempts=self.max_attempts,
         )
-        tools = Tools(self.chance, lambda: new_op(self.chance.randbytes(12)), lambda: f"lease {op}")
+        attempts = None if self.folder is None else Attempts(self.folder, op, keyed=True)
+        tools = Tools(self.chance, lambda: new_op(self.chance.randbytes(12)), lambda: f"lease {op}", attempts=attempts)
         try:
             self.ended[op] = update(resource, plan, self.store.clock.deadline(self.timeout), tools)
         except (AzguardError, KeyboardInterrupt) as error:
@@ -213,3 +218,11 @@ def test_a_deadline_in_the_middle_means_that_it_never_lands(seed: int, timeout: 
 def test_what_was_killed_and_is_run_again_under_the_same_key_is_applied_once(seed: int) -> None:
     world = World(seed, kills=0.5).play()
     assert (world.wrong(), world.others()) == ([], set())
+
+
+@examples
+@given(seeds)
+def test_beside_a_wiper_what_was_killed_is_not_applied_again_where_its_attempts_are_remembered(seed: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        world = World(seed, kills=0.5, wiper=True, folder=Path(folder)).play()
+    assert (world.wrong(), world.others(OutcomeUnknown)) == ([], set())

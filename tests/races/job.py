@@ -16,8 +16,8 @@ FILTER = (
 )  # fmt: skip
 # After how many jobs another blob is made.
 _MAKERS = 10
-# So many of the updates have only this long, in seconds, so that many have to give up with a write in doubt.
-_HURRIED_SHARE, _HURRIED_SECONDS = 0.2, (0.4, 2.0)
+# Some updates have only this long, in seconds, so that they have to give up with a write in doubt.
+_HURRIED_SECONDS = (0.4, 2.0)
 
 
 class How(StrEnum):
@@ -67,11 +67,11 @@ class Job:
 
 
 class Jobs:
-    """The jobs of one process, chosen by its own dice."""
+    """The jobs of one process, chosen by its own dice; ``hurried`` is the share of those that have little time."""
 
-    def __init__(self, seed: str, timeout: float, answer: float) -> None:
+    def __init__(self, seed: str, timeout: float, answer: float, hurried: float) -> None:
         self._dice, self._seed = random.Random(seed), seed
-        self._timeout, self.answer = timeout, answer
+        self._timeout, self.answer, self._hurried = timeout, answer, hurried
         self._count = 0
 
     def next(self) -> Job:
@@ -81,6 +81,6 @@ class Jobs:
         if self._count == 1:
             how = How.CREATE
         blob = {How.CREATE: f"made-{self._count // _MAKERS}.json", How.APPEND: LINES}.get(how, COUNT)
-        hurried, seconds = self._dice.random() < _HURRIED_SHARE, round(self._dice.uniform(*_HURRIED_SECONDS), 2)
+        hurried, seconds = self._dice.random() < self._hurried, round(self._dice.uniform(*_HURRIED_SECONDS), 2)
         timeout = seconds if hurried else self._timeout
         return Job(f"{self._seed} job {self._count}", how, blob, timeout, self.answer)

@@ -38,7 +38,8 @@ class Settings:
     """What a race is like. ``share`` is that of the writes that meet a fault; of the reads, half as many do.
 
     ``foreign`` is one of FOREIGN_CHOICES; ``half`` is both kinds, in half of the time. Every ``commands``-th process
-    is a command line of one update. ``kill_every`` and ``stop_every`` are in seconds, 0 is never.
+    is a command line of one update; ``hurried`` is the share of the updates that have
+    little time. ``kill_every`` and ``stop_every`` are in seconds, 0 is never.
     """
 
     seed: str
@@ -49,6 +50,7 @@ class Settings:
     foreign: str = "none"
     hosts: int = 1
     commands: int = 4
+    hurried: float = 0.2
 
 
 @dataclass
@@ -92,7 +94,7 @@ def run(settings: Settings, seconds: float, watch: Callable[[str], None] = lambd
         # The proxy has ended: nothing can arrive any more.
         finals = _finals(port, board, wiped=bool(foreigner and foreigner.counts[WIPES]))
     written = log.writes(weather.log)
-    findings = history.check(History(written, board.told, finals, frozenset(board.issued)))
+    findings = history.check(History(written, board.told, finals, frozenset(board.issued), settings.hosts == 1))
     tally = Tally(findings, faults=weather.faults, ends=_ends(board), violations=list(findings.violations))
     tally.story = sorted([*log.story(weather.log), *(str(told) for told in board.told)])
     tally.counts.update(
@@ -134,7 +136,7 @@ def _slots(settings: Settings, port: int, folder: Path, board: Board) -> list[Sl
     caches = queues_in(folder, settings.hosts)
     made: list[Slot] = []
     for number in range(settings.processes):
-        jobs = Jobs(f"{settings.seed} slot {number}", UPDATE_SECONDS, ANSWER_SECONDS)
+        jobs = Jobs(f"{settings.seed} slot {number}", UPDATE_SECONDS, ANSWER_SECONDS, settings.hurried)
         kind = Command if settings.commands and number % settings.commands == settings.commands - 1 else Worker
         made.append(kind(Place(number, port, caches[number % settings.hosts]), board, jobs))
     return made

@@ -92,6 +92,7 @@ def main() -> int:
     parser.add_argument("--foreign", choices=FOREIGN_CHOICES, default="none")
     parser.add_argument("--hosts", type=int, default=1, help="cache folders that the processes are spread over")
     parser.add_argument("--commands", type=int, default=4, help="every so many-th process is a command line; 0 is none")
+    parser.add_argument("--hurried", type=float, default=0.2, help="share of the updates that have little time")
     parser.add_argument("--story", metavar="FILE", help="where to write the last emulator's whole history")
     parser.add_argument("--seed", default=str(random.randrange(10**6)))
     given = vars(parser.parse_args())

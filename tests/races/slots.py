@@ -150,7 +150,7 @@ class Worker(Slot):
     def _do(self, job: Job, op: str) -> dict[str, Any] | None:
         process = self._process
         if process is None or process.poll() is not None:
-            words = [sys.executable, "-m", "tests.races.worker", str(self.place.cache / "queues")]
+            words = [sys.executable, "-m", "tests.races.worker"]
             process = self._started(words, stdin=PIPE)
             if process.stdout.readline().strip() != READY:  # type: ignore[union-attr]  # it has pipes
                 return None

@@ -121,6 +121,10 @@ def test_a_second_run_over_a_version_that_forgot_the_key_is_counted() -> None:
     assert (found.violations, found.forgotten) == ((), 1)
 
 
+def test_on_one_host_no_key_is_forgotten() -> None:
+    assert rules(replace(_again(write("E3", "E2", A, "worker1.2")), one_host=True)) == ["applied twice"]
+
+
 def _again(second: Write) -> History:
     """Return a history in which A was killed after its write, and run again."""
     tells = [told(A, End.KILLED), *GOOD.told[1:], told(A, run="worker1.2")]

@@ -33,6 +33,11 @@ def test_beside_other_writers_and_on_two_hosts_no_answer_is_false(seed: str) -> 
     _race(Settings(seed=seed, processes=6, hosts=2, foreign="half", kill_every=2), _SHORT_SECONDS)
 
 
+def test_whoever_gives_up_with_a_write_on_its_way_is_not_applied_later(seed: str) -> None:
+    hurried = Settings(seed=seed, processes=3, share=0.6, kill_every=0, stop_every=0, commands=0, hurried=1)
+    _race(hurried, _SHORT_SECONDS)
+
+
 @pytest.mark.timeout(0)
 def test_a_long_race_has_nothing_doubled_nothing_lost_and_no_false_answer(
     seed: str, pytestconfig: pytest.Config

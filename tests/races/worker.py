@@ -5,6 +5,7 @@ input closes.
 """
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -14,8 +15,10 @@ from typing import Any
 from azguard import account, edits, filter_command, safe_update
 from azguard.account import Account, Target
 from azguard.address import Address, Kind
+from azguard.attempts import Attempts
 from azguard.deadline import Deadline
 from azguard.errors import AzguardError
+from azguard.folders import Folders
 from azguard.lineage import op_of_key
 from azguard.turns import Turn
 from azguard.versioned_blob import BlobContent, BlobMetadata
@@ -30,18 +33,18 @@ _EDITS = {
 }
 
 
-def main(queues: Path) -> None:
+def main(folders: Folders) -> None:
     """Work until standard input closes."""
     import azure.storage.blob  # noqa: F401  # so that no first job pays for it
 
     _say(READY)
     while line := sys.stdin.readline():
-        _say(json.dumps(_told(json.loads(line), queues)))
+        _say(json.dumps(_told(json.loads(line), folders)))
 
 
-def _told(job: dict[str, Any], queues: Path) -> dict[str, Any]:
+def _told(job: dict[str, Any], folders: Folders) -> dict[str, Any]:
     try:
-        ended = _update(job, queues)
+        ended = _update(job, folders)
     except AzguardError as error:
         # Whoever typed the command would read this, and script by the exit status.
         return {**error.facts, "code": error.exit_code, "message": error.message}
@@ -55,7 +58,7 @@ def _told(job: dict[str, Any], queues: Path) -> dict[str, Any]:
     }
 
 
-def _update(job: dict[str, Any], queues: Path) -> safe_update.Updated:
+def _update(job: dict[str, Any], folders: Folders) -> safe_update.Updated:
     how = How(job["how"])
     target = Target(_account(job["port"]), Address(Kind.BLOB, (CONTAINER, job["blob"])))
     deadline = Deadline(job["timeout"], answer_seconds=job["answer"])
@@ -67,7 +70,10 @@ def _update(job: dict[str, Any], queues: Path) -> safe_update.Updated:
         guard_by_lease=how is How.LEASE,
         wait_lease=how is How.LEASE,
     )
-    tools = safe_update.Tools(turn=lambda: Turn(queues, f"{target.endpoint} {target.address}", deadline))
+    tools = safe_update.Tools(
+        turn=lambda: Turn(folders.queues, f"{target.endpoint} {target.address}", deadline),
+        attempts=Attempts(folders.attempts, op, keyed=True),
+    )
     resource = BlobMetadata(target) if how is How.METADATA else BlobContent(target)
     return safe_update.update(resource, plan, deadline, tools)
 
@@ -95,4 +101,4 @@ def _say(line: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Folders.of(os.environ))
