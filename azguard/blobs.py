@@ -174,7 +174,7 @@ def explained(error: Changed, target: Target, deadline: Deadline) -> Changed:
 def headers(conditions: Conditions) -> dict[str, str]:
     """Return the request headers of the conditions and the lease.
 
-    They are set on the request itself: the SDK's keyword arguments drop some of them silently (semantics/).
+    They are set on the request itself: the SDK's keyword arguments drop some of them silently.
     """
     lease = {"x-ms-lease-id": conditions.lease_id} if conditions.lease_id else {}
     return {**conditions.headers, **lease}

@@ -1,6 +1,6 @@
 """Containers: thin calls into the SDK, frozen values out.
 
-A container honours no ETag condition (semantics/), so ``--etag`` on a delete is kept by a lease: acquire, compare,
+A container honours no ETag condition, so ``--etag`` on a delete is kept by a lease: acquire, compare,
 delete under the lease and If-Unmodified-Since, which has a resolution of one second.
 """
 

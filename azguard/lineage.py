@@ -3,12 +3,13 @@
 Every azguard write stamps the pairs *(op id, ETag it replaced)*, newest first. An ETag has at most one successor and
 ETags do not recur, so a successor recorded for someone else proves that our write on that ETag never commits.
 
-Why an op is applied at most once, and what is said of it is true. Every attempt carries the op's id, and depends on an
-ETag P that was read from a version without that id. (1) If the attempt on P commits, the version after P carries (op, P),
-and so does every one after it, as long as writers copy the list and fewer than sixteen wrote since: the next read finds
-it, and no further attempt is made. (2) An attempt on another ETag is made only after an entry (x, P) of another op x was
-seen: P's one successor is x's write, so the attempt on P can never commit. (3) Two attempts on the same P exclude each
-other. What none of this decides, because a foreign writer wiped the metadata or more than sixteen wrote, is *unknown*.
+Why an op is applied at most once, and what is said of it is true. Every attempt carries the op's id, and depends on
+an ETag P that was read from a version without that id. (1) If the attempt on P commits, the version after P carries
+(op, P), and so does every one after it, as long as writers copy the list and fewer than sixteen wrote since: the next
+read finds it, and no further attempt is made. (2) An attempt on another ETag is made only after an entry (x, P) of
+another op x was seen: P's one successor is x's write, so the attempt on P can never commit. (3) Two attempts on the
+same P exclude each other. What none of this decides, because a foreign writer wiped the metadata or more than sixteen
+wrote, is *unknown*.
 """
 
 import base64
