@@ -28,6 +28,11 @@ class Deadline:
         self.started = self.clock()
 
     @property
+    def elapsed(self) -> float:
+        """Return the seconds since construction."""
+        return self.clock() - self.started
+
+    @property
     def remaining(self) -> float:
         """Return the seconds left, never below zero."""
         return max(0.0, self.started + self.seconds - self.clock())

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from azguard.account import CONNECT_SECONDS, Target
 from azguard.deadline import Deadline
-from azguard.service_errors import status, translate
+from azguard.service_errors import service_code, status, translate
 
 T = TypeVar("T")
 # These say that this transmission did not commit. The last five come from the HTTP server before the service.
@@ -48,6 +48,18 @@ def send(call: Callable[[], T]) -> Sent[T]:
     # is everything that is not known to be something else.
     except Exception as error:  # noqa: BLE001
         return Sent(fate(error), error=error)
+
+
+def described(sent: Sent[Any]) -> str:
+    """Return the fate of a transmission with its reason, such as ``refused (ConditionNotMet)``."""
+    if sent.error is None:
+        return sent.fate.value
+    found = status(sent.error)
+    if found is None:
+        why = "no connection" if sent.fate is Fate.NOT_SENT else "no answer"
+    else:
+        why = service_code(sent.error) or f"HTTP {found}"
+    return f"{sent.fate.value} ({why})"
 
 
 def fate(error: BaseException) -> Fate:

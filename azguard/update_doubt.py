@@ -36,14 +36,15 @@ def settle(run: Run, lease: GuardLease, state: State, deadline: Deadline) -> Upd
     if verdict is Verdict.UNKNOWN and (proved := proved_by_lease(run, lease)) is not None:
         return proved
     if verdict is Verdict.COMMITTED:
-        ended = run.ended(Landed(None), "committed", None)
-        run.tell("found our own write among the kept versions: committed")
-        return ended
+        run.tell("settled: our write is among the kept versions")
+        return run.ended(Landed(None), "committed", None)
     if verdict is Verdict.UNKNOWN:
         raise run.unknown(_broken(state, parent))
     if verdict is Verdict.NEVER:
-        run.tell(f"settled: {parent} was replaced by another write, so ours on it can never land")
+        run.tell(f"settled: another write replaced {parent or 'nothing'}, so ours over it can never land")
         run.doubted = None
+    else:
+        run.tell(f"still open: {parent or 'nothing'} is current, so writing over it again is safe")
     return None
 
 
@@ -54,9 +55,8 @@ def proved_by_lease(run: Run, lease: GuardLease) -> Updated | None:
     if doubted is None or etag is None:
         return None
     lineage = str(doubted.lineage.after(run.plan.op, doubted.etag)) if run.plan.stamps else None
-    ended = run.ended(Landed(etag), "committed", lineage)
-    run.tell("settled under our lease: the write was ours")
-    return ended
+    run.tell(f"settled: nobody else could write under our lease, so {etag} is ours")
+    return run.ended(Landed(etag), "committed", lineage)
 
 
 def fence(run: Run, lease: GuardLease) -> Updated | None:
@@ -82,7 +82,7 @@ def fence(run: Run, lease: GuardLease) -> Updated | None:
         lineage = state.lineage.after(abort, state.etag) if run.plan.stamps else None
         sent = send(run.resource.fence(state, lineage, lease_id, patience))
         if sent.fate is Fate.COMMITTED:
-            run.tell("fenced: the write in doubt can never land")
+            run.tell(f"settled: {state.label} is fenced off, so our write over it can never land")
             run.doubted = None
             return None
         if sent.error is not None and sent.fate is Fate.REFUSED:
@@ -111,9 +111,9 @@ def _found(run: Run, state: State) -> Updated:
     landed, lineage = Landed(None), None
     if _is_ours(run, state):
         landed, lineage = Landed(state.etag, state.last_modified, state.version_id), str(state.lineage)
-    ended = run.ended(landed, "committed", lineage)
-    run.tell("found our own write in the lineage: committed")
-    return ended
+    found = "settled: our write is in the lineage" if run.attempts else "the lineage names this op: it was done before"
+    run.tell(found)
+    return run.ended(landed, "committed", lineage)
 
 
 def _is_ours(run: Run, state: State) -> bool:

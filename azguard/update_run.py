@@ -44,7 +44,7 @@ class Run:
     leased: bool = False  # whether somebody's lease was the last obstacle
     guard: str = "if-match"
     round_trip: float = 0.0  # seconds
-    transform_time: float = 0.0  # seconds
+    work_time: float = 0.0  # seconds from having read to being ready to commit: the transform, blocks sent
 
     def recall(self) -> None:
         """Take over the doubt of a run of the same op that ended without knowing, killed perhaps."""
@@ -94,7 +94,13 @@ class Run:
             base=None if work is None else work.base.etag,
         )
         self.doubted = None
+        self.tell(self._ending(outcome, landed.etag))
         return self.result
+
+    def _ending(self, outcome: str, etag: str | None) -> str:
+        counts = (("attempt", self.attempts), ("conflict", self.conflicts), ("doubt", self.doubts))
+        shown = ", ".join(counted(count, what) for what, count in counts)
+        return f"done: {outcome}{f' as {etag}' if etag and outcome == 'committed' else ''} ({shown})"
 
     def gave_up(self) -> AzguardError:
         """Return the error for an update whose time or attempts are used up; it is settled before it is raised."""
@@ -104,9 +110,8 @@ class Run:
             if isinstance(failure, Unavailable):
                 return failure
         why = "was leased by somebody else" if self.leased else "was still contended"
-        times = f"{self.attempts} attempt{'' if self.attempts == 1 else 's'}"
         return GaveUp(
-            f"{target} {why} after {times}; nothing was applied",
+            f"{target} {why} after {counted(self.attempts, 'attempt')}; nothing was applied",
             address=str(target.address),
             hint="run it again, or give it longer: --timeout 5m",
             facts={"outcome": "gave_up"},
@@ -132,6 +137,11 @@ class Run:
             "doubts": self.doubts,
             "base_etag": None if self.work is None else self.work.base.etag,
         }
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number of things in words, such as ``1 attempt`` or ``2 attempts``."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def existing(resource: Versioned, plan: Plan, state: State) -> State:

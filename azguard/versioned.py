@@ -30,6 +30,11 @@ class State:
     last_modified: datetime | None = None
     lease_duration: str | None = None
 
+    @property
+    def label(self) -> str:
+        """Return its ETag, or a word for that there is none."""
+        return self.etag or "nothing"
+
 
 @dataclass(frozen=True)
 class Landed:

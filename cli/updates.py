@@ -143,8 +143,9 @@ def planned(env: Environment, address: str, asked: Asked) -> Update:
         max_attempts=asked.max_attempts,
         reach_seconds=PATIENCE_SECONDS if asked.timeout is None else None,
     )
-    keep, past = _keeper(env, target, plan), Attempts(env.folders.attempts, plan.op, keyed=asked.op_id is not None)
-    tools = Tools(turn=lambda: _turn(env, target, deadline), tell=env.out.tell, keep=keep, attempts=past)
+    tell, keep = _story(env, deadline), _keeper(env, target, plan)
+    past = Attempts(env.folders.attempts, plan.op, keyed=asked.op_id is not None)
+    tools = Tools(turn=lambda: _turn(env, target, deadline, tell), tell=tell, keep=keep, attempts=past)
     return Update(env, target, _resource(target, asked.metadata, lease_id), plan, deadline, tools, asked.metadata)
 
 
@@ -250,10 +251,17 @@ def _op(target: Target, key: str | None) -> str:
     return op
 
 
-def _turn(env: Environment, target: Target, deadline: Deadline) -> AbstractContextManager[Any]:
+def _story(env: Environment, deadline: Deadline) -> Callable[[str], None]:
+    """Return what tells the story of an update for ``--verbose``: a line for each event, with the time elapsed."""
+    return lambda text: env.out.tell(f"{deadline.elapsed:7.3f} s  {text}")
+
+
+def _turn(
+    env: Environment, target: Target, deadline: Deadline, tell: Callable[[str], None]
+) -> AbstractContextManager[Any]:
     from azguard.turns import Turn
 
-    return Turn(env.folders.queues, f"{target.endpoint} {target.address}", deadline)
+    return Turn(env.folders.queues, f"{target.endpoint} {target.address}", deadline, tell)
 
 
 def _keeper(env: Environment, target: Target, plan: Plan) -> Callable[[AzguardError, bytes | None], None]:

@@ -171,11 +171,11 @@ def test_attempts_can_be_limited() -> None:
 
 def test_a_starving_writer_takes_a_lease() -> None:
     store = stored()
-    case = Case(store, others={number: others_update(store) for number in range(2, 18, 2)})
+    case = Case(store, others={number: others_update(store) for number in range(2, 34, 2)})
     ended = case.end()
     assert (ended.guard, ended.conflicts, case.resource.requests[-4:]) == (
         "lease",
-        8,
+        16,
         ["read", "acquire", "put", "release"],
     )
 
@@ -189,6 +189,45 @@ def test_a_slow_transform_takes_a_lease_sooner() -> None:
         return plus_one(content)
 
     assert (case.end(slow).guard, case.resource.requests[-4:]) == ("lease", ["read", "acquire", "put", "release"])
+
+
+def test_a_slow_transform_runs_under_the_lease_that_it_takes() -> None:
+    store = stored()
+    case = Case(store, others={number: others_update(store) for number in range(2, 10, 2)})
+    leases: list[str | None] = []
+
+    def slow(content: bytes) -> bytes:
+        leases.append(store.active_lease())
+        store.clock.sleep(10)
+        return plus_one(content)
+
+    ended = case.end(slow)
+    assert (ended.conflicts, leases) == (4, [None, None, None, None, "our lease"])
+
+
+def test_a_lease_that_lapses_during_the_transform_costs_no_second_transform() -> None:
+    store = stored()
+    case = Case(store, others={number: others_update(store) for number in range(2, 10, 2)}, timeout=600)
+    runs: list[int] = []
+
+    def slower(content: bytes) -> bytes:
+        runs.append(len(runs))
+        store.clock.sleep(1 if len(runs) < 5 else 100)
+        return plus_one(content)
+
+    ended = case.end(slower)
+    assert (ended.outcome, ended.conflicts, len(runs), case.truth()) == ("committed", 4, 5, (b"6", 1))
+
+
+def test_another_writers_lease_is_waited_for_as_long_as_slow_work_takes() -> None:
+    store = stored()
+    store.acquire('"E1"', "theirs", 25)
+
+    def slow(content: bytes) -> bytes:
+        store.clock.sleep(10)
+        return plus_one(content)
+
+    assert Case(store).outcome(slow) == ("committed", '"E2"')
 
 
 def test_no_pause_between_conflicts_is_longer_than_a_second() -> None:
@@ -625,7 +664,7 @@ def test_a_lease_that_expired_in_our_hands_is_acquired_again() -> None:
     case = Case(store, others={3: lambda: store.clock.sleep(20)})
     ended = case.end(guard_by_lease=True)
     assert (ended.outcome, ended.conflicts) == ("committed", 0)
-    assert case.resource.requests == ["read", "acquire", "put", "read", "acquire", "put", "release"]
+    assert case.resource.requests == ["read", "acquire", "put", "head", "read", "acquire", "put", "release"]
 
 
 def test_a_lease_lost_while_in_doubt_leaves_it_to_the_lineage() -> None:

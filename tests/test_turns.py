@@ -117,12 +117,50 @@ def test_a_killed_waiter_is_passed_over_in_order(writers: Writers) -> None:
     assert (still_waiting, has_turn(fourth)) == ([False, False], False)
 
 
-def test_a_stopped_holder_costs_the_next_half_of_its_time(writers: Writers) -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing tells that a process is stopped")
+def test_a_stopped_holder_is_passed_over_and_the_others_stay_in_order(writers: Writers) -> None:
     holder = writers.start()
     waited(holder)
     os.kill(holder.pid, signal.SIGSTOP)
-    assert 1.5 < waited(writers.start(seconds=4.0)) < 3.5
+    second, third = writers.start(), writers.start()
+    soon = waited(second) < 10
+    early = has_turn(third)
+    finish(second)
+    waited(third)
     os.kill(holder.pid, signal.SIGCONT)
+    finish(holder)
+    assert (soon, early, len(writers.tickets())) == (True, False, 1)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing tells that a process is stopped")
+def test_a_stopped_waiter_is_passed_over_but_not_those_before_it(writers: Writers) -> None:
+    holder, second, third = (writers.start() for _ in range(3))
+    waited(holder)
+    os.kill(second.pid, signal.SIGSTOP)
+    early = has_turn(third)
+    finish(holder)
+    late = waited(third)
+    os.kill(second.pid, signal.SIGCONT)
+    waited(second)
+    assert (early, late < 10) == (False, True)
+
+
+def test_a_holder_that_is_stuck_costs_the_next_half_of_its_time(writers: Writers) -> None:
+    holder = writers.start()
+    waited(holder)
+    assert 1.5 < waited(writers.start(seconds=4.0)) < 3.5
+
+
+def test_waiting_is_told_and_costs_no_time_of_the_processor(tmp_path: Path) -> None:
+    told: list[str] = []
+    with Turn(tmp_path, "key", Deadline(60)):
+        before = time.process_time()
+        with Turn(tmp_path, "key", Deadline(4), told.append):
+            used = time.process_time() - before
+    assert (told, used < 0.1) == (
+        ["turn: waiting behind 1 on this machine", "turn: waited long enough, going ahead without"],
+        True,
+    )
 
 
 def test_one_process_stopped_while_it_takes_a_number_does_not_stop_the_others(tmp_path: Path) -> None:
