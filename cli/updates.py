@@ -143,8 +143,8 @@ def planned(env: Environment, address: str, asked: Asked) -> Update:
         max_attempts=asked.max_attempts,
         reach_seconds=PATIENCE_SECONDS if asked.timeout is None else None,
     )
-    tell, keep = _story(env, deadline), _keeper(env, target, plan)
-    past = Attempts(env.folders.attempts, plan.op, keyed=asked.op_id is not None)
+    tell = _story(env, deadline)
+    keep, past = _keeper(env, target, plan), Attempts(env.folders.attempts, plan.op, keyed=asked.op_id is not None)
     tools = Tools(turn=lambda: _turn(env, target, deadline, tell), tell=tell, keep=keep, attempts=past)
     return Update(env, target, _resource(target, asked.metadata, lease_id), plan, deadline, tools, asked.metadata)
 
