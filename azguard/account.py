@@ -1,7 +1,7 @@
 """Credentials and endpoints → SDK clients.
 
 This is the one place that builds clients, and so the one that sets their retries, timeouts and user agent:
-the SDK's own retries are off, because a retried write can be applied twice (SAFETY, Rule 0).
+the SDK's own retries are off, because a retried write can be applied twice.
 """
 
 from collections.abc import Mapping

@@ -15,7 +15,7 @@ from azguard.lineage import bare
 
 
 class Attempts:
-    """The version that the latest write of one op was sent for, which is enough (HAZARDS §5.1).
+    """The version that the latest write of one op was sent for, which is enough: see ``lineage``.
 
     ``keyed`` says that the op has a key that whoever was killed will use again; without one only an end that leaves
     the outcome unknown is worth remembering, because its message names the op.

@@ -31,7 +31,7 @@ def staged(
 ) -> Iterator[tuple[str, bytes]]:
     """Stage every block and yield its id and content in order; ``first`` was read from the source already.
 
-    Ids have one fixed length and hold the op: blocks of two writers never mix, nor do their lengths (HAZARDS §2).
+    Ids have one fixed length and hold the op: blocks of two writers never mix, nor do their lengths.
     """
     done = 0
     waiting: deque[tuple[str, bytes, Future[None]]] = deque()

@@ -1,6 +1,6 @@
 """What the user asked for → what this operation may send.
 
-The rules are CONTRACT §4: an empty value is refused, a condition the service does not enforce is refused, two
+The rules: an empty value is refused, a condition the service does not enforce is refused, two
 that it does not evaluate together are refused, and a write with none of them is guarded by what was last read.
 """
 

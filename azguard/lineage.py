@@ -1,8 +1,14 @@
 """The last writes of a resource, kept in its own metadata: who replaced which version.
 
 Every azguard write stamps the pairs *(op id, ETag it replaced)*, newest first. An ETag has at most one successor and
-ETags do not recur, so a successor recorded for someone else proves that our write on that ETag never commits. The
-argument is in HAZARDS §5.1; a foreign writer that wipes the metadata leads to *unknown*, never to a wrong answer.
+ETags do not recur, so a successor recorded for someone else proves that our write on that ETag never commits.
+
+Why an op is applied at most once, and what is said of it is true. Every attempt carries the op's id, and depends on an
+ETag P that was read from a version without that id. (1) If the attempt on P commits, the version after P carries (op, P),
+and so does every one after it, as long as writers copy the list and fewer than sixteen wrote since: the next read finds
+it, and no further attempt is made. (2) An attempt on another ETag is made only after an entry (x, P) of another op x was
+seen: P's one successor is x's write, so the attempt on P can never commit. (3) Two attempts on the same P exclude each
+other. What none of this decides, because a foreign writer wiped the metadata or more than sixteen wrote, is *unknown*.
 """
 
 import base64
@@ -11,7 +17,7 @@ import re
 from dataclasses import dataclass, field
 
 KEY = "azguardlineage"
-# Eight writers and 25 % faults need four entries (HAZARDS §5); sixteen cost 560 bytes of the 8 KiB for metadata.
+# Eight writers and 25 % faults need four entries; sixteen cost 560 bytes of the 8 KiB for metadata.
 DEPTH = 16
 # What a write replaces when there was nothing: no ETag looks like it.
 ABSENT = "-"

@@ -1,6 +1,6 @@
 """Read-modify-write, retried on conflict, applied exactly once, even when responses get lost.
 
-SAFETY §2 is the algorithm and HAZARDS §5.1 its proof. In short: every write carries the op's id and the ETag it
+``lineage`` has the proof. In short: every write carries the op's id and the ETag it
 replaces; an attempt in doubt is sent again only on the very same ETag, and on another one only after a recorded
 successor proves that the old attempt can never commit. What cannot be proved is *unknown*, never a guess.
 

@@ -51,7 +51,7 @@ class Settled(Generic[T]):
 def judge(lineage: Lineage, op: str, parent: str | None, current: str | None) -> Verdict:
     """Return what the lineage of the current version says about ``op`` on ``parent`` (None is nothing there).
 
-    Only sound if the lineage and the current ETag come from one response (HAZARDS §5.1).
+    Only sound if the lineage and the current ETag come from one response: see ``lineage``.
     """
     if op in lineage:
         return Verdict.COMMITTED

@@ -1,4 +1,4 @@
-"""One request sent once, and what became of it (SAFETY, Rule 0).
+"""One request sent once, and what became of it.
 
 A state-changing request is *committed* (2xx), *refused* (a status that says it did not happen), *not sent* (no
 connection came to be) or *in doubt* (everything else). A read has no doubt: it is simply made again.
@@ -44,7 +44,7 @@ def send(call: Callable[[], T]) -> Sent[T]:
     """Make a state-changing request once and say what became of it. Ctrl-C passes through."""
     try:
         return Sent(Fate.COMMITTED, call())
-    # The SDK leaks AttributeError and requests' own exceptions after a commit (HAZARDS §2), so doubt
+    # The SDK leaks AttributeError and requests' own exceptions after a commit, so doubt
     # is everything that is not known to be something else.
     except Exception as error:  # noqa: BLE001
         return Sent(fate(error), error=error)
@@ -74,7 +74,7 @@ def _never_connected(error: BaseException) -> bool:
     """Return whether no connection came to be: refused, unresolved or not made in time.
 
     ServiceRequestError alone does not mean that: it is also raised when TLS breaks after the whole request
-    was delivered (HAZARDS §2).
+    was delivered.
     """
     from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
 

@@ -1,7 +1,7 @@
 """What became of an attempt in doubt: learnt from the lineage, from kept versions, or decided by a fence.
 
 *Committed* is said only when our op is found; *never* only when a recorded successor, or a fence of ours, has taken
-the place of the version it would have replaced. Everything else is unknown (HAZARDS §5.1).
+the place of the version it would have replaced. Everything else is unknown: see ``lineage``.
 """
 
 from collections.abc import Sequence

@@ -10,7 +10,7 @@ from azguard.update_plan import Updated
 from azguard.update_run import Run, Work, applied, counted, existing
 from azguard.versioned import Landed, State
 
-# A conflict is retried within so many round trips, whatever the count (HAZARDS §8.1: losers must not wait longest),
+# A conflict is retried within so many round trips, whatever the count (losers must not wait longest),
 # and never later than this, however slow the transform: then a lease is the answer, not a longer wait. Measured on 4
 # hosts of 8 writers (benchmarks/contention.py): 5 round trips need 4.1 requests per commit, 8 need 3.8.
 _WINDOW_ROUND_TRIPS, _WINDOW_SECONDS = 8.0, 1.0

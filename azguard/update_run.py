@@ -25,7 +25,7 @@ class Run:
     """An update under way.
 
     ``doubted`` is the version over which an attempt of ours is in doubt. One is enough: an attempt on another version
-    is sent only once the doubt on the old one is settled (HAZARDS §5.1).
+    is sent only once the doubt on the old one is settled: see ``lineage``.
     """
 
     resource: Versioned

@@ -1,6 +1,6 @@
 """Azurite, Microsoft's emulator of blobs, queues and tables: one in the background, or private ones.
 
-Not guaranteed: that Azurite behaves as Azure does. HAZARDS §7 lists where it is known to lie.
+Not guaranteed: that Azurite behaves as Azure does. tests/data/SEMANTICS.md lists where it is known to lie.
 """
 
 import os

@@ -12,7 +12,7 @@ from typing import IO
 from azguard.emulator import process
 from azguard.errors import ConfigError, Unavailable
 
-# The version HAZARDS §7 was measured on: atomic on If-Match, leases and table batches, with known lies.
+# The version that azguard's algorithms were measured on: atomic on If-Match, leases and table batches, with known lies.
 VERSION = "3.35.0"
 # npm's own patience is minutes; a registry that is there answers the second try.
 _NPM_OPTIONS = (

@@ -1,4 +1,4 @@
-"""An Azurite of their own for the fault tests: thousands of blob writes slow one down (HAZARDS §7)."""
+"""An Azurite of their own for the fault tests: thousands of blob writes slow one down."""
 
 import os
 from collections.abc import Iterator

@@ -270,7 +270,7 @@ def test_the_command_says_its_seed(storage: Azurite) -> None:
 
 
 def test_a_conditional_zombie_is_refused_by_azurite(storage: Azurite) -> None:
-    """What HAZARDS builds on: a write with If-Match that is delivered late does no harm."""
+    """What azguard builds on: a write with If-Match that is delivered late does no harm."""
     from azure.core.exceptions import ServiceResponseError
 
     spoil = by_rules([Rule.parse("PUT blob 2 zombie")])

@@ -24,7 +24,7 @@ from tests.races.slots import Board, Command, Place, Slot, Worker, queues_in
 from tests.races.trouble import Trouble
 from tests.races.weather import Weather
 
-# The emulator's garbage collector freezes it, quadratically in the writes it has seen (HAZARDS §7).
+# The emulator's garbage collector freezes it, quadratically in the writes it has seen.
 MOST_WRITES = 1800
 # How long one request may stay unanswered, and one update take, in seconds.
 ANSWER_SECONDS, UPDATE_SECONDS = 0.5, 20.0
