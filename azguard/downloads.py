@@ -87,13 +87,21 @@ class Download:
         return value
 
     def _first(self, headers: dict[str, str]) -> tuple[bytes, Any]:
+        answers: list[Any] = []
+
         def call(timeouts: Any) -> tuple[bytes, Any]:
+            answers.clear()
             # Without an offset the SDK also reads a blob of no bytes, for which a range is refused (416).
-            stream = self._client.download_blob(headers=headers, decompress=False, **timeouts)
+            stream = self._client.download_blob(
+                headers=dict(headers), decompress=False, raw_response_hook=answers.append, **timeouts
+            )
             piece = next(stream.chunks(), b"") if stream.size > RANGE_BYTES else stream.readall()
             return piece, stream.properties
 
-        return read(call, self.target, self.patience())
+        while True:
+            piece, properties = read(call, self.target, self.patience())
+            if piece or _is_empty(answers):
+                return piece, properties
 
     def _next(self, headers: dict[str, str]) -> bytes:
         def call(timeouts: Any) -> bytes:
@@ -106,6 +114,15 @@ class Download:
             return content
 
         return read(call, self.target, self.patience())
+
+
+def _is_empty(answers: list[Any]) -> bool:
+    """Return whether the last answer is of a blob of no bytes.
+
+    When a range is refused, the SDK takes the blob to be empty and asks again for the rest. If somebody filled it in
+    between, it returns no content under the new version's ETag: whoever wrote over that would lose the content.
+    """
+    return bool(answers) and answers[-1].http_response.headers.get("Content-Length", "0") == "0"
 
 
 def to_stream(
