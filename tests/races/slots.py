@@ -153,6 +153,7 @@ class Worker(Slot):
             words = [sys.executable, "-m", "tests.races.worker"]
             process = self._started(words, stdin=PIPE)
             if process.stdout.readline().strip() != READY:  # type: ignore[union-attr]  # it has pipes
+                process.wait()
                 return None
         with suppress(BrokenPipeError):
             process.stdin.write(job.line(self.place.port))  # type: ignore[union-attr]
