@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from azguard import address, conditions
-from azguard.account import Account, Target
+from azguard.account import Account, Auth, Target
 from azguard.address import Kind
 from azguard.cli import files, values
 from azguard.cli.groups import ARGV, OPERATION, SHARED
@@ -107,7 +107,7 @@ class Environment:
                 hint="leave ?snapshot=… or ?versionid=… out",
             )
         if location.sas is not None:
-            return Target(Account("", {}, "anonymous").at(location), location.address)  # type: ignore[arg-type]
+            return Target(Account("", {}, Auth.ANONYMOUS).at(location), location.address)
         return Target(self.account.at(location), location.address)
 
     def conditions(self, target: Target, file: Path | None = None, operation: Operation | None = None) -> Conditions:
