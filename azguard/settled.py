@@ -93,7 +93,7 @@ def write(
             # A refusal speaks of its own transmission only: an earlier one may be why it was refused.
             found = _ask(look, target, deadline, error)
             if found.verdict is Verdict.COMMITTED:
-                return Settled(found.answer, attempts, doubts)  # type: ignore[arg-type]
+                return Settled(found.answer, attempts, doubts)  # type: ignore[arg-type]  # as above
             if found.verdict is Verdict.NEVER:
                 raise _taken(target, expected_etag)
             if found.verdict is Verdict.UNKNOWN or not resend:
