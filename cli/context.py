@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from azguard import address, conditions
+from azguard import address, conditions, lease_ids
 from azguard.account import Account, Auth, Target
 from azguard.address import Kind
 from azguard.cli import files, values
@@ -205,7 +205,7 @@ class Environment:
     def lease_id(self, target: Target, asked: str | None) -> str | None:
         """Return the lease id an option names, ``@held`` included."""
         held = self.cache.held(self.key(target)) if asked == "@held" else None
-        return conditions.checked_lease_id(asked, held.lease_id if held else None)
+        return lease_ids.checked(asked, held.lease_id if held else None)
 
     def forget(self, target: Target) -> None:
         """Forget a resource that was deleted from here."""
