@@ -69,7 +69,9 @@ def settle(request: Request, deadline: Deadline) -> Done:
         if found.verdict is Verdict.COMMITTED:
             return Done(found.answer or {}, attempts)
         if sent.fate is Fate.REFUSED:
-            raise unknown(request, error) if found.verdict is Verdict.UNKNOWN else explained(request.target, error, deadline)
+            if found.verdict is Verdict.UNKNOWN:
+                raise unknown(request, error)
+            raise explained(request.target, error, deadline)
         if deadline.remaining <= _PAUSE:
             raise unknown(request, error) if doubts else error
         deadline.pause(_PAUSE)

@@ -13,6 +13,7 @@ Source: https://learn.microsoft.com/rest/api/storageservices/lease-blob and /lea
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from azguard.account import Target
@@ -169,14 +170,15 @@ def break_(target: Target, period: int | None, conditions: Conditions, deadline:
     """
 
     def once() -> Facts:
-        facts: dict[str, Any] = {}
-        lease = client(target, None)
-        # The SDK keeps nothing else of this answer.
-        hook = lambda answer: facts.update(etag=answer.http_response.headers.get("ETag"))  # noqa: E731
-        left = lease.break_lease(
-            period, headers=dict(conditions.headers), raw_response_hook=hook, **write_timeouts(deadline)
-        )
-        return {**facts, "lease_time": left}
+        answers: list[Any] = []  # of which the SDK keeps the time alone
+        sent = {"headers": dict(conditions.headers), "raw_response_hook": answers.append, **write_timeouts(deadline)}
+        left = client(target, None).break_lease(period, **sent)
+        headers = answers[-1].http_response.headers
+        return {
+            "etag": headers.get("ETag"),
+            "last_modified": _moment(headers.get("Last-Modified")),
+            "lease_time": left,
+        }
 
     def seen(patience: Deadline) -> Look[Facts]:
         state = look(target, patience)
@@ -226,6 +228,10 @@ def _answer(lease: Any, action: str, *arguments: Any, conditions: Conditions, de
     """Send an operation once and return what the answer says."""
     getattr(lease, action)(*arguments, headers=dict(conditions.headers), **write_timeouts(deadline))
     return {"etag": lease.etag, "last_modified": lease.last_modified}
+
+
+def _moment(http_date: str | None) -> datetime | None:
+    return None if http_date is None else parsedate_to_datetime(http_date)
 
 
 def _done(request: Request, done: Done, lease_id: str | None, duration: int | str | None = None) -> LeaseDone:

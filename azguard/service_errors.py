@@ -37,7 +37,7 @@ _LEASES = (
      "it expired or was broken: read again before you write, or leave --lease-id out"),
     ("LeaseLost", "the lease on {0} is not held any more",
      "it expired or was broken: read again before you write, or leave --lease-id out"),
-    ("LeaseIsBreakingAndCannotBeAcquired", "the lease on {0} is being broken, and cannot be acquired again before it has",
+    ("LeaseIsBreakingAndCannotBeAcquired", "the lease on {0} is being broken, so it cannot be acquired",
      "wait until it is free: azguard lease wait {1}"),
     ("LeaseIsBreakingAndCannotBeChanged", "the lease on {0} is being broken, and its id cannot be changed any more",
      "release it, or finish under the id it has"),
@@ -129,10 +129,10 @@ def translate(error: BaseException, target: Target, *, expected_etag: str | None
 def _conflict(
     found: int, code: str, target: Target, expected_etag: str | None, facts: dict[str, Any]
 ) -> errors.AzguardError:
-    for beginning, words, hint in _LEASES:
+    for beginning, words, way_out in _LEASES:
         if code.startswith(beginning):
             where = (target, target.address, code)
-            return errors.Locked(words.format(*where), hint=hint.format(*where), **facts)
+            return errors.Locked(words.format(*where), hint=way_out.format(*where), **facts)
     if code.endswith("AlreadyExists"):
         return errors.Exists(f"{target} exists already", **facts)
     if code in _BUSY or code.endswith("BeingDeleted"):

@@ -110,13 +110,15 @@ class Environment:
             return Target(Account("", {}, Auth.ANONYMOUS).at(location), location.address)
         return Target(self.account.at(location), location.address)
 
-    def conditions(self, target: Target, file: Path | None = None, operation: Operation | None = None) -> Conditions:
-        """Return what this run's operation sends for the condition options, the cache's guard included."""
+    def conditions(
+        self, target: Target, file: Path | None = None, operation: Operation | None = None, lease_id: str | None = None
+    ) -> Conditions:
+        """Return what an operation sends for this run's condition options, or its own lease id, and the cache's guard."""
         which = operation or self.operation
         assert which is not None
         given: dict[str, Any] = {name: self.shared.get(name) for name in _ASKED}
         given |= {name: bool(self.shared.get(name)) for name in _FLAGS}
-        asked = Asked(**given)
+        asked = Asked(**(given if lease_id is None else {**given, "lease_id": lease_id}))
         held = self.cache.held(self.key(target)) if asked.lease_id == "@held" else None
         needs_cache = which.writes or "@last" in (asked.if_match, asked.if_none_match, asked.etag)
         last, copy = self._seen(target, file) if needs_cache else (None, None)
@@ -217,9 +219,9 @@ class Environment:
 
         return Key(target.endpoint, str(target.address))
 
-    def show(self, result: object) -> None:
-        """Print a result."""
-        self.out.show(result)
+    def show(self, result: object, alone: str | None = None) -> None:
+        """Print a result; ``alone`` is the field that TSV shows without the others."""
+        self.out.show(result, alone)
 
     def show_each(self, results: Iterable[object]) -> None:
         """Print many results as they come."""

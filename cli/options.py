@@ -18,6 +18,14 @@ CONDITIONS, ACCOUNT, GENERAL = "Conditions", "Account", "General"
 
 Blob = Annotated[str, typer.Argument(metavar="CONTAINER/NAME", help="The blob, or its URL.")]
 Container = Annotated[str, typer.Argument(metavar="NAME", help="The container, or its URL.")]
+Leasable = Annotated[str, typer.Argument(metavar="ADDRESS", help="blob:CONTAINER/NAME or container:NAME, or its URL.")]
+HeldLease = Annotated[
+    str, typer.Option("--lease-id", metavar="ID|@held", help="The lease; by default @held, which this scope holds.")
+]
+ProposedLeaseId = Annotated[
+    str | None, typer.Option("--proposed-lease-id", metavar="GUID", help="The id to have; a fresh one by default.")
+]
+AllScopes = Annotated[bool, typer.Option("--all-scopes", help="Of every scope, not only this one.")]
 Metadata = Annotated[
     list[str] | None,
     typer.Option("--metadata", metavar="KEY=VALUE", help="Metadata to set; repeat for more."),

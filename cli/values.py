@@ -43,6 +43,14 @@ def whole(text: str, option: str, least: int, most: int) -> int:
     return int(text)
 
 
+def seconds(text: str, option: str, least: int, most: int) -> int:
+    """Return whole seconds between two limits, both included, of a duration such as ``60`` or ``1m``."""
+    found = parse_duration(text, option)
+    if not (found.is_integer() and least <= found <= most):
+        raise UsageError(f"{option}: {text!r} is not from {least} to {most} whole seconds")
+    return int(found)
+
+
 def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
     """Return ``KEY=VALUE`` texts as a mapping; a key given twice is refused."""
     found: dict[str, str] = {}
