@@ -113,7 +113,7 @@ class Environment:
     def conditions(
         self, target: Target, file: Path | None = None, operation: Operation | None = None, lease_id: str | None = None
     ) -> Conditions:
-        """Return what an operation sends for this run's condition options, or its own lease id, and the cache's guard."""
+        """Return what an operation sends for this run's conditions, or its own lease id, and the cache's guard."""
         which = operation or self.operation
         assert which is not None
         given: dict[str, Any] = {name: self.shared.get(name) for name in _ASKED}
