@@ -56,6 +56,9 @@ def run(plan: Plan, busy: int) -> int:
     try:
         ended = Run(plan, guardian).run()
     except GaveUp as error:
+        if not busy:  # somebody else does it, and that is as good
+            plan.manner.say("\n  ".join((error.message, *error.detail)))
+            return 0
         error.exit_code = busy  # type: ignore[misc]  # of this one error
         raise
     finally:
