@@ -121,7 +121,7 @@ class Contender:
                 self.ran.append(self._once(f"contender{self._number}.{turn}"))
 
     def _once(self, run: str) -> Ran:
-        words = self._ground.folder / f"{run}.err"
+        words, began = self._ground.folder / f"{run}.err", time.time()
         with open(words, "wb") as err, self._lock:
             command = self._ground.command(run, self._sections.words(self._dice))
             self.run, self._killed = run, None
@@ -131,7 +131,7 @@ class Contender:
         status = self._process.wait()
         said = "" if status == 0 else words.read_text(encoding="utf-8")[-_LAST_WORDS:]
         # Killed is who died of it: the signal may have come too late.
-        return Ran(run, status, self._killed if status == -signal.SIGKILL else None, said)
+        return Ran(run, status, said, began, time.time(), self._killed if status == -signal.SIGKILL else None)
 
 
 class Killer:

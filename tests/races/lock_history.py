@@ -36,12 +36,21 @@ class Event:
 
 @dataclass(frozen=True)
 class Ran:
-    """A lock run as its caller saw it: exit status, when it was killed if it was, and its last words."""
+    """A lock run as its caller saw it: exit status, its last words, when it began and ended, and was killed if it was.
+
+    Times are in seconds since the epoch.
+    """
 
     run: str
     status: int
-    killed: float | None = None
     words: str = ""
+    began: float = 0.0
+    ended: float = 0.0
+    killed: float | None = None
+
+    def __str__(self) -> str:
+        how = f"killed at {self.killed:.3f}" if self.killed is not None else f"ended with {self.status}"
+        return f"{self.ended:.6f} {self.run}, begun at {self.began:.3f}, {how}"
 
 
 @dataclass(frozen=True)
@@ -132,7 +141,7 @@ def _runs(events: Sequence[Event], ran: Iterable[Ran]) -> Iterable[Violation]:
     entered = Counter(event.run for event in events if event.what is What.ENTER)
     left = Counter(event.run for event in events if event.what is What.LEAVE)
     for each in ran:
-        evidence = (each.words,) if each.words else ()
+        evidence = (str(each), *each.words.splitlines())
         if entered[each.run] > 1:
             yield Violation("ran twice", f"the section of {each.run} ran {entered[each.run]} times", evidence)
         if each.killed is not None:

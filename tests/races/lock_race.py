@@ -12,9 +12,11 @@ from pathlib import Path
 from azguard.emulator import azurite, proxy
 from azguard.emulator.proxy import Answer, Chosen, Request
 from azguard.folders import Folders
+from tests.faults.rules import operation
 from tests.races import lock_history
 from tests.races.lock_contenders import Contender, Ground, Killer, Sections
 from tests.races.lock_history import Event, Findings, Ran, What
+from tests.races.log import run_of
 from tests.races.weather import Weather
 
 # Until a lock that has come free is asked for again, and the command is started on a busy machine.
@@ -44,7 +46,7 @@ class Settings:
 
 @dataclass
 class Tally:
-    """What a race came to: the findings, and how much happened. ``story`` is the log of the sections."""
+    """What a race came to: the findings, and how much happened. ``story`` is all of it, in order."""
 
     findings: Findings
     ran: Sequence[Ran]
@@ -86,7 +88,7 @@ def run(settings: Settings, most: float, watch: Callable[[str], None] = lambda t
 
 def _words(settings: Settings) -> list[str]:
     slots = ["--slots", str(settings.slots)] if settings.slots > 1 else []
-    return [*slots, "--wait", "1h", "--lease-duration", f"{settings.term}s", "-o", "json"]
+    return [*slots, "--wait", "1h", "--lease-duration", f"{settings.term}s", "-v", "-o", "json"]
 
 
 def _contenders(settings: Settings, ground: Ground) -> list[Contender]:
@@ -123,8 +125,8 @@ def _wait(contenders: Sequence[Contender], until: float, watch: Callable[[str], 
 def _tally(
     settings: Settings, contenders: Sequence[Contender], log: Path, weather: Weather, killer: Killer, seconds: float
 ) -> Tally:
-    story = log.read_text(encoding="utf-8").splitlines()
-    events = [Event.parse(line) for line in story]
+    lines = log.read_text(encoding="utf-8").splitlines()
+    events = [Event.parse(line) for line in lines]
     ran = [each for contender in contenders for each in contender.ran]
     free_within = settings.term + _NOTICE_SECONDS + (settings.term + _FAULT_SECONDS if settings.share else 0)
     findings = lock_history.check(events, ran, settings.slots, free_within)
@@ -137,4 +139,12 @@ def _tally(
         requests=len(weather.log),
     )
     counts["killed with a section begun"] = sum(each.run in entered for each in killed)
+    story = sorted([*lines, *map(_line, weather.log), *map(str, ran)])
     return Tally(findings, ran, counts, killer.counts, weather.faults, seconds, story)
+
+
+def _line(answer: Answer) -> str:
+    """Return a request as a line that sorts among those of the sections."""
+    request, code = answer.request, answer.headers.get("x-ms-error-code", "")
+    what = f"{operation(request)} {answer.status or 'no answer'} {code}".rstrip()
+    return f"{answer.answered or answer.sent or 0.0:.6f} {run_of(request)}: {what}, {answer.fault.value}"

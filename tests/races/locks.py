@@ -11,6 +11,7 @@ import random
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from tests.races import lock_race
 from tests.races.lock_contenders import Sections
@@ -74,11 +75,14 @@ def main() -> int:
     parser.add_argument("--stubborn", type=float, default=0.0, help="share of the sections that ignore SIGTERM")
     parser.add_argument("--children", action="store_true", help="sections start processes of their own")
     parser.add_argument("--minutes", type=float, default=60.0, help="at most")
+    parser.add_argument("--story", metavar="FILE", help="where to write the whole history")
     parser.add_argument("--seed", default=str(random.randrange(10**6)))
     given = vars(parser.parse_args())
-    most = given.pop("minutes") * 60
+    most, story = given.pop("minutes") * 60, given.pop("story")
     kind = Sections(*(given.pop(name) for name in ("shortest", "longest", "stubborn", "children")))
     tally = run(Settings(**given, kind=kind), most, lambda line: print(line, flush=True))  # noqa: T201  # its output
+    if story:
+        Path(story).write_text("\n".join(tally.story) + "\n", encoding="utf-8")
     return 1 if tally.findings.violations else 0
 
 
