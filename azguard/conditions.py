@@ -12,6 +12,7 @@ from azguard import etags
 from azguard.account import Target
 from azguard.address import Kind
 from azguard.errors import Changed, UsageError
+from azguard.known import Known
 from azguard.operations import Condition, Guard, Lease, Operation, rejected_together, why_not
 from azguard.times import parse_http_date
 
@@ -47,37 +48,6 @@ class Asked:
     lease_id: str | None = None
     last_writer_wins: bool = False
     allow_race: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """A version this scope has seen, and the azguard lineage that version carried."""
-
-    etag: str
-    lineage: str | None = None
-    last_modified: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What this scope knows of a resource.
-
-    ``last`` is what it last read, which is ``@last``. ``copy`` is the version whose content is in the file being
-    written, if that is known: it guards by default, whatever was read since. ``lease`` is the lease id it holds.
-    """
-
-    last: Seen | None = None
-    copy: Seen | None = None
-    lease: str | None = None
-
-    @property
-    def guard(self) -> Seen | None:
-        """Return the version that guards a write nobody named a condition for."""
-        return self.copy or self.last
-
-    def lineage(self, etag: str | None) -> str | None:
-        """Return the lineage of a version, if it is known."""
-        return next((seen.lineage for seen in (self.copy, self.last) if seen is not None and seen.etag == etag), None)
 
 
 @dataclass(frozen=True, slots=True)

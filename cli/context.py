@@ -18,10 +18,11 @@ from azguard.cli import files, values
 from azguard.cli.groups import ARGV, OPERATION, SHARED
 from azguard.cli.output import Output
 from azguard.cli.progress import Progress
-from azguard.conditions import Asked, Conditions, Known, Seen
+from azguard.conditions import Asked, Conditions
 from azguard.deadline import PATIENCE_SECONDS, Deadline
 from azguard.errors import NotFound, UsageError
 from azguard.folders import Folders
+from azguard.known import Known, Seen
 from azguard.lineage import new_op
 from azguard.operations import Operation
 from azguard.times import iso, parse_duration

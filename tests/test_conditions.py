@@ -7,8 +7,9 @@ import pytest
 from azguard import conditions, operations
 from azguard.account import Target, emulator
 from azguard.address import Address, Kind
-from azguard.conditions import Asked, Conditions, Known, Seen
+from azguard.conditions import Asked, Conditions
 from azguard.errors import Changed, UsageError
+from azguard.known import Known, Seen
 from azguard.operations import ALL, Condition, Guard, Lease, Operation, Write
 
 ETAG, NEWER = '"0x8DC1234567890AB"', '"0x8DDFFFFFFFFFFFF"'
