@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from azguard import blobs, downloads, operations, uploads
+from azguard import blobs, deletes, downloads, operations, uploads
 from azguard.address import Kind
 from azguard.cli import context, files, options, values
 from azguard.cli.groups import group
@@ -189,7 +189,7 @@ def delete(
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB)
     snapshots = values.choice(delete_snapshots, "--delete-snapshots", ("include", "only"))
-    result = blobs.delete(target, env.conditions(target), snapshots, env.deadline)
+    result = deletes.delete(target, env.conditions(target), snapshots, env.deadline)
     if snapshots != "only":
         env.forget(target)
     env.show(result)
