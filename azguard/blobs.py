@@ -72,6 +72,16 @@ def properties(target: Target, conditions: Conditions, deadline: Deadline) -> An
     return read(lambda timeouts: client.get_blob_properties(headers=headers(conditions), **timeouts), target, deadline)
 
 
+def tags(target: Target, lease_id: str | None, deadline: Deadline) -> dict[str, str]:
+    """Return a blob's index tags. They have no version: neither ETag nor Last-Modified moves with them.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-blob-tags
+    """
+    client = target.account.blob(target.address)
+    # The SDK drops headers here, and the timeouts too.
+    return read(lambda timeouts: client.get_blob_tags(lease=lease_id, **timeouts), target, deadline)
+
+
 def listed(
     target: Target,
     deadline: Deadline,

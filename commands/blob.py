@@ -84,6 +84,10 @@ def put(
     A blob never read from here is created, or refused if it exists (exit 45). One that changed since is refused
     (exit 42). A put replaces metadata, tags and headers as well; azguard safe-update keeps them.
 
+    With --fence the number of your lock is the guard instead: whatever is there is overwritten, unless a holder with a
+    higher one wrote it. That holds as long as everybody who writes the blob names a fence: a write without one can
+    take the tag away.
+
     Example: azguard blob put site/config.json -f config.json
     """
     env = context.of(ctx)
@@ -183,6 +187,9 @@ def delete(
     ] = None,
 ) -> None:
     """Delete a blob, but only the version you have seen.
+
+    With --fence whatever is there is deleted, unless a holder of your lock with a higher number wrote it. The fence
+    goes with the blob: a holder that was overtaken can then create it anew. Keep an empty blob where that matters.
 
     Example: azguard blob delete site/config.json
     """
