@@ -47,6 +47,7 @@ class Scene:
     hits: list[Request] = field(default_factory=list)
     later: list[Request] = field(default_factory=list)
     began: int = 0
+    met: int = 0
 
     @property
     def container(self) -> str:
@@ -81,8 +82,9 @@ class Scene:
 
     # What a row may do before.
 
-    def put(self, content: bytes = b"old") -> None:
-        ran = self.cli.call("blob", "put", self.blob, "--last-writer-wins", stdin=content)
+    def put(self, content: bytes = b"old", fence: str | None = None) -> None:
+        how = ["--last-writer-wins"] if fence is None else ["--fence", fence]
+        ran = self.cli.call("blob", "put", self.blob, *how, stdin=content)
         assert ran.code == 0, ran.err
 
     def lease_blob(self, seconds: int = -1) -> None:
@@ -112,10 +114,12 @@ class Scene:
         return ran
 
     def decide(self, request: Request) -> Fault | Chosen:
-        """Spoil the first request that the row names, or every one; what comes after it waits its turn."""
+        """Spoil the request that the row names, or every one from it on; what comes after it waits its turn."""
         if not self.armed:
             return Fault.NONE
-        if operation(request) == self.row.spoilt and (self.every or not self.hits):
+        named = operation(request) == self.row.spoilt
+        self.met += named
+        if named and self.met >= self.row.nth and (self.every or not self.hits):
             self.hits.append(request)
             return Chosen(self.column.fault, self._may_land if self.column.fault is Fault.ZOMBIE else None)
         if not self.hits or (operation(request) == "PUT block" and request.path != self.hits[0].path):
@@ -170,7 +174,7 @@ class Scene:
         else:
             etag, lineage = found.etag, found.metadata.get(KEY)
             headers = {"If-Match": etag}
-        conditions = Conditions(headers, "if-match", etag, lineage=lineage)
+        conditions = Conditions(headers, "if-match", etag, lineage=lineage, fence=9 if rival is Rival.HOLDER else None)
         upload = uploads.Upload.stamped(self._target, uploads.Settings(), conditions, Deadline(), "rivalrivalrivalr")
         uploads.put(upload, BytesIO(b'{"n": 10}'), lambda done: None)
 
