@@ -12,6 +12,7 @@ from typing import Any
 from azguard import operations
 from azguard.account import Target
 from azguard.address import Kind
+from azguard.blobs import BlobShown
 from azguard.deadline import Deadline
 from azguard.errors import UsageError
 from azguard.operations import Operation
@@ -37,7 +38,7 @@ class LeaseState:
     status: str
     duration: str | None
     etag: str
-    last_modified: datetime
+    last_modified: datetime | None
     metadata: Mapping[str, str]
 
     @property
@@ -109,6 +110,19 @@ def look(target: Target, deadline: Deadline, lease_id: str | None = None) -> Lea
         etag=found.etag,
         last_modified=found.last_modified,
         metadata=found.metadata or {},
+    )
+
+
+def of_listed(blob: BlobShown) -> LeaseState:
+    """Return the state of the lease on a blob that a listing told, with its metadata included."""
+    return LeaseState(
+        address=blob.address,
+        state=str(blob.lease_state),
+        status=str(blob.lease_status),
+        duration=blob.lease_duration,
+        etag=str(blob.etag),
+        last_modified=blob.last_modified,
+        metadata=blob.metadata,
     )
 
 
