@@ -97,7 +97,7 @@ def standing(target: Target, lease_id: str | None, deadline: Deadline) -> tuple[
     """Return the fence under which a blob was last written, None where there is none, and its other tags.
 
     Raises:
-        Changed: its tag ``fence`` is none of azguard's.
+        BadRequest: its tag ``fence`` is none of azguard's.
     """
     try:
         tags = blobs.tags(target, lease_id, deadline)

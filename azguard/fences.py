@@ -13,7 +13,7 @@ Source: https://learn.microsoft.com/azure/storage/blobs/storage-manage-find-blob
 from collections.abc import Mapping
 
 from azguard.account import Target
-from azguard.errors import Changed, LockLost, UsageError
+from azguard.errors import BadRequest, LockLost, UsageError
 
 TAG = "fence"
 # A signed 64-bit number, which a counter raised every microsecond reaches in 292,000 years.
@@ -33,12 +33,12 @@ def parse(text: str, option: str = "--fence") -> int:
     if not text.strip():
         raise UsageError(
             f"{option} is empty",
-            hint="an unset shell variable looks like this; a lock's holder finds its own in AZGUARD_FENCE",
+            hint="an unset shell variable looks like this; azguard lock run sets AZGUARD_FENCE",
         )
     if not (text.isascii() and text.isdigit() and len(text) <= _WIDTH and int(text) <= MOST):
         raise UsageError(
             f"{option}: {text!r} is not a whole number from 0 to {MOST}",
-            hint="a lock's holder finds its own in AZGUARD_FENCE",
+            hint="azguard lock run sets AZGUARD_FENCE; of several locks it has a line each: name the one you mean",
         )
     return int(text)
 
@@ -72,13 +72,13 @@ def found(tags: Mapping[str, str], target: Target) -> int | None:
     """Return the fence among a blob's tags, None where there is none.
 
     Raises:
-        Changed: what is there was not written by azguard, so that nobody can say whether it is higher.
+        BadRequest: what is there was not written by azguard, so that nobody can say whether it is higher.
     """
     text = tags.get(TAG)
     if text is None:
         return None
     if not (text.isascii() and text.isdigit() and len(text) == _WIDTH):
-        raise Changed(
+        raise BadRequest(
             f"the index tag {TAG} of {target} is {text!r}, which is no fence that azguard wrote; nothing was written",
             address=str(target.address),
             hint=f"remove that tag, or write it with {_WIDTH} digits",

@@ -195,6 +195,17 @@ def test_reads_have_no_guard_and_what_is_kept_by_a_lease_takes_a_lease_id(operat
         assert operation.lease in (Lease.REQUIRED, Lease.OPTIONAL)
 
 
+@every_row
+def test_a_fence_is_kept_only_where_tags_are_a_condition(operation: Operation) -> None:
+    assert not operation.fences or (operation.guarded and Condition.IF_TAGS in operation.honours)
+
+
+def test_a_fence_is_kept_on_these() -> None:
+    assert {name for name, row in ALL.items() if row.fences} == {
+        "blob.put_block_blob", "blob.put_block_list", "blob.delete",
+    }  # fmt: skip
+
+
 def test_etag_is_kept_by_comparing_only_where_nothing_holds_the_others_off() -> None:
     assert {row.name for row in ALL.values() if row.guard is Guard.COMPARE} == {
         "container.set_metadata",

@@ -39,6 +39,7 @@ def test_every_result_has_the_shape_that_scripts_rely_on(cli: CliWorld, blob: st
         ("container show", ("container", "show", site)),
         ("container list", ("container", "list", "--prefix", site)),
         ("status", ("status",)),
+        ("blob put", ("blob", "put", f"{blob}2", "--fence", "2")),
         ("blob delete", ("blob", "delete", blob)),
         ("container create", ("container", "create", f"{site}x")),
         ("container delete", ("container", "delete", f"{site}x")),
@@ -51,6 +52,7 @@ def test_every_result_has_the_shape_that_scripts_rely_on(cli: CliWorld, blob: st
 
 def failures(cli: CliWorld, blob: str) -> list[tuple[int, tuple[str, ...]]]:
     site = blob.partition("/")[0]
+    assert cli.call("blob", "put", f"{site}/fenced", "--fence", "2").code == 0
     return [
         (2, ("blob", "put", blob, "--etag", "")),
         (2, ("blob", "nosuch")),
@@ -59,6 +61,7 @@ def failures(cli: CliWorld, blob: str) -> list[tuple[int, tuple[str, ...]]]:
         (42, ("blob", "delete", f"{site}/never")),
         (44, ("blob", "get", f"{site}/nosuch")),
         (45, ("container", "create", site)),
+        (77, ("blob", "put", f"{site}/fenced", "--fence", "1")),
         (49, ("blob", "show", blob, "--lease-id", "0f3c1111-2222-3333-4444-555566667777")),
         (78, ("blob", "show", blob, "--profile", "nosuch")),
         (53, ("blob", "show", "abc/b", "--connection-string", "AccountName=a12;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:9",
