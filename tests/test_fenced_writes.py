@@ -305,15 +305,16 @@ def test_tags_of_ones_own_go_along(cli: CliWorld, blob: str) -> None:
     assert there(cli, blob)[1] == {"env": "dev", "team": "a b", "fence": tag(42)}
 
 
-def test_without_the_permission_for_tags_the_hint_names_it(cli: CliWorld, blob: str) -> None:
+@pytest.mark.parametrize("command", [("blob", "put"), ("blob", "delete"), ("safe-update", "--append", "x")])
+def test_without_the_permission_for_tags_the_hint_names_it(cli: CliWorld, blob: str, command: tuple[str, ...]) -> None:
     sdk(cli, blob).upload_blob(b"theirs")
     container, _, name = blob.partition("/")
     sas = generate_blob_sas(
         EMULATOR_NAME, container, name, account_key=EMULATOR_KEY,
-        permission=BlobSasPermissions(read=True, write=True, create=True),
+        permission=BlobSasPermissions(read=True, write=True, create=True, delete=True),
         expiry=datetime.now(UTC) + timedelta(hours=1),
     )  # fmt: skip
-    ran = put(cli, f"{sdk(cli, blob).url}?{sas}", 42)
+    ran = cli.call(*command, f"{sdk(cli, blob).url}?{sas}", "--fence", "42", "-o", "json")
     assert (ran.code, ran.error["service_code"], "t in a SAS" in ran.error["hint"]) == (
         43, "AuthorizationPermissionMismatch", True,
     )  # fmt: skip
