@@ -18,10 +18,7 @@ app = group("Leases of blobs and containers: acquire, renew, change, release, br
 def acquire(
     ctx: typer.Context,
     address: options.Leasable,
-    lease_duration: Annotated[
-        str | None,
-        typer.Option("--lease-duration", metavar="DURATION", help="How long it lasts: 15s to 60s; 60s by default."),
-    ] = None,
+    lease_duration: options.LeaseDuration = None,
     infinite: Annotated[bool, typer.Option("--infinite", help="It lasts until it is released or broken.")] = False,
     proposed_lease_id: options.ProposedLeaseId = None,
     wait: Annotated[
@@ -90,20 +87,11 @@ def release(ctx: typer.Context, address: options.Leasable, lease_id: options.Hel
 def break_(
     ctx: typer.Context,
     address: options.Leasable,
-    lease_break_period: Annotated[
-        str | None,
-        typer.Option("--lease-break-period", metavar="DURATION", help="How long it may still last, 0 to 60s."),
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    if_owner: Annotated[
-        str | None,
-        typer.Option("--if-owner", metavar="NAME", help="Only if its record names this user, host or user@host."),
-    ] = None,
-    if_older_than: Annotated[
-        str | None,
-        typer.Option("--if-older-than", metavar="DURATION", help="Only if it was taken longer ago, by its record."),
-    ] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until it is free (exit 75 after --timeout).")] = False,
+    lease_break_period: options.BreakPeriod = None,
+    yes: options.Yes = False,
+    if_owner: options.IfOwner = None,
+    if_older_than: options.IfOlderThan = None,
+    wait: options.WaitUntilFree = False,
 ) -> None:
     """Break somebody else's lease, after showing who holds it.
 

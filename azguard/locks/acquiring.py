@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from azguard import lease_state, leases, owners
 from azguard.account import Target
+from azguard.address import Address
 from azguard.deadline import Deadline
 from azguard.errors import AzguardError, GaveUp, Locked, NotFound
 from azguard.locks import clock, lock_blobs
@@ -75,7 +76,7 @@ class Acquiring:
         self._slots = lock_blobs.slots(wanted.target, wanted.slots)
         # One id for each slot and for the whole attempt, so that asking again after a lost answer is the same lease.
         self._ids = {slot.address: str(uuid.uuid4()) for slot in self._slots}
-        self._asked: set[Target] = set()  # what may be ours, as far as is known
+        self._asked: dict[Address, Target] = {}  # what may be ours, as far as is known
         self._silence: Deadline | None = None
         self._holders = Holders(wanted, self._slots, manner)
 
@@ -99,9 +100,9 @@ class Acquiring:
     def _ask(self, slot: Target, known: lock_blobs.Version | None = None) -> Held | None:
         lease_id, seconds = self._ids[slot.address], self._manner.seconds
         timeouts = {"connection_timeout": _CONNECT_SECONDS, "read_timeout": _ANSWER_SECONDS}
-        if slot not in self._asked:
+        if slot.address not in self._asked:
             self._manner.books.hold(slot, lease_id, seconds)
-            self._asked.add(slot)
+            self._asked[slot.address] = slot
         sent_at = self._manner.now()
         sent = send(lambda: leases.acquire_once(slot, lease_id, seconds, timeouts))
         error: Any = sent.error
@@ -136,7 +137,11 @@ class Acquiring:
         try:
             return lock_blobs.stamp(slot, lease_id, self._manner.owner, self._wanted.slots, known, patience)
         except (Locked, NotFound):
-            return None  # broken or deleted while we were at it
+            # Broken or deleted while we were at it. Another attempt is another lease.
+            self._manner.books.drop(slot, lease_id)
+            del self._asked[slot.address]
+            self._ids[slot.address] = str(uuid.uuid4())
+            return None
 
     def _bear(self, slot: Target, error: BaseException) -> None:
         """Put up with silence: as long as we would wait anyhow, if the service ever answered; else for a moment."""
@@ -156,8 +161,8 @@ class Acquiring:
 
     def _put_back(self, held: Held | None) -> None:
         """Release whatever was asked for and is not the lock we return; a refusal says that it is not ours."""
-        for slot in self._asked:
-            if held is not None and slot == held.target:
+        for slot in self._asked.values():
+            if held is not None and slot.address == held.target.address:
                 continue
             lease_id = self._ids[slot.address]
             if leases.give_back(slot, lease_id, self._deadline):
