@@ -56,14 +56,17 @@ def run(plan: Plan, busy: int) -> int:
     try:
         ended = Run(plan, guardian).run()
     except GaveUp as error:
+        if not busy:  # somebody else does it, and that is as good
+            plan.manner.say("\n  ".join((error.message, *error.detail)))
+            return 0
         error.exit_code = busy  # type: ignore[misc]  # of this one error
         raise
     finally:
         guardian.close()
     if ended.typed and ended.signal == signal.SIGINT:
-        # Ctrl-C reached the command alone, which had the terminal. Whoever waits for us, such as the script we are a
-        # line of, has to get it as well.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # Ctrl-C reached the command alone, which had the terminal. The script that we are a line of has to get it as
+        # well, and it ends only if we die of it, too.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.killpg(os.getpgrp(), signal.SIGINT)
     return ended.status
 
