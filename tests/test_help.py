@@ -58,8 +58,8 @@ RUNNABLE = [
     ("container", "create"), ("blob", "put"), ("blob", "get"), ("blob", "show"), ("blob", "exists"), ("blob", "list"),
     ("container", "show"), ("container", "exists"), ("container", "list"), ("lease", "acquire"), ("lease", "renew"),
     ("lease", "change"), ("lease", "show"), ("lease", "list"), ("lease", "release"), ("lease", "wait"), ("status",),
-    ("cache", "list"), ("cache", "show"), ("cache", "path"), ("cache", "export"), ("blob", "delete"), ("container", "delete"),
-    ("cache", "forget"), ("cache", "prune"), ("cache", "clear"), ("profile", "set"), ("profile", "show"),
+    ("cache", "list"), ("cache", "show"), ("cache", "path"), ("cache", "export"), ("blob", "delete"),
+    ("container", "delete"), ("cache", "forget"), ("cache", "prune"), ("cache", "clear"), ("profile", "set"), ("profile", "show"),
     ("profile", "list"), ("profile", "delete"), ("completion",),
 ]  # fmt: skip
 

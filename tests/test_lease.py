@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from azguard.emulator import proxy
-from azguard.emulator.proxy_faults import Fault, Request
+from azguard.emulator.proxy_faults import Decide, Fault, Request
 from azguard.owners import OWNER, Owner
 from tests.cli_world import CliWorld, command
 from tests.emulator_world import until
@@ -298,6 +298,44 @@ def test_ctrl_c_gives_back_what_was_being_acquired(cli: CliWorld, blob: str) -> 
         running.communicate()
     assert (seen.is_set(), running.returncode, state(cli, f"blob:{blob}")) == (True, 143, "available")
     assert cli.call("lease", "list", "--held").json == []
+
+
+def resetting(action: str) -> Decide:
+    """Return a decision that lets no request for an action through."""
+    return lambda request: Fault.RESET if request.headers.get("x-ms-lease-action") == action else Fault.NONE
+
+
+def test_an_acquire_that_may_still_arrive_is_unknown_and_stays_recorded(cli: CliWorld, blob: str) -> None:
+    with proxy.running(cli.port, resetting("acquire")) as between:
+        there = cli.through(between.port)
+        ran = there.call("lease", "acquire", f"blob:{blob}", "--timeout", "0.5s", "-o", "json")
+        (found,) = there.call("lease", "list", "--held").json
+        assert (ran.code, ran.error["hint"], found["confirmed"]) == (
+            74, f"release it in case it was granted: azguard lease release blob:{blob}", False,
+        )  # fmt: skip
+        assert there.call("lease", "release", f"blob:{blob}").code == 49
+        assert there.call("lease", "list", "--held").json == []
+
+
+def test_a_change_that_is_unknown_leaves_both_ids_to_release_by(cli: CliWorld, blob: str) -> None:
+    with proxy.running(cli.port, resetting("change")) as between:
+        there = cli.through(between.port)
+        there.call("lease", "acquire", f"blob:{blob}", "--proposed-lease-id", A)
+        ran = there.call("lease", "change", f"blob:{blob}", "--proposed-lease-id", B, "--timeout", "0.5s")
+        held = [(each["lease_id"], each["confirmed"]) for each in there.call("lease", "list", "--held").json]
+        released = [there.call("lease", "release", f"blob:{blob}").code for _ in range(2)]
+    assert (ran.code, held, released, state(cli, f"blob:{blob}")) == (
+        74, [(B, False), (A, True)], [49, 0], "available",
+    )  # fmt: skip
+
+
+def test_who_is_in_ones_own_way_is_told_so(cli: CliWorld, blob: str) -> None:
+    cli.call("lease", "acquire", f"blob:{blob}")
+    ran = cli.call("lease", "acquire", f"blob:{blob}", "-o", "json")
+    assert (ran.code, ran.error["hint"]) == (
+        49, f"this scope holds it, or did: azguard lease renew blob:{blob}, or release",
+    )  # fmt: skip
+    assert len(cli.call("lease", "list", "--held").json) == 1
 
 
 # Waiting.
