@@ -59,8 +59,8 @@ RUNNABLE = [
     ("container", "show"), ("container", "exists"), ("container", "list"), ("lease", "acquire"), ("lease", "renew"),
     ("lease", "change"), ("lease", "show"), ("lease", "list"), ("lease", "release"), ("lease", "wait"), ("status",),
     ("cache", "list"), ("cache", "show"), ("cache", "path"), ("cache", "export"), ("blob", "delete"),
-    ("container", "delete"), ("cache", "forget"), ("cache", "prune"), ("cache", "clear"), ("profile", "set"), ("profile", "show"),
-    ("profile", "list"), ("profile", "delete"), ("completion",),
+    ("container", "delete"), ("cache", "forget"), ("cache", "prune"), ("cache", "clear"), ("profile", "set"),
+    ("profile", "show"), ("profile", "list"), ("profile", "delete"), ("completion",),
 ]  # fmt: skip
 
 

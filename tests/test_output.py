@@ -229,6 +229,17 @@ def test_a_lease_is_shown_where_there_is_one() -> None:
     assert "lease_state" in tables.fitting([{**ROWS[0], "lease_state": "leased"}, ROWS[1]], 200)
 
 
+@pytest.mark.parametrize(
+    ("width", "columns"),
+    [(200, ["address", "lease_id", "confirmed", "until"]), (80, ["address", "lease_id", "confirmed"]),
+     (70, ["address", "lease_id"])],
+)  # fmt: skip
+def test_a_lease_that_is_held_is_shown_with_the_id_to_release_it_by(width: int, columns: list[str]) -> None:
+    held = {"address": "blob:site/a", "lease_id": "0" * 36, "confirmed": True, "duration": 60, "scope": "1",
+            "until": "2026-11-21T10:00:00.123456Z"}  # fmt: skip
+    assert tables.fitting([held], width) == columns
+
+
 def test_names_cannot_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     tables.show([{"name": "a\x1b[2Jb\x07"}], color=False)
     assert ("\x1b" in capsys.readouterr().out) is False
