@@ -93,7 +93,7 @@ class Environment:
         """Return seconds for an option, refusing an empty or zero value."""
         seconds = parse_duration(text, option)
         if seconds <= 0:
-            raise UsageError(f"{option} must be more than nothing")
+            raise UsageError(f"{option} must be more than nothing", hint=f"{option} 30s")
         return seconds
 
     def locate(self, text: str, kind: Kind | None = None, *, writable: bool = False) -> Target:

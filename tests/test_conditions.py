@@ -85,7 +85,7 @@ def test_a_wildcard_is_taken_where_it_means_something(operation: Operation) -> N
 @pytest.mark.parametrize("operation", EVERY)
 def test_a_lease_id_is_sent_where_leases_are_checked(operation: Operation) -> None:
     wanted = asked(lease_id=LEASE)
-    if operation.lease is Lease.NONE:
+    if not operation.names_lease:
         with pytest.raises(UsageError, match="--lease-id"):
             conditions.resolve(operation, wanted, target(operation))
     else:

@@ -45,6 +45,8 @@ def test_the_example_in_a_help_runs(group: str, cli: CliWorld) -> None:
         prepare(cli)
         if name == "container create":
             assert cli.call("container", "delete", "site").code == 0
+        if name in ("lease renew", "lease change", "lease release", "lease break"):
+            assert cli.call("lease", "acquire", "blob:site/config.json").code == 0
         (cli.root / "statuses").unlink(missing_ok=True)
         failed += [(name, each) for each in statuses([line], cli.root, environ) if each[1] != 0]
     assert failed == []

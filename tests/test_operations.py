@@ -142,6 +142,15 @@ def test_the_lease_id_goes_into_the_header_of_the_evidence(operation: Operation)
         assert named == {operation.lease_header} | source
 
 
+def test_a_lease_id_means_nothing_without_leases_and_to_acquiring_and_breaking() -> None:
+    """The evidence: proposed to an acquire in another header, and ignored by a break."""
+    subject = {row.name for row in ALL.values() if row.lease is Lease.SUBJECT and not row.names_lease}
+    assert subject == {
+        f"{kind}.lease_{verb}" for kind in ("blob", "container", "share", "file") for verb in ("acquire", "break")
+    }
+    assert [row.name for row in ALL.values() if row.lease is Lease.NONE and row.names_lease] == []
+
+
 @every_row
 def test_rest_is_the_page_of_the_evidence(operation: Operation) -> None:
     assert operation.rest == ROWS[operation.name]["rest_doc"]

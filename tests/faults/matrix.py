@@ -15,6 +15,11 @@ entry with its reason only if the truth really cannot be known, else mend azguar
 ``CONTESTS`` adds a rival who writes in between, ``OUTAGES`` a fault that hits every such request until azguard gives
 up: a few of each for a new row. A new kind of resource also needs its names in ``rules.operation``, and how to look at
 it in ``Scene.content``.
+
+The operations on a lease are ``repeatable``: done a second time they change nothing that the first time did not. There
+a second commit, by a zombie or because azguard sent it again, is no fault; what counts instead is the state in which
+they leave the lease (``lease``), in every cell that says 0, once everything has landed. The other rules hold for them
+too: an error other than 74 is never told of what was done, nor is 0 told of what was not.
 """
 
 from collections.abc import Callable, Mapping
@@ -94,7 +99,11 @@ Cells = Mapping[Column, Says]
 
 @dataclass(frozen=True)
 class Row:
-    """One command line and one of its requests: the ``nth`` such. ``commit`` is the operation whose commits count."""
+    """One command line and one of its requests: the ``nth`` such. ``commit`` is the operation whose commits count.
+
+    ``lease`` is the state of the blob's lease afterwards, if it is another than before. ``repeatable`` says that only
+    this state counts, and not how often it was brought about.
+    """
 
     name: str
     command: str
@@ -103,8 +112,15 @@ class Row:
     commit: str | None = None
     stdin: bytes = b""
     leaves: bytes | None = b"new"
+    lease: str | None = None
+    repeatable: bool = False
     cells: Cells = field(default_factory=dict)
     nth: int = 1
+
+    @property
+    def lease_after(self) -> str:
+        """Return the state in which the blob's lease must be afterwards."""
+        return self.lease or ("leased" if "{lease}" in self.command else "available")
 
     def says(self, column: Column) -> Says:
         """Return what azguard must say."""
@@ -158,6 +174,14 @@ _UNCONDITIONAL = _in(NOT_THERE_YET, MAY_STILL_ARRIVE)
 _BY_FENCE = _in(NOT_THERE_YET, ON_ITS_FENCE)
 _REFUSED_BY_FENCE: Cells = {column: ON_ITS_FENCE for column in Column if column is not Column.SLOW}
 _FENCE = " --fence 7"
+_OTHER = "0e6e2a5b-3f0d-4a53-9f6e-2f1d8a7c6b02"
+
+
+def _lease(verb: str, options: str, lease: str, *before: Before) -> Row:
+    """Return the row of an operation on a blob's lease."""
+    return Row(f"lease-{verb}", f"lease {verb} blob:{{blob}} {options}", f"PUT lease:{verb}", (_old, *before),
+               leaves=b"old", lease=lease, repeatable=True)  # fmt: skip
+
 
 ROWS = (
     Row("put-create", "blob put {blob}", "PUT blob", stdin=b"new"),
@@ -213,6 +237,11 @@ ROWS = (
     Row("update-guard-release", _INCREMENT + " --guard lease", "PUT lease:release", (_one,), "PUT blob", leaves=_TWO),
     Row("update-no-lineage", _INCREMENT + " --no-lineage", "PUT blob", (_one,), leaves=_TWO, cells=_LOST),
     Row("update-guard-no-lineage", _INCREMENT + " --no-lineage --guard lease", "PUT blob", (_one,), leaves=_TWO),
+    _lease("acquire", "--infinite", "leased"),
+    _lease("renew", "--lease-id {lease}", "leased", _leased),
+    _lease("change", f"--lease-id {{lease}} --proposed-lease-id {_OTHER}", "leased", _leased),
+    _lease("release", "--lease-id {lease}", "available", _leased),
+    _lease("break", "--yes", "broken", _leased),
     Row("update-lease", _INCREMENT + " --lease-id {lease}", "PUT blob", (_one, _leased), leaves=_TWO),
     Row("update-fence-read", _INCREMENT + _FENCE, "GET tags", (_fenced_one,), "PUT blob", leaves=_TWO),
     Row("update-fence", _INCREMENT + _FENCE, "PUT blob", (_fenced_one,), leaves=_TWO),
@@ -291,6 +320,8 @@ class Outage:
 # Nothing was applied, and because a fence has replaced the version it was for, nothing ever will be.
 NOTHING = Says(53)
 NO_FENCE = Says(74, "it may still arrive, and nothing that could stop it gets through or exists")
+LATE_LEASE = Says(74, "it may still arrive, and nothing about a lease can be called back")
+UNSEEN = Says(74, "that a lease is held says nothing of how long, so a renewal leaves no trace")
 
 OUTAGES = (
     Outage("put-if-match", Column.DROP, DONE),
@@ -302,6 +333,16 @@ OUTAGES = (
     Outage("container-create", Column.RESET, NO_FENCE),
     Outage("container-delete-acquire", Column.ZOMBIE_LAST, NOTHING),
     Outage("container-delete-acquire", Column.FAIL_BEFORE, NOTHING),
+    Outage("lease-acquire", Column.DROP, DONE),
+    Outage("lease-acquire", Column.RESET, LATE_LEASE),
+    Outage("lease-acquire", Column.ZOMBIE_LAST, LATE_LEASE),
+    Outage("lease-renew", Column.DROP, UNSEEN),
+    Outage("lease-change", Column.DROP, DONE),
+    Outage("lease-change", Column.ZOMBIE_LAST, LATE_LEASE),
+    Outage("lease-release", Column.DROP, DONE),
+    Outage("lease-release", Column.RESET, LATE_LEASE),
+    Outage("lease-break", Column.DROP, DONE),
+    Outage("lease-break", Column.ZOMBIE_LAST, LATE_LEASE),
     Outage("update-read", Column.FAIL_BEFORE, NOTHING),
     Outage("update", Column.DROP, DONE),
     Outage("update", Column.RESET, NOTHING),

@@ -143,11 +143,11 @@ class Scene:
             return None
         return found
 
-    def is_leased(self) -> bool:
-        """Return whether a lease is left that the row did not begin with."""
-        if "{lease}" in self.row.command or self.content() is None or self.row.command.startswith("container"):
-            return False
-        return bool(blobs.properties(self._target, Conditions(), Deadline()).lease.status == "locked")
+    def lease(self) -> str | None:
+        """Return the state of the blob's lease, or None where there is no blob."""
+        if self.row.command.startswith("container") or self.content() is None:
+            return None
+        return str(blobs.properties(self._target, Conditions(), Deadline()).lease.state)
 
     @property
     def _landed(self) -> bool:
@@ -210,7 +210,7 @@ class Story:
     ran: Ran
     etags: tuple[str | None, ...]
     content: bytes | None
-    leased: bool
+    lease: str | None
     log: tuple[str, ...]
 
     @property
@@ -227,4 +227,4 @@ def play(root: Path, port: int, row: Row, column: Column, rival: Rival | None, e
         # One column in processes of their own, where signals, exit and start-up are the real ones.
         ran = played.play(process=column is Column.DROP and rival is None and not every)
         log = tuple(json.dumps(truth.line(each)) for each in played.log)
-        return Story(ran, tuple(each.etag for each in played.commits), played.content(), played.is_leased(), log)
+        return Story(ran, tuple(each.etag for each in played.commits), played.content(), played.lease(), log)
