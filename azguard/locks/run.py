@@ -64,9 +64,8 @@ def run(plan: Plan, busy: int) -> int:
     finally:
         guardian.close()
     if ended.typed and ended.signal == signal.SIGINT:
-        # Ctrl-C reached the command alone, which had the terminal. The script that we are a line of has to get it as
-        # well, and it ends only if we die of it, too.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        # Ctrl-C reached the command alone, which had the terminal. The script that we are a line of gets it now.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         os.killpg(os.getpgrp(), signal.SIGINT)
     return ended.status
 
@@ -169,8 +168,7 @@ class Run:
                 if message["is"] == "late":
                     self._lost = self._lost or "it could not be renewed in time"
                     self._heartbeat.stop()
-                elif message["terminal"] or stops.asked:
-                    stops.stop()
+                elif (message["terminal"] or stops.asked) and stops.stop():
                     self._resume()
 
             return self._guardian.wait(hear)
