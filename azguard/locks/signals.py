@@ -12,6 +12,7 @@ from azguard.locks.guardian import Guardian
 _FORWARDED = (
     signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTSTP,
 )  # fmt: skip
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # How long a signal to ourselves may take to stop us.
 _STOPPING_TICKS, _TICK_SECONDS = 50, 0.02
 
@@ -43,6 +44,17 @@ class Stops:
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._continued = True
+
+
+@contextmanager
+def ignored() -> Iterator[None]:
+    """Let nobody keep us from releasing what we hold. Call it on the main thread."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in _ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
