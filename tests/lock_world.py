@@ -79,7 +79,7 @@ class Locks:
         blob = self.blob(lock)
         if self.state(lock) == "absent":
             blob.upload_blob(b"")
-        lease = BlobLeaseClient(blob, lease_id)  # type: ignore[no-untyped-call]
+        lease = BlobLeaseClient(blob, lease_id)
         lease.acquire(60)
         try:
             yield lease
@@ -94,7 +94,7 @@ class Locks:
         """Begin an ``azguard lock run``, reading what it prints from files rather than pipes."""
         log = self.cli.root / uuid.uuid4().hex
         with open(f"{log}.out", "wb") as out, open(f"{log}.err", "wb") as err:
-            streams = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
+            streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
             started = self.cli.begin("lock", "run", *words, env=self._marked(env), **(streams | settings))
         return Running(started, log)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from azguard.account import EMULATOR_KEY
 from tests.cli_world import CliWorld, command
 from tests.emulator_world import until
 from tests.lock_world import Locks, locks, wait_for_file
@@ -62,19 +63,18 @@ def test_the_fence_grows_with_each_holder_and_other_metadata_stays(world: Locks)
 
 def test_the_record_says_who_runs_what_without_secrets(world: Locks) -> None:
     lock, url = world.new(), "https://acc.blob.core.windows.net/c/b?sv=1&sig=c2VjcmV0"
-    key = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq"
     environ = {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "a/b", "GITHUB_RUN_ID": "7"}
-    ran = world.run(lock, "--", "sh", "-c", "exit 0", url, key, env=environ)
+    ran = world.run(lock, "--", "sh", "-c", "exit 0", url, EMULATOR_KEY, env=environ)
     record = json.loads(world.metadata(lock)["azguardowner"])
     assert (ran.code, record["run"], record["pid"] > 1) == (0, "https://github.com/a/b/actions/runs/7", True)
-    assert (key in record["command"], "c2VjcmV0" in record["command"]) == (False, False)
+    assert (EMULATOR_KEY in record["command"], "c2VjcmV0" in record["command"]) == (False, False)
     assert record["command"].startswith("sh -c 'exit 0' 'https://acc.blob.core.windows.net/c/b?sv=1&sig=***")
 
 
 def test_files_handed_open_reach_the_command(world: Locks, tmp_path: Path) -> None:
     read, write = os.pipe()
     lock = world.new()
-    running = world.begin(lock, "--", "sh", "-c", f"echo given >&{write}", pass_fds=(write,))
+    running = world.begin(lock, "--", "bash", "-c", f"echo given >&{write}", pass_fds=(write,))
     os.close(write)
     with os.fdopen(read) as end:
         assert (end.read(), running.ended().code) == ("given\n", 0)
@@ -131,9 +131,9 @@ WRONG = [
     (["{lock}", "true"], "there is no command to run"),
     (["--", "true"], "there is no lock"),
     (["", "--", "true"], "empty"),
-    (["container:c", "--", "true"], "a lock is a blob, or a table"),
-    (["queue:q", "--", "true"], "a lock is a blob, or a table"),
-    (["blob:c/b?snapshot=2024-01-01T00:00:00.0000000Z", "--", "true"], "snapshot"),
+    (["container:site", "--", "true"], "a lock is a blob, or a table"),
+    (["queue:work", "--", "true"], "a lock is a blob, or a table"),
+    (["blob:site/b?snapshot=2024-01-01T00:00:00.0000000Z", "--", "true"], "snapshot"),
     (["{lock}", "--wait", "1s", "--no-wait", "--", "true"], "--wait and --no-wait contradict each other"),
     (["{lock}", "--wait", "", "--", "true"], "--wait"),
     (["{lock}", "--wait", "soon", "--", "true"], "--wait"),
@@ -263,7 +263,7 @@ def break_now(world: Locks, lock: str) -> None:
     """Break the lease on a lock at once, as an operator does."""
     from azure.storage.blob import BlobLeaseClient
 
-    BlobLeaseClient(world.blob(lock)).break_lease(0)  # type: ignore[no-untyped-call]
+    BlobLeaseClient(world.blob(lock)).break_lease(0)
 
 
 def test_what_runs_inside_writes_the_locked_blob_with_its_lease(world: Locks) -> None:
@@ -318,7 +318,7 @@ def drained(process: "subprocess.Popen[bytes]") -> int:
     """Read what a process prints, and return how much it was."""
     assert process.stdout is not None
     total = 0
-    while piece := process.stdout.read1(1 << 20):  # type: ignore[attr-defined]
+    while piece := os.read(process.stdout.fileno(), 1 << 20):
         total += len(piece)
     return total
 
