@@ -39,9 +39,7 @@ def count(text: str | None, option: str) -> int | None:
 def whole(text: str, option: str, least: int, most: int) -> int:
     """Return a whole number between two others, both included."""
     if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
-        raise UsageError(
-            f"{option}: {text!r} is not a whole number from {least} to {most}", hint=f"for example {option} {least}"
-        )
+        raise UsageError(f"{option}: {text!r} is not a whole number from {least} to {most}", hint=f"{option} {least}")
     return int(text)
 
 
@@ -49,9 +47,7 @@ def seconds(text: str, option: str, least: int, most: int) -> int:
     """Return whole seconds between two limits, both included, of a duration such as ``60`` or ``1m``."""
     found = parse_duration(text, option)
     if not (found.is_integer() and least <= found <= most):
-        raise UsageError(
-            f"{option}: {text!r} is not from {least} to {most} whole seconds", hint=f"for example {option} {most}s"
-        )
+        raise UsageError(f"{option}: {text!r} is not from {least} to {most} whole seconds", hint=f"{option} {most}s")
     return int(found)
 
 

@@ -1,7 +1,7 @@
 """What runs under the lock in the tests: ``python locked_command.py FOLDER [TRAIT...]``.
 
-It says that it lives, about fifty times a second, in FOLDER/beats, and notes each signal in FOLDER/signals. It ends when
-FOLDER/end names an exit status. Traits: ``deaf`` survives TERM; ``family`` has a child in its group that is as deaf.
+It says that it lives, about fifty times a second, in FOLDER/beats, and notes each signal in FOLDER/signals. It ends
+when FOLDER/end names an exit status. Traits: ``deaf`` survives TERM; ``family`` has a child in its group that is as deaf.
 """
 
 import os
