@@ -190,8 +190,8 @@ class Working:
         return self.running.ended(seconds)
 
     def signals(self) -> list[str]:
-        """Return the names of the signals the command got."""
-        return [name for _, name in self._signals()]
+        """Return the names of the signals the command and its child got, without those that let a process go on."""
+        return [name for _, name in self._signals() if name != "SIGCONT"]
 
     def signalled_at(self, name: str) -> float:
         """Return when the command first got a signal, on ``clock.now``."""
@@ -203,11 +203,9 @@ class Working:
         return max(float(each.read_text().splitlines()[-1]) for each in beats if each.exists())
 
     def _signals(self) -> list[tuple[float, str]]:
-        try:
-            lines = (self.folder / "signals").read_text().splitlines()
-        except FileNotFoundError:
-            return []
-        return [(float(at), name) for at, name in (line.split() for line in lines)]
+        files = [self.folder / "signals", self.folder / "child" / "signals"]
+        lines = [line.split() for each in files if each.exists() for line in each.read_text().splitlines()]
+        return sorted((float(at), name) for at, name in lines)
 
 
 def worker(folder: Path, traits: str = "") -> list[str]:

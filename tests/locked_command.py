@@ -1,7 +1,7 @@
 """What runs under the lock in the tests: ``python locked_command.py FOLDER [TRAIT...]``.
 
 It says that it lives, about fifty times a second, in FOLDER/beats, and notes each signal in FOLDER/signals. It ends
-when FOLDER/end names an exit status. Traits: ``deaf`` survives TERM; ``family`` has a child in its group that is as deaf.
+when FOLDER/end names an exit status. Traits: ``deaf`` survives TERM; ``family`` has a child in its group, as deaf.
 """
 
 import os
@@ -45,8 +45,10 @@ def main(folder: Path, traits: list[str]) -> int:
 
 def append(file: Path, line: str) -> None:
     """Add a line to a file."""
-    with open(file, "a", encoding="ascii") as opened:
-        opened.write(line + "\n")
+    # Plain calls of the system: a signal handler may run in the midst of this, and does the same.
+    opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.write(opened, line.encode() + b"\n")
+    os.close(opened)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from azguard.locks.acquiring import ANSWER_SECONDS, Acquiring, Manner, Wanted
 from azguard.locks.guardian import Ended, Guardian
 from azguard.locks.heartbeat import Heartbeat
 from azguard.locks.keeper import Held, Keeper
-from azguard.locks.signals import Stops, ignored, passed_on
+from azguard.locks.signals import Stops, ignored, passed_on, remembered
 
 # A lease that cannot be released ends by itself.
 _RELEASE_SECONDS = 5.0
@@ -91,7 +91,8 @@ class Run:
             CommandNotFound, NotExecutable: the command could not be started.
         """
         try:
-            self._acquire()
+            with remembered():
+                self._acquire()
             with passed_on(self._guardian) as stops:
                 ended = self._supervise(stops)
                 self._release()

@@ -3,9 +3,10 @@
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 from azguard.locks.guardian import Guardian
 
@@ -44,6 +45,34 @@ class Stops:
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._continued = True
+
+
+@contextmanager
+def remembered() -> Iterator[None]:
+    """Raise at the end what a signal raised meanwhile, if somebody has settled a write instead and gone on."""
+    raised: list[BaseException] = []
+
+    def noting(handler: Callable[[int, FrameType | None], Any]) -> Callable[[int, FrameType | None], None]:
+        def note(number: int, frame: FrameType | None) -> None:
+            try:
+                handler(number, frame)
+            except BaseException as interruption:
+                raised.append(interruption)
+                raise
+
+        return note
+
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    try:
+        for number, handler in before.items():
+            if callable(handler):
+                signal.signal(number, noting(handler))
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if raised:
+        raise raised[0]
 
 
 @contextmanager
