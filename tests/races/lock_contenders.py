@@ -1,4 +1,4 @@
-"""Who contends for a lock in a race: real processes of ``azguard lock run``, one after the other, and who kills them."""
+"""Who contends for a lock in a race: real processes of ``azguard lock run``, and who kills them."""
 
 import os
 import random

@@ -41,7 +41,7 @@ class Settings:
     share: float = 0.0
     kill_every: float = 0.0
     term: int = 15
-    kind: Sections = Sections()
+    kind: Sections = field(default_factory=Sections)
 
 
 @dataclass

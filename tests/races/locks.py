@@ -68,7 +68,9 @@ def main() -> int:
     parser.add_argument("--sections", type=int, default=50, help="of each contender")
     parser.add_argument("--slots", type=int, default=1, help="how many may be inside at once")
     parser.add_argument("--share", type=float, default=0.0, help="of the requests that meet a fault")
-    parser.add_argument("--kill-every", type=float, default=0.0, metavar="SECONDS", help="kill -9 of azguard; 0 is never")
+    parser.add_argument(
+        "--kill-every", type=float, default=0.0, metavar="SECONDS", help="kill -9 of azguard; 0 is never"
+    )
     parser.add_argument("--term", type=int, default=15, help="of the leases, in seconds")
     parser.add_argument("--shortest", type=float, default=0.002, metavar="SECONDS", help="of a section")
     parser.add_argument("--longest", type=float, default=0.02, metavar="SECONDS", help="of a section")
