@@ -88,7 +88,7 @@ def run(settings: Settings, most: float, watch: Callable[[str], None] = lambda t
 
 def _words(settings: Settings) -> list[str]:
     slots = ["--slots", str(settings.slots)] if settings.slots > 1 else []
-    return [*slots, "--wait", "1h", "--lease-duration", f"{settings.term}s", "-v", "-o", "json"]
+    return [*slots, "--wait", "1h", "--lease-duration", f"{settings.term}s", "--timeout", "30s", "-v", "-o", "json"]
 
 
 def _contenders(settings: Settings, ground: Ground) -> list[Contender]:
