@@ -3,12 +3,14 @@
 These take as long as the shortest lease, so all of them happen at the same time, and each test looks at one.
 """
 
+import json
 import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -82,10 +84,6 @@ def lease_anew(scene: Scene) -> None:
     BlobLeaseClient(scene.world.blob(scene.lock), OTHER).acquire(60)
 
 
-def nothing(scene: Scene) -> None:
-    """Leave it to the emulator, which stops."""
-
-
 OTHER = "0e0e0e0e-0000-4000-8000-000000000000"
 # What happens, to a command with which traits, under which options.
 ACTS: dict[str, tuple[Callable[[Scene], None], str, tuple[str, ...]]] = {
@@ -100,6 +98,21 @@ ACTS: dict[str, tuple[Callable[[Scene], None], str, tuple[str, ...]]] = {
     "continue": (Scene.break_now, "", ("--on-lost", "continue")),
 }
 LONG, SHORT = "a long outage", "a short outage"
+FORWARD, BACK = "the wall clock goes forward", "the wall clock goes back"
+# What Python runs at its start: from the moment that a file is there, the time of day is another one.
+MOVED = """
+import datetime, os, time
+
+def moved(real=time.time):
+    return real() + (int(os.environ["MOVED_BY"]) if os.path.exists(os.environ["MOVED_SINCE"]) else 0)
+
+class Moved(datetime.datetime):
+    @classmethod
+    def now(cls, tz=None):
+        return cls.fromtimestamp(moved(), tz)
+
+time.time, datetime.datetime = moved, Moved
+"""
 
 
 @dataclass
@@ -109,16 +122,19 @@ class Stage:
     scenes: dict[str, Scene] = field(default_factory=dict)
     over: threading.Event = field(default_factory=threading.Event)
 
-    def add(self, name: str, world: Locks, traits: str, options: tuple[str, ...], term: str = TERM) -> None:
+    def add(
+        self, name: str, world: Locks, traits: str, options: tuple[str, ...], term: str = TERM, moved: str | None = None
+    ) -> None:
         """Begin a command under a lock of its own."""
         lock, heartbeat = world.new(), world.cli.root / f"{name}.heartbeat"
         words = ("--lease-duration", term, "--heartbeat-file", str(heartbeat), *options)
-        working = world.start_working(lock, *words, traits=traits)
+        env = None if moved is None else movable(world, name, moved)
+        working = world.start_working(lock, *words, traits=traits, env=env)
         self.scenes[name] = Scene(world, lock, working, heartbeat, Contender(world.blob(lock)))
 
     def contend(self) -> None:
         """Ask for the locks of those scenes that have a contender, until it is over."""
-        asked = [self.scenes[name].contender for name in ("stopped", "killed", "broken in time")]
+        asked = [self.scenes[name].contender for name in ("stopped", "killed", "broken in time", BACK)]
         while not self.over.wait(0.1):
             for each in asked:
                 each.ask()
@@ -132,6 +148,8 @@ def stage(connection_string: str, tmp_path_factory: pytest.TempPathFactory) -> I
         world = stack.enter_context(locks(CliWorld(tmp_path_factory.mktemp("lost"), connection_string)))
         for name, (_, traits, options) in ACTS.items():
             made.add(name, world, traits, options)
+        made.add(FORWARD, world, "", (), moved="7200")
+        made.add(BACK, world, "deaf", (), moved="-7200")
         azurite = stack.enter_context(emulator.private(Folders.of(os.environ).emulator, os.environ))
         frozen = stack.enter_context(locks(CliWorld(tmp_path_factory.mktemp("out"), azurite.connection_string)))
         made.add(LONG, frozen, "deaf family", ())
@@ -141,6 +159,9 @@ def stage(connection_string: str, tmp_path_factory: pytest.TempPathFactory) -> I
             scene.first_beat = scene.heartbeat.read_text()
         for name, (act, _, _) in ACTS.items():
             act(made.scenes[name])
+        for name in (FORWARD, BACK):
+            (world.cli.root / f"{name}.moved").touch()
+        stop(made.scenes[BACK])
         threads = [
             threading.Thread(target=made.contend),
             threading.Thread(target=freeze, args=(azurite, made.scenes[LONG])),
@@ -151,6 +172,15 @@ def stage(connection_string: str, tmp_path_factory: pytest.TempPathFactory) -> I
         made.over.set()
         for thread in threads:
             thread.join()
+
+
+def movable(world: Locks, name: str, seconds: str) -> dict[str, str]:
+    """Return variables under which a run's time of day moves once a file of that name is there."""
+    folder = world.cli.root / f"{name}.site"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(MOVED)
+    path = os.pathsep.join((str(folder), world.cli.environ()["PYTHONPATH"]))
+    return {"PYTHONPATH": path, "MOVED_BY": seconds, "MOVED_SINCE": str(world.cli.root / f"{name}.moved")}
 
 
 def freeze(azurite: Azurite, scene: Scene) -> None:
@@ -264,3 +294,23 @@ def test_an_outage_shorter_than_the_lease_is_survived(stage: Stage) -> None:
     scene.working.finish(0)
     ran = scene.working.ended()
     assert (ran.code, ran.err, scene.working.signals(), scene.world.state(scene.lock)) == (0, "", [], "available")
+
+
+def test_a_lock_is_renewed_and_kept_when_the_time_of_day_jumps_forward(stage: Stage) -> None:
+    scene = stage.scenes[FORWARD]
+    until(lambda: scene.heartbeat.read_text() != scene.first_beat, 40)
+    before, after = (datetime.fromisoformat(json.loads(text)["renewed"]) for text in beats(scene))
+    scene.working.finish(0)
+    assert ((after - before).total_seconds() > 7000, scene.working.ended().code) == (True, 0)
+
+
+def beats(scene: Scene) -> tuple[str, str]:
+    """Return the first and the latest heartbeat."""
+    return scene.first_beat, scene.heartbeat.read_text()
+
+
+def test_a_command_is_ended_in_time_when_the_time_of_day_jumps_back(stage: Stage) -> None:
+    scene = stage.scenes[BACK]
+    left = exclusive_for(scene)
+    scene.working.running.send(signal.SIGCONT)
+    assert (lost(scene.working.ended()), left > RESERVE_LEFT) == (LOST, True)

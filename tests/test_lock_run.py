@@ -336,3 +336,8 @@ def test_the_heartbeat_file_is_there_while_the_command_runs(world: Locks) -> Non
     assert (ran.code, sorted(ran.json), (world.cli.root / "beat").exists()) == (
         0, ["held_until", "pid", "renewed"], False,
     )  # fmt: skip
+
+
+def test_the_locks_of_tables_are_in_a_container_of_their_own_unless_told_otherwise(world: Locks) -> None:
+    said = world.cli.call("lock", "show", "table:NoSuchTable").err.splitlines()[0]
+    assert said == "table:NoSuchTable has no lease of its own; its lock is blob:locks/table/NoSuchTable"
