@@ -20,7 +20,9 @@ from azguard.transmission import Fate, described, send
 _POLL_SECONDS = (0.25, 1.0)
 # Who waits long is told again whom for.
 _REMINDER_SECONDS = 60.0
-_CONNECT_SECONDS, _ANSWER_SECONDS = 2.0, 5.0
+_CONNECT_SECONDS = 2.0
+# How long one request may go unanswered: several fit into the shortest term.
+ANSWER_SECONDS = 3.0
 # The record and the fence are written before the first renewal is due.
 _PART_OF_TERM = 1 / 3
 
@@ -60,6 +62,10 @@ class Manner:
     uniform: Callable[[float, float], float]
     now: Callable[[], float] = clock.now
 
+    def patience_now(self) -> Deadline:
+        """Return how long the service may be silent from now on."""
+        return Deadline(self.patience, answer_seconds=ANSWER_SECONDS)
+
 
 class Acquiring:
     """The attempt to acquire one lock, until it is held or the time for waiting is over.
@@ -76,7 +82,8 @@ class Acquiring:
         self._slots = lock_blobs.slots(wanted.target, wanted.slots)
         # One id for each slot and for the whole attempt, so that asking again after a lost answer is the same lease.
         self._ids = {slot.address: str(uuid.uuid4()) for slot in self._slots}
-        self._asked: dict[Address, Target] = {}  # what may be ours, as far as is known
+        self._asked: dict[Address, Target] = {}
+        self._doubtful: set[Address] = set()  # what of it may be ours, as far as is known
         self._silence: Deadline | None = None
         self._holders = Holders(wanted, self._slots, manner)
 
@@ -85,7 +92,9 @@ class Acquiring:
         held = None
         try:
             if self._wanted.slots > 1:
-                lock_blobs.agree(self._wanted.target, self._wanted.slots, self._manner.create, self._patience())
+                lock_blobs.agree(
+                    self._wanted.target, self._wanted.slots, self._manner.create, self._manner.patience_now()
+                )
             while (held := self._round()) is None:
                 self._wait()
             return held
@@ -99,15 +108,18 @@ class Acquiring:
 
     def _ask(self, slot: Target, known: lock_blobs.Version | None = None) -> Held | None:
         lease_id, seconds = self._ids[slot.address], self._manner.seconds
-        timeouts = {"connection_timeout": _CONNECT_SECONDS, "read_timeout": _ANSWER_SECONDS}
+        timeouts = {"connection_timeout": _CONNECT_SECONDS, "read_timeout": ANSWER_SECONDS}
         if slot.address not in self._asked:
             self._manner.books.hold(slot, lease_id, seconds)
             self._asked[slot.address] = slot
+        was_doubtful, silence = slot.address in self._doubtful, self._silence or self._manner.patience_now()
+        self._doubtful.add(slot.address)
         sent_at = self._manner.now()
         sent = send(lambda: leases.acquire_once(slot, lease_id, seconds, timeouts))
         error: Any = sent.error
-        if sent.fate in (Fate.COMMITTED, Fate.REFUSED):
-            self._silence = None
+        if sent.fate in (Fate.REFUSED, Fate.NOT_SENT) and not was_doubtful:
+            self._doubtful.remove(slot.address)
+        self._silence = None if sent.fate in (Fate.COMMITTED, Fate.REFUSED) else silence
         if error is None:
             self._manner.books.confirm(slot, lease_id)
             fence = self._stamped(slot, lease_id, known)
@@ -128,31 +140,31 @@ class Acquiring:
             found.hint = "leave out --no-create, and it is made"
             raise found from error
         for _ in range(2):  # the first time may only have made its container
-            if (made := lock_blobs.make(slot, self._patience())) is not None:
+            if (made := lock_blobs.make(slot, self._manner.patience_now())) is not None:
                 break
         return self._ask(slot, made) if made is not None else None
 
     def _stamped(self, slot: Target, lease_id: str, known: lock_blobs.Version | None) -> int | None:
-        patience = Deadline(self._manner.seconds * _PART_OF_TERM)
+        patience = Deadline(self._manner.seconds * _PART_OF_TERM, answer_seconds=ANSWER_SECONDS)
         try:
             return lock_blobs.stamp(slot, lease_id, self._manner.owner, self._wanted.slots, known, patience)
         except (Locked, NotFound):
             # Broken or deleted while we were at it. Another attempt is another lease.
             self._manner.books.drop(slot, lease_id)
             del self._asked[slot.address]
+            self._doubtful.discard(slot.address)
             self._ids[slot.address] = str(uuid.uuid4())
             return None
 
     def _bear(self, slot: Target, error: BaseException) -> None:
         """Put up with silence: as long as we would wait anyhow, if the service ever answered; else for a moment."""
-        if self._silence is None:
-            self._silence = self._patience()
+        assert self._silence is not None
         if self._silence.passed and (self._holders.met is False or self._deadline.passed):
             raise translate(error, slot) from error
 
     def _wait(self) -> None:
         if self._silence is None:
-            self._holders.tell(self._patience())
+            self._holders.tell(self._manner.patience_now())
             if self._deadline.passed:
                 raise self._holders.gave_up(self._deadline.seconds)
         pause = self._manner.uniform(*_POLL_SECONDS)
@@ -165,11 +177,8 @@ class Acquiring:
             if held is not None and slot.address == held.target.address:
                 continue
             lease_id = self._ids[slot.address]
-            if leases.give_back(slot, lease_id, self._deadline):
+            if slot.address not in self._doubtful or leases.give_back(slot, lease_id, self._deadline):
                 self._manner.books.drop(slot, lease_id)
-
-    def _patience(self) -> Deadline:
-        return Deadline(self._manner.patience)
 
 
 class Holders:
