@@ -1,8 +1,6 @@
 """``lock run`` under a terminal: the command has it, Ctrl-C and Ctrl-Z do what they always do, the shell gets it back."""
 
-import os
 import shlex
-import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
