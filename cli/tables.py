@@ -26,7 +26,6 @@ _COLUMNS = (
 # What is left out first where the terminal is too narrow for a line per resource.
 _DISPENSABLE = (
     "file", "holder", "content_type", "until", "confirmed", "lease_state", "last_modified", "content_length",
-    "etag",
 )  # fmt: skip
 _RIGHT = ("content_length", "age", "fence")
 _TITLES = {"content_length": "bytes", "content_type": "type", "lease_state": "lease", "held_by": "by"}
