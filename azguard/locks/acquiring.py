@@ -112,14 +112,15 @@ class Acquiring:
         if slot.address not in self._asked:
             self._manner.books.hold(slot, lease_id, seconds)
             self._asked[slot.address] = slot
-        was_doubtful, silence = slot.address in self._doubtful, self._silence or self._manner.patience_now()
+        was_doubtful = slot.address in self._doubtful
         self._doubtful.add(slot.address)
         sent_at = self._manner.now()
         sent = send(lambda: leases.acquire_once(slot, lease_id, seconds, timeouts))
         error: Any = sent.error
         if sent.fate in (Fate.REFUSED, Fate.NOT_SENT) and not was_doubtful:
             self._doubtful.remove(slot.address)
-        self._silence = None if sent.fate in (Fate.COMMITTED, Fate.REFUSED) else silence
+        if sent.fate in (Fate.COMMITTED, Fate.REFUSED):
+            self._silence = None
         if error is None:
             self._manner.books.confirm(slot, lease_id)
             fence = self._stamped(slot, lease_id, known)
@@ -158,7 +159,8 @@ class Acquiring:
 
     def _bear(self, slot: Target, error: BaseException) -> None:
         """Put up with silence: as long as we would wait anyhow, if the service ever answered; else for a moment."""
-        assert self._silence is not None
+        if self._silence is None:
+            self._silence = self._manner.patience_now()
         if self._silence.passed and (self._holders.met is False or self._deadline.passed):
             raise translate(error, slot) from error
 
