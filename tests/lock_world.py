@@ -24,6 +24,8 @@ from tests.emulator_world import until
 # What marks the processes of a world, so that none is overlooked.
 _MARK = "LOCK_WORLD"
 _SECONDS = 40.0
+# What a run leaves behind: see ``Locks.left``.
+NOTHING: tuple[str, list[str], list[Any]] = ("available", [], [])
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,10 @@ class Locks:
         folder = self.cli.root / uuid.uuid4().hex
         running = self.begin(lock, *words, "--", *worker(folder, traits), **settings)
         return Working(running, folder, traits, self.mark)
+
+    def left(self, lock: str) -> tuple[str, list[str], list[Process]]:
+        """Return the state of the lease, the leases in the cache, and the processes: what a run may leave behind."""
+        return self.state(lock), self.held(), self.processes()
 
     def processes(self) -> list[Process]:
         """Return what runs of this world, zombies left out."""

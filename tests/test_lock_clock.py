@@ -15,7 +15,7 @@ from azure.core.exceptions import HttpResponseError, ServiceRequestError
 from azguard import leases
 from azguard.account import Target, emulator
 from azguard.address import Address, Kind
-from azguard.locks import clock
+from azguard.locks import clock, keeper
 from azguard.locks.guardian import Ended, Guardian
 from azguard.locks.keeper import Held, Keeper
 from tests import locked_command
@@ -63,6 +63,7 @@ class Watch:
         self.lost: list[str] = []
         monkeypatch.setattr(leases, "renew_once", lambda *words: service.renew(now))
         held = Held(LOCK, "0e0e0e0e-0000-4000-8000-000000000000", TERM, 1, now() + TERM)
+        monkeypatch.setattr(keeper, "_TICK_SECONDS", 0.05)  # nobody wakes it when this clock moves
         self.keeper = Keeper(held, renewed=self.ends.append, lost=self.lost.append, tell=lambda text: None, now=now)
         self.keeper.start()
 
