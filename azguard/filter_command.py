@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from azguard import process_groups
 from azguard.errors import GaveUp, TransformFailed, UsageError
 
 if TYPE_CHECKING:
@@ -237,51 +238,15 @@ def _stop(process: "subprocess.Popen[bytes]", signals: Sequence[signal.Signals],
     """End the command's process group: by these signals in turn, what is left after their grace by KILL."""
     try:
         for number in signals:
-            if _signal(process, number):
-                # One that is stopped, as by reading from the terminal, takes a signal only once it goes on.
-                _signal(process, signal.SIGCONT)
+            if process_groups.terminate(process.pid, number):
                 _await_end(process, time.monotonic() + grace, all_of_it=number is signals[-1])
     finally:
-        _signal(process, signal.SIGKILL)
+        process_groups.send(process.pid, signal.SIGKILL)
         _await_end(process, time.monotonic() + grace, all_of_it=False)
 
 
 def _await_end(process: "subprocess.Popen[bytes]", until: float, *, all_of_it: bool) -> None:
     # A real clock: these are real processes. What the system does not let us kill, such as a set-user-id
     # command, is not waited for longer; its pipes are closed by now.
-    while (process.poll() is None or (all_of_it and _is_alive(process.pid))) and time.monotonic() < until:
+    while (process.poll() is None or (all_of_it and process_groups.is_alive(process.pid))) and time.monotonic() < until:
         time.sleep(0.002)
-
-
-def _signal(process: "subprocess.Popen[bytes]", number: signal.Signals) -> bool:
-    """Send a signal to the group; return whether there was anybody to receive it."""
-    try:
-        # The group's number is not given to anybody else while one of its members is left.
-        os.killpg(process.pid, number)
-    except (ProcessLookupError, PermissionError):
-        return False
-    return True
-
-
-def _is_alive(group: int) -> bool:
-    """Return whether a process group has members that run.
-
-    Where nothing reaps orphans, as in a container without an init, they stay as zombies, which killpg counts.
-    """
-    try:
-        os.killpg(group, 0)
-    except (ProcessLookupError, PermissionError):
-        return False
-    if not os.path.exists("/proc/self/stat"):
-        return True
-    return any(_runs_in(group, entry) for entry in os.listdir("/proc") if entry.isdecimal())
-
-
-def _runs_in(group: int, pid: str) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            # pid (name) state parent group ...: the name may hold anything.
-            state, _, its_group = file.read().rpartition(b")")[2].split()[:3]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return int(its_group) == group and state not in (b"Z", b"X")

@@ -6,7 +6,6 @@
 import importlib
 import io
 import os
-import signal
 import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -31,6 +30,7 @@ COMMANDS = {
     "safe-update": Entry("safe_update", "Read, change and write back, retried on conflict, applied exactly once."),
     "blob": Entry("blob", "Blobs: get, put, show, exists, list, delete."),
     "container": Entry("container", "Containers: create, show, exists, list, delete."),
+    "lock": Entry("lock", "Run a command while holding a lock, and see or break locks."),
     "status": Entry("status", "Ask which of the things read here changed since."),
     "cache": Entry("cache", "The ETags this machine remembers."),
     "profile": Entry("profile", "Named accounts in the configuration file."),
@@ -107,7 +107,7 @@ def run(argv: list[str], begun: Callable[[], object] = lambda: None) -> int:
     """
     from azguard.cli import errors
 
-    signal.signal(signal.SIGTERM, errors.terminate)
+    errors.end_in_order()
     _open_streams()
     command = _root()
     if "_AZGUARD_COMPLETE" in os.environ:

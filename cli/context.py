@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +23,8 @@ from azguard.deadline import PATIENCE_SECONDS, Deadline
 from azguard.errors import NotFound, UsageError
 from azguard.folders import Folders
 from azguard.lineage import new_op
-from azguard.operations import Operation
+from azguard.locks import inherited
+from azguard.operations import Lease, Operation
 from azguard.times import iso, parse_duration
 from azguard.versioned import Landed
 
@@ -117,10 +118,14 @@ class Environment:
         given: dict[str, Any] = {name: self.shared.get(name) for name in _ASKED}
         given |= {name: bool(self.shared.get(name)) for name in _FLAGS}
         asked = Asked(**given)
-        held = self.cache.held(self.key(target)) if asked.lease_id == "@held" else None
+        held = self._held(target) if asked.lease_id == "@held" else None
         needs_cache = which.writes or "@last" in (asked.if_match, asked.if_none_match, asked.etag)
         last, copy = self._seen(target, file) if needs_cache else (None, None)
-        return conditions.resolve(which, asked, target, Known(last, copy, held.lease_id if held else None))
+        found = conditions.resolve(which, asked, target, Known(last, copy, held))
+        if found.lease_id is None and which.lease is Lease.REQUIRED:
+            # Without it the service would refuse the write; the guard stays what it is.
+            return replace(found, lease_id=inherited.lease_id(target, self.environ))
+        return found
 
     def remember(self, target: Target, result: Any, file: Path | None = None, lineage: str | None = None) -> None:
         """Record what was just delivered or written, so that the next write is guarded by it.
@@ -204,8 +209,14 @@ class Environment:
 
     def lease_id(self, target: Target, asked: str | None) -> str | None:
         """Return the lease id an option names, ``@held`` included."""
-        held = self.cache.held(self.key(target)) if asked == "@held" else None
-        return conditions.checked_lease_id(asked, held.lease_id if held else None)
+        if asked is None:
+            return inherited.lease_id(target, self.environ)
+        return conditions.checked_lease_id(asked, self._held(target) if asked == "@held" else None)
+
+    def _held(self, target: Target) -> str | None:
+        """Return the id of the lease held on a resource: by the lock run around us, else by this scope."""
+        found = self.cache.held(self.key(target))
+        return inherited.lease_id(target, self.environ) or (found.lease_id if found else None)
 
     def forget(self, target: Target) -> None:
         """Forget a resource that was deleted from here."""
@@ -250,6 +261,10 @@ class Environment:
     def progress(self, title: str, total: int | None = None) -> Progress:
         """Return a progress bar, which draws only on a terminal."""
         return Progress(title, total, self.out.progress)
+
+    def now(self) -> datetime:
+        """Return the time on the wall."""
+        return datetime.now(UTC)
 
     def new_op(self) -> str:
         """Return a fresh op id for one write."""

@@ -23,22 +23,36 @@ _SECRETS = re.compile(
 _CLOSED_PIPE = 141  # 128 + SIGPIPE, what any program gets whose reader has gone
 
 
+# Windows has no SIGHUP.
+_ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+
 class Terminated(KeyboardInterrupt):
-    """SIGTERM; handled as Ctrl-C is, but its exit status is 143."""
+    """SIGTERM or SIGHUP; handled as Ctrl-C is, but with an exit status of its own: 143 or 129."""
+
+    def __init__(self, number: int) -> None:
+        self.status = 128 + number
 
 
-def terminate(number: int, frame: object) -> None:
-    """Handle SIGTERM: end as Ctrl-C does, so that what was begun is settled and released."""
-    raise Terminated
+def end_in_order() -> None:
+    """Let SIGTERM and SIGHUP end this process as Ctrl-C does, so that what was begun is settled and released."""
+    for number in _ENDING:
+        # What we were started to ignore, as nohup does, stays ignored.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _terminate)
+
+
+def _terminate(number: int, frame: object) -> None:
+    raise Terminated(number)
 
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Ignore Ctrl-C and TERM for the moment it takes to tell what is done already; 130 would say that it is not."""
+    """Ignore Ctrl-C, TERM and HUP while telling what is done already; 130 would say that it is not."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, *_ENDING)}
     try:
         yield
     finally:
@@ -70,11 +84,11 @@ def report(error: BaseException, meta: Mapping[str, Any], argv: Sequence[str], e
         text += _for_people(known, quiet=bool(shared.get("quiet")))
     status = close_stdout(sys.stdout, known.exit_code)
     try:
-        sys.stderr.write(redacted(text, _secrets(shared, environ)) + "\n")
+        sys.stderr.write(redacted(text, secrets(shared, environ)) + "\n")
         sys.stderr.flush()
     except OSError:
         pass  # Nobody is listening; the exit status still tells.
-    return 143 if isinstance(error, Terminated) else status
+    return error.status if isinstance(error, Terminated) else status
 
 
 def close_stdout(stream: TextIO, status: int = 0) -> int:
@@ -98,7 +112,7 @@ def redacted(text: str, secrets: Iterable[str] = ()) -> str:
     return _SECRETS.sub(r"\1***", text)
 
 
-def _secrets(shared: Mapping[str, Any], environ: Mapping[str, str]) -> list[str]:
+def secrets(shared: Mapping[str, Any], environ: Mapping[str, str]) -> list[str]:
     """Return the secrets that were handed to this run, longest first."""
     names = ("connection_string", "account_key", "sas_token")
     variables = ("AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN")

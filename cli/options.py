@@ -24,6 +24,14 @@ Metadata = Annotated[
 ]
 Prefix = Annotated[str | None, typer.Option("--prefix", metavar="TEXT", help="Only names that begin with it.")]
 Limit = Annotated[str | None, typer.Option("--num-results", metavar="N", help="At most so many; all by default.")]
+LeaseDuration = Annotated[
+    str | None,
+    typer.Option("--lease-duration", metavar="DURATION", help="The lease's term, 15s to 60s; 60s by default."),
+]
+LockContainer = Annotated[
+    str | None,
+    typer.Option("--lock-container", metavar="NAME", help="Where the lock blobs of tables are; locks by default."),
+]
 NoLineage = Annotated[
     bool,
     typer.Option(

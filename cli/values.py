@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
+from azguard import leases
 from azguard.deadline import ANSWER_SECONDS
 from azguard.errors import ConfigError, UsageError
 from azguard.times import parse_duration
@@ -34,6 +35,19 @@ def count(text: str | None, option: str) -> int | None:
     if not text.isdecimal() or int(text) < 1:
         raise UsageError(f"{option}: {text!r} is not a whole number above zero")
     return int(text)
+
+
+def lease_seconds(text: str | None) -> int:
+    """Return the term of a lease that ends by itself, in whole seconds."""
+    if text is None:
+        return leases.DEFAULT_SECONDS
+    seconds = parse_duration(text, "--lease-duration")
+    if seconds != int(seconds) or not leases.SHORTEST <= seconds <= leases.LONGEST:
+        raise UsageError(
+            f"--lease-duration: {text!r} is not from {leases.SHORTEST} to {leases.LONGEST} whole seconds",
+            hint="that is what the service takes",
+        )
+    return int(seconds)
 
 
 def whole(text: str, option: str, least: int, most: int) -> int:

@@ -118,7 +118,7 @@ def run(
 
     Example: azguard emulator run -- azguard container create site
     """
-    from azguard.emulator import child
+    from azguard import child
 
     env = _local(ctx)
     child.check(command, env.environ)

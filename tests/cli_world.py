@@ -140,7 +140,7 @@ def command(*args: str) -> list[str]:
 def _here(folder: Path, environ: Mapping[str, str]) -> Iterator[None]:
     """Stand in a folder with an environment, and go back with the signal handling of before."""
     before, outside = dict(os.environ), os.getcwd()
-    handler = signal.getsignal(signal.SIGTERM)
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
     os.environ.clear()
     os.environ.update(environ)
     os.chdir(folder)
@@ -150,7 +150,8 @@ def _here(folder: Path, environ: Mapping[str, str]) -> Iterator[None]:
         os.chdir(outside)
         os.environ.clear()
         os.environ.update(before)
-        signal.signal(signal.SIGTERM, handler)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

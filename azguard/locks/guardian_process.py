@@ -1,0 +1,266 @@
+"""The guardian itself: a process of one thread and without an SDK, which runs the command and ends it in time.
+
+It ends the command, with its whole process group, when azguard says that the lock is lost, when azguard is gone
+(``kill -9``), and when azguard falls silent (SIGSTOP, a hung network) until shortly before the lease ends. If the
+guardian itself is killed, Linux kills the command with it.
+
+Not guaranteed: what the command moves into another process group or session is beyond reach, and so is what runs as
+somebody else. A machine that is suspended, or a guardian that is stopped together with azguard, ends the command late.
+"""
+
+import os
+import select
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from azguard import process_groups
+from azguard.locks import clock
+from azguard.locks.channel import Channel
+
+# What is left to the system to end a killed group, before the lease ends.
+MARGIN_SECONDS = 1.0
+# How late a suspended machine's wake-up may be noticed: select's clock stands still during suspend.
+_TICK_SECONDS = 0.25
+# How often to look whether the last of a group that is being ended has gone.
+_ENDING_SECONDS = 0.02
+# What the system does not let us kill, such as a set-user-id command, is not waited for longer.
+_UNKILLABLE_SECONDS = 5.0
+# Meant for azguard, which passes them on; a group-wide kill must not end the guardian first.
+_DEAF = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGTSTP", "SIGTTIN", "SIGTTOU")
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """A terminal that we have the foreground of, and may lend to the command."""
+
+    fd: int
+    group: int
+
+    @classmethod
+    def of_this_process(cls) -> "Terminal | None":
+        """Return the terminal if this process's group is in its foreground."""
+        try:
+            fd = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return None
+        terminal = cls(fd, os.getpgrp())
+        if terminal.is_ours():
+            return terminal
+        os.close(fd)
+        return None
+
+    def is_ours(self) -> bool:
+        """Return whether azguard's own group is in the foreground, as after ``fg`` and unlike after ``bg``."""
+        try:
+            return os.tcgetpgrp(self.fd) == self.group
+        except OSError:
+            return False
+
+    def give(self, group: int) -> None:
+        """Put a group in the foreground; without SIGTTOU ignored this would stop us."""
+        try:
+            os.tcsetpgrp(self.fd, group)
+        except OSError:
+            pass  # the terminal is gone, or the group is
+
+
+def ignored_signals() -> frozenset[int]:
+    """Return what this process was started to ignore (nohup, a background job): its command ignores it too."""
+    numbers = (getattr(signal, name) for name in _DEAF)
+    return frozenset(number for number in numbers if signal.getsignal(number) is signal.SIG_IGN)
+
+
+def serve(channel: Channel, terminal: Terminal | None, ignored: frozenset[int]) -> NoReturn:
+    """Be the guardian, until the command has ended or azguard has gone before it began."""
+    status = 1
+    try:
+        os.setpgid(0, 0)
+        for name in _DEAF:
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+        _Guardian(channel, terminal, ignored).run()
+        status = 0
+    except BaseException:  # noqa: BLE001  # nothing of azguard's own stack may run in this process
+        traceback.print_exc(file=sys.stderr)
+    finally:
+        os._exit(status)
+
+
+class _Guardian:
+    def __init__(self, channel: Channel, terminal: Terminal | None, ignored: frozenset[int]) -> None:
+        self._channel, self._terminal, self._ignored = channel, terminal, ignored
+        self._command = 0
+        self._status: int | None = None
+        self._ends = self._grace = 0.0
+        self._on_lost = "term"
+        self._kill_at: float | None = None  # set while the group is being ended
+        self._alone = False
+        self._woken, waker = os.pipe()
+        os.set_blocking(self._woken, False)
+        os.set_blocking(waker, False)
+        # Any handler of Python's makes the end of the command be written to the pipe.
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        signal.set_wakeup_fd(waker)
+        import subprocess  # noqa: F401  # while azguard is busy elsewhere; the command shall not wait for it
+
+    def run(self) -> None:
+        while not self._is_over():
+            watched: list[Any] = [self._woken] if self._alone else [self._woken, self._channel]
+            ready, _, _ = select.select(watched, [], [], self._patience())
+            if self._woken in ready:
+                os.read(self._woken, 4096)
+                self._look_at_command()
+            if self._channel in ready:
+                self._hear()
+            self._act_in_time()
+        if self._command:
+            self._take_terminal_back()
+            self._report()
+
+    def _is_over(self) -> bool:
+        if not self._command:
+            return self._alone
+        if self._status is None:
+            return False
+        # What a command leaves running when it ends by itself is its own affair, as under any other runner.
+        if self._kill_at is None or clock.now() > self._kill_at + _UNKILLABLE_SECONDS:
+            return True
+        return not process_groups.is_alive(self._command)
+
+    def _patience(self) -> float | None:
+        if not self._command:
+            return None
+        return _TICK_SECONDS if self._kill_at is None else _ENDING_SECONDS
+
+    def _hear(self) -> None:
+        messages = self._channel.receive()
+        if messages is None:
+            self._alone = True
+            if self._command:
+                self._end()
+            return
+        handlers: Mapping[str, Callable[[dict[str, Any]], None]] = {
+            "start": self._start,
+            "extend": self._extend,
+            "signal": self._pass_on,
+            "continue": lambda message: self._continue(),
+            "lost": lambda message: self._lose(),
+        }
+        for message in messages:
+            handlers[message["do"]](message)
+
+    def _start(self, message: dict[str, Any]) -> None:
+        from subprocess import Popen
+
+        self._ends, self._grace, self._on_lost = message["ends"], message["grace"], message["on_lost"]
+        prologue = _prologue(self._terminal, self._ignored)
+        try:
+            # Files that we were handed open are for the command; our own are not inherited. And this process has one
+            # thread, so what runs between fork and exec is safe.
+            process = Popen(
+                message["command"], env=message["environ"], process_group=0, close_fds=False, preexec_fn=prologue
+            )
+        except OSError as error:
+            status = 127 if isinstance(error, FileNotFoundError) else 126
+            self._channel.send(**{"is": "failed"}, status=status, why=f"{message['command'][0]}: {error.strerror}")
+            return
+        self._command = process.pid
+        process.returncode = 0  # reaped below, by its pid
+        self._channel.send(**{"is": "started"}, pid=process.pid)
+
+    def _extend(self, message: dict[str, Any]) -> None:
+        self._ends = message["ends"]
+
+    def _pass_on(self, message: dict[str, Any]) -> None:
+        if self._command:
+            process_groups.send(self._command, message["number"])
+
+    def _continue(self) -> None:
+        if self._terminal is not None and self._terminal.is_ours():
+            self._terminal.give(self._command)
+        process_groups.send(self._command, signal.SIGCONT)
+
+    def _lose(self) -> None:
+        if self._command and self._on_lost != "continue":
+            self._end()
+
+    def _end(self) -> None:
+        """Begin to end the group; for the rest see ``_act_in_time``."""
+        if self._kill_at is not None:
+            return
+        now = clock.now()
+        grace = 0.0 if self._on_lost == "kill" else self._grace
+        self._kill_at = min(now + grace, max(now, self._ends - MARGIN_SECONDS))
+        if self._kill_at > now:
+            process_groups.terminate(self._command)
+
+    def _act_in_time(self) -> None:
+        now = clock.now()
+        if not self._command:
+            return
+        if self._kill_at is not None:
+            if now >= self._kill_at:
+                process_groups.send(self._command, signal.SIGKILL)
+            return
+        grace = 0.0 if self._on_lost == "kill" else self._grace
+        if self._status is None and self._on_lost != "continue" and now >= self._ends - grace - MARGIN_SECONDS:
+            self._channel.send(**{"is": "late"})
+            self._end()
+
+    def _look_at_command(self) -> None:
+        if not self._command or self._status is not None:
+            return
+        pid, status = os.waitpid(self._command, os.WNOHANG | os.WUNTRACED)
+        if not pid:
+            return
+        if not os.WIFSTOPPED(status):
+            self._status = status
+        elif self._kill_at is None:
+            self._take_terminal_back()
+            self._channel.send(**{"is": "stopped"}, terminal=self._terminal is not None)
+
+    def _take_terminal_back(self) -> None:
+        if self._terminal is not None and not self._alone:
+            self._terminal.give(self._terminal.group)
+
+    def _report(self) -> None:
+        assert self._status is not None
+        code = os.waitstatus_to_exitcode(self._status)
+        self._channel.send(
+            **{"is": "ended"},
+            status=128 - code if code < 0 else code,
+            signal=-code if code < 0 else None,
+            typed=self._terminal is not None,
+        )
+
+
+def _prologue(terminal: Terminal | None, ignored: frozenset[int]) -> Callable[[], None]:
+    """Return what the command's process does before it becomes the command."""
+    dies_with_parent = _dies_with_parent()
+    ours = os.getpid()
+
+    def prologue() -> None:
+        if terminal is not None:
+            terminal.give(os.getpid())
+        for name in _DEAF:
+            number = getattr(signal, name)
+            signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
+        dies_with_parent()
+        if os.getppid() != ours:
+            os._exit(128 + signal.SIGKILL)
+
+    return prologue
+
+
+def _dies_with_parent() -> Callable[[], object]:
+    """Return what makes Linux kill this process when its parent dies; elsewhere nothing does."""
+    if sys.platform != "linux":
+        return lambda: None
+    import ctypes
+
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    return lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

@@ -1,0 +1,53 @@
+"""A file that is there, and fresh, as long as the lock is held: for a command's own checks, and for monitoring."""
+
+import json
+import os
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from azguard.errors import ConfigError
+from azguard.times import iso
+
+
+class Heartbeat:
+    """Writes the file at each renewal, and removes it when the lock is lost or released. None is no file."""
+
+    def __init__(self, path: Path | None, say: Callable[[str], None]) -> None:
+        self._path, self._say = path, say
+        self._begun = self._stopped = False
+        self._writing = threading.Lock()
+
+    def beat(self, seconds: float) -> None:
+        """Say that the lock is held, for so many seconds unless it is renewed.
+
+        Raises:
+            ConfigError: the file cannot be written, the first time; later that is only said.
+        """
+        if self._path is None:
+            return
+        now = datetime.now(UTC)
+        record = {"renewed": iso(now), "held_until": iso(now + timedelta(seconds=seconds)), "pid": os.getpid()}
+        with self._writing:
+            if not self._stopped:
+                self._write(self._path, json.dumps(record) + "\n")
+
+    def stop(self) -> None:
+        """Remove the file; nothing writes it again."""
+        with self._writing:
+            if self._path is not None and not self._stopped:
+                self._path.unlink(missing_ok=True)
+            self._stopped = True
+
+    def _write(self, path: Path, text: str) -> None:
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            beside.write_text(text, encoding="utf-8")
+            beside.replace(path)
+            self._begun = True
+        except OSError as error:
+            words = f"{path} cannot be written: {error.strerror}"
+            if not self._begun:
+                raise ConfigError(words) from error
+            self._say(f"warning: {words}")

@@ -1,0 +1,211 @@
+"""``lock run``: acquire, run, renew, and end the command if the lock is lost.
+
+Not guaranteed: a lease stops writers that respect it. It cannot stop a process that was paused, or cut off, from
+finishing a write to somewhere that does not check the fence.
+"""
+
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from azguard import lease_state, leases
+from azguard.account import Target
+from azguard.conditions import Conditions
+from azguard.deadline import Deadline
+from azguard.errors import AzguardError, GaveUp, Locked, LockLost, NotFound
+from azguard.locks import clock, inherited
+from azguard.locks.acquiring import Acquiring, Manner, Wanted
+from azguard.locks.guardian import Ended, Guardian
+from azguard.locks.heartbeat import Heartbeat
+from azguard.locks.keeper import Held, Keeper
+from azguard.locks.signals import passed_on
+
+# A lease that cannot be released ends by itself.
+_RELEASE_SECONDS = 5.0
+# A renewal before a command that was stopped goes on.
+_RESUME_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run under which locks. ``wait`` and ``grace`` are in seconds; ``on_lost`` is term, kill or continue."""
+
+    locks: Sequence[Wanted]
+    command: Sequence[str]
+    environ: Mapping[str, str]
+    manner: Manner
+    wait: float
+    grace: float
+    on_lost: str
+    heartbeat: Path | None = None
+
+
+def run(plan: Plan, busy: int) -> int:
+    """Run a command under its locks and return its exit status, 128 + N if signal N ended it.
+
+    ``busy`` is the exit status of the error for a lock that others hold. Call it on the main thread, before any other
+    thread is started.
+
+    Raises:
+        AzguardError: see ``Run.run``.
+    """
+    guardian = Guardian.fork()
+    try:
+        ended = Run(plan, guardian).run()
+    except GaveUp as error:
+        error.exit_code = busy  # type: ignore[misc]  # of this one error
+        raise
+    finally:
+        guardian.close()
+    if ended.typed and ended.signal == signal.SIGINT:
+        # Ctrl-C reached the command alone, which had the terminal. Whoever waits for us, such as the script we are a
+        # line of, has to get it as well.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        os.killpg(os.getpgrp(), signal.SIGINT)
+    return ended.status
+
+
+class Run:
+    """One run: the locks held, who renews them, and the guardian that runs the command."""
+
+    def __init__(self, plan: Plan, guardian: Guardian, now: Callable[[], float] = clock.now) -> None:
+        self._plan, self._guardian, self._now = plan, guardian, now
+        self._held: list[Held] = []
+        self._keepers: list[Keeper] = []
+        self._ends: dict[str, float] = {}
+        self._lost: str | None = None  # the first reason why a lock counts as lost
+        self._heartbeat = Heartbeat(plan.heartbeat, plan.manner.say)
+
+    def run(self) -> Ended:
+        """Return how the command ended, once the locks are released.
+
+        Raises:
+            GaveUp: a lock is busy, and the time for waiting is over. The command was not run.
+            LockLost: a lock was lost while the command ran.
+            CommandNotFound, NotExecutable: the command could not be started.
+        """
+        try:
+            self._acquire()
+            ended = self._supervise()
+        except BaseException:
+            self._release()
+            raise
+        self._release()
+        if self._lost is not None:
+            raise self._lock_lost(ended)
+        return ended
+
+    def _acquire(self) -> None:
+        deadline = Deadline(self._plan.wait)
+        order = {str(each.target.address): each for each in self._plan.locks}
+        for name in sorted(order):
+            wanted = order[name]
+            around = inherited.lock(wanted.target, self._plan.environ)
+            if around is not None:
+                self._held.append(self._confirmed(wanted.target, around))
+            else:
+                self._keep(Acquiring(wanted, self._plan.manner, deadline).run())
+
+    def _confirmed(self, target: Target, around: inherited.Around) -> Held:
+        """Return a lock that the lock run around us holds, as the service confirms."""
+        try:
+            lease_state.look(target, Deadline(self._plan.manner.patience), around.lease_id)
+        except (Locked, NotFound) as error:
+            raise LockLost(
+                f"the lock around this command is lost: {error.message}",
+                address=str(target.address),
+                hint="the command was not run",
+            ) from error
+        self._plan.manner.tell(f"lock: {target.address} is held by the lock run around this one")
+        return Held(target, around.lease_id, self._plan.manner.seconds, around.fence, self._now(), inherited=True)
+
+    def _keep(self, held: Held) -> None:
+        name = str(held.target.address)
+        self._held.append(held)
+        self._plan.manner.tell(f"lock: {name} is held, fence {held.fence}")
+        self._renewed(name, held.ends)
+        keeper = Keeper(
+            held,
+            renewed=lambda ends: self._renewed(name, ends),
+            lost=lambda why: self._is_lost(f"{name}: {why}"),
+            tell=self._plan.manner.tell,
+            now=self._now,
+        )
+        self._keepers.append(keeper)
+        keeper.start()
+
+    def _renewed(self, name: str, ends: float) -> None:
+        self._ends[name] = ends
+        until = min(self._ends.values())
+        self._guardian.extend(until)
+        self._heartbeat.beat(until - self._now())
+
+    def _is_lost(self, why: str) -> None:
+        self._lost = self._lost or why
+        self._heartbeat.stop()
+        self._guardian.lost()
+        if self._plan.on_lost == "continue":
+            self._plan.manner.say(f"warning: the lock is lost, and the command goes on: {why}")
+
+    def _supervise(self) -> Ended:
+        plan = self._plan
+        if self._lost is not None:
+            raise LockLost(f"a lock was lost before the command was started: {self._lost}")
+        with passed_on(self._guardian) as stops:
+            ends = min(self._ends.values(), default=float("inf"))
+            environ = {
+                **plan.environ,
+                **inherited.exports([(each.target, each.lease_id, each.fence) for each in self._held]),
+            }
+            self._guardian.start(plan.command, environ, ends=ends, grace=plan.grace, on_lost=plan.on_lost)
+
+            def hear(message: dict[str, Any]) -> None:
+                if message["is"] == "late":
+                    self._lost = self._lost or "it could not be renewed in time"
+                    self._heartbeat.stop()
+                elif message["terminal"] or stops.asked:
+                    stops.stop()
+                    self._resume()
+
+            return self._guardian.wait(hear)
+
+    def _resume(self) -> None:
+        """After a stop, let the command go on only once the lock is known to be ours still."""
+        for keeper in self._keepers:
+            keeper.renew_now(_RESUME_SECONDS)
+        self._guardian.continue_()
+
+    def _release(self) -> None:
+        self._heartbeat.stop()
+        for keeper in self._keepers:
+            keeper.stop()
+        for held in reversed(self._held):
+            if not held.inherited:
+                self._release_one(held)
+
+    def _release_one(self, held: Held) -> None:
+        """Release a lock; one that was not ours any more was lost before the command ended."""
+        books = self._plan.manner.books
+        try:
+            leases.release(held.target, Conditions(lease_id=held.lease_id), Deadline(_RELEASE_SECONDS))
+        except (Locked, NotFound) as error:
+            self._lost = self._lost or f"{held.target.address}: {error.message}"
+        except AzguardError as error:
+            left = max(0, round(self._ends[str(held.target.address)] - self._now()))
+            self._plan.manner.say(f"warning: {held.target} could not be released: {error.message}")
+            self._plan.manner.say(f"it ends by itself within {left} s")
+            return
+        books.drop(held.target, held.lease_id)
+
+    def _lock_lost(self, ended: Ended) -> LockLost:
+        became = "went on and ended by itself" if self._plan.on_lost == "continue" else "was ended"
+        return LockLost(
+            "the lock was lost while the command ran",
+            address=str(self._held[0].target.address) if len(self._held) == 1 else None,
+            detail=(str(self._lost), f"the command {became}, with status {ended.status}"),
+            hint="what it did last may have run beside another holder: check with the fence before you run it again",
+            facts={"command_status": ended.status},
+        )

@@ -1,0 +1,45 @@
+"""Process groups: a command and whatever it started, as long as that stays in its group."""
+
+import os
+import signal
+
+
+def send(group: int, number: int) -> bool:
+    """Send a signal to a group; return whether there was anybody to receive it."""
+    try:
+        # The group's number is not given to anybody else while one of its members is left.
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def terminate(group: int, number: int = signal.SIGTERM) -> bool:
+    """Ask a group to end; return whether there was anybody to ask."""
+    asked = send(group, number)
+    # One that is stopped, as by reading from the terminal, takes a signal only once it goes on.
+    return send(group, signal.SIGCONT) or asked
+
+
+def is_alive(group: int) -> bool:
+    """Return whether a process group has members that run.
+
+    Where nothing reaps orphans, as in a container without an init, they stay as zombies, which killpg counts.
+    """
+    try:
+        os.killpg(group, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    if not os.path.exists("/proc/self/stat"):
+        return True
+    return any(_runs_in(group, entry) for entry in os.listdir("/proc") if entry.isdecimal())
+
+
+def _runs_in(group: int, pid: str) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            # pid (name) state parent group ...: the name may hold anything.
+            state, _, its_group = file.read().rpartition(b")")[2].split()[:3]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return int(its_group) == group and state not in (b"Z", b"X")

@@ -1,0 +1,182 @@
+"""From the options of the lock commands to a plan for the core."""
+
+import os
+import random
+import shlex
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from azguard import child
+from azguard.account import Target
+from azguard.address import Kind
+from azguard.cli import errors, values
+from azguard.cli.context import Environment
+from azguard.errors import GaveUp, UsageError
+from azguard.locks import lock_blobs
+from azguard.locks.acquiring import Manner, Wanted
+from azguard.locks.run import Plan
+from azguard.owners import Owner
+from azguard.times import iso
+
+# As everything in azguard waits; by then a crashed holder's lease has ended.
+_WAIT_SECONDS = 60.0
+_GRACE_SECONDS = 5.0
+ON_LOST = ("term", "kill", "continue")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options of lock run as typed."""
+
+    wait: str | None
+    no_wait: bool
+    slots: str | None
+    lease_duration: str | None
+    grace: str | None
+    on_lost: str
+    no_create: bool
+    heartbeat_file: str | None
+    lock_container: str | None
+
+
+def split(words: Sequence[str], argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the addresses and the command, which ``--`` divides.
+
+    Raises:
+        UsageError: one of them is missing.
+    """
+    command = list(argv[argv.index("--") + 1 :]) if "--" in argv else []
+    addresses = list(words[: len(words) - len(command)])
+    if not command or not command[0]:
+        raise UsageError("there is no command to run", hint="write it after --, as in: -- ./deploy.sh")
+    if not addresses:
+        raise UsageError("there is no lock", hint="name it before --, as in: blob:locks/deploy-prod -- ./deploy.sh")
+    return addresses, command
+
+
+def planned(env: Environment, addresses: Sequence[str], command: Sequence[str], asked: Asked) -> Plan:
+    """Return what the options describe.
+
+    Raises:
+        UsageError: they contradict each other, or one is malformed.
+        CommandNotFound, NotExecutable: there is no such command.
+    """
+    slots = 1 if asked.slots is None else values.whole(asked.slots, "--slots", 1, 1000)
+    locks = [Wanted(lock(env, address, asked.lock_container), slots) for address in addresses]
+    if asked.wait is not None and asked.no_wait:
+        raise UsageError("--wait and --no-wait contradict each other", hint="leave one of them out")
+    seconds = values.lease_seconds(asked.lease_duration)
+    grace = _GRACE_SECONDS if asked.grace is None else env.duration(asked.grace, "--grace")
+    if grace > seconds / 3:
+        raise UsageError(
+            f"--grace {grace:g}s is more than a third of the lease's {seconds} s, which renewals need",
+            hint=f"at most --grace {seconds // 3}s",
+        )
+    child.check(command, env.environ)
+    return Plan(
+        locks=locks,
+        command=command,
+        environ=env.environ,
+        manner=_manner(env, command, seconds, create=not asked.no_create),
+        wait=0.0 if asked.no_wait else _WAIT_SECONDS if asked.wait is None else env.duration(asked.wait, "--wait"),
+        grace=grace,
+        on_lost=str(values.choice(asked.on_lost, "--on-lost", ON_LOST)),
+        heartbeat=_file(asked.heartbeat_file),
+    )
+
+
+def lock(env: Environment, text: str, container: str | None) -> Target:
+    """Return the blob that a lock's address names: itself, or the one that stands for a table.
+
+    Raises:
+        UsageError: neither a blob nor a table.
+    """
+    target = env.locate(text, writable=True)
+    if target.kind is Kind.BLOB:
+        return target
+    if target.kind is not Kind.TABLE:
+        raise UsageError(
+            f"a lock is a blob, or a table that a blob stands for; not a {target.kind}",
+            hint="blob:locks/NAME, or lease a container with azguard lease acquire",
+        )
+    chosen = values.not_empty(container, "--lock-container") or lock_blobs.CONTAINER
+    blob = lock_blobs.designated(target, chosen)
+    env.out.say(f"{target.address} has no lease of its own; its lock is {blob.address}")
+    return blob
+
+
+def busy_status(text: str | None) -> int:
+    """Return the exit status for a lock that others hold."""
+    return GaveUp.exit_code if text is None else values.whole(text, "--conflict-exit-code", 0, 255)
+
+
+def _manner(env: Environment, command: Sequence[str], seconds: int, *, create: bool) -> Manner:
+    return Manner(
+        owner=_owner(env, command),
+        seconds=seconds,
+        create=create,
+        patience=env.deadline.seconds,
+        books=_Books(env),
+        say=env.out.say,
+        tell=env.out.tell,
+        uniform=random.SystemRandom().uniform,
+    )
+
+
+def _owner(env: Environment, command: Sequence[str]) -> Owner:
+    """Return who we are, for people; what looks like a secret stays out."""
+    return Owner(
+        who=_user(),
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        command=errors.redacted(shlex.join(command), errors.secrets(env.shared, env.environ)),
+        since=str(iso(datetime.now(UTC).replace(microsecond=0))),
+        run=_ci_run(env),
+    )
+
+
+def _user() -> str:
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return str(os.getuid())
+
+
+def _ci_run(env: Environment) -> str | None:
+    """Return the URL of the CI run we are in: GitHub Actions, Azure Pipelines, GitLab or Jenkins."""
+    given = env.environ.get
+    if given("GITHUB_RUN_ID"):
+        return f"{given('GITHUB_SERVER_URL')}/{given('GITHUB_REPOSITORY')}/actions/runs/{given('GITHUB_RUN_ID')}"
+    if given("BUILD_BUILDID"):
+        collection, project = given("SYSTEM_TEAMFOUNDATIONCOLLECTIONURI", ""), given("SYSTEM_TEAMPROJECT", "")
+        return f"{collection}{project}/_build/results?buildId={given('BUILD_BUILDID')}"
+    return given("CI_JOB_URL") or given("BUILD_URL")
+
+
+def _file(text: str | None) -> Path | None:
+    found = values.not_empty(text, "--heartbeat-file")
+    return None if found is None else Path(found)
+
+
+@dataclass(frozen=True)
+class _Books:
+    """The cache, as the place where leases are written down."""
+
+    env: Environment
+
+    def hold(self, target: Target, lease_id: str, seconds: int) -> None:
+        """Write down a lease before it is asked for."""
+        self.env.cache.hold(self.env.key(target), lease_id, duration=seconds, action=self.env.command)
+
+    def confirm(self, target: Target, lease_id: str) -> None:
+        """Write down that it was granted."""
+        self.env.cache.confirm(self.env.key(target), lease_id)
+
+    def drop(self, target: Target, lease_id: str) -> None:
+        """Strike out a lease that is not held any more."""
+        self.env.cache.drop(self.env.key(target), lease_id)

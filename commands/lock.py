@@ -1,0 +1,109 @@
+"""``azguard lock``: run, show, list, break."""
+
+from typing import Annotated
+
+import typer
+
+from azguard.address import Kind
+from azguard.cli import context, locking, options
+from azguard.cli.groups import group
+from azguard.locks import lock_blobs, looking
+from azguard.locks import run as core
+
+app = group("Locks: run a command while holding one; see and break them.")
+
+
+@app.command()
+@options.remote
+def run(
+    ctx: typer.Context,
+    words: Annotated[
+        list[str],
+        typer.Argument(metavar="ADDRESS... -- CMD [ARG...]", help="The locks, blobs or tables, and the command."),
+    ],
+    wait: Annotated[
+        str | None, typer.Option("--wait", metavar="DURATION", help="Wait so long for the locks; 60s by default.")
+    ] = None,
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait.")] = False,
+    conflict_exit_code: Annotated[
+        str | None,
+        typer.Option("--conflict-exit-code", "-E", metavar="N", help="Exit so if others hold a lock; 75 by default."),
+    ] = None,
+    slots: Annotated[
+        str | None,
+        typer.Option("--slots", metavar="N", help="Let N hold it at the same time; all must say the same N."),
+    ] = None,
+    lease_duration: options.LeaseDuration = None,
+    grace: Annotated[
+        str | None,
+        typer.Option("--grace", metavar="DURATION", help="Between TERM and KILL if a lock is lost; 5s by default."),
+    ] = None,
+    on_lost: Annotated[
+        str,
+        typer.Option("--on-lost", metavar="term|kill|continue", help="What becomes of the command if a lock is lost."),
+    ] = "term",
+    heartbeat_file: Annotated[
+        str | None,
+        typer.Option("--heartbeat-file", metavar="FILE", help="A file that is there while the locks are held."),
+    ] = None,
+    no_create: Annotated[bool, typer.Option("--no-create", help="Do not make a lock blob that is missing.")] = False,
+    lock_container: options.LockContainer = None,
+) -> None:
+    """Run a command while holding locks, and exit with its status.
+
+    A lock is a lease on a blob, which is made if it is missing. It is renewed while the command runs and released when
+    it ends. If it is lost, because somebody broke it or the network is gone for too long, the command and all it
+    started get TERM, after --grace KILL, and the exit status is 77. kill -9 of azguard ends the command, too.
+
+    The command finds AZGUARD_LOCK, AZGUARD_LEASE_ID and AZGUARD_FENCE in its environment; of several locks, a line
+    each. The fence is a number that grows with each holder: azguard blob put --fence "$AZGUARD_FENCE" is refused by the
+    storage itself once a later holder has written. A lock run of the same lock inside it runs at once.
+
+    Not guaranteed: a lease stops those who ask for it. It cannot stop a process that was paused, or cut off, from
+    finishing a write to somewhere that does not check the fence. A process that leaves its process group is not ended.
+
+    Example: azguard lock run blob:locks/deploy-prod --wait 10m -- ./deploy.sh
+    """
+    env = context.of(ctx)
+    addresses, command = locking.split(words, env.argv)
+    asked = locking.Asked(
+        wait=wait, no_wait=no_wait, slots=slots, lease_duration=lease_duration, grace=grace, on_lost=on_lost,
+        no_create=no_create, heartbeat_file=heartbeat_file, lock_container=lock_container,
+    )  # fmt: skip
+    plan, busy = locking.planned(env, addresses, command, asked), locking.busy_status(conflict_exit_code)
+    raise typer.Exit(core.run(plan, busy))
+
+
+@app.command()
+@options.remote
+def show(
+    ctx: typer.Context,
+    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="The lock, e.g. blob:locks/deploy-prod.")],
+    lock_container: options.LockContainer = None,
+) -> None:
+    """Show who holds a lock, since when, and with which fence.
+
+    Of a lock with several slots, all are shown. Who crashed while holding it is shown until the lease ends.
+
+    Example: azguard lock show blob:locks/deploy-prod
+    """
+    env = context.of(ctx)
+    found = looking.show(locking.lock(env, address, lock_container), env.now(), env.deadline)
+    env.show(found[0] if len(found) == 1 else found)
+
+
+@app.command(name="list")
+@options.remote
+def list_(
+    ctx: typer.Context,
+    container: Annotated[str, typer.Argument(metavar="CONTAINER", help="Where the locks are.")] = lock_blobs.CONTAINER,
+    prefix: options.Prefix = None,
+    held: Annotated[bool, typer.Option("--held", help="Only those that somebody holds now.")] = False,
+) -> None:
+    """List the locks in a container: the blobs that were ever locked.
+
+    Example: azguard lock list locks --held
+    """
+    env = context.of(ctx)
+    found = looking.listed(env.locate(container, Kind.CONTAINER), env.now(), env.deadline, prefix)
+    env.show_each(each for each in found if each.held or not held)
