@@ -1,6 +1,6 @@
 """How lock runners behave when the lock is lost, when they are killed or suspended, and when their command fails.
 
-    python -m benchmarks.lost_locks [--rounds N] [--consul PATH] [--etcd PATH] [--etcdctl PATH] [--flock PATH]
+    python -m benchmarks.lost_locks [--rounds N] [--PROGRAM PATH...]
 
 Each runner that is on PATH is measured with its own defaults, against a server of its own, and a Markdown table is
 printed. The command under the lock is a shell script with three processes at work: the command itself, one that it
@@ -36,7 +36,7 @@ _ENDINGS = {
     "is ended by TERM": "kill -TERM $$",
     "is ended by KILL": "kill -KILL $$",
 }
-_REMARKS = f"""≥: still at work after {WATCH_SECONDS:g} s side by side, when the command was told to end.
+_REMARKS = """≥: still at work side by side, when the command was told to end.
 A runner that was suspended was resumed then; its own end counts from there."""
 
 
@@ -126,11 +126,7 @@ def _begun(outcomes: list[Outcome]) -> str:
 
 
 def _overlap_of(*names: str) -> Callable[[list[Outcome]], str]:
-    def cell(outcomes: list[Outcome]) -> str:
-        mark = "≥ " if any(each.begun is not None and None in map(each.ended.get, names) for each in outcomes) else ""
-        return mark + _span([each.overlap(*names) for each in outcomes], "")
-
-    return cell
+    return lambda outcomes: _span([each.overlap(*names) for each in outcomes], f"≥ {WATCH_SECONDS:g} s")
 
 
 _Questions = tuple[tuple[str, bool, Callable[[list[Outcome]], str]], ...]

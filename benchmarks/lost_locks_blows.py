@@ -16,9 +16,10 @@ from pathlib import Path
 from benchmarks import lost_locks_relay, lost_locks_work
 from benchmarks.lost_locks_runners import Runner
 
-# How long the first holder's processes are watched beside the next holder's; consul gives them 5 s to end.
-WATCH_SECONDS = 12.0
-# For a runner to end once it is resumed, or its command is done. etcdctl needs 5 s to give up on its server.
+# How long the first holder's processes are watched beside the next holder's. azguard asks for its lease every 20 s and
+# gives them 5 s to end, as consul does.
+WATCH_SECONDS = 30.0
+# For a runner to end once it is resumed, or its command is done: long enough for a request to a server that is gone.
 END_SECONDS = 15.0
 _BEGIN_SECONDS = 30.0
 _POLL_SECONDS = 0.05
@@ -53,21 +54,21 @@ class Outcome:
     ``status`` is the runner's, None if it never ended; ``left`` is when it ended of itself (from its resumption, if it
     was suspended), None if it did so only with its command. ``ended`` is when each process of the first holder was
     last seen at work, None for those that went on until they were told to end. ``begun`` is when the next holder
-    began, None if it had to wait for that. ``watched`` is when the watch was over.
+    began, None if it had to wait for that.
     """
 
     status: int | None
     left: float | None
     ended: dict[str, float | None]
     begun: float | None
-    watched: float
 
-    def overlap(self, *names: str) -> float:
-        """Return the seconds during which any of these processes was at work beside the next holder."""
+    def overlap(self, *names: str) -> float | None:
+        """Return the seconds of any of these processes beside the next holder; None if they went on to the end."""
+        ends = [self.ended[name] for name in names]
+        known = [end for end in ends if end is not None]
         if self.begun is None:
             return 0.0
-        last = max(self.watched if self.ended[name] is None else self.ended[name] or 0.0 for name in names)
-        return max(0.0, last - self.begun)
+        return max(0.0, max(known) - self.begun) if len(known) == len(ends) else None
 
 
 class _Desk:
@@ -119,8 +120,7 @@ async def endured(runner: Runner, blow: Blow, deaf: bool, number: int) -> Outcom
         struck = time.monotonic()
         following = stack.enter_context(_started(runner, lock, runner.port, f"exec {desk.work(_NEXT)}"))
         left = await _watched(desk, first, struck + runner.patience)
-        ended, watched = desk.ends(struck), time.monotonic() - struck
-        begun = next(iter(desk.beats(_NEXT)), None)
+        ended, begun = desk.ends(struck), next(iter(desk.beats(_NEXT)), None)
         resumed = struck
         if blow is Blow.STOPPED:
             first.send_signal(signal.SIGCONT)
@@ -129,7 +129,7 @@ async def endured(runner: Runner, blow: Blow, deaf: bool, number: int) -> Outcom
         desk.dismiss()
         await _exit(first)
         await _exit(following)
-        return Outcome(first.poll(), _since(resumed, left), ended, _since(struck, begun), watched)
+        return Outcome(first.poll(), _since(resumed, left), ended, _since(struck, begun))
 
 
 async def status_of(runner: Runner, script: str) -> int:

@@ -13,6 +13,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
+from azure.storage.blob import BlobClient, BlobLeaseClient, BlobServiceClient
+
+from azguard import account
+from azguard.account import EMULATOR_KEY, EMULATOR_NAME
+from azguard.emulator import azurite
+from azguard.folders import Folders
+
 HOST = "127.0.0.1"
 _START_SECONDS = 30.0
 
@@ -28,7 +35,6 @@ class Runner(ABC):
     needs: ClassVar[tuple[str, ...]]
     loss: ClassVar[str]  # how its lock is taken away
     patience: ClassVar[float]  # seconds within which a next holder gets in if it ever does
-    environ: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, paths: Mapping[str, str], folder: Path) -> None:
         self.paths = paths
@@ -40,6 +46,11 @@ class Runner(ABC):
         """Return the version it says it is."""
         found = re.search(r"\d+(\.\d+)+", _output([self.paths[self.needs[0]], *self._version_words]))
         return found[0] if found else "of unknown version"
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """Return what it needs in its environment, besides our own."""
+        return {}
 
     @contextmanager
     def serving(self) -> Iterator[None]:
@@ -57,6 +68,40 @@ class Runner(ABC):
     _version_words: ClassVar[tuple[str, ...]] = ("version",)
 
 
+class Azguard(Runner):
+    """``azguard lock run`` with leases of 60 s, as they come, on a private Azurite."""
+
+    name = "azguard lock run"
+    needs = ("azguard",)
+    loss = "its lease broken at once"
+    patience = 90.0
+    _version_words = ("--version",)
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        return {"AZGUARD_CACHE_DIR": str(self.folder / "cache"), "AZGUARD_CONFIG_DIR": str(self.folder / "config")}
+
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        with azurite.private(Folders.of(os.environ).emulator, os.environ) as mine:
+            self.port = mine.ports["blob"]
+            BlobServiceClient(self._endpoint(self.port), EMULATOR_KEY).create_container("locks")
+            yield
+
+    def command(self, lock: str, port: int, words: Sequence[str]) -> list[str]:
+        connection = f"AccountName={EMULATOR_NAME};AccountKey={EMULATOR_KEY};BlobEndpoint={self._endpoint(port)}"
+        options = ["--connection-string", connection, "--wait", "5m"]
+        return [self.paths["azguard"], "lock", "run", *options, f"blob:locks/{lock}", "--", *words]
+
+    def take_away(self, lock: str) -> None:
+        blob = BlobClient(self._endpoint(self.port), "locks", lock, credential=EMULATOR_KEY)
+        BlobLeaseClient(blob).break_lease(lease_break_period=0)
+
+    @staticmethod
+    def _endpoint(port: int) -> str:
+        return account.emulator({"blob": port}).endpoint("blob")
+
+
 class Consul(Runner):
     """``consul lock``, its status not ignored; sessions of 15 s and a lock-delay of 15 s, as they come."""
 
@@ -65,7 +110,10 @@ class Consul(Runner):
     loss = "its session destroyed"
     # The session's term counts twice on the server, then the lock-delay, then up to 5 s until the next try.
     patience = 60.0
-    environ: ClassVar[Mapping[str, str]] = {"CHECKPOINT_DISABLE": "1"}
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        return {"CHECKPOINT_DISABLE": "1"}  # it would ask for news of itself
 
     @contextmanager
     def serving(self) -> Iterator[None]:
@@ -137,7 +185,7 @@ class Flock(Runner):
         (self.folder / lock).unlink()
 
 
-RUNNERS: tuple[type[Runner], ...] = (Consul, Etcd, Flock)
+RUNNERS: tuple[type[Runner], ...] = (Azguard, Consul, Etcd, Flock)
 
 
 @contextmanager
