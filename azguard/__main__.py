@@ -18,7 +18,7 @@ def main() -> None:
     from azguard.cli.app import run
 
     status = run(sys.argv[1:], lambda: signal.signal(signal.SIGINT, handler))
-    if status in (130, 143):
+    if status in (129, 130, 143):
         # What was interrupted is settled and told; threads that still wait for an answer are not waited for.
         _end(status)
     # Exit handlers and files are seen to as ever; only the search for cycles among what the system is about to
@@ -33,7 +33,18 @@ def _end(status: int) -> None:
             stream.flush()
         except (OSError, ValueError):
             pass  # Nobody is listening.
+    if status == 130:
+        _end_by_ctrl_c()
     os._exit(status)
+
+
+def _end_by_ctrl_c() -> None:
+    """End as Ctrl-C ends any other program: a script goes on after a command that only says 130."""
+    from azguard.terminals import in_foreground
+
+    if in_foreground():
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
 
 
 if __name__ == "__main__":

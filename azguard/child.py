@@ -9,6 +9,7 @@ from subprocess import Popen
 from types import FrameType
 
 from azguard.errors import CommandNotFound, NotExecutable
+from azguard.terminals import in_foreground
 
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
@@ -61,7 +62,7 @@ class _Child:
 
     def pass_on(self, number: int, frame: FrameType | None) -> None:
         # What is typed in a terminal reaches its whole foreground group; a second Ctrl-C would mean more.
-        if number != signal.SIGTERM and _in_foreground():
+        if number != signal.SIGTERM and in_foreground():
             return
         if self._child is None:
             self._early.append(number)
@@ -82,16 +83,3 @@ def _forwarding() -> Iterator[_Child]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _in_foreground() -> bool:
-    try:
-        terminal = os.open("/dev/tty", os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        return os.tcgetpgrp(terminal) == os.getpgrp()
-    except OSError:
-        return False
-    finally:
-        os.close(terminal)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
-from azguard import etags
+from azguard import etags, lease_ids
 from azguard.account import Target
 from azguard.address import Kind
 from azguard.errors import Changed, UsageError
@@ -16,7 +16,6 @@ from azguard.operations import Condition, Guard, Lease, Operation, rejected_toge
 from azguard.times import parse_http_date
 
 _EMPTY_HINT = "an unset shell variable looks like this; leave the option out to be guarded by what you last read"
-_LEASE_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _LAST = "@last"
 # Conditions by what their value is; tags conditions are sent as they are.
 _ETAGS = frozenset(each for each in Condition if each.endswith("-match"))
@@ -138,25 +137,6 @@ def resolve(operation: Operation, asked: Asked, target: Target, known: Known | N
     )
 
 
-def checked_lease_id(asked: str | None, held: str | None) -> str | None:
-    """Return the lease id to send; ``@held`` is ``held``, the one this scope holds.
-
-    Raises:
-        UsageError: it is empty or no GUID, or nothing is held.
-    """
-    if asked is None:
-        return None
-    if not asked.strip():
-        raise UsageError("--lease-id is empty", hint=_EMPTY_HINT)
-    if asked == "@held":
-        if held is None:
-            raise UsageError("--lease-id @held: this scope holds no lease on it", hint="name the lease id itself")
-        return held
-    if not _LEASE_ID.fullmatch(asked):
-        raise UsageError(f"--lease-id: {asked!r} is not a GUID", hint="write it as it was printed when acquired")
-    return asked
-
-
 def _refuse_empty(asked: Asked) -> None:
     for each in fields(asked):
         value = getattr(asked, each.name)
@@ -200,9 +180,9 @@ def _refuse_unhonoured(operation: Operation, asked: Asked, values: Mapping[Condi
 def _lease(operation: Operation, asked: str | None, held: str | None) -> str | None:
     if asked is None:
         return None
-    if operation.lease is Lease.NONE:
+    if not operation.names_lease:
         raise UsageError("--lease-id is not enforced here: the operation takes no lease id", hint="leave it out")
-    return checked_lease_id(asked, held)
+    return lease_ids.checked(asked, held)
 
 
 def _sent(operation: Operation, condition: Condition, value: str, known: Known, target: Target) -> str:

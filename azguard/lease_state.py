@@ -9,13 +9,14 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from azguard import operations
+from azguard import operations, owners
 from azguard.account import Target
 from azguard.address import Kind
-from azguard.blobs import BlobShown
+from azguard.conditions import Conditions
 from azguard.deadline import Deadline
 from azguard.errors import UsageError
 from azguard.operations import Operation
+from azguard.owners import Holder
 from azguard.transmission import read
 
 
@@ -31,14 +32,17 @@ class Action(StrEnum):
 
 @dataclass(frozen=True)
 class LeaseState:
-    """A lease as the service tells it: neither its id nor how long it still lasts can be asked."""
+    """A lease as the service tells it: neither its id nor how long it still lasts can be asked.
+
+    ``state`` is available, leased, breaking, broken or expired; ``duration`` is infinite or fixed.
+    """
 
     address: str
     state: str
     status: str
     duration: str | None
     etag: str
-    last_modified: datetime | None
+    last_modified: datetime
     metadata: Mapping[str, str]
 
     @property
@@ -46,18 +50,36 @@ class LeaseState:
         """Return whether anybody may acquire it: it was never held, was released, has ended or is broken."""
         return self.status != "locked"
 
+    @property
+    def holder(self) -> Holder | None:
+        """Return who says to hold it; a record can be left over from somebody who held it before."""
+        return owners.holder(self.metadata)
+
 
 @dataclass(frozen=True)
-class _Way:
-    """How one kind of resource is leased: its operations, and the SDK's client."""
+class Way:
+    """How one kind of resource is leased: its operations, and the SDK's clients.
 
-    operations: Mapping[Action, Operation]
+    ``finite`` says whether a lease can have a term at all.
+    """
+
+    actions: Mapping[Action, Operation]
+    read: Operation
     client: Callable[[Target], Any]
     properties: Callable[[Any], Callable[..., Any]]
+    lease: Callable[[Any, str | None], Any]
+    finite: bool = True
 
 
-_WAYS = {
-    Kind.BLOB: _Way(
+def _blob_lease(client: Any, lease_id: str | None) -> Any:
+    from azure.storage.blob import BlobLeaseClient
+
+    return BlobLeaseClient(client, lease_id)
+
+
+# One entry for each kind of resource; all else is the same for every kind.
+WAYS = {
+    Kind.BLOB: Way(
         {
             Action.ACQUIRE: operations.BLOB_LEASE_ACQUIRE,
             Action.RENEW: operations.BLOB_LEASE_RENEW,
@@ -65,10 +87,12 @@ _WAYS = {
             Action.RELEASE: operations.BLOB_LEASE_RELEASE,
             Action.BREAK: operations.BLOB_LEASE_BREAK,
         },
+        operations.BLOB_GET_PROPERTIES,
         lambda target: target.account.blob(target.address),
         lambda client: client.get_blob_properties,
+        _blob_lease,
     ),
-    Kind.CONTAINER: _Way(
+    Kind.CONTAINER: Way(
         {
             Action.ACQUIRE: operations.CONTAINER_LEASE_ACQUIRE,
             Action.RENEW: operations.CONTAINER_LEASE_RENEW,
@@ -76,30 +100,45 @@ _WAYS = {
             Action.RELEASE: operations.CONTAINER_LEASE_RELEASE,
             Action.BREAK: operations.CONTAINER_LEASE_BREAK,
         },
+        operations.CONTAINER_GET_PROPERTIES,
         lambda target: target.account.container(target.address),
         lambda client: client.get_container_properties,
+        _blob_lease,
     ),
 }
 
 
-def operation(target: Target, action: Action) -> Operation:
-    """Return the row of the operations table.
+def operation(target: Target, action: Action | None = None) -> Operation:
+    """Return the row of the operations table; without an action that of looking at the lease.
 
     Raises:
-        UsageError: this kind of resource has no leases.
+        UsageError: this kind of resource has no leases, or no such action.
     """
-    return _way(target).operations[action]
+    way = way_of(target)
+    if action is None:
+        return way.read
+    if action not in way.actions:
+        raise UsageError(
+            f"the lease of a {target.kind} cannot be {action}ed: it has no term",
+            address=str(target.address),
+            hint="leave it out: it lasts until it is released or broken",
+        )
+    return way.actions[action]
 
 
-def look(target: Target, deadline: Deadline, lease_id: str | None = None) -> LeaseState:
+def look(
+    target: Target, deadline: Deadline, lease_id: str | None = None, conditions: Conditions | None = None
+) -> LeaseState:
     """Return the state of a lease; with ``lease_id`` only if that is the one held now.
 
     Raises:
         Locked: ``lease_id`` is not held.
         NotFound: there is no such resource.
     """
-    way = _way(target)
-    headers = {} if lease_id is None else {"x-ms-lease-id": lease_id}
+    way = way_of(target)
+    headers = {} if conditions is None else dict(conditions.headers)
+    if lease_id is not None:
+        headers["x-ms-lease-id"] = lease_id
     asked = way.properties(way.client(target))
     found = read(lambda timeouts: asked(headers=dict(headers), **timeouts), target, deadline)
     return LeaseState(
@@ -113,28 +152,19 @@ def look(target: Target, deadline: Deadline, lease_id: str | None = None) -> Lea
     )
 
 
-def of_listed(blob: BlobShown) -> LeaseState:
-    """Return the state of the lease on a blob that a listing told, with its metadata included."""
-    return LeaseState(
-        address=blob.address,
-        state=str(blob.lease_state),
-        status=str(blob.lease_status),
-        duration=blob.lease_duration,
-        etag=str(blob.etag),
-        last_modified=blob.last_modified,
-        metadata=blob.metadata,
-    )
-
-
 def client(target: Target, lease_id: str | None) -> Any:
     """Return the SDK's client of one lease."""
-    from azure.storage.blob import BlobLeaseClient
+    way = way_of(target)
+    return way.lease(way.client(target), lease_id)
 
-    return BlobLeaseClient(_way(target).client(target), lease_id)
 
+def way_of(target: Target) -> Way:
+    """Return how this kind of resource is leased.
 
-def _way(target: Target) -> _Way:
-    way = _WAYS.get(target.kind)
+    Raises:
+        UsageError: it has no leases, or none that azguard knows.
+    """
+    way = WAYS.get(target.kind)
     if way is None:
         raise UsageError(
             f"a {target.kind} cannot be leased with azguard",

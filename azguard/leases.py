@@ -1,28 +1,29 @@
 """Leases: acquire, renew, change, release and break, one implementation for every kind of resource that has them.
 
-Repeating one of these is harmless: acquiring with the same proposed id is the same lease, and the other four lead to
-the state they led to before. So a lost answer is settled by sending again, with the truth about the lease read where a
-refusal could be the echo of our own success.
+Repeating one of these is harmless to what it did: acquiring with the same proposed id is the same lease, and the other
+four lead to the state they led to before. So a lost answer is settled by looking, and by sending again.
 
 Not guaranteed: a request that the network delivers late. An acquire that arrives after its lease was released leaves a
-lease that nobody holds, for ever if it is infinite; a break that arrives late hits whoever holds the lease then.
+lease that nobody uses, for ever if it is infinite; its id is known, and releases it. A break that arrives late, and is
+not tied to a version, hits whoever holds the lease then.
 
 Source: https://learn.microsoft.com/rest/api/storageservices/lease-blob and /lease-container
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from azguard.account import Target
 from azguard.conditions import Conditions
 from azguard.deadline import Deadline
-from azguard.errors import AzguardError, Locked, NotFound, OutcomeUnknown, UsageError
-from azguard.lease_state import Action, client, look
-from azguard.service_errors import is_lease_problem, status, translate
-from azguard.settled import SETTLE_SECONDS
-from azguard.transmission import Fate, send, write_timeouts
+from azguard.errors import AzguardError, Changed, Locked, NotFound, UsageError
+from azguard.lease_doubt import Done, Facts, Request, held, settle
+from azguard.lease_state import Action, client, look, way_of
+from azguard.settled import Look, Verdict
+from azguard.transmission import write_timeouts
 
 # What the service takes for a lease that ends by itself, in seconds.
 SHORTEST, LONGEST = 15, 60
@@ -30,7 +31,6 @@ SHORTEST, LONGEST = 15, 60
 DEFAULT_SECONDS = 60
 LONGEST_BREAK = 60
 INFINITE = -1
-_PAUSE = 0.2
 # Nobody waits long for a release after Ctrl-C: a finite lease ends by itself.
 _RELEASE_SECONDS = 3.0
 
@@ -39,8 +39,8 @@ _RELEASE_SECONDS = 3.0
 class LeaseDone:
     """What an operation on a lease did.
 
-    ``duration`` is the term in seconds, None if infinite or not known here; ``lease_time`` is what a break said
-    remains, in seconds.
+    ``duration`` is the term in seconds, or ``infinite``; None is not known here. ``lease_time`` is what a break said
+    remains, in seconds; None if its answer was lost.
     """
 
     address: str
@@ -48,7 +48,7 @@ class LeaseDone:
     etag: str | None
     last_modified: datetime | None
     action: str
-    duration: int | None
+    duration: int | str | None
     lease_time: int | None
     guard: str
     attempts: int
@@ -61,31 +61,32 @@ def acquire(
 ) -> LeaseDone:
     """Acquire a lease with our own id, for ``seconds`` (15 to 60) or, with None, for ever.
 
-    Ctrl-C while it is on its way releases it.
+    Interrupted, it may be granted all the same: ``give_back`` it.
 
     Raises:
         Locked: somebody else holds it.
         Changed: a condition did not hold.
         OutcomeUnknown: it was sent, and whether it was granted cannot be known.
+        UsageError: this kind of resource is leased for ever only.
     """
+    if seconds is not None and not way_of(target).finite:
+        raise UsageError(f"the lease of a {target.kind} has no term", str(target.address), hint="say --infinite")
+    term = INFINITE if seconds is None else seconds
 
-    def once() -> Mapping[str, Any]:
-        lease = client(target, lease_id)
-        term = INFINITE if seconds is None else seconds
-        lease.acquire(term, headers=dict(conditions.headers), **write_timeouts(deadline))
-        return _facts(lease)
+    def refused(error: AzguardError, verdict: Verdict) -> Look[Facts]:
+        # ETags do not recur: tied to one that has gone, ours can never be granted. Nor on what does not exist.
+        never = isinstance(error, NotFound) or (isinstance(error, Changed) and error.expected_etag is not None)
+        return Look(Verdict.NEVER if never and verdict is Verdict.NOT_YET else Verdict.UNKNOWN)
 
-    def settle(refusal: BaseException) -> Mapping[str, Any]:
-        if (found := _held(target, lease_id, deadline)) is not None:
-            return found
-        raise _unknown(target, Action.ACQUIRE, refusal)
-
-    try:
-        sent = _repeated(target, Action.ACQUIRE, once, settle, deadline)
-    except KeyboardInterrupt:
-        give_back(target, lease_id, deadline)
-        raise
-    return _done(target, Action.ACQUIRE, conditions, sent, lease_id, seconds)
+    request = Request(
+        target,
+        Action.ACQUIRE,
+        conditions,
+        lambda: _answer(client(target, lease_id), "acquire", term, conditions=conditions, deadline=deadline),
+        lambda patience: held(target, lease_id, patience),
+        refused,
+    )
+    return _done(request, settle(request, deadline), lease_id, "infinite" if seconds is None else seconds)
 
 
 def renew(target: Target, conditions: Conditions, deadline: Deadline) -> LeaseDone:
@@ -93,19 +94,18 @@ def renew(target: Target, conditions: Conditions, deadline: Deadline) -> LeaseDo
 
     Raises:
         Locked: it is not held any more, or was never.
+        OutcomeUnknown: it was sent, and whether it was done cannot be known.
     """
     lease_id = _named(conditions)
-
-    def once() -> Mapping[str, Any]:
-        lease = client(target, lease_id)
-        lease.renew(headers=dict(conditions.headers), **write_timeouts(deadline))
-        return _facts(lease)
-
-    def settle(refusal: BaseException) -> Mapping[str, Any]:
-        raise translate(refusal, target) from refusal
-
-    sent = _repeated(target, Action.RENEW, once, settle, deadline)
-    return _done(target, Action.RENEW, conditions, sent, lease_id)
+    request = Request(
+        target,
+        Action.RENEW,
+        conditions,
+        lambda: _answer(client(target, lease_id), "renew", conditions=conditions, deadline=deadline),
+        lambda _: Look(Verdict.NOT_YET),  # that it is held says nothing of its term
+        lambda error, verdict: Look(Verdict.NEVER),
+    )
+    return _done(request, settle(request, deadline), lease_id)
 
 
 def change(target: Target, proposed: str, conditions: Conditions, deadline: Deadline) -> LeaseDone:
@@ -113,21 +113,18 @@ def change(target: Target, proposed: str, conditions: Conditions, deadline: Dead
 
     Raises:
         Locked: the lease is not held.
+        OutcomeUnknown: it was sent, and whether it was done cannot be known.
     """
     lease_id = _named(conditions)
-
-    def settle(refusal: BaseException) -> Mapping[str, Any]:
-        if (found := _held(target, proposed, deadline)) is not None:
-            return found
-        raise translate(refusal, target) from refusal
-
-    def once() -> Mapping[str, Any]:
-        lease = client(target, lease_id)
-        lease.change(proposed, headers=dict(conditions.headers), **write_timeouts(deadline))
-        return _facts(lease)
-
-    sent = _repeated(target, Action.CHANGE, once, settle, deadline)
-    return _done(target, Action.CHANGE, conditions, sent, proposed)
+    request = Request(
+        target,
+        Action.CHANGE,
+        conditions,
+        lambda: _answer(client(target, lease_id), "change", proposed, conditions=conditions, deadline=deadline),
+        lambda patience: held(target, proposed, patience),
+        lambda error, verdict: Look(Verdict.NEVER if verdict is Verdict.NOT_YET else Verdict.UNKNOWN),
+    )
+    return _done(request, settle(request, deadline), proposed)
 
 
 def release(target: Target, conditions: Conditions, deadline: Deadline) -> LeaseDone:
@@ -135,21 +132,29 @@ def release(target: Target, conditions: Conditions, deadline: Deadline) -> Lease
 
     Raises:
         Locked: it is not held.
+        OutcomeUnknown: it was sent, and whether it was done cannot be known.
     """
     lease_id = _named(conditions)
 
-    def settle(refusal: BaseException) -> Mapping[str, Any]:
-        if is_lease_problem(refusal) or status(refusal) == 404:
-            return {}  # released by the request whose answer was lost
-        raise translate(refusal, target) from refusal
+    def seen(patience: Deadline) -> Look[Facts]:
+        # Not held any more is what a release is for, whoever saw to it.
+        still = held(target, lease_id, patience).verdict is Verdict.COMMITTED
+        return Look(Verdict.NOT_YET) if still else Look(Verdict.COMMITTED)
 
-    def once() -> Mapping[str, Any]:
-        lease = client(target, lease_id)
-        lease.release(headers=dict(conditions.headers), **write_timeouts(deadline))
-        return _facts(lease)
+    def refused(error: AzguardError, verdict: Verdict) -> Look[Facts]:
+        if isinstance(error, (Locked, NotFound)):
+            return Look(Verdict.COMMITTED)
+        return Look(Verdict.NEVER if verdict is Verdict.NOT_YET else Verdict.UNKNOWN)
 
-    sent = _repeated(target, Action.RELEASE, once, settle, deadline)
-    return _done(target, Action.RELEASE, conditions, sent, lease_id)
+    request = Request(
+        target,
+        Action.RELEASE,
+        conditions,
+        lambda: _answer(client(target, lease_id), "release", conditions=conditions, deadline=deadline),
+        seen,
+        refused,
+    )
+    return _done(request, settle(request, deadline), lease_id)
 
 
 def break_(target: Target, period: int | None, conditions: Conditions, deadline: Deadline) -> LeaseDone:
@@ -161,19 +166,34 @@ def break_(target: Target, period: int | None, conditions: Conditions, deadline:
     Raises:
         Locked: there is no lease to break.
         Changed: a condition did not hold.
+        OutcomeUnknown: it was sent, and whether it was done cannot be known.
     """
 
-    def settle(refusal: BaseException) -> Mapping[str, Any]:
-        if is_lease_problem(refusal):
-            return {"lease_time": 0}  # nothing is leased any more
-        raise translate(refusal, target) from refusal
+    def once() -> Facts:
+        answers: list[Any] = []  # of which the SDK keeps the time alone
+        sent = {"headers": dict(conditions.headers), "raw_response_hook": answers.append, **write_timeouts(deadline)}
+        left = client(target, None).break_lease(period, **sent)
+        headers = answers[-1].http_response.headers
+        return {
+            "etag": headers.get("ETag"),
+            "last_modified": _moment(headers.get("Last-Modified")),
+            "lease_time": left,
+        }
 
-    def once() -> Mapping[str, Any]:
-        lease = client(target, None)
-        left = lease.break_lease(period, headers=dict(conditions.headers), **write_timeouts(deadline))
-        return {"lease_time": left}
+    def seen(patience: Deadline) -> Look[Facts]:
+        state = look(target, patience)
+        # An expired lease can still be renewed by its holder, and a broken one cannot.
+        if state.state in ("leased", "expired"):
+            return Look(Verdict.NOT_YET)
+        left = None if state.state == "breaking" else 0
+        return Look(Verdict.COMMITTED, {"etag": state.etag, "last_modified": state.last_modified, "lease_time": left})
 
-    return _done(target, Action.BREAK, conditions, _repeated(target, Action.BREAK, once, settle, deadline), None)
+    def refused(error: AzguardError, verdict: Verdict) -> Look[Facts]:
+        # Leased, and changed since: by the holder we were to break, or by the next one after our break.
+        return Look(Verdict.UNKNOWN if isinstance(error, Changed) else Verdict.NEVER)
+
+    request = Request(target, Action.BREAK, conditions, once, seen, refused)
+    return _done(request, settle(request, deadline), None)
 
 
 def give_back(target: Target, lease_id: str, deadline: Deadline) -> bool:
@@ -198,87 +218,33 @@ def renew_once(target: Target, lease_id: str, timeouts: Mapping[str, Any]) -> No
     client(target, lease_id).renew(**timeouts)
 
 
-@dataclass(frozen=True)
-class _Sent:
-    answer: Mapping[str, Any]
-    attempts: int
-
-
-def _repeated(
-    target: Target,
-    action: Action,
-    once: Callable[[], Mapping[str, Any]],
-    settle: Callable[[BaseException], Mapping[str, Any]],
-    deadline: Deadline,
-) -> _Sent:
-    """Send until it is answered; ``settle`` says what a refusal means after an answer was lost."""
-    attempts, in_doubt = 0, False
-    while True:
-        sent = send(once)
-        attempts += sent.fate is not Fate.NOT_SENT
-        if sent.fate is Fate.COMMITTED:
-            return _Sent(sent.answer or {}, attempts)
-        error: Any = sent.error
-        if sent.fate is Fate.REFUSED:
-            if in_doubt:
-                return _Sent(settle(error), attempts)
-            raise translate(error, target) from error
-        in_doubt = in_doubt or sent.fate is Fate.IN_DOUBT
-        if deadline.remaining <= _PAUSE:
-            raise _unknown(target, action, error) if in_doubt else translate(error, target)
-        deadline.pause(_PAUSE)
-
-
-def _unknown(target: Target, action: Action, error: BaseException) -> OutcomeUnknown:
-    ways = {
-        Action.ACQUIRE: f"release it in case it was granted: azguard lease release {target.address}",
-        Action.RELEASE: "release it again; a finite lease ends by itself",
-    }
-    return OutcomeUnknown(
-        f"the {action} of the lease on {target} was sent, and whether it was done cannot be known",
-        address=str(target.address),
-        detail=(translate(error, target).message,),
-        hint=ways.get(action, f"look before you try again: azguard lease show {target.address}"),
-    )
-
-
-def _held(target: Target, lease_id: str, deadline: Deadline) -> Mapping[str, Any] | None:
-    """Return the facts of a resource if this very lease is held on it now."""
-    try:
-        state = look(target, deadline.lasting(max(SETTLE_SECONDS, deadline.remaining)), lease_id)
-    except AzguardError:
-        return None
-    return {"etag": state.etag, "last_modified": state.last_modified}
-
-
 def _named(conditions: Conditions) -> str:
     if conditions.lease_id is None:
         raise UsageError("which lease is missing", hint="--lease-id ID, or @held")
     return conditions.lease_id
 
 
-def _facts(lease: Any) -> Mapping[str, Any]:
+def _answer(lease: Any, action: str, *arguments: Any, conditions: Conditions, deadline: Deadline) -> Facts:
+    """Send an operation once and return what the answer says."""
+    getattr(lease, action)(*arguments, headers=dict(conditions.headers), **write_timeouts(deadline))
     return {"etag": lease.etag, "last_modified": lease.last_modified}
 
 
-def _done(
-    target: Target,
-    action: Action,
-    conditions: Conditions,
-    sent: _Sent,
-    lease_id: str | None,
-    duration: int | None = None,
-) -> LeaseDone:
+def _moment(http_date: str | None) -> datetime | None:
+    return None if http_date is None else parsedate_to_datetime(http_date)
+
+
+def _done(request: Request, done: Done, lease_id: str | None, duration: int | str | None = None) -> LeaseDone:
     return LeaseDone(
-        address=str(target.address),
+        address=str(request.target.address),
         lease_id=lease_id,
-        etag=sent.answer.get("etag"),
-        last_modified=sent.answer.get("last_modified"),
-        action=action.value,
+        etag=done.facts.get("etag"),
+        last_modified=done.facts.get("last_modified"),
+        action=request.action.value,
         duration=duration,
-        lease_time=sent.answer.get("lease_time"),
-        guard=conditions.guard,
-        attempts=sent.attempts,
+        lease_time=done.facts.get("lease_time"),
+        guard=request.conditions.guard,
+        attempts=done.attempts,
         conflicts=0,
         outcome="committed",
     )

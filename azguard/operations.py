@@ -109,6 +109,11 @@ class Operation:
         return self.write in (Write.CREATES, Write.PUTS)
 
     @property
+    def names_lease(self) -> bool:
+        """Return whether ``--lease-id`` means something: acquiring and breaking a lease go without its id."""
+        return self.lease is not Lease.NONE and not self.name.endswith(("lease_acquire", "lease_break"))
+
+    @property
     def wildcards(self) -> frozenset[Condition]:
         """Return the conditions whose value may be ``*``.
 

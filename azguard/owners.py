@@ -55,6 +55,21 @@ class TerraformLock:
     path: str
     info: str
 
+    @property
+    def since(self) -> str:
+        """Return when it was taken, by the holder's clock."""
+        return self.created
+
+    def __str__(self) -> str:
+        return f"Terraform {self.version}, {self.operation} by {self.who}, since {self.created}"
+
+    def is_named(self, name: str) -> bool:
+        """Return whether a name is this holder's: ``user@host``, either part of it, or the lock's id."""
+        return name in (self.who, *self.who.split("@"), self.id)
+
+
+Holder = Owner | TerraformLock
+
 
 def owner(metadata: Mapping[str, str]) -> Owner | None:
     """Return the owner record, or None where there is none that can be read."""
@@ -82,6 +97,11 @@ def terraform(metadata: Mapping[str, str]) -> TerraformLock | None:
         return None
     names = ("ID", "Operation", "Who", "Version", "Created", "Path", "Info")
     return TerraformLock(*(str(found.get(name) or "") for name in names))
+
+
+def holder(metadata: Mapping[str, str]) -> Holder | None:
+    """Return what tells who holds the lease: the owner record, else Terraform's lock info, else None."""
+    return owner(metadata) or terraform(metadata)
 
 
 def number(metadata: Mapping[str, str], key: str) -> int | None:

@@ -21,8 +21,33 @@ _BUSY = {
     "CannotDeleteFileOrDirectory", "ShareSnapshotInProgress",
 }  # fmt: skip
 _SAYS_LATER = (408, 429)
-# A write of ours that lands as 412 or 409 for these is a conflict to retry, not a lease to wait for.
-_LEASE_MISSING = "LeaseIdMissing"
+_SHOW = "azguard lease show"
+# What a refusal because of a lease means, and the way out, by how its code begins; the first that fits holds.
+_LEASES = (
+    ("LeaseIdMissing", "{0} is leased, and no lease id was given",
+     "name the lease with --lease-id, or wait until its holder releases it"),
+    ("LeaseAlreadyPresent", "{0} is leased by somebody else",
+     "wait until it is free: azguard lease wait {1}"),
+    # Also where nothing is leased at all: the service calls that a mismatch too.
+    ("LeaseIdMismatchWithLeaseOperation", "that lease on {0} is not held",
+     f"it was released or lost, or the id is wrong: {_SHOW} {{1}}"),
+    ("LeaseIdMismatch", "{0} is leased under another id", f"check the id, or see who holds it: {_SHOW} {{1}}"),
+    ("LeaseNotPresentWithLeaseOperation", "there is no lease on {0}", "take one: azguard lease acquire {1}"),
+    ("LeaseNotPresent", "the lease on {0} is not held any more",
+     "it expired or was broken: read again before you write, or leave --lease-id out"),
+    ("LeaseLost", "the lease on {0} is not held any more",
+     "it expired or was broken: read again before you write, or leave --lease-id out"),
+    ("LeaseIsBreakingAndCannotBeAcquired", "the lease on {0} is being broken, so it cannot be acquired",
+     "wait until it is free: azguard lease wait {1}"),
+    ("LeaseIsBreakingAndCannotBeChanged", "the lease on {0} is being broken, and its id cannot be changed any more",
+     "release it, or finish under the id it has"),
+    ("LeaseIsBrokenAndCannotBeRenewed", "the lease on {0} was broken, and cannot be renewed",
+     "stop what it protects, and release it; then acquire anew"),
+    ("LeaseAlreadyBroken", "the lease on {0} is broken already", f"{_SHOW} {{1}}"),
+    ("Lease", "the lease on {0} does not allow it: {2}", f"see what is the case: {_SHOW} {{1}}"),
+    ("InfiniteLeaseDurationRequired", "the lease on {0} must be infinite for this",
+     "acquire it with --infinite: what it protects may take longer than any term"),
+)  # fmt: skip
 
 
 def service_code(error: BaseException) -> str | None:
@@ -104,8 +129,10 @@ def translate(error: BaseException, target: Target, *, expected_etag: str | None
 def _conflict(
     found: int, code: str, target: Target, expected_etag: str | None, facts: dict[str, Any]
 ) -> errors.AzguardError:
-    if code.startswith("Lease"):
-        return errors.Locked(_lease_words(code, target), hint=_lease_hint(code), **facts)
+    for beginning, words, way_out in _LEASES:
+        if code.startswith(beginning):
+            where = (target, target.address, code)
+            return errors.Locked(words.format(*where), hint=way_out.format(*where), **facts)
     if code.endswith("AlreadyExists"):
         return errors.Exists(f"{target} exists already", **facts)
     if code in _BUSY or code.endswith("BeingDeleted"):
@@ -122,24 +149,6 @@ def _changed_words(target: Target, expected_etag: str | None) -> str:
     if expected_etag is None:
         return f"the condition did not hold for {target}"
     return f"{target} changed since you read it"
-
-
-def _lease_words(code: str, target: Target) -> str:
-    if code == _LEASE_MISSING:
-        return f"{target} is leased, and no lease id was given"
-    if code.startswith(("LeaseIdMismatch", "LeaseAlreadyPresent")):
-        return f"{target} is leased by somebody else"
-    if code == "LeaseLost" or code.startswith("LeaseNotPresent"):
-        return f"the lease on {target} is not held any more"
-    return f"the lease on {target} does not allow it: {code}"
-
-
-def _lease_hint(code: str) -> str:
-    if code == _LEASE_MISSING:
-        return "name the lease with --lease-id, or wait until its holder releases it"
-    if code == "LeaseLost" or code.startswith("LeaseNotPresent"):
-        return "it expired or was broken: read again before you write, or leave --lease-id out"
-    return "wait until its holder releases it, or check the id"
 
 
 def _missing(target: Target, code: str | None) -> str:

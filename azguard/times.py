@@ -59,6 +59,21 @@ def parse_http_date(text: str, option: str) -> str:
             ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
+    return http_date(moment)
+
+
+def span(seconds: float) -> str:
+    """Return a duration to the second as people write it, such as ``1h30m``."""
+    left, parts = max(0, round(seconds)), []
+    for unit in ("d", "h", "m", "s"):
+        count, left = divmod(left, int(_UNIT_SECONDS[unit]))
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts[:2]) or "0s"
+
+
+def http_date(moment: datetime) -> str:
+    """Return a moment as HTTP headers have it, in whole seconds."""
     return format_datetime(moment.astimezone(UTC), usegmt=True)
 
 

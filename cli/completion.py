@@ -138,7 +138,8 @@ def _arguments(typed: Typed, incomplete: str, environ: Mapping[str, str]) -> lis
         return [(each, "") for each in metavar.split("|")]
     if metavar == "CONTAINER/NAME":
         return _resources(typed, incomplete, Kind.BLOB, environ)
-    if metavar == "NAME" and typed.command.callback.__module__.endswith(".container"):
+    of_container = typed.command.callback.__module__.endswith(".container")
+    if metavar == "CONTAINER" or (metavar == "NAME" and of_container):
         return _resources(typed, incomplete, Kind.CONTAINER, environ)
     if metavar == "NAME" and typed.command.callback.__module__.endswith(".profile"):
         return _profiles(environ)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from azguard import address, conditions
+from azguard import address, conditions, lease_ids
 from azguard.account import Account, Auth, Target
 from azguard.address import Kind
 from azguard.cli import files, values
@@ -111,13 +111,15 @@ class Environment:
             return Target(Account("", {}, Auth.ANONYMOUS).at(location), location.address)
         return Target(self.account.at(location), location.address)
 
-    def conditions(self, target: Target, file: Path | None = None, operation: Operation | None = None) -> Conditions:
-        """Return what this run's operation sends for the condition options, the cache's guard included."""
+    def conditions(
+        self, target: Target, file: Path | None = None, operation: Operation | None = None, lease_id: str | None = None
+    ) -> Conditions:
+        """Return what an operation sends for this run's conditions, or its own lease id, and the cache's guard."""
         which = operation or self.operation
         assert which is not None
         given: dict[str, Any] = {name: self.shared.get(name) for name in _ASKED}
         given |= {name: bool(self.shared.get(name)) for name in _FLAGS}
-        asked = Asked(**given)
+        asked = Asked(**(given if lease_id is None else {**given, "lease_id": lease_id}))
         held = self._held(target) if asked.lease_id == "@held" else None
         needs_cache = which.writes or "@last" in (asked.if_match, asked.if_none_match, asked.etag)
         last, copy = self._seen(target, file) if needs_cache else (None, None)
@@ -211,7 +213,7 @@ class Environment:
         """Return the lease id an option names, ``@held`` included."""
         if asked is None:
             return inherited.lease_id(target, self.environ)
-        return conditions.checked_lease_id(asked, self._held(target) if asked == "@held" else None)
+        return lease_ids.checked(asked, self._held(target) if asked == "@held" else None)
 
     def _held(self, target: Target) -> str | None:
         """Return the id of the lease held on a resource: by the lock run around us, else by this scope."""
@@ -228,9 +230,9 @@ class Environment:
 
         return Key(target.endpoint, str(target.address))
 
-    def show(self, result: object) -> None:
-        """Print a result."""
-        self.out.show(result)
+    def show(self, result: object, alone: str | None = None) -> None:
+        """Print a result; ``alone`` is the field that TSV shows without the others."""
+        self.out.show(result, alone)
 
     def show_each(self, results: Iterable[object]) -> None:
         """Print many results as they come."""

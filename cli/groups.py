@@ -175,7 +175,7 @@ def _params(declaration: Callable[..., None], panel: str) -> tuple[TyperOption, 
 def _condition_params(operation: Operation) -> list[TyperOption]:
     """Return every condition option; those the service does not honour here are hidden, and refused by name."""
     shown = {condition.replace("-", "_") for condition in Condition if condition in operation.honours}
-    if operation.lease != "none":
+    if operation.names_lease:
         shown.add("lease_id")
     if operation.writes and operation.guard != "none":
         shown.add("etag")

@@ -15,6 +15,7 @@ from azguard.address import Kind
 from azguard.cli import errors, values
 from azguard.cli.context import Environment
 from azguard.errors import GaveUp, UsageError
+from azguard.leases import DEFAULT_SECONDS, LONGEST, SHORTEST
 from azguard.locks import lock_blobs
 from azguard.locks.acquiring import Manner, Wanted
 from azguard.locks.run import Plan
@@ -68,7 +69,7 @@ def planned(env: Environment, addresses: Sequence[str], command: Sequence[str], 
     locks = [Wanted(lock(env, address, asked.lock_container), slots) for address in addresses]
     if asked.wait is not None and asked.no_wait:
         raise UsageError("--wait and --no-wait contradict each other", hint="leave one of them out")
-    seconds = values.lease_seconds(asked.lease_duration)
+    seconds = _term(asked.lease_duration)
     grace = _GRACE_SECONDS if asked.grace is None else env.duration(asked.grace, "--grace")
     if grace > seconds / 3:
         raise UsageError(
@@ -156,6 +157,10 @@ def _ci_run(env: Environment) -> str | None:
         collection, project = given("SYSTEM_TEAMFOUNDATIONCOLLECTIONURI", ""), given("SYSTEM_TEAMPROJECT", "")
         return f"{collection}{project}/_build/results?buildId={given('BUILD_BUILDID')}"
     return given("CI_JOB_URL") or given("BUILD_URL")
+
+
+def _term(text: str | None) -> int:
+    return DEFAULT_SECONDS if text is None else values.seconds(text, "--lease-duration", SHORTEST, LONGEST)
 
 
 def _file(text: str | None) -> Path | None:

@@ -18,6 +18,14 @@ CONDITIONS, ACCOUNT, GENERAL = "Conditions", "Account", "General"
 
 Blob = Annotated[str, typer.Argument(metavar="CONTAINER/NAME", help="The blob, or its URL.")]
 Container = Annotated[str, typer.Argument(metavar="NAME", help="The container, or its URL.")]
+Leasable = Annotated[str, typer.Argument(metavar="ADDRESS", help="blob:CONTAINER/NAME or container:NAME, or its URL.")]
+HeldLease = Annotated[
+    str, typer.Option("--lease-id", metavar="ID|@held", help="The lease; by default @held, which this scope holds.")
+]
+ProposedLeaseId = Annotated[
+    str | None, typer.Option("--proposed-lease-id", metavar="GUID", help="The id to have; a fresh one by default.")
+]
+AllScopes = Annotated[bool, typer.Option("--all-scopes", help="Of every scope, not only this one.")]
 Metadata = Annotated[
     list[str] | None,
     typer.Option("--metadata", metavar="KEY=VALUE", help="Metadata to set; repeat for more."),
@@ -26,12 +34,27 @@ Prefix = Annotated[str | None, typer.Option("--prefix", metavar="TEXT", help="On
 Limit = Annotated[str | None, typer.Option("--num-results", metavar="N", help="At most so many; all by default.")]
 LeaseDuration = Annotated[
     str | None,
-    typer.Option("--lease-duration", metavar="DURATION", help="The lease's term, 15s to 60s; 60s by default."),
+    typer.Option("--lease-duration", metavar="DURATION", help="How long it lasts: 15s to 60s; 60s by default."),
 ]
+Lock = Annotated[str, typer.Argument(metavar="ADDRESS", help="The lock, e.g. blob:locks/deploy-prod or table:Orders.")]
 LockContainer = Annotated[
     str | None,
     typer.Option("--lock-container", metavar="NAME", help="Where the lock blobs of tables are; locks by default."),
 ]
+BreakPeriod = Annotated[
+    str | None,
+    typer.Option("--lease-break-period", metavar="DURATION", help="How long it may still last, 0 to 60s."),
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+IfOwner = Annotated[
+    str | None,
+    typer.Option("--if-owner", metavar="NAME", help="Only if its record names this user, host or user@host."),
+]
+IfOlderThan = Annotated[
+    str | None,
+    typer.Option("--if-older-than", metavar="DURATION", help="Only if it was taken longer ago, by its record."),
+]
+WaitUntilFree = Annotated[bool, typer.Option("--wait", help="Wait until it is free (exit 75 after --timeout).")]
 NoLineage = Annotated[
     bool,
     typer.Option(

@@ -49,11 +49,12 @@ class Output:
             progress=sys.stderr.isatty() and not quiet and not shared.get("no_progress"),
         )
 
-    def show(self, result: object) -> None:
-        """Print one result."""
+    def show(self, result: object, alone: str | None = None) -> None:
+        """Print one result; ``alone`` is the field that TSV shows without the others, unless --query chooses."""
         if self.format != "none":
+            value = plain(result)
             with _delivering():
-                self._print(self._queried(plain(result)))
+                self._print(value[alone] if alone and self.format == "tsv" and not self.query else self._queried(value))
 
     def _print(self, value: Any) -> None:
         if self.format == "json":

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from azguard import leases
 from azguard.deadline import ANSWER_SECONDS
 from azguard.errors import ConfigError, UsageError
 from azguard.times import parse_duration
@@ -37,24 +36,19 @@ def count(text: str | None, option: str) -> int | None:
     return int(text)
 
 
-def lease_seconds(text: str | None) -> int:
-    """Return the term of a lease that ends by itself, in whole seconds."""
-    if text is None:
-        return leases.DEFAULT_SECONDS
-    seconds = parse_duration(text, "--lease-duration")
-    if seconds != int(seconds) or not leases.SHORTEST <= seconds <= leases.LONGEST:
-        raise UsageError(
-            f"--lease-duration: {text!r} is not from {leases.SHORTEST} to {leases.LONGEST} whole seconds",
-            hint="that is what the service takes",
-        )
-    return int(seconds)
-
-
 def whole(text: str, option: str, least: int, most: int) -> int:
     """Return a whole number between two others, both included."""
     if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
         raise UsageError(f"{option}: {text!r} is not a whole number from {least} to {most}")
     return int(text)
+
+
+def seconds(text: str, option: str, least: int, most: int) -> int:
+    """Return whole seconds between two limits, both included, of a duration such as ``60`` or ``1m``."""
+    found = parse_duration(text, option)
+    if not (found.is_integer() and least <= found <= most):
+        raise UsageError(f"{option}: {text!r} is not from {least} to {most} whole seconds")
+    return int(found)
 
 
 def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:

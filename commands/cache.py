@@ -10,11 +10,10 @@ from azguard.cli.groups import group
 from azguard.errors import UsageError
 
 app = group("The ETags this machine remembers, and for whom.")
-AllScopes = Annotated[bool, typer.Option("--all-scopes", help="Of every scope, not only this one.")]
 
 
 @app.command(name="list")
-def list_(ctx: typer.Context, prefix: options.Prefix = None, all_scopes: AllScopes = False) -> None:
+def list_(ctx: typer.Context, prefix: options.Prefix = None, all_scopes: options.AllScopes = False) -> None:
     """List what this scope has read, newest first.
 
     Example: azguard cache list
@@ -40,7 +39,7 @@ def show(
 def forget(
     ctx: typer.Context,
     addresses: Annotated[list[str], typer.Argument(metavar="ADDRESS...", help="What to forget.")],
-    all_scopes: AllScopes = False,
+    all_scopes: options.AllScopes = False,
 ) -> None:
     """Forget what was read; the next write then needs a condition.
 
@@ -51,7 +50,7 @@ def forget(
 
 
 @app.command()
-def clear(ctx: typer.Context, all_scopes: AllScopes = False) -> None:
+def clear(ctx: typer.Context, all_scopes: options.AllScopes = False) -> None:
     """Forget everything that this scope has read.
 
     Example: azguard cache clear --all-scopes
@@ -78,7 +77,7 @@ def prune(
 
 
 @app.command()
-def export(ctx: typer.Context, all_scopes: AllScopes = False) -> None:
+def export(ctx: typer.Context, all_scopes: options.AllScopes = False) -> None:
     """Print what was read as JSON lines, for the next CI job to import.
 
     Example: azguard cache export

@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
+from azguard import operations
 from azguard.address import Kind
-from azguard.cli import context, locking, options
+from azguard.cli import breaking, context, leasing, locking, options
 from azguard.cli.groups import group
 from azguard.locks import lock_blobs, looking
 from azguard.locks import run as core
@@ -78,7 +79,7 @@ def run(
 @options.remote
 def show(
     ctx: typer.Context,
-    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="The lock, e.g. blob:locks/deploy-prod.")],
+    address: options.Lock,
     lock_container: options.LockContainer = None,
 ) -> None:
     """Show who holds a lock, since when, and with which fence.
@@ -107,3 +108,31 @@ def list_(
     env = context.of(ctx)
     found = looking.listed(env.locate(container, Kind.CONTAINER), env.now(), env.deadline, prefix)
     env.show_each(each for each in found if each.held or not held)
+
+
+@app.command(name="break")
+@options.operation(operations.BLOB_LEASE_BREAK)
+def break_(
+    ctx: typer.Context,
+    address: options.Lock,
+    lease_break_period: options.BreakPeriod = None,
+    yes: options.Yes = False,
+    if_owner: options.IfOwner = None,
+    if_older_than: options.IfOlderThan = None,
+    wait: options.WaitUntilFree = False,
+    lock_container: options.LockContainer = None,
+) -> None:
+    """Break a lock, after showing who holds it; its command is ended and exits with 77.
+
+    By default the lease runs to its end, so that the command is ended before anybody else gets in; with
+    --lease-break-period 0 both run side by side until the holder notices. A script says that it is meant by --yes,
+    --if-owner, --if-older-than or --if-match. Who has taken the lock meanwhile is never hit (exit 42).
+
+    Example: azguard lock break blob:locks/deploy-prod --yes
+    """
+    env = context.of(ctx)
+    target, period = locking.lock(env, address, lock_container), breaking.period_of(lease_break_period)
+    done = breaking.broken(env, target, period, breaking.safeguards(env, if_owner, if_older_than), yes=yes)
+    if wait:
+        leasing.wait_free(env, target, breaking.after(env, done))
+    env.show(done)

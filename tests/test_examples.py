@@ -37,9 +37,9 @@ def content(world: CliWorld, blob: str = BLOB) -> str:
 
 
 def test_every_example_is_tested_and_runs_as_it_is() -> None:
-    here = Path(__file__).read_text(encoding="utf-8")
-    assert [each.name for each in sorted(EXAMPLES.iterdir()) if f'"{each.name}"' not in here] == []
-    assert [each.name for each in sorted(EXAMPLES.iterdir()) if not os.access(each, os.X_OK)] == []
+    tests = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*examples.py"))
+    assert [each.name for each in sorted(EXAMPLES.iterdir()) if f'"{each.name}"' not in tests] == []
+    assert [each.name for each in sorted(EXAMPLES.glob("*.sh")) if not os.access(each, os.X_OK)] == []
 
 
 def test_a_release_that_is_run_again_counts_once(shared: CliWorld) -> None:

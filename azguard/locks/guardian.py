@@ -9,6 +9,7 @@ from typing import Any
 from azguard.errors import AzguardError, CommandNotFound, NotExecutable
 from azguard.locks import channel, guardian_process
 from azguard.locks.channel import Channel
+from azguard.terminals import Terminal
 
 _STARTING = {126: NotExecutable, 127: CommandNotFound}
 
@@ -36,7 +37,7 @@ class Guardian:
     def fork(cls) -> "Guardian":
         """Start the process; it waits for what to run, and ends if we do."""
         ours, theirs = channel.pair()
-        terminal = guardian_process.Terminal.of_this_process()
+        terminal = Terminal.of_this_process()
         before = guardian_process.ignored_signals()
         pid = os.fork()
         if pid == 0:

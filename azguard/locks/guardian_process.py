@@ -14,12 +14,12 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from azguard import process_groups
 from azguard.locks import clock
 from azguard.locks.channel import Channel
+from azguard.terminals import Terminal
 
 # What is left to the system to end a killed group, before the lease ends.
 MARGIN_SECONDS = 1.0
@@ -32,41 +32,6 @@ _UNKILLABLE_SECONDS = 5.0
 # Meant for azguard, which passes them on; a group-wide kill must not end the guardian first.
 _DEAF = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGTSTP", "SIGTTIN", "SIGTTOU")
 _PR_SET_PDEATHSIG = 1
-
-
-@dataclass(frozen=True)
-class Terminal:
-    """A terminal that we have the foreground of, and may lend to the command."""
-
-    fd: int
-    group: int
-
-    @classmethod
-    def of_this_process(cls) -> "Terminal | None":
-        """Return the terminal if this process's group is in its foreground."""
-        try:
-            fd = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC)
-        except OSError:
-            return None
-        terminal = cls(fd, os.getpgrp())
-        if terminal.is_ours():
-            return terminal
-        os.close(fd)
-        return None
-
-    def is_ours(self) -> bool:
-        """Return whether azguard's own group is in the foreground, as after ``fg`` and unlike after ``bg``."""
-        try:
-            return os.tcgetpgrp(self.fd) == self.group
-        except OSError:
-            return False
-
-    def give(self, group: int) -> None:
-        """Put a group in the foreground; without SIGTTOU ignored this would stop us."""
-        try:
-            os.tcsetpgrp(self.fd, group)
-        except OSError:
-            pass  # the terminal is gone, or the group is
 
 
 def ignored_signals() -> frozenset[int]:
@@ -118,8 +83,7 @@ class _Guardian:
                 self._hear()
             self._act_in_time()
         if self._command:
-            self._take_terminal_back()
-            self._report()
+            self._report(typed=self._take_terminal_back())
 
     def _is_over(self) -> bool:
         if not self._command:
@@ -176,12 +140,16 @@ class _Guardian:
         self._ends = message["ends"]
 
     def _pass_on(self, message: dict[str, Any]) -> None:
-        if self._command:
-            process_groups.send(self._command, message["number"])
+        if not self._command:
+            return
+        number = message["number"]
+        # Who is stopped and asked to end shall not have to be let go on first.
+        ending = number in (signal.SIGTERM, signal.SIGHUP)
+        (process_groups.terminate if ending else process_groups.send)(self._command, number)
 
     def _continue(self) -> None:
-        if self._terminal is not None and self._terminal.is_ours():
-            self._terminal.give(self._command)
+        if self._terminal is not None:
+            self._terminal.move(self._terminal.group, self._command)
         process_groups.send(self._command, signal.SIGCONT)
 
     def _lose(self) -> None:
@@ -223,18 +191,18 @@ class _Guardian:
             self._take_terminal_back()
             self._channel.send(**{"is": "stopped"}, terminal=self._terminal is not None)
 
-    def _take_terminal_back(self) -> None:
-        if self._terminal is not None and not self._alone:
-            self._terminal.give(self._terminal.group)
+    def _take_terminal_back(self) -> bool:
+        """Give the terminal back to azguard; return whether the command had it."""
+        return self._terminal is not None and self._terminal.move(self._command, self._terminal.group)
 
-    def _report(self) -> None:
+    def _report(self, *, typed: bool) -> None:
         assert self._status is not None
         code = os.waitstatus_to_exitcode(self._status)
         self._channel.send(
             **{"is": "ended"},
             status=128 - code if code < 0 else code,
             signal=-code if code < 0 else None,
-            typed=self._terminal is not None,
+            typed=typed,
         )
 
 
@@ -245,7 +213,7 @@ def _prologue(terminal: Terminal | None, ignored: frozenset[int]) -> Callable[[]
 
     def prologue() -> None:
         if terminal is not None:
-            terminal.give(os.getpid())
+            terminal.move(terminal.group, os.getpid())
         for name in _DEAF:
             number = getattr(signal, name)
             signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)

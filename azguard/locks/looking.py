@@ -29,7 +29,7 @@ class LockShown:
     lease_state: str
     lease_duration: str | None
     etag: str
-    last_modified: datetime | None
+    last_modified: datetime
 
 
 def show(target: Target, now: datetime, deadline: Deadline) -> list[LockShown]:
@@ -52,7 +52,7 @@ def listed(container: Target, now: datetime, deadline: Deadline, prefix: str | N
     """Yield the locks in a container, in order of name, page by page: the blobs that were ever locked."""
     for item in blobs.listed(container, deadline, prefix=prefix, include=["metadata"]):
         if isinstance(item, BlobShown) and owners.number(item.metadata, FENCE) is not None:
-            yield _shown(lease_state.of_listed(item), now)
+            yield _shown(_state(item), now)
 
 
 def _shown(state: LeaseState, now: datetime) -> LockShown:
@@ -68,4 +68,17 @@ def _shown(state: LeaseState, now: datetime) -> LockShown:
         lease_duration=state.duration,
         etag=state.etag,
         last_modified=state.last_modified,
+    )
+
+
+def _state(blob: BlobShown) -> LeaseState:
+    assert blob.last_modified is not None  # what has metadata is more than uncommitted blocks
+    return LeaseState(
+        address=blob.address,
+        state=str(blob.lease_state),
+        status=str(blob.lease_status),
+        duration=blob.lease_duration,
+        etag=str(blob.etag),
+        last_modified=blob.last_modified,
+        metadata=blob.metadata,
     )

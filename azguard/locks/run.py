@@ -56,13 +56,15 @@ def run(plan: Plan, busy: int) -> int:
     try:
         ended = Run(plan, guardian).run()
     except GaveUp as error:
+        if not busy:  # somebody else does it, and that is as good
+            plan.manner.say("\n  ".join((error.message, *error.detail)))
+            return 0
         error.exit_code = busy  # type: ignore[misc]  # of this one error
         raise
     finally:
         guardian.close()
     if ended.typed and ended.signal == signal.SIGINT:
-        # Ctrl-C reached the command alone, which had the terminal. Whoever waits for us, such as the script we are a
-        # line of, has to get it as well.
+        # Ctrl-C reached the command alone, which had the terminal. The script that we are a line of gets it now.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         os.killpg(os.getpgrp(), signal.SIGINT)
     return ended.status
@@ -166,8 +168,7 @@ class Run:
                 if message["is"] == "late":
                     self._lost = self._lost or "it could not be renewed in time"
                     self._heartbeat.stop()
-                elif message["terminal"] or stops.asked:
-                    stops.stop()
+                elif (message["terminal"] or stops.asked) and stops.stop():
                     self._resume()
 
             return self._guardian.wait(hear)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -11,6 +12,8 @@ from azguard.locks.guardian import Guardian
 _FORWARDED = (
     signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTSTP,
 )  # fmt: skip
+# How long a signal to ourselves may take to stop us.
+_STOPPING_TICKS, _TICK_SECONDS = 50, 0.02
 
 
 class Stops:
@@ -18,13 +21,28 @@ class Stops:
 
     def __init__(self) -> None:
         self.asked = False
+        self._continued = False
 
-    def stop(self) -> None:
-        """Stop this process and its group, as the terminal would have; return once it goes on."""
-        self.asked = False
+    def stop(self) -> bool:
+        """Stop this process and its group, as the terminal would have; return whether somebody let it go on.
+
+        Where no shell is there to do so, the system does not stop it in the first place.
+        """
+        self.asked = self._continued = False
+        before = signal.signal(signal.SIGCONT, self._note)
         handler = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
         os.killpg(os.getpgrp(), signal.SIGTSTP)
+        # Another thread may be the one that takes the signal, some instructions from here.
+        for _ in range(_STOPPING_TICKS):
+            if self._continued:
+                break
+            time.sleep(_TICK_SECONDS)
         signal.signal(signal.SIGTSTP, handler)
+        signal.signal(signal.SIGCONT, before)
+        return self._continued
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._continued = True
 
 
 @contextmanager

@@ -1,0 +1,84 @@
+"""From the options of ``azguard lease break`` to the core: an operator's act, shown first, and meant."""
+
+import sys
+from datetime import UTC, datetime
+
+from azguard import lease_break, owners
+from azguard.account import Target
+from azguard.cli import leasing, values
+from azguard.cli.context import Environment
+from azguard.deadline import Deadline
+from azguard.errors import Interrupted, UsageError
+from azguard.lease_break import Safeguards
+from azguard.lease_state import Action, LeaseState
+from azguard.leases import LONGEST_BREAK, LeaseDone
+from azguard.operations import Condition
+from azguard.times import span
+
+# After its end the service may take up to a minute until it gives a lease to somebody else, says its documentation.
+_SLACK_SECONDS = 60.0
+
+
+def period_of(text: str | None) -> int | None:
+    """Return the seconds of --lease-break-period; None leaves it to the service."""
+    return None if text is None else values.seconds(text, "--lease-break-period", 0, LONGEST_BREAK)
+
+
+def safeguards(env: Environment, owner: str | None, older_than: str | None) -> Safeguards:
+    """Return what must hold of the holder."""
+    age = None if older_than is None else env.duration(older_than, "--if-older-than")
+    return Safeguards(values.not_empty(owner, "--if-owner"), age)
+
+
+def broken(env: Environment, target: Target, period: int | None, safeguards: Safeguards, *, yes: bool) -> LeaseDone:
+    """Show who holds a lease, see that breaking it is meant, and break that very lease.
+
+    Raises:
+        UsageError: nothing says that it is meant, and there is nobody to ask.
+    """
+    asked = leasing.conditions(env, target, Action.BREAK)
+    exact = asked.expected_etag is not None or Condition.IF_UNMODIFIED_SINCE.header in asked.headers
+    judged = safeguards != Safeguards()
+    if judged and asked.headers and asked.expected_etag is None:
+        raise UsageError(
+            "--if-owner and --if-older-than are of one version, and another condition does not name it",
+            hint="leave the condition out, or name the version: --if-match ETAG",
+        )
+    if not (yes or judged or exact or _on_terminal()):
+        raise UsageError(
+            "breaking a lease takes it from its holder, so say that it is meant",
+            hint="--yes; or only if it is what you think: --if-owner NAME, --if-older-than 2h, --if-match ETAG",
+        )
+    state = lease_break.leased(target, env.deadline)
+    env.out.say(described(state, target, datetime.now(UTC)))
+    safeguards.check(state, target, datetime.now(UTC))
+    if not (yes or judged or exact):
+        _ask()
+    return lease_break.break_shown(target, state, period, asked, env.deadline)
+
+
+def after(env: Environment, done: LeaseDone) -> Deadline:
+    """Return how long to wait for the end of a lease that was broken."""
+    return env.patience(env.shared.get("timeout"), (done.lease_time or LONGEST_BREAK) + _SLACK_SECONDS)
+
+
+def described(state: LeaseState, target: Target, now: datetime) -> str:
+    """Return in one line who holds a lease, since when, and what its state is."""
+    kind = f", {state.duration}" if state.duration else ""
+    holder = state.holder
+    if holder is None:
+        return f"{target} is {state.state}{kind}; nobody left a record of holding it"
+    age = owners.age(holder.since, now)
+    return f"{target} is {state.state}{kind}, held by {holder}" + ("" if age is None else f", {span(age)} ago")
+
+
+def _on_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _ask() -> None:
+    """Ask on the terminal; only a yes is one."""
+    sys.stderr.write("break it? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise Interrupted("nothing was broken")

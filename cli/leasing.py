@@ -1,0 +1,249 @@
+"""From the options of ``azguard lease`` to the core, and what this scope remembers of the leases it holds."""
+
+import random
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from azguard import lease_ids, lease_state, lease_wait, leased_blobs, leases, owners
+from azguard.account import Target
+from azguard.cli import values
+from azguard.cli.context import Environment
+from azguard.conditions import Conditions
+from azguard.deadline import Deadline
+from azguard.errors import AzguardError, Locked, NotFound, OutcomeUnknown, UsageError
+from azguard.etag_cache import HeldLease
+from azguard.lease_state import Action, LeaseState
+from azguard.leases import DEFAULT_SECONDS, LONGEST, SHORTEST, LeaseDone
+from azguard.owners import Owner, TerraformLock
+from azguard.times import iso
+
+# How long a wait lasts unless --timeout says otherwise.
+WAIT_SECONDS = 60.0
+# Somebody else is in the way, so that waiting is the answer.
+_WAIT_FOR = ("LeaseAlreadyPresent", "LeaseIsBreakingAndCannotBeAcquired")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What ``lease show`` and ``lease wait`` print."""
+
+    address: str
+    lease_state: str
+    lease_status: str
+    lease_duration: str | None
+    etag: str
+    last_modified: datetime
+    owner: Owner | None
+    terraform: TerraformLock | None
+
+
+@dataclass(frozen=True)
+class HeldShown:
+    """A lease this scope asked for and has not released.
+
+    ``until`` is when a finite one ends at the latest if it was not renewed elsewhere; ``confirmed`` is False where the
+    service's answer was not seen, so that it may or may not be held.
+    """
+
+    address: str
+    lease_id: str
+    confirmed: bool
+    duration: int | str
+    since: str
+    until: str | None
+    action: str
+    scope: str
+    account: str
+
+
+def locate(env: Environment, address: str) -> Target:
+    """Return the resource of an address, if it is of a kind that can be leased.
+
+    Raises:
+        UsageError: it cannot.
+    """
+    target = env.locate(address)
+    lease_state.way_of(target)
+    if target.address.snapshot or target.address.version:
+        raise UsageError(
+            f"{target} is a snapshot or version, which cannot be leased", hint="leave ?snapshot=… or ?versionid=… out"
+        )
+    return target
+
+
+def term(text: str | None, *, infinite: bool) -> int | None:
+    """Return the seconds of --lease-duration, or None for --infinite."""
+    if infinite and text is not None:
+        raise UsageError("--lease-duration and --infinite contradict each other", hint="leave one of them out")
+    if infinite:
+        return None
+    if text is not None and text.strip() == "-1":
+        raise UsageError("--lease-duration -1: a lease for ever is asked for by name", hint="--infinite")
+    return DEFAULT_SECONDS if text is None else values.seconds(text, "--lease-duration", SHORTEST, LONGEST)
+
+
+def states(text: str | None) -> frozenset[str]:
+    """Return the states of --state; those in which it is held by default."""
+    if text is None:
+        return leased_blobs.LOCKED
+    chosen = [each.strip() for each in text.split(",")]
+    return frozenset(values.choice(each, "--state", leased_blobs.STATES) or "" for each in chosen)
+
+
+def new_id(proposed: str | None) -> str:
+    """Return the id to ask for: the one proposed, or a fresh one."""
+    return (
+        str(uuid.uuid4()) if proposed is None else lease_ids.guid(proposed, "--proposed-lease-id", "uuidgen makes one")
+    )
+
+
+def conditions(env: Environment, target: Target, action: Action | None, lease_id: str | None = None) -> Conditions:
+    """Return what an operation on a lease of this kind of resource sends."""
+    return env.conditions(target, operation=lease_state.operation(target, action), lease_id=lease_id)
+
+
+def shown(state: LeaseState) -> Shown:
+    """Return a state as it is printed: without metadata that is of no concern."""
+    return Shown(
+        address=state.address,
+        lease_state=state.state,
+        lease_status=state.status,
+        lease_duration=state.duration,
+        etag=state.etag,
+        last_modified=state.last_modified,
+        owner=owners.owner(state.metadata),
+        terraform=owners.terraform(state.metadata),
+    )
+
+
+def held(env: Environment, *, all_scopes: bool) -> Iterator[HeldShown]:
+    """Yield the leases that this scope holds, newest first, without asking anybody."""
+    for each in env.cache.all_held(None if all_scopes else env.scope):
+        since = datetime.fromisoformat(each.time)
+        until = None if each.duration is None else iso(since + timedelta(seconds=each.duration))
+        yield HeldShown(
+            address=each.address,
+            lease_id=each.lease_id,
+            confirmed=each.confirmed,
+            duration=each.duration or "infinite",
+            since=each.time,
+            until=until,
+            action=each.action,
+            scope=each.scope,
+            account=each.account,
+        )
+
+
+def acquire(
+    env: Environment, target: Target, lease_id: str, seconds: int | None, patience: Deadline | None
+) -> LeaseDone:
+    """Acquire a lease; with ``patience``, wait that long for somebody else's to end.
+
+    Raises:
+        Locked: somebody else holds it, and nobody said to wait.
+        GaveUp: somebody else still holds it at the end.
+    """
+    asked, chance = conditions(env, target, Action.ACQUIRE), random.Random()
+    while True:
+        try:
+            return _acquired(env, target, lease_id, seconds, asked)
+        except Locked as error:
+            if patience is None or error.service_code not in _WAIT_FOR:
+                raise
+            if patience.passed:
+                raise lease_wait.given_up(target, patience, error.lease_state, error.detail) from error
+        lease_wait.until_free(target, patience, lambda state: _say_waiting(env, state), chance)
+
+
+def _acquired(env: Environment, target: Target, lease_id: str, seconds: int | None, asked: Conditions) -> LeaseDone:
+    """Acquire a lease whose id is recorded before it is asked for, so that a crash in between can be made good."""
+    key, cache = env.key(target), env.cache
+    before = cache.held(key)
+    ours = before is not None and before.lease_id == lease_id
+    cache.hold(key, lease_id, duration=seconds, action=env.command)
+    try:
+        done = leases.acquire(target, lease_id, seconds, asked, env.deadline.fresh())
+    except OutcomeUnknown:
+        raise
+    except KeyboardInterrupt:
+        if not ours and leases.give_back(target, lease_id, env.deadline):
+            cache.drop(key, lease_id)
+        raise
+    except AzguardError:
+        if not ours:
+            cache.drop(key, lease_id)
+        raise
+    cache.confirm(key, lease_id)
+    if done.attempts > 1:
+        env.out.warn("an answer was lost, and its request may come late: after a release, look whether it is leased")
+    return done
+
+
+def renew(env: Environment, target: Target, lease_id: str) -> LeaseDone:
+    """Renew a lease, and remember since when its term counts."""
+    asked = conditions(env, target, Action.RENEW, lease_id)
+    known = _known(env, target, asked)
+    before = datetime.now(UTC)
+    with _losing(env, target, asked):
+        done = leases.renew(target, asked, env.deadline)
+    env.cache.confirm(env.key(target), str(asked.lease_id), since=before)
+    return done if known is None else replace(done, duration=known.duration or "infinite")
+
+
+def change(env: Environment, target: Target, lease_id: str, proposed: str) -> LeaseDone:
+    """Change a lease's id; both are remembered until it is known which one holds."""
+    asked = conditions(env, target, Action.CHANGE, lease_id)
+    key, known = env.key(target), _known(env, target, asked)
+    # The term runs on; where it is not known, the record stays until it is released.
+    duration, since = (None, None) if known is None else (known.duration, datetime.fromisoformat(known.time))
+    env.cache.hold(key, proposed, duration=duration, action=env.command)
+    try:
+        with _losing(env, target, asked):
+            done = leases.change(target, proposed, asked, env.deadline)
+    except OutcomeUnknown:
+        raise
+    except AzguardError:
+        env.cache.drop(key, proposed)
+        raise
+    env.cache.confirm(key, proposed, since=since)
+    env.cache.drop(key, str(asked.lease_id))
+    return done if known is None else replace(done, duration=known.duration or "infinite")
+
+
+def release(env: Environment, target: Target, lease_id: str) -> LeaseDone:
+    """Release a lease and forget it."""
+    asked = conditions(env, target, Action.RELEASE, lease_id)
+    with _losing(env, target, asked):
+        done = leases.release(target, asked, env.deadline)
+    env.cache.drop(env.key(target), str(asked.lease_id))
+    return done
+
+
+def wait_free(env: Environment, target: Target, patience: Deadline) -> LeaseState:
+    """Wait until a lease is free, saying who holds it."""
+    return lease_wait.until_free(target, patience, lambda state: _say_waiting(env, state), random.Random())
+
+
+def _say_waiting(env: Environment, state: LeaseState) -> None:
+    holder = "by whom is not known" if state.holder is None else f"by {state.holder}"
+    env.out.say(f"waiting: {state.address} is {state.state}, {holder}")
+
+
+def _known(env: Environment, target: Target, asked: Conditions) -> HeldLease | None:
+    """Return what this scope remembers of the lease that the conditions name."""
+    found = env.cache.held(env.key(target))
+    return found if found is not None and found.lease_id == asked.lease_id else None
+
+
+@contextmanager
+def _losing(env: Environment, target: Target, asked: Conditions) -> Iterator[None]:
+    """Forget a lease that turns out not to be held; one that is being broken is, until it ends."""
+    try:
+        yield
+    except (Locked, NotFound) as error:
+        if isinstance(error, NotFound) or (error.service_code or "").startswith("LeaseIdMismatch"):
+            env.cache.drop(env.key(target), str(asked.lease_id))
+        raise

@@ -1,0 +1,182 @@
+"""``azguard lease``: acquire, renew, change, release, break, show, list, wait."""
+
+from typing import Annotated
+
+import typer
+
+from azguard import lease_state, leased_blobs, operations
+from azguard.address import Kind
+from azguard.cli import breaking, context, leasing, options, values
+from azguard.cli.groups import group
+from azguard.errors import UsageError
+
+app = group("Leases of blobs and containers: acquire, renew, change, release, break, show, list, wait.")
+
+
+@app.command()
+@options.operation(operations.BLOB_LEASE_ACQUIRE)
+def acquire(
+    ctx: typer.Context,
+    address: options.Leasable,
+    lease_duration: options.LeaseDuration = None,
+    infinite: Annotated[bool, typer.Option("--infinite", help="It lasts until it is released or broken.")] = False,
+    proposed_lease_id: options.ProposedLeaseId = None,
+    wait: Annotated[
+        str | None,
+        typer.Option("--wait", metavar="DURATION", help="Wait so long for another's lease (exit 75); else exit 49."),
+    ] = None,
+) -> None:
+    """Acquire a lease, which keeps others from writing or deleting.
+
+    The id is recorded here before it is asked for: commands take it as --lease-id @held, and after a crash "lease
+    list --held" shows it and "lease release" frees it. With -o tsv the id is printed alone.
+
+    Not guaranteed: a finite lease ends by itself, also under a writer that was held up; its writes are then refused,
+    but only those that carry the lease id. The lease of a container keeps it from being deleted, and nothing else.
+
+    Example: azguard lease acquire blob:site/config.json --lease-duration 30s
+    """
+    env = context.of(ctx)
+    target = leasing.locate(env, address)
+    seconds, lease_id = leasing.term(lease_duration, infinite=infinite), leasing.new_id(proposed_lease_id)
+    patience = None if wait is None else env.patience(None, env.duration(wait, "--wait"))
+    env.show(leasing.acquire(env, target, lease_id, seconds, patience), alone="lease_id")
+
+
+@app.command()
+@options.operation(operations.BLOB_LEASE_RENEW)
+def renew(ctx: typer.Context, address: options.Leasable, lease_id: options.HeldLease = "@held") -> None:
+    """Renew a lease for its own term from now.
+
+    Example: azguard lease renew blob:site/config.json
+    """
+    env = context.of(ctx)
+    env.show(leasing.renew(env, leasing.locate(env, address), lease_id))
+
+
+@app.command()
+@options.operation(operations.BLOB_LEASE_CHANGE)
+def change(
+    ctx: typer.Context,
+    address: options.Leasable,
+    lease_id: options.HeldLease = "@held",
+    proposed_lease_id: options.ProposedLeaseId = None,
+) -> None:
+    """Change the id of a lease; the old one is worth nothing from then on.
+
+    Example: azguard lease change blob:site/config.json
+    """
+    env = context.of(ctx)
+    target, proposed = leasing.locate(env, address), leasing.new_id(proposed_lease_id)
+    env.show(leasing.change(env, target, lease_id, proposed), alone="lease_id")
+
+
+@app.command()
+@options.operation(operations.BLOB_LEASE_RELEASE)
+def release(ctx: typer.Context, address: options.Leasable, lease_id: options.HeldLease = "@held") -> None:
+    """Release a lease, so that others can acquire it at once.
+
+    Example: azguard lease release blob:site/config.json
+    """
+    env = context.of(ctx)
+    env.show(leasing.release(env, leasing.locate(env, address), lease_id))
+
+
+@app.command(name="break")
+@options.operation(operations.BLOB_LEASE_BREAK)
+def break_(
+    ctx: typer.Context,
+    address: options.Leasable,
+    lease_break_period: options.BreakPeriod = None,
+    yes: options.Yes = False,
+    if_owner: options.IfOwner = None,
+    if_older_than: options.IfOlderThan = None,
+    wait: options.WaitUntilFree = False,
+) -> None:
+    """Break somebody else's lease, after showing who holds it.
+
+    By default a finite lease runs to its end and is not renewed any more, so that its holder notices before anybody
+    else gets in; an infinite one ends at once. A script says that it is meant by --yes, --if-owner, --if-older-than or
+    --if-match. What is broken is the lease that was shown: a holder who comes after it and leaves a record is never
+    hit (exit 42). Not guaranteed: who leaves no record cannot be told from the holder before.
+
+    Example: azguard lease break blob:site/config.json --yes
+    """
+    env = context.of(ctx)
+    target, period = leasing.locate(env, address), breaking.period_of(lease_break_period)
+    done = breaking.broken(env, target, period, breaking.safeguards(env, if_owner, if_older_than), yes=yes)
+    if wait:
+        leasing.wait_free(env, target, breaking.after(env, done))
+    env.show(done)
+
+
+@app.command()
+@options.operation(operations.BLOB_GET_PROPERTIES)
+def show(ctx: typer.Context, address: options.Leasable) -> None:
+    """Show the state of a lease and who says to hold it: azguard's owner record, or Terraform's lock info.
+
+    With --lease-id it says whether that one is held (exit 49 if not). A record can be left over from an earlier holder.
+
+    Example: azguard lease show blob:site/config.json
+    """
+    env = context.of(ctx)
+    target = leasing.locate(env, address)
+    asked = leasing.conditions(env, target, None)
+    env.show(leasing.shown(lease_state.look(target, env.deadline, asked.lease_id, asked)))
+
+
+@app.command(name="list")
+@options.operation(operations.CONTAINER_LIST_BLOBS)
+def list_(
+    ctx: typer.Context,
+    container: Annotated[
+        str | None, typer.Argument(metavar="[CONTAINER]", help="The container whose leased blobs to list, or its URL.")
+    ] = None,
+    state: Annotated[
+        str | None,
+        typer.Option("--state", metavar="LIST", help="Of: available, leased, breaking, broken, expired."),
+    ] = None,
+    prefix: options.Prefix = None,
+    num_results: options.Limit = None,
+    held: Annotated[bool, typer.Option("--held", help="What this scope holds; asks nobody.")] = False,
+    all_scopes: options.AllScopes = False,
+) -> None:
+    """List the leased blobs of a container, or with --held the leases that this scope has not released.
+
+    Leased and breaking ones by default; --state chooses others. The service finds them by going through all blobs.
+
+    Example: azguard lease list site
+    """
+    env = context.of(ctx)
+    if held:
+        if container or state or prefix or num_results:
+            raise UsageError("--held lists what this scope holds, in any container", hint="leave the rest out")
+        env.show_each(leasing.held(env, all_scopes=all_scopes))
+        return
+    if container is None or all_scopes:
+        raise UsageError("which container is missing", hint="azguard lease list CONTAINER; or --held [--all-scopes]")
+    target, states = env.locate(container, Kind.CONTAINER), leasing.states(state)
+    env.conditions(target)
+    limit = values.count(num_results, "--num-results")
+    env.show_each(leased_blobs.listed(target, env.deadline, states, prefix, limit))
+
+
+@app.command()
+@options.remote
+def wait(
+    ctx: typer.Context,
+    address: options.Leasable,
+    timeout: Annotated[
+        str | None,
+        typer.Option("--timeout", metavar="DURATION", help="Give up after so long (exit 75); 60s by default."),
+    ] = None,
+) -> None:
+    """Wait until a lease is free to be acquired.
+
+    Not guaranteed: somebody else may be quicker. To wait and acquire in one go: azguard lease acquire --wait 60s.
+
+    Example: azguard lease wait blob:site/config.json
+    """
+    env = context.of(ctx)
+    target = leasing.locate(env, address)
+    env.show(leasing.shown(leasing.wait_free(env, target, env.patience(timeout, leasing.WAIT_SECONDS))))

@@ -1,0 +1,10 @@
+#!/bin/sh
+# Let at most three test runs use the shared environment at the same time; the others wait their turn.
+#
+#   share-test-environment.sh pytest tests/system
+#
+# Everybody who uses the environment must say the same number of slots; who says another is refused.
+set -eu
+: "${1:?usage: share-test-environment.sh COMMAND...}"
+
+azguard lock run blob:locks/test-environment --slots 3 --wait 30m -- "$@"
