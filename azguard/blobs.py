@@ -10,10 +10,9 @@ from azguard.account import Target
 from azguard.address import Address, Kind
 from azguard.conditions import Conditions
 from azguard.deadline import Deadline
-from azguard.errors import Changed, NotFound, UsageError
-from azguard.lineage import KEY, Lineage
-from azguard.settled import Look, Verdict, write
-from azguard.transmission import page_timeouts, pages, read, write_timeouts
+from azguard.errors import Changed, NotFound
+from azguard.lineage import KEY
+from azguard.transmission import page_timeouts, pages, read
 
 # Listings give ETags bare.
 _QUOTE = '"'
@@ -57,19 +56,6 @@ class BlobPrefix:
     prefix: bool = True
 
 
-@dataclass(frozen=True)
-class BlobDeleted:
-    """What a delete did."""
-
-    address: str
-    etag: str | None
-    last_modified: datetime | None
-    guard: str
-    attempts: int
-    conflicts: int
-    outcome: str
-
-
 def show(target: Target, conditions: Conditions, deadline: Deadline) -> BlobShown:
     """Return a blob's properties and metadata; its content is not read.
 
@@ -84,6 +70,16 @@ def properties(target: Target, conditions: Conditions, deadline: Deadline) -> An
     """Return the SDK's properties of a blob, the lineage in its metadata included."""
     client = target.account.blob(target.address)
     return read(lambda timeouts: client.get_blob_properties(headers=headers(conditions), **timeouts), target, deadline)
+
+
+def tags(target: Target, lease_id: str | None, deadline: Deadline) -> dict[str, str]:
+    """Return a blob's index tags. They have no version: neither ETag nor Last-Modified moves with them.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-blob-tags
+    """
+    client = target.account.blob(target.address)
+    # The SDK drops headers here, and the timeouts too.
+    return read(lambda timeouts: client.get_blob_tags(lease=lease_id, **timeouts), target, deadline)
 
 
 def listed(
@@ -120,37 +116,6 @@ def listed(
         raise
 
 
-def delete(target: Target, conditions: Conditions, snapshots: str | None, deadline: Deadline) -> BlobDeleted:
-    """Delete a blob. ``snapshots`` is None, ``include`` or ``only``.
-
-    Raises:
-        Changed: it is no longer the version the condition names.
-        OutcomeUnknown: the answer was lost, and the blob is gone: by us or by another. Only an infinite lease tells.
-    Source: https://learn.microsoft.com/rest/api/storageservices/delete-blob
-    """
-    if snapshots is not None and target.address.snapshot is not None:
-        raise UsageError(f"{target} is itself a snapshot, which has none", hint="leave --delete-snapshots out")
-    client = target.account.blob(target.address)
-    leased = conditions.lease_id is not None
-    # Known before, because afterwards there is nothing to ask: an infinite lease cannot have lapsed meanwhile.
-    alone = leased and _held_for_ever(target, conditions, deadline)
-    try:
-        settled = write(
-            lambda: client.delete_blob(
-                delete_snapshots=snapshots, headers=headers(conditions), **write_timeouts(deadline)
-            ),
-            lambda patience: _deleted(target, conditions, patience, alone=alone),
-            target,
-            deadline,
-            expected_etag=conditions.expected_etag,
-            # The lease ends with the blob, so a late delete under it finds nothing that it could delete.
-            resend=leased or conditions.expected_etag is not None,
-        )
-    except Changed as error:
-        raise explained(error, target, deadline) from error
-    return BlobDeleted(str(target.address), None, None, conditions.guard, settled.attempts, 0, "committed")
-
-
 def explained(error: Changed, target: Target, deadline: Deadline) -> Changed:
     """Add to a failed condition what is there now, if that can be learnt quickly.
 
@@ -178,30 +143,6 @@ def headers(conditions: Conditions) -> dict[str, str]:
     """
     lease = {"x-ms-lease-id": conditions.lease_id} if conditions.lease_id else {}
     return {**conditions.headers, **lease}
-
-
-def _held_for_ever(target: Target, conditions: Conditions, deadline: Deadline) -> bool:
-    """Return whether the lease is held and infinite; whoever breaks such a lease takes over by force.
-
-    Raises:
-        Locked: it is not held.
-    """
-    return bool(properties(target, Conditions(lease_id=conditions.lease_id), deadline).lease.duration == "infinite")
-
-
-def _deleted(target: Target, conditions: Conditions, patience: Deadline, *, alone: bool) -> Look[None]:
-    """Return who deleted the blob; ``alone`` says that nobody else could."""
-    expected_etag = conditions.expected_etag
-    try:
-        current = properties(target, Conditions(), patience)
-    except NotFound:
-        return Look(Verdict.COMMITTED if alone else Verdict.UNKNOWN)
-    if expected_etag is None:
-        return Look(Verdict.UNKNOWN if conditions.lease_id is None else Verdict.NOT_YET)
-    if current.etag == expected_etag:
-        return Look(Verdict.NOT_YET)
-    history = Lineage.parse((current.metadata or {}).get(KEY))
-    return Look(Verdict.NEVER if history.successor(expected_etag) is not None else Verdict.UNKNOWN)
 
 
 def shown(address: Address, found: Any) -> BlobShown:

@@ -8,10 +8,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
-from azguard import etags, lease_ids
+from azguard import etags, fences, lease_ids
 from azguard.account import Target
 from azguard.address import Kind
 from azguard.errors import Changed, UsageError
+from azguard.known import Known
 from azguard.operations import Condition, Guard, Lease, Operation, rejected_together, why_not
 from azguard.times import parse_http_date
 
@@ -44,47 +45,18 @@ class Asked:
     if_sequence_number_eq: str | None = None
     etag: str | None = None
     lease_id: str | None = None
+    fence: str | None = None
     last_writer_wins: bool = False
     allow_race: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """A version this scope has seen, and the azguard lineage that version carried."""
-
-    etag: str
-    lineage: str | None = None
-    last_modified: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What this scope knows of a resource.
-
-    ``last`` is what it last read, which is ``@last``. ``copy`` is the version whose content is in the file being
-    written, if that is known: it guards by default, whatever was read since. ``lease`` is the lease id it holds.
-    """
-
-    last: Seen | None = None
-    copy: Seen | None = None
-    lease: str | None = None
-
-    @property
-    def guard(self) -> Seen | None:
-        """Return the version that guards a write nobody named a condition for."""
-        return self.copy or self.last
-
-    def lineage(self, etag: str | None) -> str | None:
-        """Return the lineage of a version, if it is known."""
-        return next((seen.lineage for seen in (self.copy, self.last) if seen is not None and seen.etag == etag), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
     """What a request carries, and what guards it.
 
-    ``guard`` is the name results show: if-match, if-none-match, lease, compare, conditions or none.
-    ``expected_etag`` is the one version the write is for; ``lineage`` is that version's, where it is known.
+    ``guard`` is the name results show: if-match, if-none-match, lease, fence, compare, conditions or none.
+    ``expected_etag`` is the one version the write is for; ``lineage`` is that version's, where it is known. A write
+    under a ``fence`` leaves it in a tag: see ``fences``.
     """
 
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -93,6 +65,7 @@ class Conditions:
     lease_id: str | None = None
     lineage: str | None = None
     never_read: bool = False
+    fence: int | None = None
 
     @property
     def creates_only(self) -> bool:
@@ -116,6 +89,8 @@ def resolve(operation: Operation, asked: Asked, target: Target, known: Known | N
     }
     _refuse_unhonoured(operation, asked, values)
     lease_id = _lease(operation, asked.lease_id, known.lease)
+    if asked.fence is not None:
+        return _fenced(operation, asked, [condition.flag for condition in values], lease_id, target)
     headers = {
         condition.header: _sent(operation, condition, value, known, target) for condition, value in values.items()
     }
@@ -252,6 +227,29 @@ def _guarded(
         )
     sent = {**headers, Condition.IF_MATCH.header: etag} if operation.guard is Guard.IF_MATCH else dict(headers)
     return Conditions(sent, operation.guard.value, etag, lease_id, known.lineage(etag))
+
+
+def _fenced(
+    operation: Operation, asked: Asked, flags: Sequence[str], lease_id: str | None, target: Target
+) -> Conditions:
+    if not operation.fences:
+        raise UsageError(
+            "--fence is not enforced here: only blob put, blob delete and safe-update keep it", hint="leave it out"
+        )
+    if asked.last_writer_wins:
+        raise UsageError("--fence and --last-writer-wins contradict each other", hint="leave one of them out")
+    others = [*flags, *(["--etag"] if asked.etag is not None else [])]
+    if others:
+        raise UsageError(
+            f"--fence and {others[0]} do not go together: beside another condition the fence could be ignored",
+            hint="leave one of them out; --lease-id may go along with --fence",
+        )
+    if target.address.snapshot or target.address.version:
+        raise UsageError(
+            f"--fence is not for {target}: a snapshot or version keeps the fence it was made with", hint="leave it out"
+        )
+    fence = fences.parse(asked.fence or "")
+    return Conditions(fences.condition(fence), "fence", lease_id=lease_id, fence=fence)
 
 
 def _guard_name(headers: Mapping[str, str], lease_id: str | None) -> str:

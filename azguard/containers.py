@@ -11,6 +11,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
+from azguard import leases
 from azguard.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.conditions import Conditions
@@ -18,6 +19,7 @@ from azguard.deadline import Deadline
 from azguard.errors import Changed, NotFound, OutcomeUnknown, Unavailable
 from azguard.lineage import KEY, Lineage
 from azguard.settled import Look, Verdict, write
+from azguard.times import http_date
 from azguard.transmission import page_timeouts, pages, read, write_timeouts
 
 # Long enough to compare and delete on a slow day; the shortest the service takes.
@@ -139,7 +141,7 @@ def _delete_guarded(target: Target, conditions: Conditions, deadline: Deadline) 
         headers = {
             **_headers(conditions),
             "x-ms-lease-id": lease_id,
-            "If-Unmodified-Since": _http_date(current.last_modified),
+            "If-Unmodified-Since": http_date(current.last_modified),
         }
         # A lost answer must be noticed while our lease still proves whose delete it was.
         silence = min(deadline.answer_seconds, _GUARD_LEASE_SECONDS / 3)
@@ -148,19 +150,13 @@ def _delete_guarded(target: Target, conditions: Conditions, deadline: Deadline) 
         return _delete(target, headers, "lease", patience, lambda: for_ever or (acquired and deadline.clock() < ends))
     except BaseException:
         if acquired:
-            _release(target, lease_id, deadline)
+            leases.give_back(target, lease_id, deadline)
         raise
 
 
 def _acquire(target: Target, lease_id: str, deadline: Deadline) -> None:
-    client = target.account.container(target.address)
     try:
-        write(
-            lambda: client.acquire_lease(_GUARD_LEASE_SECONDS, lease_id, **write_timeouts(deadline)),
-            lambda patience: Look(Verdict.NOT_YET),  # the same id again is the same lease
-            target,
-            deadline,
-        )
+        leases.acquire(target, lease_id, _GUARD_LEASE_SECONDS, Conditions(), deadline)
     except OutcomeUnknown as error:
         # What cannot be known is whether it is leased for the next seconds; that nothing was deleted is certain.
         raise Unavailable(
@@ -182,16 +178,6 @@ def _delete(
         resend=alone is not None,
     )
     return ContainerWritten(str(target.address), None, None, guard, settled.attempts, 0, "committed")
-
-
-def _release(target: Target, lease_id: str, deadline: Deadline) -> None:
-    from azure.core.exceptions import AzureError
-    from azure.storage.blob import BlobLeaseClient
-
-    try:
-        BlobLeaseClient(target.account.container(target.address), lease_id).release(**write_timeouts(deadline))
-    except AzureError:
-        pass  # It ends by itself after fifteen seconds.
 
 
 def _created(target: Target, op: str, patience: Deadline) -> Look[Any]:
@@ -219,12 +205,6 @@ def _deleted(target: Target, patience: Deadline, alone: Callable[[], bool] | Non
 def _headers(conditions: Conditions) -> dict[str, str]:
     lease = {"x-ms-lease-id": conditions.lease_id} if conditions.lease_id else {}
     return {**conditions.headers, **lease}
-
-
-def _http_date(moment: datetime) -> str:
-    from email.utils import format_datetime
-
-    return format_datetime(moment, usegmt=True)
 
 
 def _shown(target: Target, found: Any) -> ContainerShown:

@@ -17,7 +17,7 @@
     ├── TransformFailed        65   transform_failed  your command or patch failed; nothing written
     ├── OutcomeUnknown         74   unknown           sent, and it cannot be known whether it was applied
     ├── GaveUp                 75   gave_up           still busy or contended at the deadline
-    ├── LockLost               77   lock_lost         the lease was lost while your command ran
+    ├── LockLost               77   lock_lost         your lease ended under your command, or a higher fence has written
     ├── ConfigError            78   config            bad configuration or profile
     ├── NotExecutable         126   not_executable    the command to run cannot be executed
     ├── CommandNotFound       127   command_not_found there is no such command to run
@@ -168,7 +168,7 @@ class GaveUp(AzguardError):
 
 
 class LockLost(AzguardError):
-    """The lease was lost while the caller's command ran."""
+    """The lease was lost while the caller's command ran, or a holder with a higher fence has written since."""
 
     kind, exit_code = "lock_lost", 77
 

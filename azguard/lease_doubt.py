@@ -121,7 +121,8 @@ def held(target: Target, lease_id: str, patience: Deadline) -> Look[Facts]:
 
 
 def _ask(seen: Callable[[Deadline], Look[Facts]], deadline: Deadline) -> Look[Facts]:
+    patience = max(min(SETTLE_SECONDS, deadline.seconds), deadline.remaining)
     try:
-        return seen(deadline.lasting(max(SETTLE_SECONDS, deadline.remaining)))
+        return seen(deadline.lasting(patience))
     except AzguardError:
         return Look(Verdict.UNKNOWN)

@@ -1,5 +1,6 @@
 """What Azure accepts as metadata: names that are C# identifiers, values that survive an HTTP header."""
 
+import json
 import re
 from collections.abc import Iterable
 
@@ -78,3 +79,23 @@ def as_number(text: object, path: Path) -> object:
             f"--increment: {path} is {text!r}, not a number", hint=f"set a number first: --set {path}=0"
         )
     return number
+
+
+def as_json(metadata: dict[str, str]) -> bytes:
+    """Return metadata as indented JSON, which is what an update of it is made on."""
+    return (json.dumps(metadata, indent=2, ensure_ascii=False, sort_keys=True) + "\n").encode()
+
+
+def from_json(content: bytes) -> dict[str, str]:
+    """Return the metadata that a JSON text holds.
+
+    Raises:
+        TransformFailed: it is none, or Azure would refuse or change it.
+    """
+    try:
+        found = json.loads(content)
+    except ValueError as error:
+        raise TransformFailed(f"the new metadata is not JSON: {error}") from None
+    flat = flattened(found)
+    check(flat, flat)
+    return flat

@@ -79,7 +79,8 @@ class Operation:
     """One operation of the REST interface.
 
     ``combines``: several conditions may stand together. ``--lease-id`` goes into ``lease_header``; with
-    ``source_lease`` a lease id of the source is honoured too. ``remark``: what to know if a condition is not.
+    ``source_lease`` a lease id of the source is honoured too. ``fences``: ``--fence`` is kept on it, which takes a
+    condition on tags and, unless it deletes, tags to set. ``remark``: what to know if a condition is not honoured.
     """
 
     write: Write
@@ -91,6 +92,7 @@ class Operation:
     combines: bool = False
     lease_header: str = "x-ms-lease-id"
     source_lease: bool = False
+    fences: bool = False
     remark: str = ""
 
     @property
@@ -172,7 +174,7 @@ _UPSERT = "Update and Merge Entity keep a version, Insert Entity creates only"
 
 # Blobs. Only Get Blob and Get Blob Properties are documented to combine conditions; the rule of writes is
 # kept for other reads.
-BLOB_PUT_BLOCK_BLOB = _puts("blob.put_block_blob", "put-blob", FULL, _REQUIRED, _IF_MATCH)
+BLOB_PUT_BLOCK_BLOB = _puts("blob.put_block_blob", "put-blob", FULL, _REQUIRED, _IF_MATCH, fences=True)
 BLOB_PUT_APPEND_BLOB = _puts("blob.put_append_blob", "put-blob", FULL, _REQUIRED, _IF_MATCH)
 BLOB_PUT_PAGE_BLOB = _puts("blob.put_page_blob", "put-blob", FULL, _REQUIRED, _IF_MATCH)
 BLOB_GET = _reads("blob.get", "get-blob", FULL, _OPTIONAL, combines=True)
@@ -200,10 +202,10 @@ BLOB_ABORT_COPY = _free(
     "blob.abort_copy", "abort-copy-blob", lease=_REQUIRED, remark="the copy id names the one copy it may stop"
 )
 # Its x-ms-access-tier-if-* conditions have no flag: they watch the tier, not the content.
-BLOB_DELETE = _changes("blob.delete", "delete-blob", FULL, _REQUIRED, _IF_MATCH)
+BLOB_DELETE = _changes("blob.delete", "delete-blob", FULL, _REQUIRED, _IF_MATCH, fences=True)
 BLOB_UNDELETE = _free("blob.undelete", "undelete-blob")
 BLOB_PUT_BLOCK = _free("blob.put_block", "put-block", lease=_REQUIRED, remark="Put Block List evaluates them")
-BLOB_PUT_BLOCK_LIST = _puts("blob.put_block_list", "put-block-list", FULL, _REQUIRED, _IF_MATCH)
+BLOB_PUT_BLOCK_LIST = _puts("blob.put_block_list", "put-block-list", FULL, _REQUIRED, _IF_MATCH, fences=True)
 BLOB_GET_BLOCK_LIST = _reads("blob.get_block_list", "get-block-list", TAGS, _OPTIONAL)
 # An append overwrites nothing, but where it lands matters to its writer: guarded like any other write.
 BLOB_APPEND_BLOCK = _changes("blob.append_block", "append-block", FULL | APPEND, _REQUIRED, _IF_MATCH)

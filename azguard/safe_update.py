@@ -16,7 +16,7 @@ from azguard.errors import NotFound
 from azguard.settled import Verdict
 from azguard.update_loop import Loop
 from azguard.update_plan import Plan, Tools, Updated
-from azguard.update_run import Run, applied, existing
+from azguard.update_run import Run, admitted, applied, existing
 from azguard.versioned import Versioned
 
 __all__ = ["Attempts", "Plan", "Preview", "Tools", "Updated", "became_of", "preview", "update"]
@@ -40,6 +40,7 @@ def update(resource: Versioned, plan: Plan, deadline: Deadline, tools: Tools | N
         NotFound: there is nothing, and no ``create``.
         TransformFailed: the transform failed; nothing was written.
         Locked: somebody else holds a lease.
+        LockLost: a holder with a higher fence has written; ours was not applied.
         GaveUp: contended until the deadline; provably not applied.
         Unavailable: no answer until the deadline; provably not applied.
         OutcomeUnknown: it cannot be known whether it was applied.
@@ -64,8 +65,9 @@ def preview(resource: Versioned, plan: Plan, deadline: Deadline) -> Preview:
     Raises:
         NotFound: there is nothing, and no ``create``.
         TransformFailed: the transform failed.
+        LockLost: a holder with a higher fence has written.
     """
-    state = existing(resource, plan, resource.read(deadline))
+    state = admitted(resource, plan, existing(resource, plan, resource.read(deadline)))
     return Preview(state.etag, None if state.etag is None else state.content, applied(resource, plan, state))
 
 

@@ -7,6 +7,7 @@ from email.utils import format_datetime, parsedate_to_datetime
 from azguard.errors import UsageError
 
 _UNIT_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_SPOKEN = ("d", "h", "m", "s")
 _UNIT_BYTES = {
     "": 1, "b": 1,
     "kb": 1000, "mb": 1000**2, "gb": 1000**3, "tb": 1000**4,
@@ -63,13 +64,14 @@ def parse_http_date(text: str, option: str) -> str:
 
 
 def span(seconds: float) -> str:
-    """Return a duration to the second as people write it, such as ``1h30m``."""
-    left, parts = max(0, round(seconds)), []
-    for unit in ("d", "h", "m", "s"):
+    """Return a duration as people write it, such as ``1h30m``, in its two largest units."""
+    left = max(0, round(seconds))
+    largest = next((index for index, unit in enumerate(_SPOKEN) if left >= _UNIT_SECONDS[unit]), len(_SPOKEN) - 1)
+    text = ""
+    for unit in _SPOKEN[largest : largest + 2]:  # what is smaller says nothing beside the largest
         count, left = divmod(left, int(_UNIT_SECONDS[unit]))
-        if count:
-            parts.append(f"{count}{unit}")
-    return "".join(parts[:2]) or "0s"
+        text += f"{count}{unit}" if count else ""
+    return text or "0s"
 
 
 def http_date(moment: datetime) -> str:

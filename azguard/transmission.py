@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 from azguard.account import CONNECT_SECONDS, Target
 from azguard.deadline import Deadline
 from azguard.service_errors import service_code, status, translate
+from azguard.whole_answers import within
 
 T = TypeVar("T")
 # These say that this transmission did not commit. The last five come from the HTTP server before the service.
@@ -123,7 +124,8 @@ def read(call: Callable[[Mapping[str, Any]], T], target: Target, deadline: Deadl
             "read_timeout": min(deadline.answer_seconds, left),
         }
         try:
-            return call(timeouts)
+            with within(timeouts):
+                return call(timeouts)
         except Exception as error:  # whatever a read raises, asking again is safe
             if not _transient(error) or deadline.remaining <= pause:
                 raise translate(error, target) from error

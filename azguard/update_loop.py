@@ -7,7 +7,7 @@ from azguard.transmission import Fate, Sent, described, send
 from azguard.update_doubt import fence, proved_by_lease, settle
 from azguard.update_lease import GuardLease, OthersLease
 from azguard.update_plan import Updated
-from azguard.update_run import Run, Work, applied, counted, existing
+from azguard.update_run import Run, Work, admitted, applied, counted, existing
 from azguard.versioned import Landed, State
 
 # A conflict is retried within so many round trips, whatever the count (losers must not wait longest),
@@ -36,11 +36,12 @@ class Loop:
             ended = settle(run, self.lease, state, run.deadline)
             if ended is not None:
                 return ended
+            admitted(run.resource, run.plan, state)
             self._check_limits()
             if self.lease.is_due(state) and not self._leased(state):
                 continue
             work = self._worked(state)
-            if state.etag is not None and work.content == state.content:
+            if state.etag is not None and work.content == state.content and not state.lags:
                 ended = self._unchanged(state)
             else:
                 ended = self._attempt(state, work)

@@ -20,8 +20,8 @@ class Plan:
 
     ``transform`` may run more than once and must depend on its input alone. ``op`` is the update's identity: what
     carries it in its lineage is never written again for it. ``create`` is the content to start from where nothing
-    is. ``lease_id`` is a lease the caller holds. ``stamps`` is off where the metadata must stay clean; a lost answer
-    can then often not be told from a lost write.
+    is. ``lease_id`` is a lease the caller holds, ``fence`` the number of the lock it holds. ``stamps`` is off where the
+    metadata must stay clean; a lost answer can then often not be told from a lost write.
     """
 
     transform: Callable[[bytes], bytes]
@@ -30,6 +30,7 @@ class Plan:
     guard_by_lease: bool = False
     stamps: bool = True
     lease_id: str | None = None
+    fence: int | None = None
     wait_lease: bool = False
     max_attempts: int | None = None
     # How long, in seconds, the service may be unreachable while nothing is in doubt; None is the whole deadline.

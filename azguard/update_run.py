@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from azguard import fences
 from azguard.deadline import Deadline
 from azguard.errors import AzguardError, GaveUp, NotFound, OutcomeUnknown, Unavailable
 from azguard.lineage import ABSENT, Lineage
@@ -84,7 +85,7 @@ class Run:
         self.result = Updated(
             landed=landed,
             outcome=outcome,
-            guard=self.guard,
+            guard=self.guard if self.plan.fence is None else "fence",
             attempts=self.attempts,
             conflicts=self.conflicts,
             doubts=self.doubts,
@@ -157,6 +158,17 @@ def existing(resource: Versioned, plan: Plan, state: State) -> State:
             http_status=404,
             hint="add --create to make it",
         )
+    return state
+
+
+def admitted(resource: Versioned, plan: Plan, state: State) -> State:
+    """Return the state if nobody with a higher fence has written it.
+
+    Raises:
+        LockLost: somebody has.
+    """
+    if plan.fence is not None:
+        fences.check(resource.target, plan.fence, state.fence)
     return state
 
 

@@ -11,15 +11,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, BinaryIO
 
-from azguard import blobs, blocks
+from azguard import blobs, blocks, fenced_writes, fences
 from azguard.account import SINGLE_BYTES, Target
 from azguard.conditions import Conditions
 from azguard.deadline import Deadline
-from azguard.errors import Changed, Exists, NotFound, UsageError
+from azguard.errors import Changed, Exists, UsageError
 from azguard.lineage import KEY, UNSEEN, Lineage
 from azguard.settled import Settled, write
 from azguard.transmission import write_timeouts
+from azguard.upload_checks import check_early
 from azguard.upload_doubt import landed
+
+# The service's answer, and the conditions under which it was given.
+_Committed = tuple[Settled[Mapping[str, Any]], Conditions]
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,6 @@ class Settings:
                 content_md5=_decoded(self.content_md5),
             ),
             "standard_blob_tier": None if self.tier is None else StandardBlobTier(self.tier),
-            "tags": dict(self.tags) if self.tags else None,
         }
 
 
@@ -100,6 +103,12 @@ class Upload:
         """Return the metadata the new version carries, the lineage included."""
         return {**(self.settings.metadata or {}), **({KEY: self.stamp} if self.stamp else {})}
 
+    @property
+    def tags(self) -> dict[str, str] | None:
+        """Return the index tags the new version carries, the fence included."""
+        tags, fence = self.settings.tags or {}, self.conditions.fence
+        return (dict(tags) if fence is None else fences.tagged(tags, fence)) or None
+
 
 def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None]) -> BlobPut:
     """Write a blob from a stream of any length.
@@ -107,23 +116,27 @@ def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None]) -> Bl
     Raises:
         Changed: it is no longer the version the condition names; nothing was written.
         Exists: create-only, and it exists.
+        LockLost: a holder with a higher fence has written it; nothing was written.
         OutcomeUnknown: the answer was lost, and it cannot be known whether it was applied.
         UsageError: the content is not what ``content_md5`` says.
     Source: https://learn.microsoft.com/rest/api/storageservices/put-blob and /put-block-list
     """
+    if upload.conditions.fence is not None:
+        fences.check_tags(upload.settings.tags or {})
     first = blocks.filled(source, SINGLE_BYTES + 1)
     digest = hashlib.sha256(first)
     try:
         if len(first) <= SINGLE_BYTES:
             _check_md5(upload.settings, hashlib.md5(first, usedforsecurity=False).digest())
-            settled, length = _single(upload, first), len(first)
+            committed, length = _settled(upload, lambda fresh: _put_blob(fresh, first), ()), len(first)
             progress(length)
         else:
-            settled, length = _blocks(upload, first, source, digest, progress)
+            committed, length = _blocks(upload, first, source, digest, progress)
     except Changed as error:
         raise blobs.explained(error, upload.target, upload.deadline) from error
     except Exists as error:
         raise _never_read_here(error, upload) from error
+    settled, conditions = committed
     answer = settled.answer
     return BlobPut(
         address=str(upload.target.address),
@@ -133,11 +146,11 @@ def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None]) -> Bl
         content_length=length,
         content_type=upload.settings.content_type,
         content_hash=f"sha256:{digest.hexdigest()}",
-        guard=upload.conditions.guard,
+        guard=conditions.guard,
         attempts=settled.attempts,
         conflicts=0,
         outcome="committed",
-        created=True if upload.conditions.creates_only else False if upload.conditions.expected_etag else None,
+        created=True if conditions.creates_only else False if conditions.expected_etag else None,
     )
 
 
@@ -160,14 +173,10 @@ def _place(upload: Upload, patience: Callable[[], Deadline]) -> blocks.Place:
     return blocks.Place(upload.target, upload.conditions.lease_id, upload.op, patience)
 
 
-def _single(upload: Upload, content: bytes) -> Settled[Mapping[str, Any]]:
-    return _settled(upload, lambda fresh: _put_blob(fresh, content), ())
-
-
 def _blocks(
     upload: Upload, first: bytes, source: BinaryIO, digest: Any, progress: Callable[[int], None]
-) -> tuple[Settled[Mapping[str, Any]], int]:
-    _check_early(replace(upload, deadline=upload.deadline.fresh()))
+) -> tuple[_Committed, int]:
+    check_early(replace(upload, deadline=upload.deadline.fresh()))
     md5, length, ids = hashlib.md5(usedforsecurity=False), 0, []
     for block, piece in blocks.staged(_place(upload, lambda: _long_patience(upload)), first, source, progress):
         ids.append(block)
@@ -180,11 +189,19 @@ def _blocks(
     return _settled(stored, lambda fresh: _commit(fresh, ids), ids), length
 
 
-def _settled(
-    upload: Upload, call: Callable[[Upload], Mapping[str, Any]], ids: Sequence[str]
-) -> Settled[Mapping[str, Any]]:
+def _settled(upload: Upload, call: Callable[[Upload], Mapping[str, Any]], ids: Sequence[str]) -> _Committed:
     # The time to read a slow pipe, or to stage the blocks, is not held against the commit.
     upload = replace(upload, deadline=upload.deadline.fresh())
+
+    def attempt(under: Conditions) -> Settled[Mapping[str, Any]]:
+        return _attempt(replace(upload, conditions=under), call, ids)
+
+    return fenced_writes.write(upload.target, upload.conditions, upload.deadline, attempt, creates=True)
+
+
+def _attempt(
+    upload: Upload, call: Callable[[Upload], Mapping[str, Any]], ids: Sequence[str]
+) -> Settled[Mapping[str, Any]]:
     conditional = upload.conditions.expected_etag is not None or upload.conditions.creates_only
     return write(
         lambda: call(upload),
@@ -203,6 +220,7 @@ def _put_blob(upload: Upload, content: bytes) -> Mapping[str, Any]:
         length=len(content),
         overwrite=True,  # no condition of the SDK's own: ours are in the headers
         metadata=upload.metadata,
+        tags=upload.tags,
         headers=blobs.headers(upload.conditions),
         **upload.settings.for_sdk(),
         **write_timeouts(upload.deadline),
@@ -217,6 +235,7 @@ def _commit(upload: Upload, ids: list[str]) -> Mapping[str, Any]:
     answer: Mapping[str, Any] = client.commit_block_list(
         [BlobBlock(block) for block in ids],
         metadata=upload.metadata,
+        tags=upload.tags,
         headers=blobs.headers(upload.conditions),
         **upload.settings.for_sdk(),
         **write_timeouts(upload.deadline),
@@ -227,34 +246,6 @@ def _commit(upload: Upload, ids: list[str]) -> Mapping[str, Any]:
 def _long_patience(upload: Upload) -> Deadline:
     # Staging changes nothing that anybody sees, so a block is tried for this long, whatever the patience of the whole.
     return upload.deadline.lasting(max(60.0, upload.deadline.seconds))
-
-
-def _check_early(upload: Upload) -> None:
-    """Ask before the first block whether the commit would fail, so that a doomed upload ends early."""
-    conditions = upload.conditions
-    try:
-        blobs.properties(upload.target, replace(conditions, headers=_on_a_read(conditions)), upload.deadline)
-    except NotFound as error:
-        if error.service_code == "ContainerNotFound":
-            raise
-        if conditions.expected_etag is not None:
-            raise Changed(
-                f"{upload.target} is no longer there",
-                address=str(upload.target.address),
-                expected_etag=conditions.expected_etag,
-            ) from error
-        return
-    if conditions.creates_only:
-        raise Exists(f"{upload.target} exists already", address=str(upload.target.address))
-
-
-def _on_a_read(conditions: Conditions) -> dict[str, str]:
-    """Return the conditions that mean on a read what they mean on the commit: those that fail with 412 there."""
-    return {
-        key: value
-        for key, value in conditions.headers.items()
-        if key in ("If-Match", "If-Unmodified-Since", "x-ms-if-tags")
-    }
 
 
 def _never_read_here(error: Exists, upload: Upload) -> Exists:

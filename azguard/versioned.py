@@ -20,6 +20,8 @@ class State:
 
     Content, ETag and lineage come from one response. ``carried`` is what else a write leaves as it is; equal values
     mean that nothing of it changed. ``lease_duration`` is ``fixed`` or ``infinite`` while somebody holds a lease.
+    ``fence`` is that of the holder who wrote it last, where that was asked for and there is one. With ``lags`` it is to
+    be written even if the content stays, so that ours stands there.
     """
 
     content: bytes
@@ -29,6 +31,8 @@ class State:
     version_id: str | None = None
     last_modified: datetime | None = None
     lease_duration: str | None = None
+    fence: int | None = None
+    lags: bool = False
 
     @property
     def label(self) -> str:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from azguard import blobs, uploads
+from azguard import blobs, fenced_writes, fences, uploads
 from azguard.account import Target
 from azguard.conditions import Conditions
 from azguard.deadline import Deadline
 from azguard.downloads import Download
-from azguard.errors import BadRequest, Changed, NotFound, TransformFailed
+from azguard.errors import BadRequest, Changed, NotFound
 from azguard.lineage import KEY, Lineage, new_op
-from azguard.metadata_rules import check, flattened
+from azguard.metadata_rules import as_json, from_json
 from azguard.transmission import read, write_timeouts
 from azguard.uploads import Settings, Upload
 from azguard.versioned import Landed, State, Version
@@ -21,10 +21,11 @@ from azguard.versioned import Landed, State, Version
 
 @dataclass(frozen=True)
 class _Blob:
-    """What content and metadata have in common: the blob, its lease and its versions."""
+    """What content and metadata have in common: the blob, its lease, the caller's fence, and its versions."""
 
     target: Target
     lease_id: str | None = None
+    lock_fence: int | None = None
 
     def acquire(self, state: State, lease_id: str, seconds: int, deadline: Deadline) -> None:
         """Acquire a lease on the version read. Source: https://learn.microsoft.com/rest/api/storageservices/lease-blob"""
@@ -76,7 +77,7 @@ class _Blob:
 
 @dataclass(frozen=True)
 class _Kept:
-    """What a write of the content leaves as it is."""
+    """What a write of the content leaves as it is. ``settings`` hold the tags only where the fence was asked for."""
 
     settings: Settings
     tag_count: int | None = None
@@ -90,7 +91,8 @@ class BlobContent(_Blob):
     forgets it, so it is asked for and sent: one more request where the last write was not azguard's, or chose a tier.
     Source: https://learn.microsoft.com/azure/storage/blobs/access-tiers-overview
 
-    Not guaranteed: tags have no version, so a change of tags between our reading them and our write is undone.
+    Not guaranteed: tags have no version, so a change of tags between our reading them and our write is undone. That
+    does not touch the fence, which is a tag too: see ``_fenced``.
     """
 
     def read(self, deadline: Deadline) -> State:
@@ -114,15 +116,21 @@ class BlobContent(_Blob):
                     raise
                 continue
             settings = _settings(found, _without_key(found.metadata or {}))
-            return _state(content, found, _Kept(settings, found.tag_count))
+            state = _state(content, found, _Kept(settings, found.tag_count))
+            if self.lock_fence is None:
+                return state
+            try:
+                return self._fenced(state, deadline)
+            except NotFound:
+                continue
 
     def prepare(
         self, state: State, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
     ) -> Callable[[str | None], Landed]:
         """Return the Put Blob, or the Put Block List after the blocks were staged."""
         kept: _Kept = state.carried
-        tags = self._tags(deadline) if kept.tag_count else None
-        settings = replace(kept.settings, tags=tags, tier=self._tier(state, lease_id, deadline))
+        tags, tier = self._tags(kept, deadline), self._tier(state, lease_id, deadline)
+        settings = replace(kept.settings, tags=tags, tier=tier)
         if lineage is not None:
             lineage = replace(lineage, tiered=settings.tier is not None)
         stamp = _stamp(state, lineage).get(KEY)
@@ -153,10 +161,23 @@ class BlobContent(_Blob):
             return None
         return _chosen_tier(blobs.properties(self.target, _only_over(state, lease_id), deadline))
 
-    def _tags(self, deadline: Deadline) -> dict[str, str]:
-        client = self.target.account.blob(self.target.address)
-        lease = {"x-ms-lease-id": self.lease_id} if self.lease_id else {}
-        return read(lambda timeouts: client.get_blob_tags(headers=dict(lease), **timeouts), self.target, deadline)
+    def _tags(self, kept: _Kept, deadline: Deadline) -> Mapping[str, str] | None:
+        """Return the tags to send, ours among them; read as late as possible where they hold no fence."""
+        if self.lock_fence is not None:
+            return fences.tagged(kept.settings.tags or {}, self.lock_fence)
+        return blobs.tags(self.target, self.lease_id, deadline) if kept.tag_count else None
+
+    def _fenced(self, state: State, deadline: Deadline) -> State:
+        """Return the state with the fence on it, and its other tags among what is kept.
+
+        The fence is read after the content, and belongs to that version although tags have none: a write under a
+        fence changes ETag and tag in one request. A holder with a higher fence who writes after our read makes our
+        If-Match fail, and the next read finds that fence. The count of tags is no substitute: it may be withheld.
+        """
+        theirs, others = fenced_writes.standing(self.target, self.lease_id, deadline)
+        kept = _Kept(replace(state.carried.settings, tags=others or None))
+        # A write, even of the same content: a holder that found all well must not be overtaken from below.
+        return replace(state, carried=kept, fence=theirs, lags=theirs != self.lock_fence)
 
 
 @dataclass(frozen=True)
@@ -167,11 +188,12 @@ class BlobMetadata(_Blob):
         """Read the metadata and ETag from one response."""
         try:
             found = blobs.properties(self.target, Conditions(lease_id=self.lease_id), deadline)
+            fence = self._fence(deadline)
         except NotFound as error:
             return _nothing(error, b"{}", None)
         rest = (_settings(found, {}), found.size, found.content_settings.content_md5)
-        state = _state(_as_json(_without_key(found.metadata or {})), found, rest)
-        return replace(state, lineage=replace(state.lineage, tiered=_chosen_tier(found) is not None))
+        state = _state(as_json(_without_key(found.metadata or {})), found, rest)
+        return replace(state, lineage=replace(state.lineage, tiered=_chosen_tier(found) is not None), fence=fence)
 
     def prepare(
         self, state: State, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
@@ -179,7 +201,7 @@ class BlobMetadata(_Blob):
         """Return the Set Blob Metadata."""
         if state.etag is None:
             raise NotFound(f"there is no blob {self.target}", address=str(self.target.address))
-        metadata = _from_json(content)
+        metadata = from_json(content)
         return lambda held: self._set_metadata(state, metadata, lineage, held, deadline)
 
     def fence(
@@ -191,7 +213,11 @@ class BlobMetadata(_Blob):
 
     def checked(self, content: bytes) -> bytes:
         """Return the metadata as indented JSON."""
-        return _as_json(_from_json(content))
+        return as_json(from_json(content))
+
+    def _fence(self, deadline: Deadline) -> int | None:
+        # It is compared only: Set Blob Metadata takes no tags, so that a write of metadata cannot raise it.
+        return None if self.lock_fence is None else fenced_writes.standing(self.target, self.lease_id, deadline)[0]
 
 
 def _only_over(state: State, lease_id: str | None) -> Conditions:
@@ -263,17 +289,3 @@ def _refuse_other_types(target: Target, found: Any) -> None:
             address=str(target.address),
             hint="its metadata can be updated: add --metadata",
         )
-
-
-def _as_json(metadata: dict[str, str]) -> bytes:
-    return (json.dumps(metadata, indent=2, ensure_ascii=False, sort_keys=True) + "\n").encode()
-
-
-def _from_json(content: bytes) -> dict[str, str]:
-    try:
-        found = json.loads(content)
-    except ValueError as error:
-        raise TransformFailed(f"the new metadata is not JSON: {error}") from None
-    flat = flattened(found)
-    check(flat, flat)
-    return flat

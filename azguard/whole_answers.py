@@ -1,9 +1,14 @@
-"""A transport that takes no half answers.
+"""A transport that takes no half answers, and waits for none longer than it is told to.
 
 Python's HTTP client takes a head that ends in the middle for a whole one: an ETag cut short then looks like an ETag,
 and missing metadata like none. Such an answer counts as lost, so that the truth is asked for.
+
+Some methods of the SDK, such as ``get_blob_tags``, drop the timeouts they are given; then those of ``within`` hold.
 """
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,6 +17,17 @@ if TYPE_CHECKING:
 CUT_SHORT = "the answer was cut short"
 # Answers that have no body say nothing about its length.
 _NO_BODY = (204, 304)
+_TIMEOUTS: ContextVar[Mapping[str, Any]] = ContextVar("timeouts")
+
+
+@contextmanager
+def within(timeouts: Mapping[str, Any]) -> Iterator[None]:
+    """Give every request made in this block these timeouts, in seconds, unless it has some of its own."""
+    before = _TIMEOUTS.set(timeouts)
+    try:
+        yield
+    finally:
+        _TIMEOUTS.reset(before)
 
 
 def transport(**settings: Any) -> "RequestsTransport":
@@ -21,7 +37,7 @@ def transport(**settings: Any) -> "RequestsTransport":
 
     class WholeAnswers(RequestsTransport):  # type: ignore[misc]  # to mypy the SDK's lazy exports are Any
         def send(self, request: Any, **kwargs: Any) -> Any:
-            response: Any = super().send(request, **kwargs)
+            response: Any = super().send(request, **{**_TIMEOUTS.get({}), **kwargs})
             # Of the answer to a delete nothing matters but the status, which comes first.
             if request.method != "DELETE" and not _is_whole(request.method, response):
                 raise ServiceResponseError(CUT_SHORT)

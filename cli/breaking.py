@@ -63,13 +63,13 @@ def after(env: Environment, done: LeaseDone) -> Deadline:
 
 
 def described(state: LeaseState, target: Target, now: datetime) -> str:
-    """Return in one line who holds a lease, since when, and what its state is."""
-    kind = f", {state.duration}" if state.duration else ""
+    """Return in one line what the state of a lease is, who holds it, and for how long."""
+    facts = f"{target} is {state.state}" + (f", {state.duration}" if state.duration else "")
     holder = state.holder
     if holder is None:
-        return f"{target} is {state.state}{kind}; nobody left a record of holding it"
+        return f"{facts}; nobody left a record of holding it"
     age = owners.age(holder.since, now)
-    return f"{target} is {state.state}{kind}, held by {holder}" + ("" if age is None else f", {span(age)} ago")
+    return f"{facts}, held{'' if age is None else f' for {span(age)}'} by {holder}"
 
 
 def _on_terminal() -> bool:

@@ -18,10 +18,11 @@ from azguard.cli import files, values
 from azguard.cli.groups import ARGV, OPERATION, SHARED
 from azguard.cli.output import Output
 from azguard.cli.progress import Progress
-from azguard.conditions import Asked, Conditions, Known, Seen
+from azguard.conditions import Asked, Conditions
 from azguard.deadline import PATIENCE_SECONDS, Deadline
 from azguard.errors import NotFound, UsageError
 from azguard.folders import Folders
+from azguard.known import Known, Seen
 from azguard.lineage import new_op
 from azguard.locks import inherited
 from azguard.operations import Lease, Operation
@@ -92,7 +93,7 @@ class Environment:
         """Return seconds for an option, refusing an empty or zero value."""
         seconds = parse_duration(text, option)
         if seconds <= 0:
-            raise UsageError(f"{option} must be more than nothing")
+            raise UsageError(f"{option} must be more than nothing", hint=f"{option} 30s")
         return seconds
 
     def locate(self, text: str, kind: Kind | None = None, *, writable: bool = False) -> Target:

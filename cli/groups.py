@@ -179,6 +179,8 @@ def _condition_params(operation: Operation) -> list[TyperOption]:
         shown.add("lease_id")
     if operation.writes and operation.guard != "none":
         shown.add("etag")
+    if operation.fences:
+        shown.add("fence")
     if operation.guarded:
         shown.add("last_writer_wins")
     if operation.guard == "compare":

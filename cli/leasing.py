@@ -166,17 +166,19 @@ def _acquired(env: Environment, target: Target, lease_id: str, seconds: int | No
     cache.hold(key, lease_id, duration=seconds, action=env.command)
     try:
         done = leases.acquire(target, lease_id, seconds, asked, env.deadline.fresh())
+        cache.confirm(key, lease_id)
     except OutcomeUnknown:
         raise
     except KeyboardInterrupt:
         if not ours and leases.give_back(target, lease_id, env.deadline):
             cache.drop(key, lease_id)
         raise
-    except AzguardError:
+    except AzguardError as error:
         if not ours:
             cache.drop(key, lease_id)
+        if before is not None and error.service_code == "LeaseAlreadyPresent":
+            error.hint = f"this scope holds it, or did: azguard lease renew {target.address}, or release"
         raise
-    cache.confirm(key, lease_id)
     if done.attempts > 1:
         env.out.warn("an answer was lost, and its request may come late: after a release, look whether it is leased")
     return done

@@ -118,6 +118,15 @@ def conditions(
         str | None,
         typer.Option("--lease-id", metavar="ID|@held", help="The lease you hold; @held is this scope's own."),
     ] = None,
+    fence: Annotated[
+        str | None,
+        typer.Option(
+            "--fence",
+            metavar="N",
+            help="The lock you hold, by its number: refused (exit 77) once a holder with a higher one has written. It "
+            "is an index tag: needs t in a SAS or Storage Blob Data Owner, and no hierarchical namespace.",
+        ),
+    ] = None,
     last_writer_wins: Annotated[
         bool, typer.Option("--last-writer-wins", help="No condition at all: overwrite whatever is there.")
     ] = False,

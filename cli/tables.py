@@ -13,10 +13,16 @@ _COLUMNS = (
     "etag",
     "content_type",
     "lease_state",
+    "holder",
+    "lease_id",
+    "confirmed",
+    "until",
     "file",
 )
 # What is left out first where the terminal is too narrow for a line per resource.
-_DISPENSABLE = ("file", "content_type", "lease_state", "last_modified", "content_length")
+_DISPENSABLE = (
+    "file", "holder", "content_type", "until", "confirmed", "lease_state", "last_modified", "content_length",
+)  # fmt: skip
 _RIGHT = ("content_length",)
 _TITLES = {"content_length": "bytes", "content_type": "type", "lease_state": "lease"}
 # The first column may be folded down to this width; the others are shown whole or not at all.

@@ -42,6 +42,7 @@ class Asked:
     op_id: str | None
     guard: str | None
     lease_id: str | None
+    fence: int | None
     wait_lease: bool
     no_lineage: bool
     max_attempts: int | None
@@ -139,6 +140,7 @@ def planned(env: Environment, address: str, asked: Asked) -> Update:
         guard_by_lease=_by_lease(asked),
         stamps=not asked.no_lineage,
         lease_id=lease_id,
+        fence=asked.fence,
         wait_lease=asked.wait_lease,
         max_attempts=asked.max_attempts,
         reach_seconds=PATIENCE_SECONDS if asked.timeout is None else None,
@@ -146,7 +148,9 @@ def planned(env: Environment, address: str, asked: Asked) -> Update:
     tell = _story(env, deadline)
     keep, past = _keeper(env, target, plan), Attempts(env.folders.attempts, plan.op, keyed=asked.op_id is not None)
     tools = Tools(turn=lambda: _turn(env, target, deadline, tell), tell=tell, keep=keep, attempts=past)
-    return Update(env, target, _resource(target, asked.metadata, lease_id), plan, deadline, tools, asked.metadata)
+    return Update(
+        env, target, _resource(target, asked.metadata, lease_id, asked.fence), plan, deadline, tools, asked.metadata
+    )
 
 
 def show_preview(env: Environment, address: str, asked: Asked) -> None:
@@ -171,7 +175,7 @@ def status(env: Environment, address: str, asked: Asked) -> tuple[Status, int]:
         raise UsageError("--status changes nothing", hint="leave the edits and the command out")
     target = env.locate(address)
     op = _op(target, asked.op_id)
-    verdict = safe_update.became_of(_resource(target, asked.metadata, None), op, env.deadline)
+    verdict = safe_update.became_of(_resource(target, asked.metadata), op, env.deadline)
     outcome, code = {
         Verdict.COMMITTED: ("committed", 0),
         Verdict.NOT_YET: ("not_committed", 44),
@@ -179,10 +183,10 @@ def status(env: Environment, address: str, asked: Asked) -> tuple[Status, int]:
     return Status(str(target.address), f"{_RAW_OP}{op}", outcome), code
 
 
-def _resource(target: Target, metadata: bool, lease_id: str | None) -> Versioned:
+def _resource(target: Target, metadata: bool, lease_id: str | None = None, fence: int | None = None) -> Versioned:
     from azguard import versioned_blob
 
-    return (versioned_blob.BlobMetadata if metadata else versioned_blob.BlobContent)(target, lease_id)
+    return (versioned_blob.BlobMetadata if metadata else versioned_blob.BlobContent)(target, lease_id, fence)
 
 
 def _transform(env: Environment, target: Target, asked: Asked, deadline: Deadline) -> Callable[[bytes], bytes]:

@@ -47,7 +47,7 @@ def seconds(text: str, option: str, least: int, most: int) -> int:
     """Return whole seconds between two limits, both included, of a duration such as ``60`` or ``1m``."""
     found = parse_duration(text, option)
     if not (found.is_integer() and least <= found <= most):
-        raise UsageError(f"{option}: {text!r} is not from {least} to {most} whole seconds")
+        raise UsageError(f"{option}: {text!r} is not from {least} to {most} whole seconds", hint=f"{option} {most}s")
     return int(found)
 
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from azguard import blobs, downloads, operations, uploads
+from azguard import blobs, deletes, downloads, operations, uploads
 from azguard.address import Kind
 from azguard.cli import context, files, options, values
 from azguard.cli.groups import group
@@ -83,6 +83,10 @@ def put(
 
     A blob never read from here is created, or refused if it exists (exit 45). One that changed since is refused
     (exit 42). A put replaces metadata, tags and headers as well; azguard safe-update keeps them.
+
+    With --fence the number of your lock is the guard instead: whatever is there is overwritten, unless a holder with a
+    higher one wrote it. That holds as long as everybody who writes the blob names a fence: a write without one can
+    take the tag away.
 
     Example: azguard blob put site/config.json -f config.json
     """
@@ -184,12 +188,15 @@ def delete(
 ) -> None:
     """Delete a blob, but only the version you have seen.
 
+    With --fence whatever is there is deleted, unless a holder of your lock with a higher number wrote it. The fence
+    goes with the blob: a holder that was overtaken can then create it anew. Keep an empty blob where that matters.
+
     Example: azguard blob delete site/config.json
     """
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB)
     snapshots = values.choice(delete_snapshots, "--delete-snapshots", ("include", "only"))
-    result = blobs.delete(target, env.conditions(target), snapshots, env.deadline)
+    result = deletes.delete(target, env.conditions(target), snapshots, env.deadline)
     if snapshots != "only":
         env.forget(target)
     env.show(result)

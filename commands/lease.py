@@ -6,7 +6,7 @@ import typer
 
 from azguard import lease_state, leased_blobs, operations
 from azguard.address import Kind
-from azguard.cli import breaking, context, leasing, options, values
+from azguard.cli import breaking, context, errors, leasing, options, values
 from azguard.cli.groups import group
 from azguard.errors import UsageError
 
@@ -40,7 +40,9 @@ def acquire(
     target = leasing.locate(env, address)
     seconds, lease_id = leasing.term(lease_duration, infinite=infinite), leasing.new_id(proposed_lease_id)
     patience = None if wait is None else env.patience(None, env.duration(wait, "--wait"))
-    env.show(leasing.acquire(env, target, lease_id, seconds, patience), alone="lease_id")
+    done = leasing.acquire(env, target, lease_id, seconds, patience)
+    with errors.undisturbed():
+        env.show(done, alone="lease_id")
 
 
 @app.command()

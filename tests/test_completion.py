@@ -29,6 +29,8 @@ def offered(cli: CliWorld, line: str, **environ: str) -> list[str]:
         ("azguard blob put x -o ", ["json", "table", "tsv", "yaml", "none"]),
         ("azguard blob put x --output=t", ["--output=table", "--output=tsv"]),
         ("azguard blob delete x --delete-snapshots ", ["include", "only"]),
+        ("azguard lease ", ["acquire", "renew", "change", "release", "break", "show", "list", "wait"]),
+        ("azguard lease release ", ["blob:", "container:"]),
         ("azguard status ", ["blob:", "container:"]),
         ("azguard cache forget b", ["blob:"]),
         ("azguard completion ", ["bash", "zsh", "fish", "powershell"]),
@@ -68,6 +70,8 @@ def test_containers_and_blobs_are_offered_level_by_level(cli: CliWorld) -> None:
         offered(cli, f"azguard blob get {site}/logs/"),
         offered(cli, f"azguard safe-update blob:{site}/co"),
         offered(cli, f"azguard status container:{site[:15]}"),
+        offered(cli, f"azguard lease acquire blob:{site}/co"),
+        offered(cli, f"azguard lease list {site[:15]}"),
     ] == [
         [site],
         [f"{site}/"],
@@ -75,6 +79,8 @@ def test_containers_and_blobs_are_offered_level_by_level(cli: CliWorld) -> None:
         [f"{site}/logs/1", f"{site}/logs/2"],
         [f"blob:{site}/config.json"],
         [f"container:{site}"],
+        [f"blob:{site}/config.json"],
+        [site],
     ]
 
 

@@ -7,8 +7,9 @@ import pytest
 from azguard import conditions, operations
 from azguard.account import Target, emulator
 from azguard.address import Address, Kind
-from azguard.conditions import Asked, Conditions, Known, Seen
+from azguard.conditions import Asked, Conditions
 from azguard.errors import Changed, UsageError
+from azguard.known import Known, Seen
 from azguard.operations import ALL, Condition, Guard, Lease, Operation, Write
 
 ETAG, NEWER = '"0x8DC1234567890AB"', '"0x8DDFFFFFFFFFFFF"'
@@ -62,7 +63,7 @@ def test_a_condition_is_sent_as_its_header_if_the_service_honours_it_and_refused
 
 
 @pytest.mark.parametrize("operation", EVERY)
-@pytest.mark.parametrize("name", [*Condition, "etag", "lease-id"])
+@pytest.mark.parametrize("name", [*Condition, "etag", "lease-id", "fence"])
 @pytest.mark.parametrize("empty", ["", " ", "\t"])
 def test_an_empty_value_is_refused_on_every_operation(operation: Operation, name: str, empty: str) -> None:
     with pytest.raises(UsageError, match=f"--{name} is empty"):
@@ -84,7 +85,7 @@ def test_a_wildcard_is_taken_where_it_means_something(operation: Operation) -> N
 @pytest.mark.parametrize("operation", EVERY)
 def test_a_lease_id_is_sent_where_leases_are_checked(operation: Operation) -> None:
     wanted = asked(lease_id=LEASE)
-    if operation.lease is Lease.NONE:
+    if not operation.names_lease:
         with pytest.raises(UsageError, match="--lease-id"):
             conditions.resolve(operation, wanted, target(operation))
     else:
@@ -285,3 +286,39 @@ def test_the_lineage_goes_with_the_version_it_was_read_with_and_no_other() -> No
         "op.parent",
         None,
     ]
+
+
+# Fences
+
+FENCED = [pytest.param(operation, id=name) for name, operation in ALL.items() if operation.fences]
+FENCE = {"x-ms-if-tags": "\"fence\" <= '0000000000000000042'"}
+
+
+@pytest.mark.parametrize("operation", FENCED)
+@pytest.mark.parametrize("lease", [None, LEASE])
+def test_a_fence_is_the_one_condition_whatever_was_read_here(operation: Operation, lease: str | None) -> None:
+    wanted = asked(fence="42", lease_id=lease)
+    for known in (Known(), Known(Seen(ETAG)), Known(Seen(ETAG), Seen(NEWER))):
+        found = conditions.resolve(operation, wanted, BLOB, known)
+        assert found == Conditions(FENCE, "fence", lease_id=lease, fence=42)
+
+
+@pytest.mark.parametrize("operation", [pytest.param(each, id=name) for name, each in ALL.items() if not each.fences])
+def test_a_fence_is_refused_where_it_is_not_kept(operation: Operation) -> None:
+    with pytest.raises(UsageError, match="--fence is not enforced here"):
+        conditions.resolve(operation, asked(fence="42"), target(operation), Known(Seen(ETAG)))
+
+
+@pytest.mark.parametrize("operation", FENCED)
+@pytest.mark.parametrize("name", [*sorted(operations.FULL), "etag", "last-writer-wins"])
+def test_a_fence_stands_beside_no_other_condition(operation: Operation, name: str) -> None:
+    other = True if name == "last-writer-wins" else ETAG if name == "etag" else value(operation, Condition(name))[0]
+    with pytest.raises(UsageError) as caught:
+        conditions.resolve(operation, asked(**{"fence": "42", name: other}), BLOB, Known(Seen(ETAG)))
+    assert [flag for flag in ("--fence", f"--{name}") if flag not in caught.value.message] == []
+
+
+def test_a_snapshot_has_no_fence_to_compare() -> None:
+    snapshot = Target(emulator(), Address(Kind.BLOB, ("site", "a"), snapshot="2026-11-21T10:00:00.0000000Z"))
+    with pytest.raises(UsageError, match="--fence"):
+        conditions.resolve(operations.BLOB_DELETE, asked(fence="42"), snapshot)

@@ -80,6 +80,23 @@ def test_the_edits_run(cli: CliWorld) -> None:
     assert statuses(lines, cli.root, environ) == [(line, 0) for line in lines]
 
 
+def test_the_fences_end_as_they_say(cli: CliWorld) -> None:
+    assert cli.call("container", "create", "site").code in (0, 45)
+    cli.file("config.json", '{"replicas": 1}')
+    lines, environ = block("fences"), on_path(cli.root / "bin", cli.environ())
+    assert cli.call("blob", "put", "site/config.json", "--last-writer-wins", stdin=b"{}").code == 0
+    assert statuses(lines, cli.root, environ) == [(line, stated(line)) for line in lines]
+
+
+def test_the_leases_end_as_they_say(cli: CliWorld) -> None:
+    lines = block("leases")
+    assert cli.call("container", "create", "site").code in (0, 45)
+    content = cli.file("config.json", "{}")
+    assert cli.call("blob", "put", "site/config.json", "-f", str(content), "--last-writer-wins").code == 0
+    environ = on_path(cli.root / "bin", cli.environ())
+    assert statuses(lines, cli.root, environ) == [(line, stated(line)) for line in lines]
+
+
 def test_the_table_of_commands_has_every_command() -> None:
     section = README.split("\n## Commands\n")[1].split("\n### ")[0]
     table = []

@@ -56,10 +56,11 @@ def test_every_option_and_argument_says_what_it_is_for(path: tuple[str, ...]) ->
 # In an order in which each finds what it needs.
 RUNNABLE = [
     ("container", "create"), ("blob", "put"), ("blob", "get"), ("blob", "show"), ("blob", "exists"), ("blob", "list"),
-    ("container", "show"), ("container", "exists"), ("container", "list"), ("status",), ("cache", "list"),
-    ("cache", "show"), ("cache", "path"), ("cache", "export"), ("blob", "delete"), ("container", "delete"),
-    ("cache", "forget"), ("cache", "prune"), ("cache", "clear"), ("profile", "set"), ("profile", "show"),
-    ("profile", "list"), ("profile", "delete"), ("completion",),
+    ("container", "show"), ("container", "exists"), ("container", "list"), ("lease", "acquire"), ("lease", "renew"),
+    ("lease", "change"), ("lease", "show"), ("lease", "list"), ("lease", "release"), ("lease", "wait"), ("status",),
+    ("cache", "list"), ("cache", "show"), ("cache", "path"), ("cache", "export"), ("blob", "delete"),
+    ("container", "delete"), ("cache", "forget"), ("cache", "prune"), ("cache", "clear"), ("profile", "set"),
+    ("profile", "show"), ("profile", "list"), ("profile", "delete"), ("completion",),
 ]  # fmt: skip
 
 

@@ -24,8 +24,22 @@ def examples(group: str) -> dict[str, str]:
     return found
 
 
+DEPLOY = "blob:locks/deploy-prod"
+# Of commands whose examples speak of more: what there is besides, and is not with the others.
+BEFORE: dict[str, tuple[tuple[str, ...], ...]] = {
+    "container create": (("container", "delete", "site"),),
+    **dict.fromkeys(
+        ("lease renew", "lease change", "lease release", "lease break"),
+        (("lease", "acquire", "blob:site/config.json"),),
+    ),
+    "lock show": (("lock", "run", DEPLOY, "--", "true"),),
+    "lock list": (("lock", "run", DEPLOY, "--", "true"),),
+    "lock break": (("lock", "run", DEPLOY, "--", "true"), ("lease", "acquire", DEPLOY)),
+}
+
+
 def prepare(cli: CliWorld) -> None:
-    """Make what the examples speak of: a container and a blob that were read here, and a profile."""
+    """Make what the examples speak of: a container and a blob that were read here, a profile, and a script."""
     cli.call("container", "delete", "site", "--last-writer-wins")
     cli.call("cache", "clear")
     content = str(cli.file("config.json", '{"replicas": 1}'))
@@ -35,6 +49,7 @@ def prepare(cli: CliWorld) -> None:
         ("profile", "set", "prod", "--account-name", "contoso", "--auth-mode", "login"),
     ):
         assert cli.call(*line).code == 0
+    cli.file("deploy.sh", "#!/bin/sh\n").chmod(0o755)
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -43,8 +58,8 @@ def test_the_example_in_a_help_runs(group: str, cli: CliWorld) -> None:
     failed = []
     for name, line in examples(group).items():
         prepare(cli)
-        if name == "container create":
-            assert cli.call("container", "delete", "site").code == 0
+        for words in BEFORE.get(name, ()):
+            assert cli.run(*words).code == 0
         (cli.root / "statuses").unlink(missing_ok=True)
         failed += [(name, each) for each in statuses([line], cli.root, environ) if each[1] != 0]
     assert failed == []

@@ -36,6 +36,8 @@ EVIDENCE: dict[str, Any] = yaml.load(
 MACHINE: dict[str, dict[str, str]] = EVIDENCE["table"]
 A, B, C = (f"{letter * 8}-0000-4000-8000-000000000000" for letter in "abc")
 TERM = 15
+# What the service answers: its status, its code, its headers.
+Answer = tuple[int, str | None, dict[str, str]]
 # What each action of the table is: its kind, and what it is given; None is an id that nobody has used.
 ACTIONS: dict[str, tuple[str, Any]] = {
     "acquire_no_id": ("acquire", None), "acquire_A": ("acquire", A), "acquire_B": ("acquire", B),
@@ -264,8 +266,9 @@ def said(code: "re.Match[str] | None") -> str | None:
 class Scripted(HttpTransport[Any, Any]):
     """Answers with what was recorded or is stated, one after the other, and keeps what was asked."""
 
-    def __init__(self, *answers: tuple[int, str | None, dict[str, str]]) -> None:
-        self._answers, self.asked = list(answers), []
+    def __init__(self, *answers: Answer) -> None:
+        self._answers = list(answers)
+        self.asked: list[tuple[str, str | None]] = []
 
     def send(self, request: Any, **kwargs: Any) -> Any:
         self.asked.append((request.method, request.headers.get("x-ms-lease-action")))
@@ -288,7 +291,7 @@ class Scripted(HttpTransport[Any, Any]):
         """Hold nothing."""
 
 
-def scripted(kind: Kind, *answers: tuple[int, str | None, dict[str, str]]) -> tuple[Target, Scripted]:
+def scripted(kind: Kind, *answers: Answer) -> tuple[Target, Scripted]:
     transport = Scripted(*answers)
     account = Account(
         "acc", {"blob": "https://acc.blob.core.windows.net"}, Auth.ANONYMOUS, None, {"transport": transport}
@@ -316,7 +319,7 @@ def test_what_the_emulator_gets_wrong_is_told_as_the_service_says_it(kind: Kind,
     assert (len(transport.asked), transport.asked[0]) == (2, ("PUT", ACTIONS[action][0]))
 
 
-def recorded(name: str, number: int) -> tuple[int, str | None, dict[str, str]]:
+def recorded(name: str, number: int) -> Answer:
     found = json.loads((DATA / f"recordings/{name}.json").read_text())["interactions"][number]
     return found["status"], found["error_code"], found["response_headers"]
 
@@ -362,9 +365,9 @@ def test_an_answer_of_the_live_service_is_read(
     )  # fmt: skip
 
 
-BUSY = (503, "ServerBusy", {})
-MISMATCH = (412, "LeaseIdMismatchWithBlobOperation", {})
-ALREADY = (409, "LeaseAlreadyPresent", {})
+BUSY: Answer = (503, "ServerBusy", {})
+MISMATCH: Answer = (412, "LeaseIdMismatchWithBlobOperation", {})
+ALREADY: Answer = (409, "LeaseAlreadyPresent", {})
 
 
 @pytest.mark.parametrize(
@@ -395,9 +398,7 @@ ALREADY = (409, "LeaseAlreadyPresent", {})
         ("break_0", (BUSY, now_is("leased"), (412, "ConditionNotMet", {}), now_is("leased")), "unknown"),
     ],
 )  # fmt: skip
-def test_a_lost_answer_is_settled_by_looking(
-    action: str, answers: tuple[tuple[int, str | None, dict[str, str]], ...], kind: str | None
-) -> None:
+def test_a_lost_answer_is_settled_by_looking(action: str, answers: tuple[Answer, ...], kind: str | None) -> None:
     target, transport = scripted(Kind.BLOB, *answers)
     try:
         perform(target, action)

@@ -142,6 +142,15 @@ def test_the_lease_id_goes_into_the_header_of_the_evidence(operation: Operation)
         assert named == {operation.lease_header} | source
 
 
+def test_a_lease_id_means_nothing_without_leases_and_to_acquiring_and_breaking() -> None:
+    """The evidence: proposed to an acquire in another header, and ignored by a break."""
+    subject = {row.name for row in ALL.values() if row.lease is Lease.SUBJECT and not row.names_lease}
+    assert subject == {
+        f"{kind}.lease_{verb}" for kind in ("blob", "container", "share", "file") for verb in ("acquire", "break")
+    }
+    assert [row.name for row in ALL.values() if row.lease is Lease.NONE and row.names_lease] == []
+
+
 @every_row
 def test_rest_is_the_page_of_the_evidence(operation: Operation) -> None:
     assert operation.rest == ROWS[operation.name]["rest_doc"]
@@ -193,6 +202,17 @@ def test_reads_have_no_guard_and_what_is_kept_by_a_lease_takes_a_lease_id(operat
         assert operation.guard is Guard.NONE
     if operation.guard is Guard.LEASE:
         assert operation.lease in (Lease.REQUIRED, Lease.OPTIONAL)
+
+
+@every_row
+def test_a_fence_is_kept_only_where_tags_are_a_condition(operation: Operation) -> None:
+    assert not operation.fences or (operation.guarded and Condition.IF_TAGS in operation.honours)
+
+
+def test_a_fence_is_kept_on_these() -> None:
+    assert {name for name, row in ALL.items() if row.fences} == {
+        "blob.put_block_blob", "blob.put_block_list", "blob.delete",
+    }  # fmt: skip
 
 
 def test_etag_is_kept_by_comparing_only_where_nothing_holds_the_others_off() -> None:

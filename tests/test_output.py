@@ -38,7 +38,19 @@ def test_every_result_has_the_shape_that_scripts_rely_on(cli: CliWorld, blob: st
         ("blob list", ("blob", "list", site)),
         ("container show", ("container", "show", site)),
         ("container list", ("container", "list", "--prefix", site)),
+        ("lease done", ("lease", "acquire", f"blob:{blob}")),
+        ("lease list", ("lease", "list", site)),
+        ("lease list --held", ("lease", "list", "--held")),
+        ("lease show", ("lease", "show", f"blob:{blob}")),
+        ("lease done", ("lease", "renew", f"blob:{blob}")),
+        ("lease done", ("lease", "change", f"blob:{blob}")),
+        ("lease done", ("lease", "break", f"blob:{blob}", "--yes")),
+        ("lease done", ("lease", "release", f"blob:{blob}")),
+        ("lease show", ("lease", "wait", f"container:{site}")),
+        ("lease done", ("lease", "acquire", f"container:{site}", "--infinite")),
+        ("lease done", ("lease", "release", f"container:{site}")),
         ("status", ("status",)),
+        ("blob put", ("blob", "put", f"{blob}2", "--fence", "2")),
         ("blob delete", ("blob", "delete", blob)),
         ("container create", ("container", "create", f"{site}x")),
         ("container delete", ("container", "delete", f"{site}x")),
@@ -51,6 +63,7 @@ def test_every_result_has_the_shape_that_scripts_rely_on(cli: CliWorld, blob: st
 
 def failures(cli: CliWorld, blob: str) -> list[tuple[int, tuple[str, ...]]]:
     site = blob.partition("/")[0]
+    assert cli.call("blob", "put", f"{site}/fenced", "--fence", "2").code == 0
     return [
         (2, ("blob", "put", blob, "--etag", "")),
         (2, ("blob", "nosuch")),
@@ -59,6 +72,7 @@ def failures(cli: CliWorld, blob: str) -> list[tuple[int, tuple[str, ...]]]:
         (42, ("blob", "delete", f"{site}/never")),
         (44, ("blob", "get", f"{site}/nosuch")),
         (45, ("container", "create", site)),
+        (77, ("blob", "put", f"{site}/fenced", "--fence", "1")),
         (49, ("blob", "show", blob, "--lease-id", "0f3c1111-2222-3333-4444-555566667777")),
         (78, ("blob", "show", blob, "--profile", "nosuch")),
         (53, ("blob", "show", "abc/b", "--connection-string", "AccountName=a12;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:9",
@@ -216,6 +230,17 @@ def test_a_table_shows_the_columns_that_fit(width: int, columns: list[str]) -> N
 
 def test_a_lease_is_shown_where_there_is_one() -> None:
     assert "lease_state" in tables.fitting([{**ROWS[0], "lease_state": "leased"}, ROWS[1]], 200)
+
+
+@pytest.mark.parametrize(
+    ("width", "columns"),
+    [(200, ["address", "lease_id", "confirmed", "until"]), (80, ["address", "lease_id", "confirmed"]),
+     (60, ["address", "lease_id"])],
+)  # fmt: skip
+def test_a_lease_that_is_held_is_shown_with_the_id_to_release_it_by(width: int, columns: list[str]) -> None:
+    held = {"address": "blob:site/a", "lease_id": "0" * 36, "confirmed": True, "duration": 60, "scope": "1",
+            "until": "2026-11-21T10:00:00.123456Z"}  # fmt: skip
+    assert tables.fitting([held], width) == columns
 
 
 def test_names_cannot_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from azguard.account import EMULATOR_KEY, EMULATOR_NAME, Account, Auth, Target
 from azguard.address import Address, Kind
-from azguard.deadline import ANSWER_SECONDS
+from azguard.deadline import ANSWER_SECONDS, Deadline
 from azguard.errors import Unavailable
 from azguard.transmission import REFUSALS, Fate, read, send, write_timeouts
 from tests.fake_resource import Clock, Refusal
@@ -255,6 +255,17 @@ def test_a_read_ends_with_the_deadline() -> None:
     with pytest.raises(Unavailable):
         read(call, target(1), clock.deadline(10))
     assert 8 < clock.now - 1000 <= 10
+
+
+def test_a_read_that_the_sdk_gives_no_time_to_ends_with_the_deadline_all_the_same() -> None:
+    with serving(never_answers, never_answers) as port:
+        where = target(port)
+        client = where.account.blob(where.address)
+        deadline = Deadline(0.5)
+        with pytest.raises(Unavailable):
+            # Without a timeout of its own the request would wait for 300 s.
+            read(lambda timeouts: client.get_blob_tags(**timeouts), where, deadline)
+    assert deadline.elapsed < 60
 
 
 def test_a_read_that_is_refused_is_not_made_again() -> None:

@@ -1,7 +1,7 @@
 """What azguard must say when the network fails: one table, *operation × fault*.
 
 Each row is a command that writes (or reads), the request of it that is spoilt, and what it must then say; each column
-is one fault, which hits the first such request only. A cell without an entry of its own must be ``DONE``: exit 0, and
+is one fault, which hits one such request only. A cell without an entry of its own must be ``DONE``: exit 0, and
 the proxy's log says that the write was committed exactly once. Whatever a cell says, ``tests/faults/test_matrix.py``
 checks it against that log: nothing is ever committed twice, an error other than 74 is never told of a write that was
 committed or still can be, and nobody is told "somebody else" (42, 44, 45, 49) when it was us.
@@ -9,11 +9,17 @@ committed or still can be, and nobody is told "somebody else" (42, 44, 45, 49) w
 To add a row for a new command: append a ``Row`` to ``ROWS``. Name the command line (``{blob}``, ``{container}`` and
 ``{lease}`` are filled in), what has to be there before (``before``), the operation that is spoilt, as
 ``tests.faults.rules.operation`` names it, the one whose commits count if that is another, and what is there
-afterwards (``leaves``). Run it: ``pytest tests/faults -k put-if-match``. A cell that fails shows what azguard said and
-what the log says; give it an entry with its reason only if the truth really cannot be known, else mend azguard.
+afterwards (``leaves``). Where the first such request is not the one that is meant, ``nth`` says which is. Run it:
+``pytest tests/faults -k put-if-match``. A cell that fails shows what azguard said and what the log says; give it an
+entry with its reason only if the truth really cannot be known, else mend azguard.
 ``CONTESTS`` adds a rival who writes in between, ``OUTAGES`` a fault that hits every such request until azguard gives
 up: a few of each for a new row. A new kind of resource also needs its names in ``rules.operation``, and how to look at
 it in ``Scene.content``.
+
+The operations on a lease are ``repeatable``: done a second time they change nothing that the first time did not. There
+a second commit, by a zombie or because azguard sent it again, is no fault; what counts instead is the state in which
+they leave the lease (``lease``), in every cell that says 0, once everything has landed. The other rules hold for them
+too: an error other than 74 is never told of what was done, nor is 0 told of what was not.
 """
 
 from collections.abc import Callable, Mapping
@@ -69,6 +75,7 @@ GONE_BY_WHOM = Says(74, "it is gone, and somebody else could have deleted it")
 LAPSED = Says(74, "it is gone, and a finite lease may have lapsed, so that somebody else could delete it")
 NO_TRACE = Says(74, "without the lineage nothing tells who replaced the version it was for")
 MAY_STILL_ARRIVE = Says(74, "a write without a condition cannot be called back, and sending it again could do it twice")
+ON_ITS_FENCE = Says(74, "its only condition is the fence, so it may land once somebody with a lower one has written")
 FOREIGN_COVERED = Says(74, "a writer that keeps no lineage replaced the version it was for, or our write on it")
 RECREATED = Says(74, "it was created meanwhile, and ours may have been there before that, and deleted")
 
@@ -76,8 +83,8 @@ RECREATED = Says(74, "it was created meanwhile, and ours may have been there bef
 class Stage(Protocol):
     """What a row may do before its command runs, in the scope of that command and without faults."""
 
-    def put(self, content: bytes = b"old") -> None:
-        """Write the blob, so that its version is known here."""
+    def put(self, content: bytes = b"old", fence: str | None = None) -> None:
+        """Write the blob, so that its version is known here; under a fence or without one."""
 
     def lease_blob(self, seconds: int = -1) -> None:
         """Take a lease on the blob, infinite unless said otherwise; its id is ``{lease}``."""
@@ -92,7 +99,11 @@ Cells = Mapping[Column, Says]
 
 @dataclass(frozen=True)
 class Row:
-    """One command line and one of its requests. ``commit`` is the operation whose commits count."""
+    """One command line and one of its requests: the ``nth`` such. ``commit`` is the operation whose commits count.
+
+    ``lease`` is the state of the blob's lease afterwards, if it is another than before. ``repeatable`` says that only
+    this state counts, and not how often it was brought about.
+    """
 
     name: str
     command: str
@@ -101,7 +112,15 @@ class Row:
     commit: str | None = None
     stdin: bytes = b""
     leaves: bytes | None = b"new"
+    lease: str | None = None
+    repeatable: bool = False
     cells: Cells = field(default_factory=dict)
+    nth: int = 1
+
+    @property
+    def lease_after(self) -> str:
+        """Return the state in which the blob's lease must be afterwards."""
+        return self.lease or ("leased" if "{lease}" in self.command else "available")
 
     def says(self, column: Column) -> Says:
         """Return what azguard must say."""
@@ -118,6 +137,14 @@ def _old(stage: Stage) -> None:
 
 def _one(stage: Stage) -> None:
     stage.put(b'{"n": 1}')
+
+
+def _fenced(stage: Stage) -> None:
+    stage.put(fence="3")
+
+
+def _fenced_one(stage: Stage) -> None:
+    stage.put(b'{"n": 1}', fence="3")
 
 
 def _leased(stage: Stage) -> None:
@@ -143,6 +170,18 @@ _LOST = {**_in((*ANSWER_LOST, Column.HALF), NO_TRACE), **_in((Column.ZOMBIE_FIRS
 _DELETED = _in((*ANSWER_LOST, Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), GONE_BY_WHOM)
 _DELETED_ANYHOW = {**_DELETED, **_in(NOT_THERE_YET, MAY_STILL_ARRIVE)}
 _UNCONDITIONAL = _in(NOT_THERE_YET, MAY_STILL_ARRIVE)
+# A zombie under a fence is stopped by a higher one only; sent again, it could undo what its own holder wrote since.
+_BY_FENCE = _in(NOT_THERE_YET, ON_ITS_FENCE)
+_REFUSED_BY_FENCE: Cells = {column: ON_ITS_FENCE for column in Column if column is not Column.SLOW}
+_FENCE = " --fence 7"
+_OTHER = "0e6e2a5b-3f0d-4a53-9f6e-2f1d8a7c6b02"
+
+
+def _lease(verb: str, options: str, lease: str, *before: Before) -> Row:
+    """Return the row of an operation on a blob's lease."""
+    return Row(f"lease-{verb}", f"lease {verb} blob:{{blob}} {options}", f"PUT lease:{verb}", (_old, *before),
+               leaves=b"old", lease=lease, repeatable=True)  # fmt: skip
+
 
 ROWS = (
     Row("put-create", "blob put {blob}", "PUT blob", stdin=b"new"),
@@ -160,12 +199,25 @@ ROWS = (
     Row("put-blocks-last-writer-wins", "blob put {blob} --last-writer-wins", "PUT blocklist", (_old,), stdin=LARGE,
         leaves=LARGE, cells={**_UNCONDITIONAL, Column.ZOMBIE_THEN: DONE}),
     Row("put-blocks-no-lineage", "blob put {blob} --no-lineage", "PUT blocklist", (_old,), stdin=LARGE, leaves=LARGE),
+    Row("put-fence", "blob put {blob}" + _FENCE, "PUT blob", (_fenced,), stdin=b"new", cells=_BY_FENCE),
+    Row("put-fence-lease", "blob put {blob} --lease-id {lease}" + _FENCE, "PUT blob", (_fenced, _leased), stdin=b"new",
+        cells=_BY_FENCE),
+    Row("put-fence-refused", "blob put {blob}" + _FENCE, "PUT blob", (_old,), stdin=b"new", cells=_REFUSED_BY_FENCE),
+    Row("put-fence-adopt", "blob put {blob}" + _FENCE, "PUT blob", (_old,), stdin=b"new", nth=2),
+    Row("put-blocks-fence", "blob put {blob}" + _FENCE, "PUT blocklist", (_fenced,), stdin=LARGE, leaves=LARGE,
+        cells={**_BY_FENCE, Column.ZOMBIE_THEN: DONE}),
     Row("delete-if-match", "blob delete {blob}", "DELETE blob", (_old,), leaves=None, cells=_DELETED),
     Row("delete-last-writer-wins", "blob delete {blob} --last-writer-wins", "DELETE blob", (_old,), leaves=None,
         cells=_DELETED_ANYHOW),
     Row("delete-lease", "blob delete {blob} --lease-id {lease}", "DELETE blob", (_old, _leased), leaves=None),
     Row("delete-short-lease", "blob delete {blob} --lease-id {lease}", "DELETE blob", (_old, _leased_shortly),
         leaves=None, cells=_in((*ANSWER_LOST, Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), LAPSED)),
+    Row("delete-fence", "blob delete {blob}" + _FENCE, "DELETE blob", (_fenced,), leaves=None,
+        cells={**_DELETED, **_BY_FENCE}),
+    Row("delete-fence-adopt", "blob delete {blob}" + _FENCE, "DELETE blob", (_old,), leaves=None, nth=2,
+        cells=_DELETED),
+    Row("delete-fence-lease", "blob delete {blob} --lease-id {lease}" + _FENCE, "DELETE blob", (_fenced, _leased),
+        leaves=None),
     Row("container-create", "container create {container}", "PUT container", leaves=b""),
     Row("container-delete-acquire", "container delete {container}", "PUT lease:acquire", (_container,),
         "DELETE container", leaves=None),
@@ -185,7 +237,16 @@ ROWS = (
     Row("update-guard-release", _INCREMENT + " --guard lease", "PUT lease:release", (_one,), "PUT blob", leaves=_TWO),
     Row("update-no-lineage", _INCREMENT + " --no-lineage", "PUT blob", (_one,), leaves=_TWO, cells=_LOST),
     Row("update-guard-no-lineage", _INCREMENT + " --no-lineage --guard lease", "PUT blob", (_one,), leaves=_TWO),
+    _lease("acquire", "--infinite", "leased"),
+    _lease("renew", "--lease-id {lease}", "leased", _leased),
+    _lease("change", f"--lease-id {{lease}} --proposed-lease-id {_OTHER}", "leased", _leased),
+    _lease("release", "--lease-id {lease}", "available", _leased),
+    _lease("break", "--yes", "broken", _leased),
     Row("update-lease", _INCREMENT + " --lease-id {lease}", "PUT blob", (_one, _leased), leaves=_TWO),
+    Row("update-fence-read", _INCREMENT + _FENCE, "GET tags", (_fenced_one,), "PUT blob", leaves=_TWO),
+    Row("update-fence", _INCREMENT + _FENCE, "PUT blob", (_fenced_one,), leaves=_TWO),
+    Row("update-fence-metadata", "safe-update blob:{blob} --metadata --set n=\"2\"" + _FENCE, "PUT metadata",
+        (_fenced,), leaves=b"old"),
 )  # fmt: skip
 
 
@@ -194,6 +255,7 @@ class Rival(Enum):
 
     FOREIGN = "foreign"  # overwrites it, metadata and all
     AZGUARD = "azguard"  # overwrites it, and keeps the lineage
+    HOLDER = "holder"  # has the lock after us: the same, under a higher fence
 
 
 @dataclass(frozen=True)
@@ -205,6 +267,8 @@ class Contest:
     rival: Rival
     says: Says
 
+
+OVERTAKEN = Says(77)
 
 CONTESTS = (
     Contest("put-if-match", Column.DROP, Rival.FOREIGN, FOREIGN_COVERED),
@@ -229,6 +293,18 @@ CONTESTS = (
     Contest("update-create", Column.DROP, Rival.AZGUARD, DONE),
     Contest("update-create", Column.RESET, Rival.AZGUARD, RECREATED),
     Contest("update-no-lineage", Column.RESET, Rival.AZGUARD, DONE),
+    Contest("put-fence", Column.DROP, Rival.HOLDER, DONE),
+    Contest("put-fence", Column.DROP, Rival.FOREIGN, FOREIGN_COVERED),
+    Contest("put-fence", Column.ZOMBIE_LAST, Rival.HOLDER, ON_ITS_FENCE),
+    Contest("put-fence-adopt", Column.DROP, Rival.HOLDER, DONE),
+    Contest("put-fence-adopt", Column.RESET, Rival.HOLDER, OVERTAKEN),
+    Contest("put-fence-adopt", Column.RESET, Rival.AZGUARD, DONE),
+    Contest("delete-fence-adopt", Column.RESET, Rival.HOLDER, OVERTAKEN),
+    Contest("update-fence", Column.DROP, Rival.HOLDER, DONE),
+    Contest("update-fence", Column.RESET, Rival.HOLDER, OVERTAKEN),
+    Contest("update-fence", Column.ZOMBIE_THEN, Rival.HOLDER, OVERTAKEN),
+    Contest("update-fence", Column.ZOMBIE_LAST, Rival.HOLDER, OVERTAKEN),
+    Contest("update-fence-metadata", Column.RESET, Rival.HOLDER, OVERTAKEN),
 )
 
 
@@ -244,6 +320,8 @@ class Outage:
 # Nothing was applied, and because a fence has replaced the version it was for, nothing ever will be.
 NOTHING = Says(53)
 NO_FENCE = Says(74, "it may still arrive, and nothing that could stop it gets through or exists")
+LATE_LEASE = Says(74, "it may still arrive, and nothing about a lease can be called back")
+UNSEEN = Says(74, "that a lease is held says nothing of how long, so a renewal leaves no trace")
 
 OUTAGES = (
     Outage("put-if-match", Column.DROP, DONE),
@@ -255,6 +333,16 @@ OUTAGES = (
     Outage("container-create", Column.RESET, NO_FENCE),
     Outage("container-delete-acquire", Column.ZOMBIE_LAST, NOTHING),
     Outage("container-delete-acquire", Column.FAIL_BEFORE, NOTHING),
+    Outage("lease-acquire", Column.DROP, DONE),
+    Outage("lease-acquire", Column.RESET, LATE_LEASE),
+    Outage("lease-acquire", Column.ZOMBIE_LAST, LATE_LEASE),
+    Outage("lease-renew", Column.DROP, UNSEEN),
+    Outage("lease-change", Column.DROP, DONE),
+    Outage("lease-change", Column.ZOMBIE_LAST, LATE_LEASE),
+    Outage("lease-release", Column.DROP, DONE),
+    Outage("lease-release", Column.RESET, LATE_LEASE),
+    Outage("lease-break", Column.DROP, DONE),
+    Outage("lease-break", Column.ZOMBIE_LAST, LATE_LEASE),
     Outage("update-read", Column.FAIL_BEFORE, NOTHING),
     Outage("update", Column.DROP, DONE),
     Outage("update", Column.RESET, NOTHING),
@@ -266,4 +354,11 @@ OUTAGES = (
     Outage("update-guard-acquire", Column.ZOMBIE_LAST, NOTHING),
     Outage("update-create", Column.ZOMBIE_LAST, NO_FENCE),
     Outage("update-metadata", Column.ZOMBIE_LAST, NO_FENCE),
+    Outage("put-fence", Column.DROP, DONE),
+    Outage("put-fence", Column.ZOMBIE_LAST, ON_ITS_FENCE),
+    Outage("put-fence-adopt", Column.ZOMBIE_LAST, NO_FENCE),
+    Outage("delete-fence", Column.ZOMBIE_LAST, ON_ITS_FENCE),
+    Outage("update-fence", Column.DROP, DONE),
+    Outage("update-fence", Column.RESET, NOTHING),
+    Outage("update-fence", Column.ZOMBIE_LAST, NOTHING),
 )

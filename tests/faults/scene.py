@@ -47,6 +47,7 @@ class Scene:
     hits: list[Request] = field(default_factory=list)
     later: list[Request] = field(default_factory=list)
     began: int = 0
+    met: int = 0
 
     @property
     def container(self) -> str:
@@ -81,8 +82,9 @@ class Scene:
 
     # What a row may do before.
 
-    def put(self, content: bytes = b"old") -> None:
-        ran = self.cli.call("blob", "put", self.blob, "--last-writer-wins", stdin=content)
+    def put(self, content: bytes = b"old", fence: str | None = None) -> None:
+        how = ["--last-writer-wins"] if fence is None else ["--fence", fence]
+        ran = self.cli.call("blob", "put", self.blob, *how, stdin=content)
         assert ran.code == 0, ran.err
 
     def lease_blob(self, seconds: int = -1) -> None:
@@ -112,10 +114,12 @@ class Scene:
         return ran
 
     def decide(self, request: Request) -> Fault | Chosen:
-        """Spoil the first request that the row names, or every one; what comes after it waits its turn."""
+        """Spoil the request that the row names, or every one from it on; what comes after it waits its turn."""
         if not self.armed:
             return Fault.NONE
-        if operation(request) == self.row.spoilt and (self.every or not self.hits):
+        named = operation(request) == self.row.spoilt
+        self.met += named
+        if named and self.met >= self.row.nth and (self.every or not self.hits):
             self.hits.append(request)
             return Chosen(self.column.fault, self._may_land if self.column.fault is Fault.ZOMBIE else None)
         if not self.hits or (operation(request) == "PUT block" and request.path != self.hits[0].path):
@@ -139,11 +143,11 @@ class Scene:
             return None
         return found
 
-    def is_leased(self) -> bool:
-        """Return whether a lease is left that the row did not begin with."""
-        if "{lease}" in self.row.command or self.content() is None or self.row.command.startswith("container"):
-            return False
-        return bool(blobs.properties(self._target, Conditions(), Deadline()).lease.status == "locked")
+    def lease(self) -> str | None:
+        """Return the state of the blob's lease, or None where there is no blob."""
+        if self.row.command.startswith("container") or self.content() is None:
+            return None
+        return str(blobs.properties(self._target, Conditions(), Deadline()).lease.state)
 
     @property
     def _landed(self) -> bool:
@@ -170,7 +174,7 @@ class Scene:
         else:
             etag, lineage = found.etag, found.metadata.get(KEY)
             headers = {"If-Match": etag}
-        conditions = Conditions(headers, "if-match", etag, lineage=lineage)
+        conditions = Conditions(headers, "if-match", etag, lineage=lineage, fence=9 if rival is Rival.HOLDER else None)
         upload = uploads.Upload.stamped(self._target, uploads.Settings(), conditions, Deadline(), "rivalrivalrivalr")
         uploads.put(upload, BytesIO(b'{"n": 10}'), lambda done: None)
 
@@ -206,7 +210,7 @@ class Story:
     ran: Ran
     etags: tuple[str | None, ...]
     content: bytes | None
-    leased: bool
+    lease: str | None
     log: tuple[str, ...]
 
     @property
@@ -223,4 +227,4 @@ def play(root: Path, port: int, row: Row, column: Column, rival: Rival | None, e
         # One column in processes of their own, where signals, exit and start-up are the real ones.
         ran = played.play(process=column is Column.DROP and rival is None and not every)
         log = tuple(json.dumps(truth.line(each)) for each in played.log)
-        return Story(ran, tuple(each.etag for each in played.commits), played.content(), played.is_leased(), log)
+        return Story(ran, tuple(each.etag for each in played.commits), played.content(), played.lease(), log)

@@ -1,0 +1,21 @@
+"""Durations as they are shown."""
+
+import pytest
+
+from azguard.times import parse_duration, span
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-3, "0s"), (0, "0s"), (0.4, "0s"), (0.6, "1s"), (59, "59s"), (60, "1m"), (61, "1m1s"), (3600, "1h"),
+        (3601, "1h"), (3661, "1h1m"), (86399, "23h59m"), (86400, "1d"), (90000, "1d1h"), (10**7, "115d17h"),
+    ],
+)  # fmt: skip
+def test_a_duration_is_shown_in_its_two_largest_units(seconds: float, text: str) -> None:
+    assert span(seconds) == text
+
+
+@pytest.mark.parametrize("text", ["1s", "1m1s", "1h", "23h59m", "115d17h"])
+def test_what_is_shown_can_be_typed(text: str) -> None:
+    assert span(parse_duration(text)) == text
