@@ -76,7 +76,7 @@ async def measured(kind: type[Runner], paths: Mapping[str, str], rounds: int) ->
         runner = kind(paths, Path(name))
         findings = Findings(f"{runner.name} {runner.version}", runner.loss)
         with runner.serving():
-            cases = list(product([blow for blow in Blow if runner.port or not blow.of_server], (False, True)))
+            cases = list(product([blow for blow in Blow if blow.can_hit(runner)], (False, True)))
             for number in range(rounds):
                 outcomes = await asyncio.gather(*(endured(runner, *case, number) for case in cases))
                 for case, outcome in zip(cases, outcomes, strict=True):

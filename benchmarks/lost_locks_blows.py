@@ -35,16 +35,18 @@ _Process = subprocess.Popen[bytes]
 class Blow(enum.Enum):
     """What befalls the holder of a lock."""
 
-    TAKEN = "the lock is taken away"
+    TAKEN = "the lock is taken away at once"
+    BROKEN = "the lock is broken, as by default, when its term is over"
     GONE = "the server refuses connections"
     SILENT = "the server takes requests and does not answer"
     KILLED = "the runner is killed"
     STOPPED = "the runner is suspended"
 
-    @property
-    def of_server(self) -> bool:
-        """Whether it takes a server to suffer it."""
-        return self in (Blow.GONE, Blow.SILENT)
+    def can_hit(self, runner: Runner) -> bool:
+        """Tell whether there is such a thing for this runner."""
+        if self is Blow.BROKEN:
+            return runner.gives_notice
+        return self not in (Blow.GONE, Blow.SILENT) or bool(runner.port)
 
 
 @dataclass(frozen=True)
@@ -147,8 +149,8 @@ def _script(desk: _Desk, deaf: bool) -> str:
 
 
 def _strike(blow: Blow, runner: Runner, lock: str, holder: _Process, relay: _Process | None) -> None:
-    if blow is Blow.TAKEN:
-        runner.take_away(lock)
+    if blow in (Blow.TAKEN, Blow.BROKEN):
+        runner.take_away(lock, at_once=blow is Blow.TAKEN)
     elif blow in (Blow.KILLED, Blow.STOPPED):
         holder.send_signal(signal.SIGKILL if blow is Blow.KILLED else signal.SIGSTOP)
     elif relay:

@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
-from azure.storage.blob import BlobClient, BlobLeaseClient, BlobServiceClient
-
 from azguard import account
 from azguard.account import EMULATOR_KEY, EMULATOR_NAME
 from azguard.emulator import azurite
@@ -34,7 +32,9 @@ class Runner(ABC):
     name: ClassVar[str]
     needs: ClassVar[tuple[str, ...]]
     loss: ClassVar[str]  # how its lock is taken away
+    gives_notice: ClassVar[bool] = False  # whether its lock can also be broken so that its term runs out first
     patience: ClassVar[float]  # seconds within which a next holder gets in if it ever does
+    _version_words: ClassVar[tuple[str, ...]] = ("version",)
 
     def __init__(self, paths: Mapping[str, str], folder: Path) -> None:
         self.paths = paths
@@ -44,7 +44,7 @@ class Runner(ABC):
     @property
     def version(self) -> str:
         """Return the version it says it is."""
-        found = re.search(r"\d+(\.\d+)+", _output([self.paths[self.needs[0]], *self._version_words]))
+        found = re.search(r"\d+(\.\d+)+", self._run(self.paths[self.needs[0]], *self._version_words))
         return found[0] if found else "of unknown version"
 
     @property
@@ -62,10 +62,24 @@ class Runner(ABC):
         """Return the command line that runs ``words`` under a lock, waiting for it, by way of a port."""
 
     @abstractmethod
-    def take_away(self, lock: str) -> None:
-        """Let the holder lose a lock, by the means its operators have."""
+    def take_away(self, lock: str, *, at_once: bool = True) -> None:
+        """Let the holder lose a lock, by the means its operators have; ``at_once``, or after notice of it."""
 
-    _version_words: ClassVar[tuple[str, ...]] = ("version",)
+    def _run(self, *words: str) -> str:
+        done = subprocess.run(words, env={**os.environ, **self.environ}, stdout=subprocess.PIPE, text=True, check=True)
+        return done.stdout
+
+    @contextmanager
+    def _server(self, *words: str) -> Iterator[None]:
+        with open(self.folder / "server.log", "wb") as log:
+            process = subprocess.Popen(
+                words, env={**os.environ, **self.environ}, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+            try:
+                yield
+            finally:
+                process.kill()  # nothing of it is kept
+                process.wait()
 
 
 class Azguard(Runner):
@@ -73,7 +87,8 @@ class Azguard(Runner):
 
     name = "azguard lock run"
     needs = ("azguard",)
-    loss = "its lease broken at once"
+    loss = "its lease broken, --lease-break-period 0"
+    gives_notice = True
     patience = 90.0
     _version_words = ("--version",)
 
@@ -85,21 +100,20 @@ class Azguard(Runner):
     def serving(self) -> Iterator[None]:
         with azurite.private(Folders.of(os.environ).emulator, os.environ) as mine:
             self.port = mine.ports["blob"]
-            BlobServiceClient(self._endpoint(self.port), EMULATOR_KEY).create_container("locks")
+            self._run(*self._azguard(self.port, "container", "create", "locks"))
             yield
 
     def command(self, lock: str, port: int, words: Sequence[str]) -> list[str]:
-        connection = f"AccountName={EMULATOR_NAME};AccountKey={EMULATOR_KEY};BlobEndpoint={self._endpoint(port)}"
-        options = ["--connection-string", connection, "--wait", "5m"]
-        return [self.paths["azguard"], "lock", "run", *options, f"blob:locks/{lock}", "--", *words]
+        return [*self._azguard(port, "lock", "run"), "--wait", "5m", f"blob:locks/{lock}", "--", *words]
 
-    def take_away(self, lock: str) -> None:
-        blob = BlobClient(self._endpoint(self.port), "locks", lock, credential=EMULATOR_KEY)
-        BlobLeaseClient(blob).break_lease(lease_break_period=0)
+    def take_away(self, lock: str, *, at_once: bool = True) -> None:
+        period = ["--lease-break-period", "0"] if at_once else []
+        self._run(*self._azguard(self.port, "lock", "break"), f"blob:locks/{lock}", "--yes", *period)
 
-    @staticmethod
-    def _endpoint(port: int) -> str:
-        return account.emulator({"blob": port}).endpoint("blob")
+    def _azguard(self, port: int, *words: str) -> list[str]:
+        blob = account.emulator({"blob": port}).endpoint("blob")
+        connection = f"AccountName={EMULATOR_NAME};AccountKey={EMULATOR_KEY};BlobEndpoint={blob}"
+        return [self.paths["azguard"], *words, "--connection-string", connection]
 
 
 class Consul(Runner):
@@ -121,7 +135,7 @@ class Consul(Runner):
         names = ("-server-port", "-serf-lan-port", "-serf-wan-port")
         ports = [f"{name}={port}" for name, port in zip(names, others, strict=True)]
         agent = [self.paths["consul"], "agent", "-dev", f"-bind={HOST}", f"-client={HOST}"]
-        with _server([*agent, f"-http-port={self.port}", "-dns-port=-1", "-grpc-port=-1", *ports], self.folder):
+        with self._server(*agent, f"-http-port={self.port}", "-dns-port=-1", "-grpc-port=-1", *ports):
             _wait_until(lambda: bool(self._ask("GET", "status/leader")))
             yield
 
@@ -129,7 +143,7 @@ class Consul(Runner):
         options = ["-child-exit-code", "-shell=false", f"-http-addr={HOST}:{port}"]
         return [self.paths["consul"], "lock", *options, lock, *words]
 
-    def take_away(self, lock: str) -> None:
+    def take_away(self, lock: str, *, at_once: bool = True) -> None:
         (key,) = self._ask("GET", f"kv/{lock}/.lock")
         self._ask("PUT", f"session/destroy/{key['Session']}")
 
@@ -154,19 +168,19 @@ class Etcd(Runner):
         words = [self.paths["etcd"], "--data-dir", str(self.folder / "data"), "--initial-cluster", f"default={others}"]
         words += ["--listen-client-urls", clients, "--advertise-client-urls", clients]
         words += ["--listen-peer-urls", others, "--initial-advertise-peer-urls", others]
-        with _server(words, self.folder):
+        with self._server(*words):
             _wait_until(lambda: "is healthy" in self._ask("endpoint", "health"))
             yield
 
     def command(self, lock: str, port: int, words: Sequence[str]) -> list[str]:
         return [self.paths["etcdctl"], f"--endpoints={HOST}:{port}", "lock", lock, "--", *words]
 
-    def take_away(self, lock: str) -> None:
+    def take_away(self, lock: str, *, at_once: bool = True) -> None:
         (key,) = json.loads(self._ask("get", "--prefix", f"{lock}/", "--write-out=json"))["kvs"]
         self._ask("lease", "revoke", f"{key['lease']:x}")
 
     def _ask(self, *words: str) -> str:
-        return _output([self.paths["etcdctl"], f"--endpoints={HOST}:{self.port}", *words])
+        return self._run(self.paths["etcdctl"], f"--endpoints={HOST}:{self.port}", *words)
 
 
 class Flock(Runner):
@@ -181,22 +195,11 @@ class Flock(Runner):
     def command(self, lock: str, port: int, words: Sequence[str]) -> list[str]:
         return [self.paths["flock"], str(self.folder / lock), *words]
 
-    def take_away(self, lock: str) -> None:
+    def take_away(self, lock: str, *, at_once: bool = True) -> None:
         (self.folder / lock).unlink()
 
 
 RUNNERS: tuple[type[Runner], ...] = (Azguard, Consul, Etcd, Flock)
-
-
-@contextmanager
-def _server(words: Sequence[str], folder: Path) -> Iterator[None]:
-    with open(folder / "server.log", "wb") as log:
-        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        try:
-            yield
-        finally:
-            process.kill()  # nothing of it is kept
-            process.wait()
 
 
 def _free_ports(count: int) -> list[int]:
@@ -213,13 +216,8 @@ def _wait_until(ready: Callable[[], bool]) -> None:
         try:
             if ready():
                 return
-        except (OSError, ValueError):
+        except (OSError, ValueError, subprocess.CalledProcessError):
             pass  # it does not listen yet, or has no leader yet
         if time.monotonic() > deadline:
             raise SystemExit("a server did not start; nothing was measured")
         time.sleep(0.1)
-
-
-def _output(words: Sequence[str]) -> str:
-    done = subprocess.run(words, env={**os.environ}, capture_output=True, text=True, check=False)
-    return done.stdout + done.stderr

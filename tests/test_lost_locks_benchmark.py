@@ -33,7 +33,7 @@ def test_a_table_tells_what_ended_what_ran_on_and_what_was_not_measured() -> Non
     assert lines[:13] + lines[-4:] == [
         "|  | azlock 1.0 |",
         "|---|---|",
-        "| **the lock is taken away** | its lease broken |",
+        "| **the lock is taken away at once** | its lease broken |",
         "| status of the runner | 77 or 0, once the command is done |",
         "| its status over a command that ignores TERM | — |",
         "| the runner ends after | 5.1 s or with the command only |",
