@@ -66,7 +66,15 @@ class Runner(ABC):
         """Let the holder lose a lock, by the means its operators have; ``at_once``, or after notice of it."""
 
     def _run(self, *words: str) -> str:
-        done = subprocess.run(words, env={**os.environ, **self.environ}, stdout=subprocess.PIPE, text=True, check=True)
+        """Return what a command prints, on whichever stream."""
+        done = subprocess.run(
+            words,
+            env={**os.environ, **self.environ},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=True,
+        )
         return done.stdout
 
     @contextmanager
