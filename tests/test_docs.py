@@ -70,6 +70,12 @@ def test_the_walk_through_ends_as_it_says(world: World) -> None:
     assert statuses(lines, world.root, environ) == [(line, stated(line)) for line in lines]
 
 
+def test_the_locks_end_as_they_say(world: World) -> None:
+    lines = block("locks")
+    environ = on_path(world.bin, world.environ)
+    assert statuses(lines, world.root, environ) == [(line, stated(line)) for line in lines]
+
+
 def test_the_edits_run(cli: CliWorld) -> None:
     lines = without_jq(block("edits"))
     assert cli.call("container", "create", "site").code in (0, 45)
@@ -136,7 +142,8 @@ def classes(root: type[errors.AzguardError]) -> Iterator[type[errors.AzguardErro
 
 def test_every_link_leads_somewhere() -> None:
     targets = [target for target in re.findall(r"\]\(([^)]+)\)", README) if not target.startswith("https://")]
-    assert [target for target in targets if not (REPOSITORY / target).exists()] == []
+    headings = {f"#{heading.lower().replace(' ', '-')}" for heading in re.findall(r"^#+ (.+)$", README, re.MULTILINE)}
+    assert [target for target in targets if not (target in headings or (REPOSITORY / target).exists())] == []
 
 
 def test_ci_runs_the_commands_of_the_readme() -> None:
