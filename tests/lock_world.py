@@ -24,6 +24,8 @@ from tests.emulator_world import until
 # What marks the processes of a world, so that none is overlooked.
 _MARK = "LOCK_WORLD"
 _SECONDS = 40.0
+# What a run leaves behind: see ``Locks.left``.
+NOTHING: tuple[str, list[str], list[Any]] = ("available", [], [])
 
 
 @dataclass(frozen=True)
@@ -87,14 +89,14 @@ class Locks:
 
     def run(self, *words: str, env: Mapping[str, str] | None = None, stdin: bytes = b"") -> Ran:
         """Run ``azguard lock run`` to its end."""
-        return self.cli.run("lock", "run", *words, env=self._marked(env), stdin=stdin)
+        return self.cli.run("lock", "run", *words, env=self.marked(env), stdin=stdin)
 
     def begin(self, *words: str, env: Mapping[str, str] | None = None, **settings: Any) -> "Running":
         """Begin an ``azguard lock run``, reading what it prints from files rather than pipes."""
         log = self.cli.root / uuid.uuid4().hex
         with open(f"{log}.out", "wb") as out, open(f"{log}.err", "wb") as err:
             streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
-            started = self.cli.begin("lock", "run", *words, env=self._marked(env), **(streams | settings))
+            started = self.cli.begin("lock", "run", *words, env=self.marked(env), **(streams | settings))
         return Running(started, log)
 
     def begin_working(self, lock: str, *words: str, traits: str = "", **settings: Any) -> "Working":
@@ -109,6 +111,10 @@ class Locks:
         running = self.begin(lock, *words, "--", *worker(folder, traits), **settings)
         return Working(running, folder, traits, self.mark)
 
+    def left(self, lock: str) -> tuple[str, list[str], list[Process]]:
+        """Return the state of the lease, the leases in the cache, and the processes: what a run may leave behind."""
+        return self.state(lock), self.held(), self.processes()
+
     def processes(self) -> list[Process]:
         """Return what runs of this world, zombies left out."""
         return processes(self.mark)
@@ -119,7 +125,8 @@ class Locks:
             with suppress(ProcessLookupError):
                 os.kill(each.pid, signal.SIGKILL)
 
-    def _marked(self, env: Mapping[str, str] | None) -> dict[str, str]:
+    def marked(self, env: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Return variables by which the processes of this world are known."""
         return {_MARK: self.mark, **(env or {})}
 
 

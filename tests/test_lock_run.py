@@ -3,18 +3,84 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from azguard.account import EMULATOR_KEY
-from tests.cli_world import CliWorld, command
+from tests.cli_world import CliWorld, Ran, command
 from tests.emulator_world import until
-from tests.lock_world import Locks, locks, wait_for_file
+from tests.lock_world import NOTHING, Locks, locks
+
+
+@dataclass(frozen=True)
+class Slow:
+    """Runs that take their time, begun before the other tests and looked at after them."""
+
+    not_there: "Future[tuple[Ran, float]]"
+    mute: "Future[tuple[Ran, float]]"
+    flood: "Future[tuple[int, int, str, bool]]"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def slow(connection_string: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slow]:
+    """Yield them, under way."""
+    folder = tmp_path_factory.mktemp("slow")
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        locks(CliWorld(folder, connection_string)) as world,
+        ThreadPoolExecutor(3) as pool,
+    ):
+        yield Slow(
+            pool.submit(timed, at(folder, 9)),
+            pool.submit(timed, at(folder, server.getsockname()[1])),
+            pool.submit(flooded, world, folder / "heartbeat"),
+        )
+
+
+def at(folder: Path, port: int) -> CliWorld:
+    """Return a world whose service is at some port."""
+    return CliWorld(folder, f"AccountName=acc;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:{port}/acc")
+
+
+def timed(world: CliWorld) -> tuple[Ran, float]:
+    """Run something under a lock; return what that left, and the seconds it took."""
+    began = time.monotonic()
+    ran = world.run("lock", "run", "blob:locks/a", "--", "touch", "ran")
+    return ran, time.monotonic() - began
+
+
+def flooded(world: Locks, heartbeat: Path) -> tuple[int, int, str, bool]:
+    """Flood the output until the lock was renewed; return the status, the bytes, the lease's state, the heartbeat's."""
+    lock = world.new()
+    words = [lock, "--lease-duration", "15s", "--heartbeat-file", str(heartbeat), "--", "cat", "/dev/zero"]
+    running, counted = world.begin(*words, stdout=subprocess.PIPE), list[int]()
+    drain = threading.Thread(target=lambda: counted.append(drained(running.process)))
+    drain.start()
+    until(heartbeat.exists, 40)
+    first = heartbeat.read_text()
+    until(lambda: heartbeat.read_text() != first, 40)
+    running.send(signal.SIGTERM)
+    code = running.ended().code
+    drain.join(40)
+    return code, counted[0], world.state(lock), heartbeat.exists()
+
+
+def drained(process: "subprocess.Popen[bytes]") -> int:
+    """Read what a process prints, and return how much it was."""
+    assert process.stdout is not None
+    total = 0
+    while piece := os.read(process.stdout.fileno(), 1 << 20):
+        total += len(piece)
+    return total
 
 
 @pytest.fixture
@@ -24,19 +90,11 @@ def world(cli: CliWorld) -> Iterator[Locks]:
         yield made
 
 
-def left(world: Locks, lock: str) -> tuple[str, list[str], list[object]]:
-    """Return the lease's state, the leases in the cache, and the processes: what a run must not leave behind."""
-    return world.state(lock), world.held(), list(world.processes())
-
-
-CLEAN = ("available", list[str](), list[object]())
-
-
 @pytest.mark.parametrize(("script", "status"), [("exit 0", 0), ("exit 3", 3), ("kill -KILL $$", 128 + 9)])
 def test_it_exits_as_the_command_does_and_releases_the_lock(world: Locks, script: str, status: int) -> None:
     lock = world.new()
     ran = world.run(lock, "--", "sh", "-c", script)
-    assert (ran.code, ran.out, ran.err, left(world, lock)) == (status, "", "", CLEAN)
+    assert (ran.code, ran.out, ran.err, world.left(lock)) == (status, "", "", NOTHING)
 
 
 def test_the_command_has_its_own_input_output_group_and_the_facts_of_the_lock(world: Locks) -> None:
@@ -106,7 +164,7 @@ def test_a_parent_that_ignores_the_end_of_its_children_changes_nothing(world: Lo
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 
     ran = world.begin(lock, "--", "sh", "-c", "exit 3", preexec_fn=ignore).ended()
-    assert (ran.code, ran.err, left(world, lock)) == (3, "", CLEAN)
+    assert (ran.code, ran.err, world.left(lock)) == (3, "", NOTHING)
 
 
 def test_a_missing_container_is_made_and_no_create_makes_nothing(world: Locks) -> None:
@@ -157,8 +215,7 @@ WRONG = [
 @pytest.mark.parametrize(("words", "part"), WRONG, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
 def test_what_makes_no_sense_is_refused_before_any_request(offline: CliWorld, words: list[str], part: str) -> None:
     # Whoever asks for something here waits in vain, and exits with 53.
-    world = CliWorld(offline.root, "AccountName=acc;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:9/acc")
-    ran = world.call("lock", "run", *(word.format(lock="blob:locks/a") for word in words))
+    ran = at(offline.root, 9).call("lock", "run", *(word.format(lock="blob:locks/a") for word in words))
     error, *more = ran.err.splitlines()
     assert (ran.code, ran.out, part in error, [line[:6] for line in more]) == (2, "", True, ["hint: "]), ran.err
 
@@ -179,8 +236,6 @@ def busy(world: Locks) -> Iterator[str]:
 def test_a_busy_lock_is_waited_for_as_long_as_asked(
     world: Locks, busy: str, words: list[str], status: int, words_of_wait: str
 ) -> None:
-    import time
-
     began = time.monotonic()
     ran = world.run(busy, *words, "--", "touch", "ran")
     seconds, waited = time.monotonic() - began, bool(words_of_wait)
@@ -204,28 +259,7 @@ def test_a_lock_that_is_released_is_had_within_the_wait(world: Locks) -> None:
     with world.taken(lock):
         running = world.begin(lock, "--wait", "60s", "--", "true")
         until(lambda: "waiting for" in running.err)
-    assert (running.ended().code, left(world, lock)) == (0, CLEAN)
-
-
-def test_a_service_that_is_not_there_is_told_within_seconds(offline: CliWorld) -> None:
-    import time
-
-    world = CliWorld(offline.root, "AccountName=acc;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:9/acc")
-    began = time.monotonic()
-    ran = world.run("lock", "run", "blob:locks/a", "--", "touch", "ran")
-    assert (ran.code, time.monotonic() - began < 8, (world.root / "ran").exists()) == (53, True, False)
-
-
-def test_a_service_that_never_answers_is_told_within_seconds(offline: CliWorld) -> None:
-    import socket
-    import time
-
-    with socket.create_server(("127.0.0.1", 0)) as mute:
-        endpoint = f"http://127.0.0.1:{mute.getsockname()[1]}/acc"
-        world = CliWorld(offline.root, f"AccountName=acc;AccountKey=a2V5;BlobEndpoint={endpoint}")
-        began = time.monotonic()
-        ran = world.run("lock", "run", "blob:locks/a", "--", "touch", "ran")
-    assert (ran.code, time.monotonic() - began < 15, (world.root / "ran").exists()) == (53, True, False)
+    assert (running.ended().code, world.left(lock)) == (0, NOTHING)
 
 
 # One command line inside another.
@@ -235,7 +269,7 @@ AZGUARD = " ".join(command())
 def test_a_run_of_the_same_lock_inside_runs_at_once_and_takes_nothing(world: Locks) -> None:
     lock = world.new()
     ran = world.run(lock, "--", *command("lock", "run", lock, "--", "sh", "-c", 'echo "$AZGUARD_FENCE"; exit 5'))
-    assert (ran.code, ran.out, ran.err, world.fence(lock), left(world, lock)) == (5, "1\n", "", 1, CLEAN)
+    assert (ran.code, ran.out, ran.err, world.fence(lock), world.left(lock)) == (5, "1\n", "", 1, NOTHING)
 
 
 def test_a_run_of_another_lock_inside_takes_that_one(world: Locks) -> None:
@@ -243,7 +277,7 @@ def test_a_run_of_another_lock_inside_takes_that_one(world: Locks) -> None:
     assert world.run(inner, "--", "true").code == 0
     script = 'echo "$AZGUARD_LOCK $AZGUARD_FENCE"'
     ran = world.run(outer, "--", *command("lock", "run", inner, "--", "sh", "-c", script))
-    assert (ran.code, ran.out, world.fence(inner), left(world, inner)) == (0, f"{inner} 2\n", 2, CLEAN)
+    assert (ran.code, ran.out, world.fence(inner), world.left(inner)) == (0, f"{inner} 2\n", 2, NOTHING)
 
 
 def test_a_run_inside_a_lock_that_is_lost_does_not_run_its_command(world: Locks) -> None:
@@ -297,32 +331,6 @@ def test_two_runs_that_name_their_locks_in_opposite_orders_both_get_them(world: 
     assert (world.fence(one), world.fence(two), world.held()) == (2, 2, [])
 
 
-def test_a_command_that_floods_its_output_is_not_slowed_down(world: Locks, tmp_path: Path) -> None:
-    lock, heartbeat = world.new(), tmp_path / "heartbeat"
-    running = world.begin(
-        lock, "--lease-duration", "15s", "--heartbeat-file", str(heartbeat), "--", "cat", "/dev/zero",
-        stdout=subprocess.PIPE,
-    )  # fmt: skip
-    counted = []
-    drain = threading.Thread(target=lambda: counted.append(drained(running.process)))
-    drain.start()
-    first = wait_for_file(heartbeat)
-    until(lambda: heartbeat.exists() and heartbeat.read_text() != first)
-    running.send(signal.SIGTERM)
-    assert running.ended().code == 128 + signal.SIGTERM
-    drain.join(20)
-    assert (counted[0] > 10**8, left(world, lock), heartbeat.exists()) == (True, CLEAN, False)
-
-
-def drained(process: "subprocess.Popen[bytes]") -> int:
-    """Read what a process prints, and return how much it was."""
-    assert process.stdout is not None
-    total = 0
-    while piece := os.read(process.stdout.fileno(), 1 << 20):
-        total += len(piece)
-    return total
-
-
 def test_a_heartbeat_file_that_cannot_be_written_is_told_before_the_command_runs(world: Locks) -> None:
     lock = world.new()
     ran = world.run(lock, "--heartbeat-file", "no/such/folder", "--", "touch", "ran")
@@ -336,3 +344,25 @@ def test_the_heartbeat_file_is_there_while_the_command_runs(world: Locks) -> Non
     assert (ran.code, sorted(ran.json), (world.cli.root / "beat").exists()) == (
         0, ["held_until", "pid", "renewed"], False,
     )  # fmt: skip
+
+
+def test_the_locks_of_tables_are_in_a_container_of_their_own_unless_told_otherwise(world: Locks) -> None:
+    said = world.cli.call("lock", "show", "table:NoSuchTable").err.splitlines()[0]
+    assert said == "table:NoSuchTable has no lease of its own; its lock is blob:locks/table/NoSuchTable"
+
+
+def test_a_service_that_is_not_there_is_told_within_seconds(slow: Slow) -> None:
+    ran, seconds = slow.not_there.result(60)
+    assert (ran.code, ran.err.splitlines()[0]) == (53, "error: no answer from http://127.0.0.1:9/acc")
+    assert seconds < 8
+
+
+def test_a_service_that_never_answers_is_told_within_seconds(slow: Slow) -> None:
+    ran, seconds = slow.mute.result(60)
+    assert (ran.code, "  timed out" in ran.err.splitlines()) == (53, True)
+    assert seconds < 12
+
+
+def test_a_command_that_floods_its_output_is_not_slowed_down_and_its_lock_is_renewed(slow: Slow) -> None:
+    code, count, state, heartbeat = slow.flood.result(60)
+    assert (code, count > 10**8, state, heartbeat) == (128 + signal.SIGTERM, True, "available", False)

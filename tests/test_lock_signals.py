@@ -14,9 +14,7 @@ from azguard.locks.guardian import Ended, Guardian
 from tests.cli_world import CliWorld, command
 from tests.emulator_world import until
 from tests.faults.rules import operation
-from tests.lock_world import Locks, is_gone, locks, worker
-
-NOTHING = ("available", list[str](), list[object]())
+from tests.lock_world import NOTHING, Locks, is_gone, locks, worker
 
 
 @pytest.fixture
@@ -26,22 +24,20 @@ def world(cli: CliWorld) -> Iterator[Locks]:
         yield made
 
 
-def left(world: Locks, lock: str) -> tuple[str, list[str], list[object]]:
-    """Return the lease's state, the leases in the cache, and the processes: what a run must not leave behind."""
-    return world.state(lock), world.held(), list(world.processes())
-
-
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)])
-def test_a_signal_while_waiting_leaves_nothing_behind(world: Locks, number: signal.Signals, code: int) -> None:
-    mine, busy = sorted((world.new(), world.new()))
+def test_a_signal_while_waiting_leaves_nothing_behind(world: Locks) -> None:
+    busy, codes = f"blob:{world.container}/zzz", {signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGHUP: 129}
     with world.taken(busy):
-        running = world.begin(mine, busy, "--wait", "60s", "--", "touch", "ran")
-        until(lambda: "waiting for" in running.err)
-        assert world.state(mine) == "leased"
-        running.send(number)
-        ran = running.ended()
-        assert (ran.code, ran.err.splitlines()[-1], world.state(busy)) == (code, "error: interrupted", "leased")
-    assert (left(world, mine), (world.cli.root / "ran").exists()) == (NOTHING, False)
+        mine = [world.new() for _ in codes]
+        begun = [world.begin(lock, busy, "--wait", "60s", "--", "touch", "ran") for lock in mine]
+        for running, number in zip(begun, codes, strict=True):
+            until(lambda running=running: "waiting for" in running.err)  # type: ignore[misc]  # bound at once
+            running.send(number)
+        ran = [running.ended() for running in begun]
+        assert [(each.code, each.err.splitlines()[-1]) for each in ran] == [
+            (code, "error: interrupted") for code in codes.values()
+        ]
+        assert world.state(busy) == "leased"
+    assert ([world.left(lock) for lock in mine], (world.cli.root / "ran").exists()) == ([NOTHING] * 3, False)
 
 
 @pytest.mark.parametrize("what", ["PUT lease:acquire", "PUT metadata"])
@@ -61,17 +57,19 @@ def test_a_signal_while_a_request_is_on_its_way_leaves_no_lease(world: Locks, wh
         until(lambda: any(operation(each.request) == what for each in between.log))
         running.send(signal.SIGTERM)
         code = running.ended().code
-    assert (code, left(world, lock), (world.cli.root / "ran").exists()) == (143, NOTHING, False)
+    assert (code, world.left(lock), (world.cli.root / "ran").exists()) == (143, NOTHING, False)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_while_the_command_runs_reaches_its_whole_group(world: Locks, number: signal.Signals) -> None:
-    lock = world.new()
-    working = world.begin_working(lock, traits="family")
-    working.running.send(number)
-    assert working.ended().code == 128 + number
+def test_a_signal_while_the_command_runs_reaches_its_whole_group(world: Locks) -> None:
+    numbers, locks = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP), [world.new() for _ in range(3)]
+    begun = [world.start_working(lock, traits="family") for lock in locks]
+    for working, number in zip(begun, numbers, strict=True):
+        working.wait_until_it_works()
+        working.running.send(number)
+    assert [working.ended().code for working in begun] == [128 + number for number in numbers]
     until(lambda: not world.processes())
-    assert (left(world, lock), working.signals()) == (NOTHING, [number.name] * 2)
+    assert [working.signals() for working in begun] == [[number.name] * 2 for number in numbers]
+    assert [world.left(lock) for lock in locks] == [NOTHING] * 3
 
 
 def test_the_command_decides_when_it_ends_after_a_signal_and_with_which_status(world: Locks) -> None:
@@ -82,7 +80,7 @@ def test_the_command_decides_when_it_ends_after_a_signal_and_with_which_status(w
         until(lambda name=number.name: name in working.signals())  # type: ignore[misc]  # bound at once
     assert (working.running.process.poll(), world.state(lock)) == (None, "leased")
     working.finish(7)
-    assert (working.ended().code, left(world, lock)) == (7, NOTHING)
+    assert (working.ended().code, world.left(lock)) == (7, NOTHING)
 
 
 def test_what_was_started_to_ignore_hup_ignores_it_together_with_its_command(world: Locks) -> None:
@@ -99,10 +97,9 @@ def test_what_was_started_to_ignore_hup_ignores_it_together_with_its_command(wor
     assert (working.ended().code, working.signals()) == (128 + signal.SIGUSR1, ["SIGUSR1"])
 
 
-@pytest.mark.parametrize("traits", ["family", "deaf family"])
-def test_kill_9_of_azguard_ends_the_command_and_its_children(world: Locks, traits: str) -> None:
+def test_kill_9_of_azguard_ends_the_command_and_its_children(world: Locks) -> None:
     lock = world.new()
-    working = world.begin_working(lock, "--grace", "1s", traits=traits)
+    working = world.begin_working(lock, "--grace", "1s", traits="deaf family")
     working.running.send(signal.SIGKILL)
     working.ended()
     until(lambda: not world.processes(), 10)
@@ -110,12 +107,11 @@ def test_kill_9_of_azguard_ends_the_command_and_its_children(world: Locks, trait
     assert (working.signals(), world.state(lock), world.held()) == (["SIGTERM"] * 2, "leased", [lock])
 
 
-@pytest.mark.parametrize("traits", ["family", "deaf family"])
-def test_kill_9_of_the_guardian_ends_the_command_and_releases_the_lock(world: Locks, traits: str) -> None:
+def test_kill_9_of_the_guardian_ends_the_command_and_releases_the_lock(world: Locks) -> None:
     lock = world.new()
-    working = world.begin_working(lock, traits=traits)
+    working = world.begin_working(lock, traits="deaf family")
     os.kill(working.guardian, signal.SIGKILL)
-    assert (working.ended().code, left(world, lock)) == (128 + signal.SIGKILL, NOTHING)
+    assert (working.ended().code, world.left(lock)) == (128 + signal.SIGKILL, NOTHING)
 
 
 def test_the_guardian_ends_with_azguard_also_while_it_waits(world: Locks) -> None:
@@ -159,7 +155,7 @@ def test_a_second_signal_does_not_keep_the_lock_from_being_released(world: Locks
         working.running.send(signal.SIGTERM)
         go_on.set()
         code = working.ended().code
-    assert (code, left(world, lock)) == (130, NOTHING)
+    assert (code, world.left(lock)) == (130, NOTHING)
 
 
 def test_a_command_that_ended_before_its_start_was_heard_of_has_its_own_status() -> None:
@@ -201,4 +197,4 @@ def test_the_lock_is_released_when_whoever_reads_the_output_has_gone(world: Lock
     running.process.stdout.read(10)
     running.process.stdout.close()
     code = running.process.wait(40)
-    assert (code, left(world, lock), is_gone(running.pid)) == (128 + signal.SIGPIPE, NOTHING, True)
+    assert (code, world.left(lock), is_gone(running.pid)) == (128 + signal.SIGPIPE, NOTHING, True)
