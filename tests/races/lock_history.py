@@ -74,8 +74,8 @@ class Findings:
     waits: tuple[float, ...]
 
 
-def check(events: Sequence[Event], ran: Sequence[Ran], slots: int, free_within: float) -> Findings:
-    """Hold a history against the promises.
+def check(events: Sequence[Event], ran: Sequence[Ran], left: Sequence[str], slots: int, free_within: float) -> Findings:
+    """Hold a history against the promises. ``left`` are the runs whose sections had processes left when all was over.
 
     Not more than ``slots`` inside at once; fences that rise with each entry; every run that was not killed ran its
     section once, from beginning to end, and ended with 0; who was killed holds up others for ``free_within`` seconds
@@ -88,6 +88,7 @@ def check(events: Sequence[Event], ran: Sequence[Ran], slots: int, free_within: 
         *_overlaps(events, crowds, slots),
         *_fences(entries),
         *_runs(events, ran),
+        *(Violation("left running", f"processes of {run} run for ever") for run in left),
         *(
             Violation("held up", f"{wait:.1f} s after it was killed, its lock was free again", (run,))
             for run, wait in waits

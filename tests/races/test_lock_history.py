@@ -15,7 +15,7 @@ KILLED = replace(A, status=-9, killed=1.5)
 
 
 def found(log: str, *ran: Ran, slots: int = 1) -> Findings:
-    return check([Event.parse(line) for line in log.splitlines()], ran or (A, B), slots, free_within=10)
+    return check([Event.parse(line) for line in log.splitlines()], ran or (A, B), (), slots, free_within=10)
 
 
 def rules(log: str, *ran: Ran, slots: int = 1) -> list[str]:
@@ -72,6 +72,11 @@ def test_a_section_that_ran_twice_or_never_or_not_to_its_end_is_found() -> None:
 def test_an_exit_status_is_an_answer_for_the_killed_alone() -> None:
     assert rules(LOG, A, replace(B, status=77)) == ["status"]
     assert rules(LOG, A, B, replace(C, status=-9, killed=9.0)) == []
+
+
+def test_processes_that_are_left_when_all_is_over_are_found() -> None:
+    left = check([Event.parse(line) for line in LOG.splitlines()], (A, B), ["a"], slots=1, free_within=10).violations
+    assert left == (Violation("left running", "processes of a run for ever"),)
 
 
 def test_who_was_killed_holds_up_others_for_so_long_and_no_longer() -> None:
