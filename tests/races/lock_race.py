@@ -16,8 +16,8 @@ from azguard.folders import Folders
 from tests.faults.rules import operation
 from tests.races import lock_history, lock_section
 from tests.races.lock_contenders import Contender, Ground, Killer, Sections
-from tests.races.lock_history import Event, Findings, Ran, What
-from tests.races.log import run_of
+from tests.races.lock_history import Event, Findings, History, Lease, Ran, What
+from tests.races.log import blob_of, run_of
 from tests.races.weather import Weather
 
 # Until a lock that has come free is asked for again, and the command is started on a busy machine.
@@ -133,7 +133,8 @@ def _tally(
     events = [Event.parse(line) for line in lines]
     ran = [each for contender in contenders for each in contender.ran]
     free_within = settings.term + _NOTICE_SECONDS + (settings.term + _FAULT_SECONDS if settings.share else 0)
-    findings = lock_history.check(events, ran, left, settings.slots, free_within)
+    leases = [lease for answer in weather.log if (lease := _lease(answer)) is not None]
+    findings = lock_history.check(History(events, ran, leases, left), settings.slots, free_within)
     killed = [each for each in ran if each.killed is not None]
     entered = {event.run for event in events if event.what is What.ENTER}
     counts = Counter(
@@ -145,6 +146,15 @@ def _tally(
     counts["killed with a section begun"] = sum(each.run in entered for each in killed)
     story = sorted([*lines, *map(_line, weather.log), *map(str, ran)])
     return Tally(findings, ran, counts, killer.counts, weather.faults, seconds, story)
+
+
+def _lease(answer: Answer) -> Lease | None:
+    """Return what an answer says about a lease, if it says that something was done."""
+    action = answer.request.headers.get("x-ms-lease-action")
+    if not answer.committed or action not in ("acquire", "release"):
+        return None
+    lock = str(blob_of(answer.request))
+    return Lease(answer.answered or 0.0, run_of(answer.request), lock, granted=action == "acquire")
 
 
 def _left_running(inside: Path) -> list[str]:
