@@ -123,7 +123,7 @@ def stamp(target: Target, lease_id: str, owner: Owner, count: int, known: Versio
         version = known or seen(target, deadline, lease_id)
         check(target, version.metadata, count)
         fence = (owners.number(version.metadata, FENCE) or 0) + 1
-        added = {owners.OWNER: owner.as_metadata(), FENCE: str(fence)}
+        added = {owners.OWNER: owner.as_metadata(), FENCE: str(fence), **({SLOTS: str(count)} if count > 1 else {})}
         conditions = Conditions({"If-Match": version.etag}, lease_id=lease_id)
         try:
             _set(target, version, added, conditions, deadline)
