@@ -3,15 +3,19 @@
 import fcntl
 import os
 import pty
+import shlex
 import signal
 import subprocess
 import termios
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
+from tests.cli_world import command
 from tests.emulator_world import until
+from tests.lock_world import Locks, worker
 
 CTRL_C, CTRL_Z = "\x03", "\x1a"
 _SECONDS = 40.0
@@ -74,3 +78,63 @@ def shell(folder: Path, environ: Mapping[str, str]) -> Iterator[Shell]:
         yield made
     finally:
         made.end()
+
+
+@dataclass
+class Seat:
+    """A shell, and a world of locks."""
+
+    world: Locks
+    shell: Shell
+
+    def line(self, *words: str) -> str:
+        """Return a command line that runs ``azguard lock run``."""
+        return shlex.join(command("lock", "run", *words))
+
+    def work(self, lock: str, *options: str) -> "Seen":
+        """Type a run of ``locked_command``, and wait until it works."""
+        folder = self.world.cli.root / f"work{len(list(self.world.cli.root.iterdir()))}"
+        heartbeat = folder.with_suffix(".heartbeat")
+        words = [lock, "--heartbeat-file", str(heartbeat), *options, "--", *worker(folder)]
+        self.shell.type(f"{self.line(*words)}; echo status=$?\n")
+        until((folder / "beats").exists, 40)
+        return Seen(folder, heartbeat)
+
+
+@dataclass
+class Seen:
+    """What a typed command leaves in files."""
+
+    folder: Path
+    heartbeat: Path
+
+    @property
+    def pid(self) -> int:
+        """Return the command's pid."""
+        return int((self.folder / "pid").read_text())
+
+    def beats(self) -> str:
+        """Return the last sign of life."""
+        return (self.folder / "beats").read_text().splitlines()[-1]
+
+    def went_on(self) -> bool:
+        """Return whether the command was let go on."""
+        file = self.folder / "signals"
+        return file.exists() and "SIGCONT" in file.read_text()
+
+    def finish(self, status: int) -> None:
+        """Let the command end by itself."""
+        (self.folder / "end.new").write_text(str(status))
+        (self.folder / "end.new").rename(self.folder / "end")
+
+
+def is_stopped(pid: int) -> bool:
+    """Return whether a process is stopped."""
+    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0] == b"T"
+
+
+@contextmanager
+def seated(world: Locks) -> Iterator[Seat]:
+    """Yield a shell to run things under locks in."""
+    with shell(world.cli.root, world.cli.environ(env=world.marked())) as found:
+        yield Seat(world, found)

