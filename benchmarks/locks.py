@@ -192,7 +192,7 @@ def _processor(pid: int) -> float:
 
 
 def _begun(command: Sequence[str], environ: Mapping[str, str]) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(command, env=environ, stdin=subprocess.DEVNULL)
+    return subprocess.Popen(command, env=environ, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def _end(running: Sequence["subprocess.Popen[bytes]"]) -> None:
