@@ -23,7 +23,7 @@ REPOSITORY = Path(__file__).parent.parent.parent
 LOCK = "blob:locks/x"
 # The operations of a lock run, and the moments at which it is killed: as a request arrives at the service, and when it
 # is done there and not yet heard of.
-_REQUESTS = ("PUT lease:acquire", "HEAD blob", "PUT metadata", "PUT lease:renew", "PUT lease:release")
+_REQUESTS = ("PUT lease:acquire", "HEAD blob", "PUT metadata", "PUT lease:release")
 _MANNERS = (*((request, moment) for request in _REQUESTS for moment in ("arrives", "done")),
             *(("section", "runs"),) * 6, *(("anything", "now"),) * 3)  # fmt: skip
 _LAST_WORDS = 2000
