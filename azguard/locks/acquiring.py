@@ -101,12 +101,13 @@ class Acquiring:
 
     def _attempt(self) -> Held | None:
         """Ask for each slot once. Silence is borne: as long as we would wait anyhow, if the service ever answered."""
-        silence, self._silence = self._silence or self._manner.patience_now(), None
+        before, silence, self._silence = self._silence, self._silence or self._manner.patience_now(), None
         try:
             return self._round()
         except (Unavailable, OutcomeUnknown) as error:
             self._silence = silence
-            if silence.passed and (self._deadline.passed or not self._answered):
+            # One lost answer is no silence yet, however long it was waited for.
+            if before is not None and silence.passed and (self._deadline.passed or not self._answered):
                 raise _not_run(error) from error
             return None
 
