@@ -15,7 +15,10 @@ _AUTHENTICATION = {
 }  # fmt: skip
 _CONFLICTING_BLOCKS = {"InvalidBlockList", "InvalidBlobOrBlock"}
 # Refusals of a conditional write that say what 412 says: it was created, deleted, or our blocks were discarded.
-_FOREIGN_WRITE = {"BlobAlreadyExists", "BlobNotFound", *_CONFLICTING_BLOCKS}
+_FOREIGN_WRITE = {
+    "BlobAlreadyExists", "BlobNotFound", "EntityAlreadyExists", "EntityNotFound", "ResourceNotFound",
+    *_CONFLICTING_BLOCKS,
+}  # fmt: skip
 _BUSY = {
     "SharingViolation", "DeletePending", "SMBDeletePending", "FileLockConflict", "PendingCopyOperation", "SystemInUse",
     "CannotDeleteFileOrDirectory", "ShareSnapshotInProgress",
@@ -54,10 +57,21 @@ def service_code(error: BaseException) -> str | None:
     """Return the service's error code, such as ``ConditionNotMet``, as a plain string."""
     code = getattr(error, "error_code", None)
     if code is None and (response := getattr(error, "response", None)) is not None:
-        code = response.headers.get("x-ms-error-code")
+        code = response.headers.get("x-ms-error-code") or _code_in_body(response)
     if code is None:
         return None
     return str(getattr(code, "value", code))
+
+
+def _code_in_body(response: Any) -> str | None:
+    """Return the code in the body of an answer: the Table service puts it nowhere else."""
+    try:
+        found = response.json()["odata.error"]["code"]
+    # Whatever is wrong with the body of a refusal, the status still says what happened.
+    except Exception:  # noqa: BLE001
+        return None
+    # A transaction's names the item first: ``1:UpdateConditionNotSatisfied``.
+    return str(found).rpartition(":")[2] or None
 
 
 def status(error: BaseException) -> int | None:
