@@ -103,8 +103,8 @@ def lock(env: Environment, text: str, container: str | None) -> Target:
             f"a lock is a blob, or a table that a blob stands for; not a {target.kind}",
             hint="blob:locks/NAME, or lease a container with azguard lease acquire",
         )
-    chosen = values.not_empty(container, "--lock-container") or lock_blobs.CONTAINER
-    blob = lock_blobs.designated(target, chosen)
+    named = values.not_empty(container, "--lock-container") or env.environ.get("AZGUARD_LOCK_CONTAINER")
+    blob = lock_blobs.designated(target, named or lock_blobs.CONTAINER)
     env.out.say(f"{target.address} has no lease of its own; its lock is {blob.address}")
     return blob
 
