@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from azguard.account import Target
 from azguard.deadline import Deadline
 from azguard.entities import edm, entity_doubt, writes
 from azguard.entities.entity_doubt import judged, seen
 from azguard.entities.requests import Stored
 from azguard.entities.writes import EntityWrite, Verb
 from azguard.errors import AzguardError, OutcomeUnknown, UsageError
-from azguard.service_errors import status, translate
-from azguard.settled import Look, Verdict
-from azguard.settled import write as settled_write
+from azguard.service_errors import service_code, status, translate
+from azguard.settled import Look, Settled, Verdict, write
 from azguard.transmission import write_timeouts
 from azguard.whole_answers import CUT_SHORT
 
@@ -126,85 +124,123 @@ def submit(items: Sequence[Item], deadline: Deadline) -> list[ItemWritten]:
         AzguardError: what the item that failed means, with its line; nothing was written.
     """
     check(items)
-    table, operations = items[0].write.target, [_operation(item.write) for item in items]
-    client = table.account.table(table.address)
+    settled = _Transaction(items, deadline).settled()
+    return [_written(item, etag, settled.attempts) for item, etag in zip(items, settled.answer, strict=True)]
 
-    def once() -> list[str | None]:
-        answers = client.submit_transaction(operations, **write_timeouts(deadline))
-        if len(answers) != len(items):
+
+class _Transaction:
+    """One transaction under way: what is sent, what became of it, and whose failure it was."""
+
+    def __init__(self, items: Sequence[Item], deadline: Deadline) -> None:
+        self._items, self._deadline = items, deadline
+        self._table = items[0].write.target
+        self._operations = [_operation(item.write) for item in items]
+        self._found: dict[int, Stored | None] = {}
+        self._superseded: Item | None = None
+
+    def settled(self) -> Settled[list[str | None]]:
+        try:
+            return write(
+                self._send,
+                self._landed,
+                self._table,
+                self._deadline,
+                resend=any(item.write.excludes_itself for item in self._items),
+            )
+        except AzguardError as error:
+            raise self._of_item(error) from error
+
+    def _send(self) -> list[str | None]:
+        client = self._table.account.table(self._table.address)
+        answers = client.submit_transaction(self._operations, **write_timeouts(self._deadline))
+        if len(answers) != len(self._items):
             from azure.core.exceptions import ServiceResponseError
 
             raise ServiceResponseError(CUT_SHORT)
         return [answer.get("etag") for answer in answers]
 
-    try:
-        settled = settled_write(
-            once,
-            lambda patience: _landed(items, patience),
-            table,
-            deadline,
-            resend=any(item.write.excludes_itself for item in items),
-        )
-    except AzguardError as error:
-        raise _of_item(error, items, deadline) from error
-    return [_written(item, etag, settled.attempts) for item, etag in zip(items, settled.answer, strict=True)]
+    def _landed(self, patience: Deadline) -> Look[list[str | None]]:
+        """Return what is known: whatever is certain of one item is so of all.
+
+        Of an insert it is never certain that it was not applied: what it made may have been deleted. So it is believed
+        only where no other item is against it.
+        """
+        self._found.clear()
+        still_there = absent = replaced = False
+        for item in self._items:
+            found = self._found[item.line] = seen(item.write, patience)
+            verdict = judged(item.write, found)
+            if verdict is Verdict.COMMITTED:
+                return Look(verdict, self._etags(patience))
+            if verdict is Verdict.NEVER:
+                self._superseded = item
+                return Look(verdict)
+            if item.write.excludes_itself:
+                replaced |= verdict is Verdict.UNKNOWN
+                absent |= verdict is Verdict.NOT_YET and item.write.inserts
+                still_there |= verdict is Verdict.NOT_YET and not item.write.inserts
+        return Look(Verdict.NOT_YET if still_there or (absent and not replaced) else Verdict.UNKNOWN)
+
+    def _etags(self, patience: Deadline) -> list[str | None]:
+        """Return the ETags that were made, where they can be learnt."""
+        etags: list[str | None] = []
+        for item in self._items:
+            try:
+                found = self._found[item.line] if item.line in self._found else seen(item.write, patience)
+            except AzguardError:
+                found = None  # It is committed, whatever keeps us from looking.
+            etags.append(entity_doubt.etag(item.write, found))
+        return etags
+
+    def _of_item(self, error: AzguardError) -> AzguardError:
+        """Return the error of the item that failed, if the service or the lineage tells which."""
+        if isinstance(error, OutcomeUnknown):
+            error.message = "the transaction was sent, and whether it was applied cannot be known"
+            error.hint = f"look before you try again: azguard entity get {self._table}"
+            return error
+        item = self._failed(error.__cause__) if self._superseded is None else self._superseded
+        if item is None:
+            return error
+        made = item.write
+        if error.__cause__ is not None:
+            error = translate(error.__cause__, made.target, expected_etag=made.conditions.expected_etag)
+        else:  # by the lineage
+            error.message = f"{made.target} changed since you read it"
+            error.address, error.expected_etag = str(made.target.address), made.conditions.expected_etag
+        error = writes.explained(error, made, self._deadline)
+        error.message = f"line {item.line}: {error.message}; nothing was written"
+        error.facts["line"] = item.line
+        return error
+
+    def _failed(self, cause: BaseException | None) -> Item | None:
+        """Return the item that the service refused; it names none if there is only one, or if none is to blame."""
+        if cause is None or status(cause) is None or service_code(cause) == "TableNotFound":
+            return None
+        index = _INDEX.match(str(getattr(cause, "message", "")))
+        if index is not None and int(index[1]) < len(self._items):
+            return self._items[int(index[1])]
+        return self._items[0] if len(self._items) == 1 else None
 
 
-def _operation(write: EntityWrite) -> tuple[str, dict[str, Any], dict[str, Any]]:
+def _operation(made: EntityWrite) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """Return a write as the SDK takes it; whatever is wrong with it is found here, and not after it was sent."""
     from azure.core import MatchConditions
     from azure.data.tables import UpdateMode
 
-    entity = edm.for_sdk(write.sent)
-    if write.inserts:
+    # The keys of an upsert are put into its path as they are.
+    entity = {**edm.for_sdk(made.sent), **{name: made.entity[name] for name in edm.KEYS}}
+    if made.inserts:
         return "create", entity, {}
-    mode = {"mode": UpdateMode.MERGE if write.partial else UpdateMode.REPLACE}
-    if write.verb is Verb.UPSERT:
+    mode = {"mode": UpdateMode.MERGE if made.partial else UpdateMode.REPLACE}
+    if made.verb is Verb.UPSERT:
         return "upsert", entity, mode
-    if write.version == "*":
+    if made.version == "*":
         condition: dict[str, Any] = {"match_condition": MatchConditions.Unconditionally}
     else:
-        condition = {"match_condition": MatchConditions.IfNotModified, "etag": write.version}
-    if write.verb is Verb.DELETE:
+        condition = {"match_condition": MatchConditions.IfNotModified, "etag": made.version}
+    if made.verb is Verb.DELETE:
         return "delete", entity, condition
     return "update", entity, {**mode, **condition}
-
-
-def _landed(items: Sequence[Item], patience: Deadline) -> Look[list[str | None]]:
-    """Return what is known about a transaction: whatever is certain of one of its items is so of all.
-
-    An entity that is not there speaks for an insert only if nothing speaks against it: it may have been deleted.
-    """
-    found: dict[int, Stored | None] = {}
-    verdicts: list[Verdict] = []
-    for item in items:
-        found[item.line] = seen(item.write, patience)
-        verdict = judged(item.write, found[item.line])
-        if verdict is Verdict.COMMITTED:
-            return Look(verdict, _etags(items, found, patience))
-        if verdict is Verdict.NEVER:
-            return Look(verdict)
-        if item.write.excludes_itself:
-            certain = verdict is Verdict.NOT_YET and not item.write.inserts
-            verdicts.append(Verdict.NOT_YET if certain else Verdict.UNKNOWN if verdict is Verdict.UNKNOWN else verdict)
-    return Look(Verdict.UNKNOWN)
-
-
-def _etags(items: Sequence[Item], found: Mapping[int, Stored | None], patience: Deadline) -> list[str | None]:
-    """Return the ETags that a committed transaction made, where they can be learnt."""
-    etags: list[str | None] = []
-    for item in items:
-        try:
-            stored = found[item.line] if item.line in found else seen(item.write, patience)
-        except AzguardError:
-            stored = None  # It is committed, whatever keeps us from looking.
-        etags.append(entity_doubt.etag(item.write, stored))
-    return etags
-
-
-def _of_item(error: AzguardError, items: Sequence[Item], deadline: Deadline) -> AzguardError:
-    """Return the error of a transaction as that of the item that failed, if it says which."""
-    return error
 
 
 def _written(item: Item, etag: str | None, attempts: int) -> ItemWritten:

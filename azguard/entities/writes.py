@@ -159,7 +159,7 @@ def modified(etag: str | None) -> datetime | None:
 
 
 def explained(error: AzguardError, made: EntityWrite, deadline: Deadline) -> AzguardError:
-    """Add to a refusal what is there now, if that can be learnt quickly, and the way out where it is the same always."""
+    """Add to a refusal what is there now, if that can be learnt quickly, or the way out."""
     if isinstance(error, Exists):
         error.hint = error.hint or (
             f"read it: azguard entity get {made.target}, then replace or merge; "
@@ -169,6 +169,8 @@ def explained(error: AzguardError, made: EntityWrite, deadline: Deadline) -> Azg
     if isinstance(error, NotFound):
         if error.service_code != "TableNotFound" and made.conditions.expected_etag is not None:
             error.message = f"{made.target} is no longer there"
+        return error
+    if not isinstance(error, Changed):
         return error
     try:
         current = requests.get(made.target, deadline.lasting(min(2.0, deadline.seconds)))
