@@ -109,7 +109,7 @@ def test_a_value_without_its_type_is_refused_by_name(value: Any, kind: Any, word
     [
         (5, "Edm.Double", 5.0), ("5", "Edm.Double", 5.0), ("-1.5e3", "Edm.Double", -1500.0), (7, "Edm.Int64", 7),
         ("0152", None, "0152"), ("0152", "Edm.Int32", 152), ("", None, ""), ("", "Edm.Binary", b""),
-        ("2026-01-01T10:00Z", "Edm.DateTime", "2026-01-01T10:00Z"),
+        ("2026-01-01T10:00Z", "Edm.DateTime", "2026-01-01T10:00:00Z"),
         ("2008-07-10T00:00:00", "Edm.DateTime", "2008-07-10T00:00:00Z"),
         ("C9DA6455-213D-42C9-9A79-3E9149A57833", "Edm.Guid", "c9da6455-213d-42c9-9a79-3e9149a57833"),
     ],

@@ -166,7 +166,7 @@ def _datetime(name: str, value: Any) -> str:
             raise _wrong(name, value, DATETIME, hint)
     except ValueError:
         raise _wrong(name, value, DATETIME, hint) from None
-    return value if value.endswith("Z") else f"{value}Z"
+    return f"{found[1]}{'' if found[2] else ':00'}{found[3] or ''}Z"
 
 
 def _guid(name: str, value: Any) -> str:
