@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any, Generic, TypeVar
 
 from azguard.account import Target
+from azguard.address import Kind
 from azguard.deadline import Deadline
 from azguard.errors import AzguardError, Changed, OutcomeUnknown
 from azguard.lineage import Lineage
@@ -20,6 +21,8 @@ T = TypeVar("T")
 # Asking what became of a write is worth this long even when the time for trying is over.
 SETTLE_SECONDS = 5.0
 _PAUSE = 0.2
+# How to look at what has no show.
+_READS = {Kind.ENTITY: "get"}
 
 
 class Verdict(Enum):
@@ -124,7 +127,7 @@ def unknown(target: Target, error: BaseException | None) -> OutcomeUnknown:
         f"the write to {target} was sent, and whether it was applied cannot be known",
         address=str(target.address),
         detail=() if error is None else (_words(error, target),),
-        hint=f"look before you try again: azguard {target.kind} show {target}",
+        hint=f"look before you try again: azguard {target.kind} {_READS.get(target.kind, 'show')} {target}",
     )
 
 

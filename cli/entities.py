@@ -9,14 +9,16 @@ from azguard.address import Kind
 from azguard.cli import files, locking
 from azguard.cli.context import Environment
 from azguard.cli.locking import TableLock
-from azguard.entities import edm, writes
+from azguard.entities import edm, typed_text, writes
 from azguard.entities.edm import Entity
 from azguard.entities.writes import EntityWrite, Verb
 from azguard.errors import UsageError
 from azguard.lineage import KEY
 
 # What the service and azguard keep beside the properties; it is no part of what is written.
-_NOT_WRITTEN = ("etag", edm.TIMESTAMP, KEY)
+_NOT_WRITTEN = (edm.TIMESTAMP, KEY)
+# az puts the ETag among the properties, where it is told from one of that name by its value.
+_AZ_ETAG = "etag"
 
 
 def read(target: Target, words: Sequence[str] | None, file: str | None) -> Entity:
@@ -28,9 +30,7 @@ def read(target: Target, words: Sequence[str] | None, file: str | None) -> Entit
     if words and file is not None:
         raise UsageError(f"-f {file} and {words[0]!r} do not go together", hint="leave one of them out")
     if words:
-        from azguard.entities import typed_text
-
-        return keyed(target, typed_text.properties(words))
+        return keyed(target, typed_text.entity(words))
     with files.source(file)[0] as stream:
         return keyed(target, parsed(stream.read(), file or "stdin", '{"status": "new"}'))
 
@@ -53,7 +53,9 @@ def keyed(target: Target, found: Entity) -> Entity:
     kept = {
         name: value
         for name, value in found.items()
-        if name.removesuffix(edm.ANNOTATION) not in dropped and not name.startswith("odata.")
+        if name.removesuffix(edm.ANNOTATION) not in dropped
+        and not name.startswith("odata.")
+        and not (name == _AZ_ETAG and writes.modified(str(value)))
     }
     return {**keys, **kept}
 
@@ -79,7 +81,7 @@ def perform(
     content = keyed(target, {}) if verb is Verb.DELETE else read(target, *entity)
     made = EntityWrite(target, verb, content, conditions, env.new_op(), merges)
     made = made.stamped() if stamps else made
-    edm.for_sdk(made.sent)  # before anything is locked
+    writes.check(made)
     with locking.around_write(env, target, lock) as check:
         check()
         done = writes.write(made, env.deadline.fresh())

@@ -9,8 +9,8 @@ from azguard.cli import entities, files, locking
 from azguard.cli.context import Environment
 from azguard.cli.locking import TableLock
 from azguard.conditions import Asked
-from azguard.entities import edm
 from azguard.entities import transactions as core
+from azguard.entities import writes
 from azguard.entities.transactions import Item
 from azguard.entities.writes import EntityWrite, Verb
 from azguard.errors import AzguardError, UsageError
@@ -74,7 +74,7 @@ def _write(env: Environment, found: Mapping[str, Any], op: str) -> EntityWrite:
     operation = verb.operation(merges=merges)
     sent = conditions.resolve(operation, asked, target, env.known(target, operation, asked))
     made = EntityWrite(target, verb, entity, sent, op, merges)
-    edm.for_sdk(made.sent)
+    writes.check(made)
     return made
 
 

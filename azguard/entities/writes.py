@@ -17,9 +17,9 @@ from azguard import operations
 from azguard.account import Target
 from azguard.conditions import Conditions
 from azguard.deadline import Deadline
-from azguard.entities import edm, entity_doubt, requests
+from azguard.entities import entity_doubt, limits, requests
 from azguard.entities.edm import Entity
-from azguard.errors import AzguardError, Changed, Exists, NotFound
+from azguard.errors import AzguardError, Changed, Exists, NotFound, UsageError
 from azguard.lineage import KEY, UNSEEN, Lineage
 from azguard.operations import Condition, Operation
 from azguard.settled import write as settled_write
@@ -118,17 +118,30 @@ class EntityWritten:
     outcome: str
 
 
+def check(made: EntityWrite) -> None:
+    """Refuse what the service or the SDK would refuse: after it was sent it would look like a lost answer.
+
+    Raises:
+        UsageError: a property does not have its type, or the entity is beyond a limit.
+    """
+    limits.check(made.entity)
+    try:
+        limits.check(made.sent)
+    except UsageError as error:
+        error.message = f"with azguard's lineage in it {error.message}"
+        error.hint = "--no-lineage leaves it out; a lost answer can then end as exit 74"
+        raise
+
+
 def write(made: EntityWrite, deadline: Deadline) -> EntityWritten:
-    """Make the write.
+    """Make the write, which ``check`` has found to be in order.
 
     Raises:
         Changed: it is no longer the version the condition names; nothing was written.
         Exists: an insert, and it exists.
         NotFound: there is no such entity, or no such table.
         OutcomeUnknown: the answer was lost, and it cannot be known whether it was applied.
-        UsageError: a property does not have its type.
     """
-    edm.for_sdk(made.sent)  # What the SDK does not take must not look like a lost answer later.
     try:
         settled = settled_write(
             lambda: _send(made, write_timeouts(deadline)),
