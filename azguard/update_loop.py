@@ -89,8 +89,8 @@ class Loop:
             raise run.gave_up() from None
         run.round_trip = run.deadline.clock() - began
         run.tell(f"read {state.label}" + (", leased" if state.lease_duration else ""))
-        # With a write in doubt, that there is nothing says more than that.
-        return state if run.doubted is not None else existing(run.resource, run.plan, state)
+        # With a write in doubt, or one that the ledger has, that there is nothing says more than that.
+        return state if run.doubted is not None or state.recorded else existing(run.resource, run.plan, state)
 
     def _check_limits(self) -> None:
         run = self.run
@@ -173,7 +173,7 @@ class Loop:
         of the update is written down."""
         run, commit, lease_id = self.run, work.commit, self.lease.in_use
         assert commit is not None
-        run.guard = "lease" if lease_id else "if-match" if state.etag else "if-none-match"
+        run.guard = self._guard(state, lease_id)
         run.tell(f"attempt {run.attempts + 1}: writing {counted(len(work.content), 'byte')} over {state.label}")
         before = run.doubted
         run.sending(state)
@@ -188,6 +188,11 @@ class Loop:
         if sent.fate is not Fate.COMMITTED:  # That is told with the end, once it is written down.
             run.tell(f"attempt {attempt}: {described(sent)}")
         return sent
+
+    def _guard(self, state: State, lease_id: str | None) -> str:
+        if self.run.plan.ledger:
+            return "ledger"
+        return "lease" if lease_id else "if-match" if state.etag else "if-none-match"
 
     # What stood in the way.
 
