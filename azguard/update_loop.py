@@ -173,7 +173,7 @@ class Loop:
         of the update is written down."""
         run, commit, lease_id = self.run, work.commit, self.lease.in_use
         assert commit is not None
-        run.guard = self._guard(state, lease_id)
+        run.guard = "lease" if lease_id else "if-match" if state.etag else "if-none-match"
         run.tell(f"attempt {run.attempts + 1}: writing {counted(len(work.content), 'byte')} over {state.label}")
         before = run.doubted
         run.sending(state)
@@ -188,11 +188,6 @@ class Loop:
         if sent.fate is not Fate.COMMITTED:  # That is told with the end, once it is written down.
             run.tell(f"attempt {attempt}: {described(sent)}")
         return sent
-
-    def _guard(self, state: State, lease_id: str | None) -> str:
-        if self.run.plan.ledger:
-            return "ledger"
-        return "lease" if lease_id else "if-match" if state.etag else "if-none-match"
 
     # What stood in the way.
 

@@ -87,7 +87,7 @@ class Run:
         self.result = Updated(
             landed=landed,
             outcome=outcome,
-            guard=self.guard if self.plan.fence is None else "fence",
+            guard="fence" if self.plan.fence is not None else "ledger" if self.plan.ledger else self.guard,
             attempts=self.attempts,
             conflicts=self.conflicts,
             doubts=self.doubts,

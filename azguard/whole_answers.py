@@ -47,7 +47,8 @@ def transport(**settings: Any) -> "RequestsTransport":
 
 
 def _is_whole(method: str, response: Any) -> bool:
-    """Return whether the head's last lines are there: the service ends it with the date, Azurite with the length."""
+    """Return whether the head's last lines are there: the service ends it with the date, Azurite with the length, or,
+    where a table's answer has no body, with the ETag."""
     headers = response.headers
     if response.status_code >= 400:
         return True  # A refusal is one by its status; what stands between us and the service leaves much out.
@@ -55,4 +56,4 @@ def _is_whole(method: str, response: Any) -> bool:
         return "Date" in headers  # Azurite leaves the length out
     closes = str(headers.get("Connection", "")).lower() == "close"
     framed = closes or response.status_code in _NO_BODY or "Content-Length" in headers or "Transfer-Encoding" in headers
-    return "Date" in headers and framed
+    return "Date" in headers and framed and str(headers.get("ETag", '""')).endswith('"')

@@ -9,6 +9,7 @@ from typing import Any
 
 from azguard import safe_update
 from azguard.account import Target
+from azguard.address import Kind
 from azguard.cli import update_choices
 from azguard.cli.context import Environment
 from azguard.cli.update_choices import RAW_OP, Asked
@@ -70,7 +71,7 @@ class Update:
             etag=ended.landed.etag,
             last_modified=ended.landed.last_modified,
             version_id=ended.landed.version_id,
-            content_length=None if ended.content is None or self.metadata else len(ended.content),
+            content_length=len(ended.content) if self._has_length and ended.content is not None else None,
             guard=ended.guard,
             attempts=ended.attempts,
             conflicts=ended.conflicts,
@@ -79,6 +80,10 @@ class Update:
             created=ended.created,
             op_id=f"{RAW_OP}{self.plan.op}",
         )
+
+    @property
+    def _has_length(self) -> bool:
+        return self.target.kind is Kind.BLOB and not self.metadata
 
     def _remember(self, ended: Updated) -> None:
         if ended.content is None:

@@ -115,7 +115,7 @@ def _change(entity: Entity, etag: str | None) -> _Change:
     return "update", edm.for_sdk(entity), {"mode": UpdateMode.REPLACE, **condition}
 
 
-def _transaction(target: Target, changes: Sequence[_Change], deadline: Deadline) -> str | None:
+def _transaction(target: Target, changes: Sequence[_Change], deadline: Deadline) -> str:
     """Make all changes or none, and return the ETag that the first made.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions
@@ -123,7 +123,6 @@ def _transaction(target: Target, changes: Sequence[_Change], deadline: Deadline)
     from azure.core.exceptions import ServiceResponseError
 
     answers = target.account.table(target.address).submit_transaction(changes, **write_timeouts(deadline))
-    if len(answers) != len(changes):
+    if len(answers) != len(changes) or not answers[0].get("etag"):
         raise ServiceResponseError(CUT_SHORT)
-    etag = answers[0].get("etag")
-    return None if etag is None else str(etag)
+    return str(answers[0]["etag"])
