@@ -62,7 +62,9 @@ def resource(target: Target, asked: Asked, op: str, lease_id: str | None = None)
         from azguard.entities.ledger import LedgeredEntity
         from azguard.entities.versioned_entity import VersionedEntity
 
-        return LedgeredEntity(target, op, asked.op_id is not None) if asked.by_ledger else VersionedEntity(target)
+        if not asked.by_ledger:
+            return VersionedEntity(target)
+        return LedgeredEntity(target, op=op, asks=asked.op_id is not None)
     from azguard import versioned_blob
 
     made = versioned_blob.BlobMetadata if asked.metadata else versioned_blob.BlobContent

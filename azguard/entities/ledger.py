@@ -47,8 +47,8 @@ class LedgeredEntity(VersionedEntity):
     attempt.
     """
 
-    op: str
-    asks: bool
+    op: str = field(kw_only=True)
+    asks: bool = field(kw_only=True)
     now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
     _void: str | None = field(default=None, init=False)  # the ETag of the row, where it is void
 

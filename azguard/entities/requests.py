@@ -54,7 +54,7 @@ def get(target: Target, deadline: Deadline, select: str | None = None) -> Stored
 
 
 def pages(
-    target: Target, deadline: Deadline, query: str | None, select: str | None, page: int | None
+    target: Target, deadline: Deadline, query: str | None, select: str | None = None, page: int | None = None
 ) -> Iterator[list[Stored]]:
     """Yield what a query finds, page by page, each asked for again on transient failures.
 

@@ -25,9 +25,11 @@ class VersionedEntity:
     """An entity as JSON with OData annotations, compared by types and values; its lineage is one of its properties.
 
     The Table service knows neither leases nor kept versions: what a writer that keeps no lineage hides stays unknown.
+    ``fetch`` reads the entity.
     """
 
     target: Target
+    fetch: Callable[[Target, Deadline], Stored] = requests.get
 
     @property
     def leases(self) -> None:
@@ -41,7 +43,7 @@ class VersionedEntity:
             NotFound: there is no such table.
         """
         try:
-            return state_of(requests.get(self.target, deadline))
+            return state_of(self.fetch(self.target, deadline))
         except NotFound as error:
             if error.service_code == _NO_TABLE:
                 raise
