@@ -250,13 +250,18 @@ class Environment:
         """Print many results as they come."""
         self.out.show_each(results)
 
-    def show_row(self, row: Mapping[str, Any]) -> None:
-        """Print one entity."""
-        self.out.show_row(row)
+    def deliver(
+        self, table: Target, pages: Iterable[Sequence["Stored"]], shape: Callable[["Stored"], Mapping[str, Any]]
+    ) -> None:
+        """Print the entities of a table and record the versions of those that were printed, and of no others.
 
-    def show_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Print entities as they come: JSON as one object per line."""
-        self.out.show_rows(rows)
+        They go page by page, in one transaction each, where the format lets them.
+        """
+        batches = pages if self.out.streams else [[each for page in pages for each in page]]
+        for page in batches:
+            self.out.show_rows(map(shape, page))
+            self.out.flush()
+            self.remember_entities(table, page)
 
     def show_beside(self, result: object, file: Path | None, *, bytes_on_stdout: bool) -> None:
         """Print the result of a get, unless its bytes are on stdout; and write it to ``file`` if one is given."""

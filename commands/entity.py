@@ -30,7 +30,7 @@ def get(ctx: typer.Context, entity: options.Entity, select: options.Select = Non
     names = values.selected(select)
     stored = reading.get(target, names, env.deadline)
     env.remember_entities(target, [stored])
-    env.show_row(reading.shown(stored, names))
+    env.out.show_row(reading.shown(stored, names))
 
 
 @app.command()
@@ -61,5 +61,5 @@ def query(
     env.conditions(target)
     names, most = values.selected(select), values.count(top, "--top")
     bound = filters.bound(values.not_empty(filter_, "--filter"), param or ())
-    found = reading.query(target, bound, names, most, env.deadline, lambda page: env.remember_entities(target, page))
-    env.show_rows(reading.shown(each, names) for each in found)
+    pages = reading.query(target, bound, names, most, env.deadline)
+    env.deliver(target, pages, lambda each: reading.shown(each, names))

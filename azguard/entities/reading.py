@@ -1,6 +1,6 @@
 """Reading entities: one, or all that a filter finds, with what a guarded write needs afterwards."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -29,16 +29,9 @@ def get(target: Target, select: Sequence[str], deadline: Deadline) -> Stored:
 
 
 def query(
-    target: Target,
-    filter_: str | None,
-    select: Sequence[str],
-    top: int | None,
-    deadline: Deadline,
-    delivered: Callable[[Sequence[Stored]], None],
-) -> Iterator[Stored]:
+    target: Target, filter_: str | None, select: Sequence[str], top: int | None, deadline: Deadline
+) -> Iterator[Sequence[Stored]]:
     """Yield the entities of a table that a filter finds, page by page, in constant memory.
-
-    Each page goes to ``delivered`` once all of it has been taken.
 
     Raises:
         NotFound: there is no such table.
@@ -47,13 +40,9 @@ def query(
     left = top
     page = None if top is None else min(top, _PAGE)
     for found in requests.pages(target, deadline, filter_, _asked(select), page):
-        taken = found if left is None else found[:left]
-        yield from taken
-        delivered(taken)
-        if left is not None:
-            left -= len(taken)
-            if left == 0:
-                return
+        yield found if left is None else found[:left]
+        if left is not None and (left := left - len(found)) <= 0:
+            return
 
 
 def shown(stored: Stored, select: Sequence[str]) -> Mapping[str, Any]:
