@@ -271,6 +271,8 @@ def _how_to_see(target: Target) -> str:
         return f"read it first: azguard blob get {target} -f FILE; or name the version you mean: --etag ETAG"
     if target.kind is Kind.ENTITY:
         return f"read it first: azguard entity get {target}; or name the version you mean: --etag ETAG"
+    if target.kind is Kind.TABLE:
+        return f"read it first: azguard table acl get {target}"
     return f"name the version you mean: --etag ETAG, as azguard {target.kind} show {target} tells it"
 
 

@@ -13,7 +13,7 @@ from azguard.account import Target
 from azguard.address import Kind
 from azguard.deadline import Deadline
 from azguard.errors import AzguardError, Changed, OutcomeUnknown
-from azguard.lineage import Lineage
+from azguard.lineage import Lineage, bare
 from azguard.service_errors import translate
 from azguard.transmission import Fate, Sent, send
 
@@ -21,8 +21,6 @@ T = TypeVar("T")
 # Asking what became of a write is worth this long even when the time for trying is over.
 SETTLE_SECONDS = 5.0
 _PAUSE = 0.2
-# How to look at what has no show.
-_READS = {Kind.ENTITY: "get"}
 
 
 class Verdict(Enum):
@@ -58,7 +56,7 @@ def judge(lineage: Lineage, op: str, parent: str | None, current: str | None) ->
     """
     if op in lineage:
         return Verdict.COMMITTED
-    if parent == current:
+    if bare(parent) == bare(current):
         return Verdict.NOT_YET
     # "Nothing there" can recur (created, deleted, created again), so its successor proves nothing.
     if parent is not None and lineage.successor(parent) is not None:
@@ -127,8 +125,15 @@ def unknown(target: Target, error: BaseException | None) -> OutcomeUnknown:
         f"the write to {target} was sent, and whether it was applied cannot be known",
         address=str(target.address),
         detail=() if error is None else (_words(error, target),),
-        hint=f"look before you try again: azguard {target.kind} {_READS.get(target.kind, 'show')} {target}",
+        hint=f"look before you try again: azguard {_to_look(target)}",
     )
+
+
+def _to_look(target: Target) -> str:
+    """Return the command that shows a resource."""
+    if target.kind is Kind.TABLE:
+        return f"table list --prefix {target}"
+    return f"{target.kind} {'get' if target.kind is Kind.ENTITY else 'show'} {target}"
 
 
 def _words(error: BaseException, target: Target) -> str:

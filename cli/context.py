@@ -30,6 +30,7 @@ from azguard.times import iso, parse_duration
 from azguard.versioned import Landed
 
 if TYPE_CHECKING:
+    from azguard.entities.requests import Stored
     from azguard.etag_cache import Entry, EtagCache, Key
     from azguard.freshness import Read
 
@@ -153,6 +154,16 @@ class Environment:
             command=self.command,
         )
 
+    def remember_entities(self, table: Target, delivered: "Iterable[Stored]") -> None:
+        """Record the versions of entities of one table that were just delivered."""
+        from azguard.entities import reading
+        from azguard.etag_cache import Key
+
+        found = ((reading.address(table, each), reading.seen(each)) for each in delivered)
+        self.cache.record_all(
+            ((Key(table.endpoint, str(address)), seen) for address, seen in found if address is not None), self.command
+        )
+
     def remember_content(self, target: Target, landed: Landed, content: bytes, lineage: str | None) -> None:
         """Record content that a safe-update wrote, or found to be right."""
         if landed.etag is None:
@@ -242,6 +253,19 @@ class Environment:
     def show_each(self, results: Iterable[object]) -> None:
         """Print many results as they come."""
         self.out.show_each(results)
+
+    def deliver(
+        self, table: Target, pages: Iterable[Sequence["Stored"]], shape: Callable[["Stored"], Mapping[str, Any]]
+    ) -> None:
+        """Print the entities of a table and record the versions of those that were printed, and of no others.
+
+        They go page by page, in one transaction each, where the format lets them.
+        """
+        batches = pages if self.out.streams else [[each for page in pages for each in page]]
+        for page in batches:
+            self.out.show_rows(map(shape, page))
+            self.out.flush()
+            self.remember_entities(table, page)
 
     def show_beside(self, result: object, file: Path | None, *, bytes_on_stdout: bool) -> None:
         """Print the result of a get, unless its bytes are on stdout; and write it to ``file`` if one is given."""

@@ -25,6 +25,7 @@ _DISPENSABLE = (
 )  # fmt: skip
 _RIGHT = ("content_length",)
 _TITLES = {"content_length": "bytes", "content_type": "type", "lease_state": "lease"}
+_IN_ENTITIES = "RowKey"
 # The first column may be folded down to this width; the others are shown whole or not at all.
 _NARROWEST = 20
 _GAP = 3
@@ -60,7 +61,7 @@ def _panel(value: dict[str, Any]) -> Any:
     table.add_column(overflow="fold")
     for key, each in value.items():
         if each is not None and each != {} and each != []:
-            table.add_row(key.replace("_", " "), Text(_text(each)))
+            table.add_row(Text(key if _IN_ENTITIES in value else key.replace("_", " ")), Text(_text(each)))
     return table
 
 
@@ -90,7 +91,8 @@ def fitting(rows: list[dict[str, Any]], width: int) -> list[str]:
     keys = [key for key in every if any(_says(key, row.get(key)) for row in rows)]
     if "name" in keys and "address" in keys:
         keys.remove("address")  # it is the name once more
-    known = [key for key in _COLUMNS if key in keys]
+    # An entity may call its properties as it likes.
+    known = [] if _IN_ENTITIES in every else [key for key in _COLUMNS if key in keys]
     keys = known or keys[:7]
     for key in _DISPENSABLE:
         if _needed(rows, keys) <= width:
