@@ -153,11 +153,12 @@ class _Transaction:
     def _send(self) -> list[str | None]:
         client = self._table.account.table(self._table.address)
         answers = client.submit_transaction(self._operations, **write_timeouts(self._deadline))
-        if len(answers) != len(self._items):
+        etags = [answer.get("etag") for answer in answers]
+        if [bool(etag) for etag in etags] != [item.write.verb is not Verb.DELETE for item in self._items]:
             from azure.core.exceptions import ServiceResponseError
 
             raise ServiceResponseError(CUT_SHORT)
-        return [answer.get("etag") for answer in answers]
+        return etags
 
     def _landed(self, patience: Deadline) -> Look[list[str | None]]:
         """Return what is known: whatever is certain of one item is so of all.
@@ -167,7 +168,8 @@ class _Transaction:
         """
         self._found.clear()
         still_there = absent = replaced = False
-        for item in self._items:
+        # What leaves a trace comes last: if the transaction lands while we look, it is seen there.
+        for item in sorted(self._items, key=lambda item: item.write.stamp is not None):
             found = self._found[item.line] = seen(item.write, patience)
             verdict = judged(item.write, found)
             if verdict is Verdict.COMMITTED:
