@@ -48,6 +48,9 @@ _PARTS = {
 _SUFFIXES = {Kind.BLOB: ("snapshot", "versionid"), Kind.SHARE: ("snapshot",)}
 _IN_ADDRESS = ("snapshot", "sharesnapshot", "versionid")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z")
+# The Table service's own way to name an entity, or a table.
+_ODATA_ENTITY = re.compile(r"([A-Za-z0-9]+)\(PartitionKey='((?:[^']|'')*)', ?RowKey='((?:[^']|'')*)'\)")
+_ODATA_TABLE = re.compile(r"(?:Tables\('([A-Za-z0-9]+)'\)|([A-Za-z0-9]+)\(\))")
 # Azurite and the service emulator listen here; only a path-style URL without a kind needs the guess.
 _EMULATOR_PORTS = {10000: "blob", 10001: "queue", 10002: "table"}
 
@@ -180,6 +183,8 @@ def _parse_url(text: str, kind: Kind | None) -> Location:
         endpoint = f"{endpoint}/{account}"
     query = dict(parse_qsl(url.query, keep_blank_values=True))
     body = _unquoted(path) if kind is Kind.BLOB else _unquoted(path).rstrip("/")
+    if (service or (kind and kind.service)) == "table":
+        body = _from_odata(body)
     found = kind or _guess(service or "blob", body)
     if service is not None and service != found.service:
         raise UsageError(f"that URL is of the {service} service, and this command takes a {found}")
@@ -192,6 +197,15 @@ def _parse_url(text: str, kind: Kind | None) -> Location:
     snapshot = query.get("snapshot", query.get("sharesnapshot"))
     address = _named(found, body, f"{endpoint}/{body}", snapshot, query.get("versionid"))
     return Location(address, endpoint, account, _sas(url.query))
+
+
+def _from_odata(path: str) -> str:
+    """Return ``T/P/R`` for ``T(PartitionKey='P',RowKey='R')``, and a table's name for its two forms."""
+    if entity := _ODATA_ENTITY.fullmatch(path):
+        return "/".join(each.replace("''", "'") for each in entity.groups())
+    if table := _ODATA_TABLE.fullmatch(path):
+        return table[1] or table[2]
+    return path
 
 
 def base_of(url: "SplitResult") -> str:
@@ -242,7 +256,7 @@ def _guess(service: str, body: str) -> Kind:
     deep = "/" in body
     return {
         "blob": Kind.BLOB if deep else Kind.CONTAINER,
-        "table": Kind.TABLE,
+        "table": Kind.ENTITY if deep else Kind.TABLE,
         "queue": Kind.QUEUE,
         "file": Kind.FILE if deep else Kind.SHARE,
     }[service]
