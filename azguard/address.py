@@ -34,6 +34,11 @@ class Kind(StrEnum):
         """Return the service it lives in: blob, table, queue or file."""
         return _SERVICE[self]
 
+    @property
+    def one(self) -> str:
+        """Return it with its article, for messages."""
+        return f"{'an' if self is Kind.ENTITY else 'a'} {self}"
+
 
 _SERVICE = {
     Kind.CONTAINER: "blob", Kind.BLOB: "blob", Kind.TABLE: "table", Kind.ENTITY: "table",
@@ -117,7 +122,7 @@ def parse(text: str, kind: Kind | None = None) -> Location:
     if colon and prefix in _PARTS:
         found = Kind(prefix)
         if kind is not None and found is not kind:
-            raise UsageError(f"{text!r} names a {found}, and this command takes a {kind}", address=text)
+            raise UsageError(f"{text!r} names {found.one}, and this command takes {kind.one}", address=text)
         return Location(_build(found, rest, text))
     if kind is None:
         raise UsageError(
@@ -137,7 +142,7 @@ def _named(kind: Kind, body: str, text: str, snapshot: str | None, version: str 
     parts = tuple(body.split("/", len(wanted) - 1))
     if len(parts) < len(wanted) or not all(parts):
         raise UsageError(
-            f"{text!r} is not a {kind} address: " + _missing(wanted, parts),
+            f"{text!r} is not the address of {kind.one}: " + _missing(wanted, parts),
             hint=f"write {kind}:{'/'.join(wanted)}",
         )
     for value, suffix in ((snapshot, "snapshot"), (version, "versionid")):
@@ -187,7 +192,7 @@ def _parse_url(text: str, kind: Kind | None) -> Location:
         body = _from_odata(body)
     found = kind or _guess(service or "blob", body)
     if service is not None and service != found.service:
-        raise UsageError(f"that URL is of the {service} service, and this command takes a {found}")
+        raise UsageError(f"that URL is of the {service} service, and this command takes {found.one}")
     if not account or not body:
         raise UsageError("that URL names no resource", hint="add the container and the name to it")
     if found is Kind.BLOB and "/" not in body:
