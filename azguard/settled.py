@@ -13,7 +13,7 @@ from azguard.account import Target
 from azguard.address import Kind
 from azguard.deadline import Deadline
 from azguard.errors import AzguardError, Changed, OutcomeUnknown
-from azguard.lineage import Lineage
+from azguard.lineage import Lineage, bare
 from azguard.service_errors import translate
 from azguard.transmission import Fate, Sent, send
 
@@ -56,7 +56,7 @@ def judge(lineage: Lineage, op: str, parent: str | None, current: str | None) ->
     """
     if op in lineage:
         return Verdict.COMMITTED
-    if parent == current:
+    if bare(parent) == bare(current):
         return Verdict.NOT_YET
     # "Nothing there" can recur (created, deleted, created again), so its successor proves nothing.
     if parent is not None and lineage.successor(parent) is not None:

@@ -6,7 +6,7 @@ import typer
 
 from azguard import fences
 from azguard import safe_update as core
-from azguard.cli import context, errors, options, updates, values
+from azguard.cli import context, errors, options, update_choices, updates, values
 from azguard.cli.groups import alone, with_optional_value
 from azguard.errors import UsageError
 
@@ -66,7 +66,11 @@ def safe_update(
     ] = False,
     guard: Annotated[
         str | None,
-        typer.Option("--guard", metavar="lineage|lease", help="lease: sound beside writers that are not azguard."),
+        typer.Option(
+            "--guard",
+            metavar="lineage|lease|ledger",
+            help="lease (blobs), ledger (entities): sound beside writers that are not azguard.",
+        ),
     ] = None,
     lease_id: Annotated[
         str | None, typer.Option("--lease-id", metavar="ID|@held", help="Work inside a lease you hold.")
@@ -110,8 +114,8 @@ def safe_update(
     Example: azguard safe-update blob:site/config.json --increment replicas
     """
     env = context.of(ctx)
-    asked = updates.Asked(
-        edits=updates.in_order(ctx), command=tuple(command or ()), metadata=metadata, create=create,
+    asked = update_choices.Asked(
+        edits=update_choices.in_order(ctx), command=tuple(command or ()), metadata=metadata, create=create,
         op_id=op_id, guard=guard, lease_id=lease_id, fence=None if fence is None else fences.parse(fence),
         wait_lease=wait_lease, no_lineage=no_lineage,
         max_attempts=values.count(max_attempts, "--max-attempts"), timeout=timeout,

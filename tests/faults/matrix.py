@@ -6,8 +6,8 @@ the proxy's log says that the write was committed exactly once. Whatever a cell 
 checks it against that log: nothing is ever committed twice, an error other than 74 is never told of a write that was
 committed or still can be, and nobody is told "somebody else" (42, 44, 45, 49) when it was us.
 
-To add a row for a new command: append a ``Row`` to ``ROWS``. Name the command line (``{blob}``, ``{container}`` and
-``{lease}`` are filled in), what has to be there before (``before``), the operation that is spoilt, as
+To add a row for a new command: append a ``Row`` to ``ROWS``. Name the command line (``{blob}``, ``{container}``,
+``{lease}`` and ``{entity}`` are filled in), what has to be there before (``before``), the operation that is spoilt, as
 ``tests.faults.rules.operation`` names it, the one whose commits count if that is another, and what is there
 afterwards (``leaves``). Where the first such request is not the one that is meant, ``nth`` says which is. Run it:
 ``pytest tests/faults -k put-if-match``. A cell that fails shows what azguard said and what the log says; give it an
@@ -92,6 +92,9 @@ class Stage(Protocol):
     def make_container(self, *, leased: bool = False) -> None:
         """Create the container of the row, which ``{container}`` names."""
 
+    def insert(self) -> None:
+        """Insert the entity, with an ``n`` of 1, so that its version is known here."""
+
 
 Before = Callable[[Stage], None]
 Cells = Mapping[Column, Says]
@@ -116,6 +119,11 @@ class Row:
     repeatable: bool = False
     cells: Cells = field(default_factory=dict)
     nth: int = 1
+
+    @property
+    def service(self) -> str:
+        """Return the service whose requests are spoilt."""
+        return "table" if "{entity}" in self.command else "blob"
 
     @property
     def lease_after(self) -> str:
@@ -163,9 +171,15 @@ def _leased_container(stage: Stage) -> None:
     stage.make_container(leased=True)
 
 
+def _entity(stage: Stage) -> None:
+    stage.insert()
+
+
 LARGE = bytes(range(256)) * 32_800  # a little more than what one Put Blob takes
 _TWO = b'{"n": 2}'
 _INCREMENT = "safe-update blob:{blob} --increment n"
+_ENTITY = "safe-update entity:{entity} --increment n"
+_BY_LEDGER = _ENTITY + " --guard ledger"
 _LOST = {**_in((*ANSWER_LOST, Column.HALF), NO_TRACE), **_in((Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), NO_TRACE)}
 _DELETED = _in((*ANSWER_LOST, Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), GONE_BY_WHOM)
 _DELETED_ANYHOW = {**_DELETED, **_in(NOT_THERE_YET, MAY_STILL_ARRIVE)}
@@ -245,6 +259,15 @@ ROWS = (
     Row("update-lease", _INCREMENT + " --lease-id {lease}", "PUT blob", (_one, _leased), leaves=_TWO),
     Row("update-fence-read", _INCREMENT + _FENCE, "GET tags", (_fenced_one,), "PUT blob", leaves=_TWO),
     Row("update-fence", _INCREMENT + _FENCE, "PUT blob", (_fenced_one,), leaves=_TWO),
+    Row("update-entity-read", _ENTITY, "GET entity", (_entity,), "PUT entity", leaves=_TWO),
+    Row("update-entity", _ENTITY, "PUT entity", (_entity,), leaves=_TWO),
+    Row("update-entity-create", _ENTITY + " --create", "POST entity", leaves=b'{"n": 1}'),
+    Row("update-entity-no-lineage", _ENTITY + " --no-lineage", "PUT entity", (_entity,), leaves=_TWO, cells=_LOST),
+    Row("update-entity-ledger", _BY_LEDGER, "POST batch", (_entity,), leaves=_TWO),
+    Row("update-entity-ledger-key", _BY_LEDGER + " --op-id key", "GET entity", (_entity,), "POST batch", leaves=_TWO,
+        nth=2),
+    Row("update-entity-ledger-create", _BY_LEDGER + " --create", "POST batch", leaves=b'{"n": 1}'),
+    Row("update-entity-ledger-no-lineage", _BY_LEDGER + " --no-lineage", "POST batch", (_entity,), leaves=_TWO),
     Row("update-fence-metadata", "safe-update blob:{blob} --metadata --set n=\"2\"" + _FENCE, "PUT metadata",
         (_fenced,), leaves=b"old"),
 )  # fmt: skip
@@ -293,6 +316,23 @@ CONTESTS = (
     Contest("update-create", Column.DROP, Rival.AZGUARD, DONE),
     Contest("update-create", Column.RESET, Rival.AZGUARD, RECREATED),
     Contest("update-no-lineage", Column.RESET, Rival.AZGUARD, DONE),
+    Contest("update-entity", Column.DROP, Rival.AZGUARD, DONE),
+    Contest("update-entity", Column.RESET, Rival.AZGUARD, DONE),
+    Contest("update-entity", Column.ZOMBIE_THEN, Rival.AZGUARD, DONE),
+    Contest("update-entity", Column.ZOMBIE_LAST, Rival.AZGUARD, DONE),
+    Contest("update-entity", Column.DROP, Rival.FOREIGN, FOREIGN_COVERED),
+    Contest("update-entity", Column.RESET, Rival.FOREIGN, FOREIGN_COVERED),
+    Contest("update-entity-create", Column.DROP, Rival.AZGUARD, DONE),
+    Contest("update-entity-create", Column.RESET, Rival.AZGUARD, RECREATED),
+    Contest("update-entity-ledger", Column.DROP, Rival.AZGUARD, DONE),
+    Contest("update-entity-ledger", Column.DROP, Rival.FOREIGN, DONE),
+    Contest("update-entity-ledger", Column.RESET, Rival.FOREIGN, DONE),
+    Contest("update-entity-ledger", Column.ZOMBIE_THEN, Rival.FOREIGN, DONE),
+    Contest("update-entity-ledger", Column.ZOMBIE_LAST, Rival.FOREIGN, DONE),
+    Contest("update-entity-ledger-create", Column.DROP, Rival.FOREIGN, DONE),
+    Contest("update-entity-ledger-create", Column.RESET, Rival.FOREIGN, DONE),
+    Contest("update-entity-ledger-create", Column.ZOMBIE_LAST, Rival.FOREIGN, DONE),
+    Contest("update-entity-ledger-no-lineage", Column.DROP, Rival.FOREIGN, DONE),
     Contest("put-fence", Column.DROP, Rival.HOLDER, DONE),
     Contest("put-fence", Column.DROP, Rival.FOREIGN, FOREIGN_COVERED),
     Contest("put-fence", Column.ZOMBIE_LAST, Rival.HOLDER, ON_ITS_FENCE),
@@ -354,6 +394,18 @@ OUTAGES = (
     Outage("update-guard-acquire", Column.ZOMBIE_LAST, NOTHING),
     Outage("update-create", Column.ZOMBIE_LAST, NO_FENCE),
     Outage("update-metadata", Column.ZOMBIE_LAST, NO_FENCE),
+    Outage("update-entity-read", Column.FAIL_BEFORE, NOTHING),
+    Outage("update-entity", Column.DROP, DONE),
+    Outage("update-entity", Column.RESET, NOTHING),
+    Outage("update-entity", Column.FAIL_BEFORE, NOTHING),
+    Outage("update-entity", Column.ZOMBIE_LAST, NOTHING),
+    Outage("update-entity-no-lineage", Column.ZOMBIE_LAST, NOTHING),
+    Outage("update-entity-create", Column.ZOMBIE_LAST, NO_FENCE),
+    Outage("update-entity-ledger", Column.DROP, DONE),
+    Outage("update-entity-ledger", Column.RESET, NOTHING),
+    Outage("update-entity-ledger", Column.ZOMBIE_LAST, NOTHING),
+    Outage("update-entity-ledger-create", Column.DROP, DONE),
+    Outage("update-entity-ledger-create", Column.ZOMBIE_LAST, NOTHING),
     Outage("put-fence", Column.DROP, DONE),
     Outage("put-fence", Column.ZOMBIE_LAST, ON_ITS_FENCE),
     Outage("put-fence-adopt", Column.ZOMBIE_LAST, NO_FENCE),
