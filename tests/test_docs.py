@@ -97,6 +97,16 @@ def test_the_leases_end_as_they_say(cli: CliWorld) -> None:
     assert statuses(lines, cli.root, environ) == [(line, stated(line)) for line in lines]
 
 
+def test_the_tables_end_as_they_say(cli: CliWorld) -> None:
+    lines = block("tables")
+    cli.call("table", "delete", "Orders", "--last-writer-wins")
+    found = re.search(r"^```json\n(\{\"op\".*?)^```$", README, re.DOTALL | re.MULTILINE)
+    assert found is not None
+    cli.file("orders.jsonl", found[1])
+    environ = on_path(cli.root / "bin", cli.environ())
+    assert statuses(lines, cli.root, environ) == [(line, stated(line)) for line in lines]
+
+
 def test_the_table_of_commands_has_every_command() -> None:
     section = README.split("\n## Commands\n")[1].split("\n### ")[0]
     table = []
