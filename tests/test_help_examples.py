@@ -5,6 +5,7 @@ import re
 import pytest
 
 from azguard.cli import app
+from tests import table_world
 from tests.cli_world import CliWorld
 from tests.emulator_world import World
 from tests.test_docs import commands, get_help, on_path, statuses
@@ -17,7 +18,7 @@ def examples(group: str) -> dict[str, str]:
     """Return the example of each command of a group, or of a command that stands for itself."""
     found = {}
     for name, command in commands():
-        if name.split()[0] == group and not hasattr(command, "commands"):
+        if name.split()[0] == group:
             # What stands on one line in the source may be wrapped in the help.
             example = re.search(r"^  Example: (.*?)\n\n", get_help(command, name), re.MULTILINE | re.DOTALL)
             found[name] = " ".join(example[1].split()) if example else "no example"
@@ -28,6 +29,7 @@ DEPLOY = "blob:locks/deploy-prod"
 # Of commands whose examples speak of more: what there is besides, and is not with the others.
 BEFORE: dict[str, tuple[tuple[str, ...], ...]] = {
     "container create": (("container", "delete", "site"),),
+    "table create": (("table", "delete", "Orders", "--last-writer-wins"),),
     **dict.fromkeys(
         ("lease renew", "lease change", "lease release", "lease break"),
         (("lease", "acquire", "blob:site/config.json"),),
@@ -38,10 +40,13 @@ BEFORE: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 
 
-def prepare(cli: CliWorld) -> None:
-    """Make what the examples speak of: a container and a blob that were read here, a profile, and a script."""
-    cli.call("container", "delete", "site", "--last-writer-wins")
+def prepare(cli: CliWorld, group: str) -> None:
+    """Make what the examples speak of: what was read here, a profile, and a script."""
     cli.call("cache", "clear")
+    if group in ("table", "entity"):
+        table_world.orders(cli)
+        return
+    cli.call("container", "delete", "site", "--last-writer-wins")
     content = str(cli.file("config.json", '{"replicas": 1}'))
     for line in (
         ("container", "create", "site"),
@@ -57,7 +62,7 @@ def test_the_example_in_a_help_runs(group: str, cli: CliWorld) -> None:
     environ = on_path(cli.root / "bin", cli.environ())
     failed = []
     for name, line in examples(group).items():
-        prepare(cli)
+        prepare(cli, group)
         for words in BEFORE.get(name, ()):
             assert cli.run(*words).code == 0
         (cli.root / "statuses").unlink(missing_ok=True)
