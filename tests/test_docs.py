@@ -96,7 +96,7 @@ def test_the_fences_end_as_they_say(cli: CliWorld) -> None:
 def test_the_reads_of_tables_end_as_they_say(cli: CliWorld) -> None:
     table_world.orders(cli)
     assert cli.call("table", "delete", "Orders", "--last-writer-wins").code == 0
-    lines, environ = without_jq(block("tables")), on_path(cli.root / "bin", cli.environ())
+    lines, environ = without_jq(block("reading-tables")), on_path(cli.root / "bin", cli.environ())
     assert statuses(lines, cli.root, environ) == [(line, stated(line)) for line in lines]
 
 
@@ -105,6 +105,16 @@ def test_the_leases_end_as_they_say(cli: CliWorld) -> None:
     assert cli.call("container", "create", "site").code in (0, 45)
     content = cli.file("config.json", "{}")
     assert cli.call("blob", "put", "site/config.json", "-f", str(content), "--last-writer-wins").code == 0
+    environ = on_path(cli.root / "bin", cli.environ())
+    assert statuses(lines, cli.root, environ) == [(line, stated(line)) for line in lines]
+
+
+def test_the_tables_end_as_they_say(cli: CliWorld) -> None:
+    lines = block("tables")
+    cli.call("table", "delete", "Orders", "--last-writer-wins")
+    found = re.search(r"^```json\n(\{\"op\".*?)^```$", README, re.DOTALL | re.MULTILINE)
+    assert found is not None
+    cli.file("orders.jsonl", found[1])
     environ = on_path(cli.root / "bin", cli.environ())
     assert statuses(lines, cli.root, environ) == [(line, stated(line)) for line in lines]
 
