@@ -147,6 +147,7 @@ def _done(update: Update) -> Done:
     except AzguardError as error:
         if isinstance(error, NotFound) and error.service_code is None:
             return Done(address, SKIPPED)  # Somebody deleted it.
+        error.address = error.address or address
         return Done(address, UNKNOWN if isinstance(error, OutcomeUnknown) else FAILED, error)
     # One entity's trouble, whatever it is, must not hide what became of the others.
     except Exception as error:  # noqa: BLE001
