@@ -219,7 +219,11 @@ def _guarded(
     allow_race: bool,
 ) -> Conditions:
     if operation.guard is Guard.NONE:
-        raise UsageError("--etag cannot be kept here: nothing in the service guards this write", address=str(target))
+        raise UsageError(
+            f"--etag cannot be kept here: {why_not(operation, Condition.IF_MATCH)}",
+            address=str(target.address),
+            hint="leave it out",
+        )
     if operation.guard is Guard.COMPARE and not allow_race:
         raise UsageError(
             "--etag cannot be kept atomically here: another writer may come between the comparison and the write",

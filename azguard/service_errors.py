@@ -40,7 +40,6 @@ _TABLES = {
     "DuplicatePropertiesSpecified": ("a property is given twice", "give each one value"),
     "InvalidValueType": ("a value does not have the type of its property", 'check each "NAME@odata.type"'),
     "OutOfRangeInput": ("a value is beyond what its type takes", "DateTimes begin with the year 1601"),
-    "NotImplemented": ("the service does not know that operation", "this may be the emulator, or an account of Cosmos DB"),
 }  # fmt: skip
 _SAYS_LATER = (408, 429)
 _SHOW = "azguard lease show"

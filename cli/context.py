@@ -122,14 +122,18 @@ class Environment:
         given: dict[str, Any] = {name: self.shared.get(name) for name in _ASKED}
         given |= {name: bool(self.shared.get(name)) for name in _FLAGS}
         asked = Asked(**(given if lease_id is None else {**given, "lease_id": lease_id}))
-        held = self._held(target) if asked.lease_id == "@held" else None
-        needs_cache = which.writes or "@last" in (asked.if_match, asked.if_none_match, asked.etag)
-        last, copy = self._seen(target, file) if needs_cache else (None, None)
-        found = conditions.resolve(which, asked, target, Known(last, copy, held))
+        found = conditions.resolve(which, asked, target, self.known(target, which, asked, file))
         if found.lease_id is None and which.lease is Lease.REQUIRED:
             # Without it the service would refuse the write; the guard stays what it is.
             return replace(found, lease_id=inherited.lease_id(target, self.environ))
         return found
+
+    def known(self, target: Target, operation: Operation, asked: Asked, file: Path | None = None) -> Known:
+        """Return what this scope knows of a resource, as far as what was asked for needs it."""
+        held = self._held(target) if asked.lease_id == "@held" else None
+        needs_cache = operation.writes or "@last" in (asked.if_match, asked.if_none_match, asked.etag)
+        last, copy = self._seen(target, file) if needs_cache else (None, None)
+        return Known(last, copy, held)
 
     def remember(self, target: Target, result: Any, file: Path | None = None, lineage: str | None = None) -> None:
         """Record what was just delivered or written, so that the next write is guarded by it.

@@ -74,7 +74,7 @@ def _table(rows: list[dict[str, Any]], width: int) -> Any:
     table = Table(box=box.SIMPLE, pad_edge=False, padding=(0, _GAP - 1, 0, 0), header_style="bold")
     for index, key in enumerate(keys):
         table.add_column(
-            _title(key),
+            key if _IN_ENTITIES in keys else _title(key),
             overflow="fold",
             no_wrap=bool(index) and len(keys) > 1,
             justify="right" if key in _RIGHT else "left",

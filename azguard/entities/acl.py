@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from azguard.account import Target
@@ -25,7 +26,7 @@ _LONGEST_ID = 64
 _FIELDS = {"start": "Start", "expiry": "Expiry", "permission": "Permission"}
 # Read, add, update, delete: the service takes them in this order only.
 _PERMISSIONS = re.compile(r"r?a?u?d?")
-_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,7})?)?Z)?")
+_TIME = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:T([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,7}))?)?Z)?")
 Policies = Mapping[str, Mapping[str, str | None]]
 
 
@@ -91,7 +92,8 @@ def replace(target: Target, policies: Policies, conditions: Conditions, deadline
 
 def etag(policies: Policies) -> str:
     """Return the ETag that azguard makes of access policies."""
-    text = json.dumps([[name, *map(policies[name].get, _FIELDS)] for name in sorted(policies)])
+    canonical = [[name, *(_to_the_tick(policies[name].get(field)) for field in _FIELDS)] for name in sorted(policies)]
+    text = json.dumps(canonical)
     return f'"acl-{hashlib.sha256(text.encode()).hexdigest()[:32]}"'
 
 
@@ -120,7 +122,7 @@ def _checked_policy(name: str, policy: Mapping[str, Any]) -> Mapping[str, str | 
         raise UsageError(f"access policy {name}: {unknown!r} is not known", hint=" ".join(_FIELDS))
     values = {field: policy.get(field) or None for field in _FIELDS}
     for field in ("start", "expiry"):
-        if values[field] is not None and not _TIME.fullmatch(str(values[field])):
+        if values[field] is not None and not _is_time(values[field]):
             raise UsageError(
                 f"access policy {name}: {field} {values[field]!r} is not a time", hint="2027-01-01T00:00:00Z"
             )
@@ -130,6 +132,23 @@ def _checked_policy(name: str, policy: Mapping[str, Any]) -> Mapping[str, str | 
             hint="of r (read), a (add), u (update), d (delete), in this order",
         )
     return values
+
+
+def _is_time(value: Any) -> bool:
+    if not isinstance(value, str) or not _TIME.fullmatch(value):
+        return False
+    try:
+        return bool(datetime.fromisoformat(value))
+    except ValueError:
+        return False
+
+
+def _to_the_tick(value: str | None) -> str | None:
+    """Return a time as the service writes it, to 100 ns, however it was given; anything else as it is."""
+    if value is None or not (found := _TIME.fullmatch(value)):
+        return value or None
+    day, time, seconds, fraction = found.groups()
+    return f"{day}T{time or '00:00'}:{seconds or '00'}.{(fraction or '').ljust(7, '0')}Z"
 
 
 def _parsed(text: str) -> Policies:

@@ -11,9 +11,7 @@ from azguard.entities import edm, typed_text
 from azguard.errors import UsageError
 
 # A literal with what belongs to it, a placeholder, or one character of anything else. In a literal '' is a quote.
-_TOKEN = re.compile(
-    r"(?P<literal>'(?:[^']|'')*')|(?P<broken>')|@(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<other>.)", re.DOTALL
-)
+_TOKEN = re.compile(r"(?P<literal>'(?:[^']|'')*')|@(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<other>.)", re.DOTALL)
 # What may stand beside a placeholder.
 _BEFORE, _AFTER = " \t\r\n(,", " \t\r\n),"
 _BARE = {edm.BOOLEAN: "{}", edm.INT32: "{}", edm.INT64: "{}L"}
@@ -30,12 +28,12 @@ def bound(text: str | None, parameters: Iterable[str] = ()) -> str | None:
             not have its type; a literal does not end.
     """
     literals = _literals(parameters)
+    if (text or "").count("'") % 2:
+        raise UsageError("a literal in --filter does not end", hint="a quote within a literal is written twice: ''")
     used: set[str] = set()
     pieces: list[str] = []
     for token in _TOKEN.finditer(text or ""):
         name = token["name"]
-        if token["broken"]:
-            raise UsageError("a literal in --filter does not end", hint="a quote within a literal is written twice: ''")
         if name is None and token["other"] != "@":
             pieces.append(token[0])
             continue
