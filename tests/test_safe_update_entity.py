@@ -164,6 +164,14 @@ def test_a_run_that_ends_unknown_is_settled_by_the_next(cli: CliWorld, name: str
     assert (lost.code, again.code, (properties(cli, name) or {})["n"]) == (74, 0, 2)
 
 
+def test_a_write_that_never_arrived_is_made_by_the_next_run(cli: CliWorld, name: str) -> None:
+    rules = [Rule.parse("PUT entity * reset"), Rule.parse("PATCH entity * reset")]
+    with proxy.running(port(cli), by_rules(rules)) as running:
+        lost = update(through(cli, running.port), name, "--increment", "n", "--op-id", "k", "--timeout", "1s")
+    again = update(cli, name, "--increment", "n", "--op-id", "k")
+    assert (lost.code, again.code, (properties(cli, name) or {})["n"]) == (74, 0, 2)
+
+
 def test_work_that_cannot_be_written_is_kept_with_its_types(cli: CliWorld, name: str) -> None:
     with proxy.running(port(cli), by_rules([Rule.parse("PUT entity * reset")])) as running:
         ran = update(through(cli, running.port), name, "--increment", "total", "--timeout", "1s")

@@ -152,7 +152,8 @@ def _done(update: Update) -> Done:
     # One entity's trouble, whatever it is, must not hide what became of the others.
     except Exception as error:  # noqa: BLE001
         return Done(address, FAILED, AzguardError(f"{type(error).__name__}: {error}", address=address))
-    return Done(address, UPDATED if ended.outcome == "committed" else UNCHANGED)
+    # Without an attempt it was an earlier run of the same key that wrote it.
+    return Done(address, UPDATED if ended.outcome == "committed" and ended.attempts else UNCHANGED)
 
 
 def _quoted(text: str) -> str:
