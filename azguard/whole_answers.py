@@ -42,7 +42,8 @@ def transport(**settings: Any) -> "RequestsTransport":
         def open(self) -> None:
             if self.session is None:
                 super().open()
-                for adapter in self.session.adapters.values():
+                session: Any = self.session
+                for adapter in session.adapters.values():
                     adapter.init_poolmanager(CONNECTIONS, CONNECTIONS)
 
         def send(self, request: Any, **kwargs: Any) -> Any:

@@ -79,6 +79,8 @@ def check(kind: Kind, asked: Asked) -> None:
     """
     if kind is Kind.ENTITY:
         _check_for_entity(asked)
+    elif kind is Kind.TABLE:
+        raise UsageError("which entities of the table?", hint="--where FILTER, or name one: entity:TABLE/PARTITION/ROW")
     elif kind is not Kind.BLOB:
         raise UsageError(f"safe-update does not take a {kind} address", hint=_ADDRESSES)
     elif asked.by_ledger:

@@ -20,6 +20,17 @@ def safe_update(
         list[str] | None,
         typer.Argument(metavar="[-- CMD...]", help="Gets the content on stdin, gives the new content on stdout."),
     ] = None,
+    where: Annotated[
+        str | None,
+        typer.Option("--where", metavar="ODATA", help="Of a table: update each entity that matches this filter."),
+    ] = None,
+    param: Annotated[
+        list[str] | None,
+        typer.Option("--param", metavar="NAME[:TYPE]=VALUE", help="The value of @NAME in the filter; repeat for more."),
+    ] = None,
+    jobs: Annotated[
+        str | None, typer.Option("--jobs", metavar="N", help="With --where: how many at a time; 16 by default.")
+    ] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=JSON", help="Set a value.")] = None,
     unset: Annotated[list[str] | None, typer.Option("--unset", metavar="PATH", help="Remove a value.")] = None,
     increment: Annotated[
@@ -120,10 +131,19 @@ def safe_update(
         wait_lease=wait_lease, no_lineage=no_lineage,
         max_attempts=values.count(max_attempts, "--max-attempts"), timeout=timeout,
     )  # fmt: skip
-    if status and (dry_run or op_id is None):
-        raise UsageError("--status asks what became of an update", hint="name it with --op-id KEY, without --dry-run")
+    if where is None and (param or jobs):
+        raise UsageError("--param and --jobs are for many entities", hint="choose them with --where")
+    if status and (dry_run or op_id is None or where is not None):
+        raise UsageError(
+            "--status asks what became of an update", hint="name it with --op-id KEY, without --dry-run or --where"
+        )
     if status:
         env.answer(*updates.status(env, address, asked))
+    elif where is not None:
+        from azguard.cli import updates_where
+
+        every = updates_where.planned(env, address, where, param or (), asked)
+        every.show() if dry_run else every.run(updates_where.jobs(jobs))
     elif dry_run:
         updates.show_preview(env, address, asked)
     else:

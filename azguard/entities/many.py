@@ -147,11 +147,13 @@ def _done(update: Update) -> Done:
     except AzguardError as error:
         if isinstance(error, NotFound) and error.service_code is None:
             return Done(address, SKIPPED)  # Somebody deleted it.
+        error.address = error.address or address
         return Done(address, UNKNOWN if isinstance(error, OutcomeUnknown) else FAILED, error)
     # One entity's trouble, whatever it is, must not hide what became of the others.
     except Exception as error:  # noqa: BLE001
         return Done(address, FAILED, AzguardError(f"{type(error).__name__}: {error}", address=address))
-    return Done(address, UPDATED if ended.outcome == "committed" else UNCHANGED)
+    # Without an attempt it was an earlier run of the same key that wrote it.
+    return Done(address, UPDATED if ended.outcome == "committed" and ended.attempts else UNCHANGED)
 
 
 def _quoted(text: str) -> str:

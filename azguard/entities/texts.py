@@ -2,13 +2,12 @@
 
 import base64
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from azguard import json_text
 from azguard.address import Address
-from azguard.entities import edm
+from azguard.entities import edm, limits
 from azguard.entities.edm import ANNOTATION, KEYS, Entity
 from azguard.errors import TransformFailed, UsageError
 from azguard.json_text import NotJson
@@ -73,6 +72,7 @@ def checked(content: bytes, address: Address) -> bytes:
                 hint="insert an entity under the other name, then delete this one",
             )
     try:
+        limits.check({**entity, **keys})
         return canonical({**entity, **keys})
     except UsageError as error:
         raise TransformFailed(error.message, hint=error.hint) from None
@@ -108,8 +108,7 @@ def _spelt(kind: str, value: Any) -> Any:
 def _moment(text: str) -> str:
     """Return a time to the second, and as much of its fraction as is not zero."""
     whole, _, fraction = text.removesuffix("Z").partition(".")
-    whole = whole if whole.count(":") == 2 else f"{whole}:00"
-    fraction = re.sub("0+$", "", fraction)
+    fraction = fraction.rstrip("0")
     return f"{whole}.{fraction}Z" if fraction else f"{whole}Z"
 
 

@@ -3,13 +3,11 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
 
 from azguard.account import Target
 from azguard.deadline import Deadline
-from azguard.entities import requests, texts
-from azguard.entities.edm import KEYS, TIMESTAMP, Entity
+from azguard.entities import reading, requests, texts
+from azguard.entities.edm import KEYS, Entity
 from azguard.entities.requests import Stored
 from azguard.errors import NotFound
 from azguard.lineage import KEY, Lineage
@@ -90,7 +88,7 @@ def state_of(found: Stored) -> State:
         content=texts.canonical(found.entity),
         etag=found.etag,
         lineage=found.lineage,
-        last_modified=_moment(found.entity.get(TIMESTAMP)),
+        last_modified=reading.written(found),
         shown=texts.shown(found.entity),
     )
 
@@ -105,12 +103,3 @@ def stamp(state: State, lineage: Lineage | None) -> Entity:
     """Return the property to carry: the new lineage, or, with --no-lineage, the one that is there."""
     kept = str(state.lineage if lineage is None else lineage)
     return {KEY: kept} if kept else {}
-
-
-def _moment(text: Any) -> datetime | None:
-    """Return the service's timestamp, which has a digit more than Python knows."""
-    try:
-        whole, _, fraction = str(text).removesuffix("Z").partition(".")
-        return datetime.fromisoformat(f"{whole}.{fraction[:6].ljust(6, '0')}+00:00")
-    except ValueError:
-        return None
