@@ -18,6 +18,22 @@ def table(cli: CliWorld) -> str:
     return name
 
 
+def orders(cli: CliWorld) -> None:
+    """Make the table of the help and the README anew, with one order in it, which this scope has read."""
+    from azure.core.exceptions import ResourceExistsError
+    from azure.data.tables import EdmType, TableClient
+
+    with TableClient.from_connection_string(_text(cli), "Orders") as client:
+        try:
+            client.create_table()
+        except ResourceExistsError:
+            pass
+        for each in client.list_entities():
+            client.delete_entity(each)
+        client.create_entity({"PartitionKey": "eu", "RowKey": "1007", "status": "new", "n": (7, EdmType.INT64)})
+    assert cli.call("entity", "get", "Orders/eu/1007").code == 0
+
+
 def stored(cli: CliWorld, address: str) -> dict[str, Any] | None:
     """Return the service's own JSON of an entity, or None if it is not there."""
     from azure.core.exceptions import ResourceNotFoundError

@@ -55,10 +55,12 @@ class Holding:
         try:
             leases.release(target, Conditions(lease_id=self._held.lease_id), Deadline(_RELEASE_SECONDS))
         except (Locked, NotFound) as error:
-            manner.say(f"warning: the lock {target} was lost meanwhile: {error.message}")
+            self._is_lost(error.message)
         except AzguardError as error:
             manner.say(f"warning: {target} could not be released, and ends by itself: {error.message}")
             return
+        if self._lost is not None:
+            manner.say(f"warning: the lock {target} was lost meanwhile: {self._lost}")
         manner.books.drop(target, self._held.lease_id)
 
     def _renewed(self, ends: float) -> None:

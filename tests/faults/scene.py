@@ -118,7 +118,7 @@ class Scene:
         self.armed = True
         env = {"AZGUARD_WRITE_TIMEOUT": _SILENCE} if self.column.silent else {}
         run = self.cli.run if process else self.cli.call
-        ran = run(*self.words, "-o", "json", stdin=self.row.stdin, env=env)
+        ran = run(*self.words, "-o", "json", stdin=self.row.stdin.replace(b"{entity}", self.entity.encode()), env=env)
         self.over = True
         assert self.hits, f"nothing did {self.row.spoilt}: {[operation(each.request) for each in self.log]}"
         until(lambda: self._landed)
