@@ -128,6 +128,8 @@ def merge(
 ) -> None:
     """Set properties of an entity, but only of the version you have seen; the others stay.
 
+    A merge removes nothing: what is null in it stays as it is.
+
     One never read here is refused before any request, and one that changed since too (exit 42). --last-writer-wins
     merges into whatever is there, but creates nothing (exit 44). After that its version is not known here, because
     you have not seen the other properties: read it before you replace it.

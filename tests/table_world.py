@@ -68,6 +68,15 @@ def etag(cli: CliWorld, address: str) -> str:
     return str(found["odata.etag"])
 
 
+def merge(cli: CliWorld, address: str, changes: dict[str, Any]) -> None:
+    """Merge properties into an entity as a tool that is not azguard."""
+    from azure.data.tables import TableClient
+
+    name, partition, row = address.split("/")
+    keys = {"PartitionKey": partition, "RowKey": row}
+    TableClient.from_connection_string(_text(cli), name).update_entity({**keys, **changes})
+
+
 def port(cli: CliWorld) -> int:
     """Return the port of the emulator's table service."""
     found = re.search(r"TableEndpoint=http://127\.0\.0\.1:(\d+)", _text(cli))

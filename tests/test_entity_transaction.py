@@ -1,6 +1,7 @@
 """``azguard entity transaction``: all or nothing, each item under its own condition."""
 
 import json
+import subprocess
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from azguard.emulator import proxy
 from azguard.emulator.proxy_faults import Fault
 from azguard.lineage import KEY, Lineage
 from tests import table_world
-from tests.cli_world import CliWorld, Ran
+from tests.cli_world import CliWorld, Ran, command
 from tests.table_world import properties, stored
 
 OLD = "W/\"datetime'2020-01-01T00%3A00%3A00.0000000Z'\""
@@ -108,6 +109,19 @@ def test_a_version_that_changed_is_told_with_both_etags(cli: CliWorld, partition
     theirs = cli.call("entity", "merge", f"{partition}/a", "m=1", "--last-writer-wins", scope="other").json["etag"]
     ran = submit(cli, [item("replace", f"{partition}/a"), item("replace", f"{partition}/b")])
     assert (ran.code, ran.error["line"], ran.error["expected_etag"], ran.error["current_etag"]) == (42, 1, ours, theirs)
+
+
+def test_of_two_transactions_on_the_same_versions_one_is_done(cli: CliWorld, partition: str) -> None:
+    etags = {row: table_world.etag(cli, f"{partition}/{row}") for row in "ab"}
+    running = []
+    for n in (2, 3):
+        items = [item("replace", f"{partition}/{row}", n, etag=etag) for row, etag in etags.items()]
+        file = cli.file(f"{n}.jsonl", "".join(json.dumps(each) + "\n" for each in items))
+        line = command("entity", "transaction", str(file), "-o", "none")
+        running.append(subprocess.Popen(line, cwd=cli.root, env=cli.environ(f"s{n}"), stderr=subprocess.DEVNULL))
+    codes = [each.wait(60) for each in running]
+    winner = {"n": 2 + codes.index(0)}
+    assert (sorted(codes), [properties(cli, f"{partition}/{row}") for row in "ab"]) == ([0, 42], [winner, winner])
 
 
 def lines_of(case: Any, partition: str) -> bytes:

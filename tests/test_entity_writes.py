@@ -1,5 +1,6 @@
 """``azguard entity insert|replace|merge|upsert|delete`` against Azurite: what is written, and when it is refused."""
 
+import json
 import subprocess
 from typing import Any
 
@@ -286,6 +287,48 @@ def test_a_lost_answer_to_a_merge_is_settled_without_an_etag_to_be_guarded_by(cl
         again = write(world, "replace", order)
     assert (ran.code, ran.json["etag"], again.code) == (0, None, 42)
     assert properties(cli, order) == {"n": "5", "status": "new"}
+
+
+@pytest.mark.parametrize(("merged_by_another", "told"), [(False, True), (True, False)])
+def test_after_a_lost_answer_the_etag_is_told_if_it_is_ours(
+    cli: CliWorld, order: str, merged_by_another: bool, told: bool
+) -> None:
+    """Another tool's merge keeps our lineage, and its version must not guard a write of what we know."""
+    lost: list[proxy.Request] = []
+
+    def decide(request: proxy.Request) -> Fault:
+        if request.method == "PUT":
+            lost.append(request)
+            return Fault.DROP
+        if lost and merged_by_another:
+            table_world.merge(cli, order, {"theirs": "1"})
+        return Fault.NONE
+
+    with proxy.running(table_world.port(cli), decide) as between:
+        world = table_world.through(cli, between.port)
+        made(world, order)
+        ran = write(world, "replace", order)
+    assert (ran.code, ran.json["etag"]) == (0, table_world.etag(cli, order) if told else None)
+    assert len(lost) == 1
+
+
+def test_keys_may_hold_what_a_url_may_not(cli: CliWorld, order: str) -> None:
+    odd = f"{order.partition('/')[0]}/O'Brien & söhne/a%20b ✓ =1,2(;)"
+    made(cli, odd)
+    codes = [write(cli, verb, odd).code for verb in ("replace", "merge", "insert")]
+    line = json.dumps({"op": "merge", "address": odd, "entity": {"n": 1}}).encode()
+    grouped = cli.call("entity", "transaction", "-", stdin=line)
+    assert (codes, grouped.code, properties(cli, odd)) == ([0, 0, 45], 0, {"status": "new", "n": 1})
+    assert (write(cli, "delete", odd).code, write(cli, "delete", odd, "--last-writer-wins").code) == (0, 44)
+
+
+def test_the_hints_after_a_conflict_run_as_they_are(cli: CliWorld, order: str) -> None:
+    for verb in (*TWO_WRITES, "delete"):
+        write(cli, "upsert", order, "--mode", "replace", "--last-writer-wins")
+        overwritten(cli, order)
+        refused = cli.call("entity", verb, order, *(() if verb == "delete" else ("status=new",)))
+        lines = [line.split("azguard ")[1].split() for line in refused.err.splitlines() if ": azguard entity" in line]
+        assert (refused.code, [cli.call(*line).code for line in lines]) == (42, [0, 0])
 
 
 def test_a_refusal_is_told_for_people_with_a_way_out(cli: CliWorld, order: str) -> None:

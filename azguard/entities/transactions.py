@@ -15,7 +15,7 @@ from azguard.entities import edm, entity_doubt, writes
 from azguard.entities.entity_doubt import judged, seen
 from azguard.entities.requests import Stored
 from azguard.entities.writes import EntityWrite, Verb
-from azguard.errors import AzguardError, OutcomeUnknown, UsageError
+from azguard.errors import AzguardError, Changed, OutcomeUnknown, UsageError
 from azguard.service_errors import service_code, status, translate
 from azguard.settled import Look, Settled, Verdict, write
 from azguard.transmission import write_timeouts
@@ -213,6 +213,8 @@ class _Transaction:
             error.address, error.expected_etag = str(made.target.address), made.conditions.expected_etag
         error = writes.explained(error, made, self._deadline)
         error.message = f"line {item.line}: {error.message}; nothing was written"
+        if isinstance(error, Changed):
+            error.hint = f"see what it is now: azguard entity get {made.target}; then mend line {item.line}"
         error.facts["line"] = item.line
         return error
 

@@ -7,7 +7,7 @@ from azguard import lease_state, leases
 from azguard.account import Target
 from azguard.conditions import Conditions
 from azguard.deadline import Deadline
-from azguard.errors import AzguardError, GaveUp, Locked, LockLost, NotFound
+from azguard.errors import AzguardError, GaveUp, Locked, LockLost, NotFound, Unavailable
 from azguard.locks import inherited
 from azguard.locks.acquiring import Acquiring, Manner, Wanted
 from azguard.locks.keeper import Held, Keeper
@@ -90,6 +90,9 @@ def holding(lock: Target, manner: Manner, wait: float, environ: Mapping[str, str
         held = Holding.acquired(lock, manner, wait)
     except GaveUp as error:
         error.message = f"{lock.address} is held by others; nothing was written"
+        raise
+    except Unavailable as error:
+        error.hint = "nothing was written: try again"
         raise
     try:
         yield held
