@@ -30,6 +30,7 @@ from azguard.times import iso, parse_duration
 from azguard.versioned import Landed
 
 if TYPE_CHECKING:
+    from azguard.entities.requests import Stored
     from azguard.etag_cache import Entry, EtagCache, Key
     from azguard.freshness import Read
 
@@ -121,14 +122,18 @@ class Environment:
         given: dict[str, Any] = {name: self.shared.get(name) for name in _ASKED}
         given |= {name: bool(self.shared.get(name)) for name in _FLAGS}
         asked = Asked(**(given if lease_id is None else {**given, "lease_id": lease_id}))
-        held = self._held(target) if asked.lease_id == "@held" else None
-        needs_cache = which.writes or "@last" in (asked.if_match, asked.if_none_match, asked.etag)
-        last, copy = self._seen(target, file) if needs_cache else (None, None)
-        found = conditions.resolve(which, asked, target, Known(last, copy, held))
+        found = conditions.resolve(which, asked, target, self.known(target, which, asked, file))
         if found.lease_id is None and which.lease is Lease.REQUIRED:
             # Without it the service would refuse the write; the guard stays what it is.
             return replace(found, lease_id=inherited.lease_id(target, self.environ))
         return found
+
+    def known(self, target: Target, operation: Operation, asked: Asked, file: Path | None = None) -> Known:
+        """Return what this scope knows of a resource, as far as what was asked for needs it."""
+        held = self._held(target) if asked.lease_id == "@held" else None
+        needs_cache = operation.writes or "@last" in (asked.if_match, asked.if_none_match, asked.etag)
+        last, copy = self._seen(target, file) if needs_cache else (None, None)
+        return Known(last, copy, held)
 
     def remember(self, target: Target, result: Any, file: Path | None = None, lineage: str | None = None) -> None:
         """Record what was just delivered or written, so that the next write is guarded by it.
@@ -147,6 +152,16 @@ class Environment:
             lineage=lineage,
             path=file,
             command=self.command,
+        )
+
+    def remember_entities(self, table: Target, delivered: "Iterable[Stored]") -> None:
+        """Record the versions of entities of one table that were just delivered."""
+        from azguard.entities import reading
+        from azguard.etag_cache import Key
+
+        found = ((reading.address(table, each), reading.seen(each)) for each in delivered)
+        self.cache.record_all(
+            ((Key(table.endpoint, str(address)), seen) for address, seen in found if address is not None), self.command
         )
 
     def remember_content(self, target: Target, landed: Landed, content: bytes, lineage: str | None) -> None:
@@ -238,6 +253,19 @@ class Environment:
     def show_each(self, results: Iterable[object]) -> None:
         """Print many results as they come."""
         self.out.show_each(results)
+
+    def deliver(
+        self, table: Target, pages: Iterable[Sequence["Stored"]], shape: Callable[["Stored"], Mapping[str, Any]]
+    ) -> None:
+        """Print the entities of a table and record the versions of those that were printed, and of no others.
+
+        They go page by page, in one transaction each, where the format lets them.
+        """
+        batches = pages if self.out.streams else [[each for page in pages for each in page]]
+        for page in batches:
+            self.out.show_rows(map(shape, page))
+            self.out.flush()
+            self.remember_entities(table, page)
 
     def show_beside(self, result: object, file: Path | None, *, bytes_on_stdout: bool) -> None:
         """Print the result of a get, unless its bytes are on stdout; and write it to ``file`` if one is given."""

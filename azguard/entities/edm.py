@@ -12,6 +12,7 @@ import math
 import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 from azguard.errors import UsageError
@@ -25,8 +26,14 @@ DOUBLE, DATETIME, GUID, BINARY = "Edm.Double", "Edm.DateTime", "Edm.Guid", "Edm.
 TYPES = (STRING, BOOLEAN, INT32, INT64, DOUBLE, DATETIME, GUID, BINARY)
 # JSON has no numbers for these.
 _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
-# The service keeps 100 ns, in UTC; years begin with 1601.
-_DATETIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,7})?)?Z")
+# The service keeps 100 ns, in UTC, and takes a time without a zone for UTC.
+_DATETIME = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2})?)(\.[0-9]{1,7})?Z?")
+_FIRST_YEAR = 1601
+_HALF_CHARACTER = re.compile(r"[\ud800-\udfff]")
+# What a message shows of a value that is refused.
+_SHOWN = 60
+_WHOLE = re.compile(r"-?[0-9]+")
+_DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 def from_service(answer: Mapping[str, Any]) -> Entity:
@@ -35,8 +42,9 @@ def from_service(answer: Mapping[str, Any]) -> Entity:
     for name, value in answer.items():
         if name.startswith("odata.") or name.endswith(ANNOTATION):
             continue
-        entity[name] = value
         kind = answer.get(name + ANNOTATION) or (DOUBLE if isinstance(value, float) else None)
+        # The emulator writes 1.0 as 1.
+        entity[name] = float(value) if kind == DOUBLE and isinstance(value, int) else value
         if kind not in (None, STRING, BOOLEAN, INT32) and name != TIMESTAMP:
             entity[name + ANNOTATION] = kind
     return entity
@@ -83,7 +91,7 @@ def _implied(name: str, value: Any) -> str:
         return BOOLEAN
     if isinstance(value, int):
         if not -(2**31) <= value < 2**31:
-            raise UsageError(f"{name}: {value} is more than Edm.Int32 takes", hint=f'"{name}{ANNOTATION}": "{INT64}"')
+            raise UsageError(f"{name} is beyond what {INT32} takes", hint=f'add "{name}{ANNOTATION}": "{INT64}"')
         return INT32
     if isinstance(value, float):
         return DOUBLE
@@ -97,12 +105,16 @@ def _implied(name: str, value: Any) -> str:
 
 
 def _wrong(name: str, value: Any, kind: str, hint: str | None = None) -> UsageError:
-    return UsageError(f"{name}: {value!r} is not an {kind}", hint=hint)
+    shown = repr(value)
+    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+    return UsageError(f"{name}: {shown} is not an {kind}", hint=hint)
 
 
 def _string(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise _wrong(name, value, STRING, "put it in quotes")
+    if _HALF_CHARACTER.search(value):
+        raise _wrong(name, value, STRING, "half of a character is no Unicode text: write bytes as Edm.Binary")
     return value
 
 
@@ -114,12 +126,16 @@ def _boolean(name: str, value: Any) -> bool:
 
 def _integer(kind: str, bits: int) -> Callable[[str, Any], int]:
     def check(name: str, value: Any) -> int:
-        text = str(value)
-        if isinstance(value, (bool, float)) or not re.fullmatch(r"-?\d+", text):
+        text = isinstance(value, str) and _WHOLE.fullmatch(value)
+        if isinstance(value, bool) or not (isinstance(value, int) or text):
             raise _wrong(name, value, kind, "a whole number")
-        if not -(2 ** (bits - 1)) <= int(text) < 2 ** (bits - 1):
-            raise _wrong(name, value, kind, f"it has {bits} bits")
-        return int(text)
+        try:
+            number = int(value)
+        except ValueError:
+            number = 2**bits  # Python reads no more than 4,300 digits
+        if not -(2 ** (bits - 1)) <= number < 2 ** (bits - 1):
+            raise UsageError(f"{name} is beyond what {kind} takes", hint=f"it has {bits} bits")
+        return number
 
     return check
 
@@ -127,21 +143,30 @@ def _integer(kind: str, bits: int) -> Callable[[str, Any], int]:
 def _double(name: str, value: Any) -> float | str:
     if isinstance(value, str) and value in _NOT_FINITE:
         return value
+    hint = "a number, or one of the texts " + " ".join(_NOT_FINITE)
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise _wrong(name, value, DOUBLE, "a number, or one of the texts " + " ".join(_NOT_FINITE))
+        raise _wrong(name, value, DOUBLE, hint)
+    if isinstance(value, str) and not _DECIMAL.fullmatch(value):
+        raise _wrong(name, value, DOUBLE, hint)
     try:
         number = float(value)
-    except (ValueError, OverflowError):
-        raise _wrong(name, value, DOUBLE, "a number, or one of the texts " + " ".join(_NOT_FINITE)) from None
-    if math.isnan(number):
-        return "NaN"
-    return number if math.isfinite(number) else "Infinity" if number > 0 else "-Infinity"
+    except OverflowError:
+        number = math.inf
+    # 1e999 is read as infinity; whoever means that says so.
+    if not math.isfinite(number):
+        raise UsageError(f"{name} is beyond what {DOUBLE} takes", hint=hint)
+    return number
 
 
 def _datetime(name: str, value: Any) -> str:
-    if not isinstance(value, str) or not _DATETIME.fullmatch(value):
-        raise _wrong(name, value, DATETIME, "UTC, to 100 ns at most: 2026-11-21T10:00:00.1234567Z")
-    return value
+    hint = "UTC, to 100 ns at most, from the year 1601 on: 2026-11-21T10:00:00.1234567Z"
+    found = _DATETIME.fullmatch(value) if isinstance(value, str) else None
+    try:
+        if found is None or datetime.fromisoformat(found[1]).year < _FIRST_YEAR or (found[3] and not found[2]):
+            raise _wrong(name, value, DATETIME, hint)
+    except ValueError:
+        raise _wrong(name, value, DATETIME, hint) from None
+    return f"{found[1]}{'' if found[2] else ':00'}{found[3] or ''}Z"
 
 
 def _guid(name: str, value: Any) -> str:
@@ -152,9 +177,11 @@ def _guid(name: str, value: Any) -> str:
 
 
 def _binary(name: str, value: Any) -> bytes:
+    if not isinstance(value, str):
+        raise _wrong(name, value, BINARY, "it is written in base64")
     try:
         return base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError, TypeError):
+    except (binascii.Error, ValueError):
         raise _wrong(name, value, BINARY, "it is written in base64") from None
 
 

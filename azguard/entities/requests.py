@@ -14,6 +14,7 @@ from azguard.entities import edm
 from azguard.entities.edm import Entity
 from azguard.lineage import KEY, Lineage
 from azguard.transmission import page_timeouts, read
+from azguard.whole_answers import CUT_SHORT
 
 # Without If-Match the service would create what is missing; this is "whatever version is there".
 ANY_VERSION = "*"
@@ -53,7 +54,7 @@ def get(target: Target, deadline: Deadline, select: str | None = None) -> Stored
 
 
 def pages(
-    target: Target, deadline: Deadline, query: str | None, select: str | None, page: int | None
+    target: Target, deadline: Deadline, query: str | None, select: str | None = None, page: int | None = None
 ) -> Iterator[list[Stored]]:
     """Yield what a query finds, page by page, each asked for again on transient failures.
 
@@ -75,7 +76,7 @@ def insert(target: Target, entity: Entity, timeouts: Mapping[str, Any]) -> str:
     Source: https://learn.microsoft.com/rest/api/storageservices/insert-entity
     """
     client = target.account.table(target.address)
-    return str(client.create_entity(edm.for_sdk(entity), **timeouts)["etag"])
+    return _etag(client.create_entity(edm.for_sdk(entity), **timeouts))
 
 
 def write(target: Target, entity: Entity, etag: str, *, merge: bool, timeouts: Mapping[str, Any]) -> str:
@@ -87,7 +88,7 @@ def write(target: Target, entity: Entity, etag: str, *, merge: bool, timeouts: M
 
     client = target.account.table(target.address)
     mode = UpdateMode.MERGE if merge else UpdateMode.REPLACE
-    return str(client.update_entity(edm.for_sdk(entity), mode, **_version(etag), **timeouts)["etag"])
+    return _etag(client.update_entity(edm.for_sdk(entity), mode, **_version(etag), **timeouts))
 
 
 def upsert(target: Target, entity: Entity, *, merge: bool, timeouts: Mapping[str, Any]) -> str:
@@ -99,7 +100,7 @@ def upsert(target: Target, entity: Entity, *, merge: bool, timeouts: Mapping[str
 
     client = target.account.table(target.address)
     mode = UpdateMode.MERGE if merge else UpdateMode.REPLACE
-    return str(client.upsert_entity(edm.for_sdk(entity), mode, **timeouts)["etag"])
+    return _etag(client.upsert_entity(edm.for_sdk(entity), mode, **timeouts))
 
 
 def delete(target: Target, etag: str, timeouts: Mapping[str, Any]) -> None:
@@ -119,6 +120,15 @@ def delete(target: Target, etag: str, timeouts: Mapping[str, Any]) -> None:
     client.delete_entity(partition, row, **_version(etag), raw_response_hook=keep, **timeouts)
     if answers and answers[-1].status_code == 404:
         raise ResourceNotFoundError(response=answers[-1])
+
+
+def _etag(answer: Mapping[str, Any]) -> str:
+    """Return the ETag that every write of an entity is answered with; without it the answer was cut short."""
+    from azure.core.exceptions import ServiceResponseError
+
+    if not answer.get("etag"):
+        raise ServiceResponseError(CUT_SHORT)
+    return str(answer["etag"])
 
 
 def _version(etag: str) -> dict[str, Any]:
