@@ -138,7 +138,7 @@ def planned(env: Environment, address: str, where: str, parameters: Sequence[str
         raise UsageError("--op-id: an id that azguard made is of one entity", hint="choose a key of your own")
     update_choices.check(Kind.ENTITY, asked)
     change = update_choices.changes(env, Kind.ENTITY, asked)
-    return Where(env, table, filters.bound(where, parameters) or "", asked, change)
+    return Where(env, table, filters.bound(where, parameters, "--where") or "", asked, change)
 
 
 def jobs(text: str | None) -> int:

@@ -15,7 +15,12 @@ from azguard.errors import UsageError
 @options.remote
 def safe_update(
     ctx: typer.Context,
-    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="What to update, e.g. blob:site/config.json.")],
+    address: Annotated[
+        str,
+        typer.Argument(
+            metavar="ADDRESS", help="What to update: blob:CONTAINER/NAME, entity:TABLE/PARTITION/ROW, or table:NAME."
+        ),
+    ],
     command: Annotated[
         list[str] | None,
         typer.Argument(metavar="[-- CMD...]", help="Gets the content on stdin, gives the new content on stdout."),
@@ -121,6 +126,14 @@ def safe_update(
     --fence is kept in an index tag, which needs t in a SAS or the role Storage Blob Data Owner, and an account
     without hierarchical namespace. It is recorded even where the content stays as it is. A write of metadata cannot
     carry tags: with --metadata it is compared only, and does not stop a holder with a lower one afterwards.
+
+    An entity is JSON with the types of its properties, which edits keep. --guard ledger writes a row ~op~ID beside it
+    in the same transaction, which is sound beside any writer, for creating too. These rows stay: azguard entity query
+    TABLE --filter "RowKey ge '~op~' and RowKey lt '~op~~'" finds them.
+
+    --where updates all entities of a table that match, each by itself, with --timeout for each; the rows of a ledger
+    are left out. One that does not match any more when it is read again is skipped. If any fails, the exit status is
+    20, and each of those has a line of JSON with its own.
 
     Example: azguard safe-update blob:site/config.json --increment replicas
     """

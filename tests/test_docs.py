@@ -113,6 +113,14 @@ def test_the_reads_of_tables_end_as_they_say(cli: CliWorld) -> None:
     assert statuses(lines, cli.root, environ) == [(line, stated(line)) for line in lines]
 
 
+def test_the_updates_of_entities_end_as_they_say(cli: CliWorld) -> None:
+    cli.call("table", "create", "Orders")
+    assert cli.call("entity", "upsert", "Orders/eu/1007", "n:int64=5", "--last-writer-wins").code == 0
+    cli.call("entity", "delete", "Orders/eu/1", "--last-writer-wins")
+    lines, environ = without_jq(block("updating-entities")), on_path(cli.root / "bin", cli.environ(env={"RUN": "7"}))
+    assert statuses(lines, cli.root, environ) == [(line, stated(line)) for line in lines]
+
+
 def test_the_leases_end_as_they_say(cli: CliWorld) -> None:
     lines = block("leases")
     assert cli.call("container", "create", "site").code in (0, 45)

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from azure.data.tables import TableClient
+from azure.data.tables import TableClient, UpdateMode
 
 from azguard.emulator import proxy
 from azguard.emulator.proxy_faults import Chosen, Decide, Fault, Request
@@ -87,7 +87,7 @@ def test_a_key_costs_one_more_look(cli: CliWorld, name: str) -> None:
 
 def test_a_key_holds_beside_a_writer_that_keeps_no_lineage(cli: CliWorld, name: str) -> None:
     update(cli, name, "--increment", "n", "--op-id", "k")
-    client(cli, name).upsert_entity({"PartitionKey": "eu", "RowKey": "1", "n": 10}, "replace")
+    client(cli, name).upsert_entity({"PartitionKey": "eu", "RowKey": "1", "n": 10}, UpdateMode.REPLACE)
     again = update(cli, name, "--increment", "n", "--op-id", "k")
     assert (again.code, again.json["outcome"], again.json["attempts"], count(cli, name)) == (0, "committed", 0, 10)
 
@@ -153,7 +153,7 @@ def test_a_foreign_writer_between_the_attempt_and_the_look_leaves_no_doubt(cli: 
 
         def decide(request: Request, faults: Decide = faults, done: list[bool] = done) -> Fault | Chosen:
             if done and done.pop():
-                client(cli, name).upsert_entity({"PartitionKey": "eu", "RowKey": "1", "n": 100}, "replace")
+                client(cli, name).upsert_entity({"PartitionKey": "eu", "RowKey": "1", "n": 100}, UpdateMode.REPLACE)
             found = faults(request)
             done.extend([True] if found is not Fault.NONE else [])
             return found
@@ -165,7 +165,7 @@ def test_a_foreign_writer_between_the_attempt_and_the_look_leaves_no_doubt(cli: 
 
 def test_status_asks_the_ledger(cli: CliWorld, name: str) -> None:
     update(cli, name, "--increment", "n", "--op-id", "k")
-    client(cli, name).upsert_entity({"PartitionKey": "eu", "RowKey": "1", "n": 10}, "replace")
+    client(cli, name).upsert_entity({"PartitionKey": "eu", "RowKey": "1", "n": 10}, UpdateMode.REPLACE)
     by_ledger = [update(cli, name, "--op-id", key, "--status") for key in ("k", "other")]
     by_lineage = cli.call("safe-update", f"entity:{name}", "--op-id", "k", "--status")
     assert [(ran.code, ran.json["outcome"]) for ran in (*by_ledger, by_lineage)] == [

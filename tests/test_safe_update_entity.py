@@ -150,6 +150,14 @@ def test_the_same_key_is_applied_once(cli: CliWorld, name: str) -> None:
     assert ((properties(cli, name) or {})["n"], asked.json["outcome"], other.code) == (2, "committed", 44)
 
 
+def test_the_next_write_is_guarded_by_what_the_update_wrote(cli: CliWorld, name: str) -> None:
+    update(cli, name, "--increment", "n")
+    ours = cli.call("entity", "merge", name, "n:int32=10")
+    update(cli, name, "--increment", "n", scope="other")
+    stale = cli.call("entity", "replace", name, "n:int32=20")
+    assert (ours.code, stale.code, (properties(cli, name) or {})["n"]) == (0, 42, 11)
+
+
 def test_a_run_that_ends_unknown_is_settled_by_the_next(cli: CliWorld, name: str) -> None:
     """The answer is lost, and nobody can be asked any more: what was sent for which version is remembered."""
     armed: list[Request] = []

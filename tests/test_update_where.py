@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from azure.data.tables import TableClient
+from azure.data.tables import TableClient, UpdateMode
 
 from azguard.emulator import proxy
 from azguard.emulator.proxy_faults import Chosen, Fault, Request
@@ -115,7 +115,7 @@ def test_a_command_is_told_which_entity_it_changes(cli: CliWorld, orders: TableC
 
 def test_one_that_changed_since_the_query_is_read_again(cli: CliWorld, orders: TableClient) -> None:
     def rival() -> None:
-        orders.upsert_entity({"PartitionKey": "eu", "RowKey": "00003", "n": 10, "status": "new"}, "replace")
+        orders.upsert_entity({"PartitionKey": "eu", "RowKey": "00003", "n": 10, "status": "new"}, UpdateMode.REPLACE)
 
     with proxy.running(port(cli), before_write_of("00003", rival)) as running:
         ran = update(through(cli, running.port), orders, *INCREMENT)
@@ -124,7 +124,7 @@ def test_one_that_changed_since_the_query_is_read_again(cli: CliWorld, orders: T
 
 def test_one_that_does_not_match_any_more_is_left_alone(cli: CliWorld, orders: TableClient) -> None:
     def rival() -> None:
-        orders.upsert_entity({"PartitionKey": "eu", "RowKey": "00003", "n": 10, "status": "done"}, "replace")
+        orders.upsert_entity({"PartitionKey": "eu", "RowKey": "00003", "n": 10, "status": "done"}, UpdateMode.REPLACE)
 
     with proxy.running(port(cli), before_write_of("00003", rival)) as running:
         ran = update(through(cli, running.port), orders, *INCREMENT)
@@ -153,7 +153,7 @@ def test_one_whose_own_write_ends_the_match_is_known_to_be_updated(cli: CliWorld
 
 
 def test_one_that_fails_is_told_and_the_others_are_updated(cli: CliWorld, orders: TableClient) -> None:
-    orders.upsert_entity({"PartitionKey": "eu", "RowKey": "00003", "n": "one", "status": "new"}, "replace")
+    orders.upsert_entity({"PartitionKey": "eu", "RowKey": "00003", "n": "one", "status": "new"}, UpdateMode.REPLACE)
     ran = update(cli, orders, *INCREMENT)
     (line,), counted = told(ran)
     found = (line["address"], line["outcome"], line["error"]["exit_code"], line["error"]["address"])
@@ -228,7 +228,7 @@ def test_ctrl_c_settles_what_is_under_way_and_says_how_far_it_came(cli: CliWorld
         (("entity:orders/eu/1", "--where", NEW, *INCREMENT),
          "--where is about the entities of a table, not entity:orders/eu/1"),
         (("table:orders", "--where", "", *INCREMENT), "--where is empty"),
-        (("table:orders", "--where", "n eq @n", *INCREMENT), "--filter speaks of @n, which has no value"),
+        (("table:orders", "--where", "n eq @n", *INCREMENT), "--where speaks of @n, which has no value"),
         (("table:orders", "--where", NEW), "nothing to do: no edit and no command"),
         (("table:orders", "--where", NEW, *INCREMENT, "--create"), "--create and --where do not go together"),
         (("table:orders", "--where", NEW, *INCREMENT, "--jobs", "0"), "--jobs: '0' is not a whole number from 1 to 64"),

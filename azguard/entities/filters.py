@@ -18,10 +18,10 @@ _BARE = {edm.BOOLEAN: "{}", edm.INT32: "{}", edm.INT64: "{}L"}
 _QUOTED = {edm.STRING: "'{}'", edm.DATETIME: "datetime'{}'", edm.GUID: "guid'{}'", edm.BINARY: "X'{}'"}
 
 
-def bound(text: str | None, parameters: Iterable[str] = ()) -> str | None:
+def bound(text: str | None, parameters: Iterable[str] = (), option: str = "--filter") -> str | None:
     """Return a filter with every ``@name`` outside a literal replaced by its value; None is no filter.
 
-    ``parameters`` are texts such as ``n:int64=5``, as ``typed_text`` reads them.
+    ``parameters`` are texts such as ``n:int64=5``, as ``typed_text`` reads them; ``option`` is where it was typed.
 
     Raises:
         UsageError: a parameter is missing, never used or given twice; a placeholder is not a whole word; a value does
@@ -29,7 +29,7 @@ def bound(text: str | None, parameters: Iterable[str] = ()) -> str | None:
     """
     literals = _literals(parameters)
     if (text or "").count("'") % 2:
-        raise UsageError("a literal in --filter does not end", hint="a quote within a literal is written twice: ''")
+        raise UsageError(f"a literal in {option} does not end", hint="a quote within a literal is written twice: ''")
     used: set[str] = set()
     pieces: list[str] = []
     for token in _TOKEN.finditer(text or ""):
@@ -39,11 +39,11 @@ def bound(text: str | None, parameters: Iterable[str] = ()) -> str | None:
             continue
         if name is None or not _stands_alone(token):
             raise UsageError(
-                f"--filter: the @ at position {token.start() + 1} does not begin a parameter that stands alone",
+                f"{option}: the @ at position {token.start() + 1} does not begin a parameter that stands alone",
                 hint="write @name with blanks or brackets around it; in a literal, @ is only a character",
             )
         if name not in literals:
-            raise UsageError(f"--filter speaks of @{name}, which has no value", hint=f"--param {name}=VALUE")
+            raise UsageError(f"{option} speaks of @{name}, which has no value", hint=f"--param {name}=VALUE")
         used.add(name)
         pieces.append(literals[name])
     unused = next((name for name in literals if name not in used), None)

@@ -122,7 +122,7 @@ def update_each(updates: Iterable[Update], jobs: int, stop: Callable[[], None]) 
         try:
             for update in updates:
                 running.add(pool.submit(_done, update))
-                if len(running) >= 2 * jobs:
+                if len(running) == jobs:  # None waits, since its deadline has begun.
                     ended, running = wait(running, return_when=FIRST_COMPLETED)
                     yield from (each.result() for each in ended)
             while running:
@@ -133,8 +133,7 @@ def update_each(updates: Iterable[Update], jobs: int, stop: Callable[[], None]) 
             raise
         except BaseException:
             stop()
-            waiting = {each for each in running if each.cancel()}
-            yield from (each.result() for each in wait(running - waiting).done)
+            yield from (each.result() for each in wait(running).done)
             raise
 
 
