@@ -1,7 +1,6 @@
 """What a command is handed: the account, the cache, the conditions and the output of this run."""
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
@@ -32,7 +31,6 @@ from azguard.versioned import Landed
 if TYPE_CHECKING:
     from azguard.entities.requests import Stored
     from azguard.etag_cache import Entry, EtagCache, Key
-    from azguard.freshness import Read
 
 
 @dataclass(frozen=True)
@@ -187,44 +185,6 @@ class Environment:
         if before is not None and after is not None:
             self.cache.follow(self.key(target), before, after, lineage)
 
-    def remembered(self, text: str) -> list["Entry"]:
-        """Return what this scope has read of an address, in whichever account."""
-        wanted = str(address.parse(text).address)
-        found = [entry for entry in self.cache.entries(self.scope, wanted) if entry.address == wanted]
-        if not found:
-            raise NotFound(f"{wanted} was never read here", address=wanted, hint="azguard cache list --all-scopes")
-        return found
-
-    def forget_address(self, text: str, *, all_scopes: bool) -> int:
-        """Forget an address in every account, for this scope or all; return how many entries that were."""
-        wanted = str(address.parse(text).address)
-        entries = self.cache.entries(None if all_scopes else self.scope, wanted)
-        keys = {entry.key for entry in entries if entry.address == wanted}
-        return sum(self.cache.forget(key, all_scopes=all_scopes) for key in keys)
-
-    def reads(self, texts: Sequence[str]) -> list["Read"]:
-        """Return what this scope has read, of these addresses or all, in the account of this run."""
-        from azguard.freshness import Read
-
-        if texts:
-            targets = [self.locate(text) for text in texts]
-            found = [(target, self.cache.last(self.key(target))) for target in targets]
-            unread = [str(target.address) for target, entry in found if entry is None]
-            if unread:
-                raise NotFound(f"{unread[0]} was never read here", address=unread[0], hint="azguard cache list")
-        else:
-            endpoints = set(self.account.endpoints.values())
-            entries = list(self.cache.entries(self.scope))
-            here = [entry for entry in entries if entry.account in endpoints]
-            if len(here) < len(entries):
-                self.out.say(f"{len(entries) - len(here)} more were read in other accounts: see azguard cache list")
-            found = [(Target(self.account, address.parse(entry.address).address), entry) for entry in here]
-        return [
-            Read(target, entry.etag, entry.time, entry.path, self.cache.held(self.key(target)) is not None)
-            for target, entry in found
-            if entry is not None
-        ]
-
     def lease_id(self, target: Target, asked: str | None) -> str | None:
         """Return the lease id an option names, ``@held`` included."""
         if asked is None:
@@ -335,8 +295,3 @@ def of(ctx: typer.Context) -> Environment:
         )
         ctx.obj.out  # noqa: B018  # a wrong --output is said before anything is done
     return ctx.obj
-
-
-def stdin_is_terminal() -> bool:
-    """Return whether nobody piped anything in."""
-    return sys.stdin is None or sys.stdin.isatty()

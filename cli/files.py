@@ -125,3 +125,8 @@ def json_lines(name: str) -> Iterator[dict[str, object]]:
                     f"line {number} of {name} is not a JSON object", hint="azguard cache export makes them"
                 )
             yield found
+
+
+def stdin_is_terminal() -> bool:
+    """Return whether nobody piped anything in."""
+    return sys.stdin is None or sys.stdin.isatty()

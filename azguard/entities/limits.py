@@ -70,10 +70,10 @@ def _check_name(name: str) -> None:
         )
     categories = [unicodedata.category(each) for each in name]
     valid = bool(name) and (name[0] == "_" or categories[0] in _LETTERS) and set(categories) <= set(_FOLLOWING)
-    if not valid or name[:3].lower() == "xml":
+    if not valid:
         raise UsageError(
             f"{name!r} is not a property name the service takes",
-            hint="letters, digits and underscores, the first no digit, and not beginning with xml",
+            hint="letters, digits and underscores, the first no digit",
         )
 
 
