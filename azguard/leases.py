@@ -22,8 +22,9 @@ from azguard.deadline import Deadline
 from azguard.errors import AzguardError, Changed, Locked, NotFound, UsageError
 from azguard.lease_doubt import Done, Facts, Request, held, settle
 from azguard.lease_state import Action, client, look, way_of
+from azguard.service_errors import is_lease_problem, status
 from azguard.settled import Look, Verdict
-from azguard.transmission import write_timeouts
+from azguard.transmission import Fate, send, write_timeouts
 
 # What the service takes for a lease that ends by itself, in seconds.
 SHORTEST, LONGEST = 15, 60
@@ -32,7 +33,7 @@ DEFAULT_SECONDS = 60
 LONGEST_BREAK = 60
 INFINITE = -1
 # Nobody waits long for a release after Ctrl-C: a finite lease ends by itself.
-_RELEASE_SECONDS = 3.0
+_RELEASE_SECONDS, _RELEASE_PAUSE = 3.0, 0.2
 
 
 @dataclass(frozen=True)
@@ -199,13 +200,13 @@ def break_(target: Target, period: int | None, conditions: Conditions, deadline:
 def give_back(target: Target, lease_id: str, deadline: Deadline) -> bool:
     """Release a lease on the way out, without an error; return whether it is known not to be held any more."""
     patience = deadline.lasting(_RELEASE_SECONDS)
-    try:
-        release(target, Conditions(lease_id=lease_id), patience)
-    except (Locked, NotFound):
-        return True
-    except AzguardError:
-        return False
-    return True
+    while True:
+        sent = send(lambda: client(target, lease_id).release(**write_timeouts(patience, _RELEASE_PAUSE)))
+        if sent.error is None or is_lease_problem(sent.error) or status(sent.error) == 404:
+            return True
+        if sent.fate is Fate.REFUSED or patience.remaining <= _RELEASE_PAUSE:
+            return False
+        patience.pause(_RELEASE_PAUSE)
 
 
 def acquire_once(target: Target, lease_id: str, seconds: int, timeouts: Mapping[str, Any]) -> None:

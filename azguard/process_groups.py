@@ -2,6 +2,10 @@
 
 import os
 import signal
+import time
+
+# How often to look whether a group that was killed has gone.
+_LOOK_SECONDS = 0.02
 
 
 def send(group: int, number: int) -> bool:
@@ -19,6 +23,14 @@ def terminate(group: int, number: int = signal.SIGTERM) -> bool:
     asked = send(group, number)
     # One that is stopped, as by reading from the terminal, takes a signal only once it goes on.
     return send(group, signal.SIGCONT) or asked
+
+
+def kill(group: int, seconds: float) -> None:
+    """Kill a group, and wait at most so long until it is gone."""
+    send(group, signal.SIGKILL)
+    until = time.monotonic() + seconds
+    while is_alive(group) and time.monotonic() < until:
+        time.sleep(_LOOK_SECONDS)
 
 
 def is_alive(group: int) -> bool:

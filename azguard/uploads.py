@@ -136,6 +136,10 @@ def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None]) -> Bl
         raise blobs.explained(error, upload.target, upload.deadline) from error
     except Exists as error:
         raise _never_read_here(error, upload) from error
+    return _told(upload, committed, length, digest)
+
+
+def _told(upload: Upload, committed: _Committed, length: int, digest: Any) -> BlobPut:
     settled, conditions = committed
     answer = settled.answer
     return BlobPut(

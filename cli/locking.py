@@ -140,8 +140,8 @@ def around_write(env: Environment, target: Target, asked: TableLock) -> Iterator
 
 
 def _designated(env: Environment, table: Target, container: str | None) -> Target:
-    chosen = values.not_empty(container, "--lock-container") or lock_blobs.CONTAINER
-    blob = lock_blobs.designated(table, chosen)
+    named = values.not_empty(container, "--lock-container") or env.environ.get("AZGUARD_LOCK_CONTAINER")
+    blob = lock_blobs.designated(table, named or lock_blobs.CONTAINER)
     env.out.say(f"{table.address} has no lease of its own; its lock is {blob.address}")
     return blob
 

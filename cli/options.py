@@ -45,7 +45,11 @@ LeaseDuration = Annotated[
 Lock = Annotated[str, typer.Argument(metavar="ADDRESS", help="The lock, e.g. blob:locks/deploy-prod or table:Orders.")]
 LockContainer = Annotated[
     str | None,
-    typer.Option("--lock-container", metavar="NAME", help="Where the lock blobs of tables are; locks by default."),
+    typer.Option(
+        "--lock-container",
+        metavar="NAME",
+        help="Where the lock blobs of tables are; AZGUARD_LOCK_CONTAINER, or locks, by default.",
+    ),
 ]
 BreakPeriod = Annotated[
     str | None,

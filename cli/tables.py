@@ -8,6 +8,10 @@ _COLUMNS = (
     "name",
     "address",
     "state",
+    "held",
+    "held_by",
+    "age",
+    "fence",
     "content_length",
     "last_modified",
     "etag",
@@ -23,8 +27,8 @@ _COLUMNS = (
 _DISPENSABLE = (
     "file", "holder", "content_type", "until", "confirmed", "lease_state", "last_modified", "content_length",
 )  # fmt: skip
-_RIGHT = ("content_length",)
-_TITLES = {"content_length": "bytes", "content_type": "type", "lease_state": "lease"}
+_RIGHT = ("content_length", "age", "fence")
+_TITLES = {"content_length": "bytes", "content_type": "type", "lease_state": "lease", "held_by": "by"}
 _IN_ENTITIES = "RowKey"
 # The first column may be folded down to this width; the others are shown whole or not at all.
 _NARROWEST = 20

@@ -39,7 +39,7 @@ def count(text: str | None, option: str) -> int | None:
 def whole(text: str, option: str, least: int, most: int) -> int:
     """Return a whole number between two others, both included."""
     if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
-        raise UsageError(f"{option}: {text!r} is not a whole number from {least} to {most}")
+        raise UsageError(f"{option}: {text!r} is not a whole number from {least} to {most}", hint=f"{option} {least}")
     return int(text)
 
 

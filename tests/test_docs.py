@@ -26,6 +26,13 @@ def block(marker: str) -> list[str]:
     return found[1].splitlines()
 
 
+def table(marker: str) -> list[str]:
+    """Return the lines of the table below a marker of the README."""
+    found = re.search(rf"^<!-- {marker} -->\n((?:\|.*\n)+)", README, re.MULTILINE)
+    assert found is not None, f"README.md has no <!-- {marker} -->"
+    return found[1].splitlines()
+
+
 def on_path(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment with an ``azguard`` on PATH that is this checkout's."""
     folder.mkdir(exist_ok=True)
@@ -71,6 +78,12 @@ def _within(name: str, command: Any) -> Iterator[tuple[str, Any]]:
 
 def test_the_walk_through_ends_as_it_says(world: World) -> None:
     lines = without_jq(block("walk-through"))
+    environ = on_path(world.bin, world.environ)
+    assert statuses(lines, world.root, environ) == [(line, stated(line)) for line in lines]
+
+
+def test_the_locks_end_as_they_say(world: World) -> None:
+    lines = block("locks")
     environ = on_path(world.bin, world.environ)
     assert statuses(lines, world.root, environ) == [(line, stated(line)) for line in lines]
 
@@ -167,7 +180,8 @@ def classes(root: type[errors.AzguardError]) -> Iterator[type[errors.AzguardErro
 
 def test_every_link_leads_somewhere() -> None:
     targets = [target for target in re.findall(r"\]\(([^)]+)\)", README) if not target.startswith("https://")]
-    assert [target for target in targets if not (REPOSITORY / target).exists()] == []
+    headings = {f"#{heading.lower().replace(' ', '-')}" for heading in re.findall(r"^#+ (.+)$", README, re.MULTILINE)}
+    assert [target for target in targets if not (target in headings or (REPOSITORY / target).exists())] == []
 
 
 def test_ci_runs_the_commands_of_the_readme() -> None:

@@ -142,6 +142,25 @@ def test_a_row_whose_key_is_empty_is_printed_though_nothing_can_address_it(cli: 
     assert recorded(cli) == {}
 
 
+def test_what_was_remembered_of_entities_can_be_carried_to_another_machine(cli: CliWorld, table: str) -> None:
+    put(cli, table, "O'B ü%", n=1)
+    cli.call("entity", "query", table)
+    exported = cli.call("cache", "export").stdout
+    before = recorded(cli)
+    cli.call("cache", "clear")
+    assert (cli.call("cache", "import", "-", stdin=exported).code, recorded(cli)) == (0, before)
+
+
+def test_a_row_that_could_not_be_printed_is_not_remembered(cli: CliWorld, table: str) -> None:
+    for row in range(10):
+        put(cli, table, str(row), s="x" * 30_000)  # more than a pipe holds
+    with cli.begin("entity", "query", table) as ran:
+        assert ran.stdout is not None
+        ran.stdout.close()  # as head does, once it has seen enough
+        assert ran.wait(60) == 141
+    assert recorded(cli) == {}
+
+
 def test_a_query_that_finds_nothing_prints_nothing(cli: CliWorld, table: str) -> None:
     ran = cli.call("entity", "query", table)
     assert (ran.code, ran.out, recorded(cli)) == (0, "", {})

@@ -9,7 +9,7 @@ from azguard import lease_state, leases, owners
 from azguard.account import Target
 from azguard.address import Address
 from azguard.deadline import Deadline
-from azguard.errors import AzguardError, GaveUp, Locked, NotFound
+from azguard.errors import AzguardError, GaveUp, Locked, NotFound, OutcomeUnknown, Unauthenticated, Unavailable
 from azguard.locks import clock, lock_blobs
 from azguard.locks.keeper import Held
 from azguard.owners import Owner
@@ -20,7 +20,9 @@ from azguard.transmission import Fate, described, send
 _POLL_SECONDS = (0.25, 1.0)
 # Who waits long is told again whom for.
 _REMINDER_SECONDS = 60.0
-_CONNECT_SECONDS, _ANSWER_SECONDS = 2.0, 5.0
+_CONNECT_SECONDS = 2.0
+# How long one request may go unanswered: several fit into the shortest term.
+ANSWER_SECONDS = 3.0
 # The record and the fence are written before the first renewal is due.
 _PART_OF_TERM = 1 / 3
 
@@ -60,6 +62,10 @@ class Manner:
     uniform: Callable[[float, float], float]
     now: Callable[[], float] = clock.now
 
+    def patience_now(self) -> Deadline:
+        """Return how long the service may be silent from now on."""
+        return Deadline(self.patience, answer_seconds=ANSWER_SECONDS)
+
 
 class Acquiring:
     """The attempt to acquire one lock, until it is held or the time for waiting is over.
@@ -68,58 +74,80 @@ class Acquiring:
         GaveUp: it is busy, and the time for waiting is over.
         NotFound: there is no lock blob, and none may be made.
         UsageError: its other holders take it for one of another number of slots.
-        Unavailable: the service does not answer.
+        Unavailable: the service does not answer, or so slowly that the lease would end.
     """
 
     def __init__(self, wanted: Wanted, manner: Manner, deadline: Deadline) -> None:
         self._wanted, self._manner, self._deadline = wanted, manner, deadline
         self._slots = lock_blobs.slots(wanted.target, wanted.slots)
-        # One id for each slot and for the whole attempt, so that asking again after a lost answer is the same lease.
+        # One id for each slot until it is released, so that asking again after a lost answer is the same lease.
         self._ids = {slot.address: str(uuid.uuid4()) for slot in self._slots}
-        self._asked: dict[Address, Target] = {}  # what may be ours, as far as is known
+        self._asked: dict[Address, Target] = {}
+        self._doubtful: set[Address] = set()  # what of it may be ours, as far as is known
+        self._agreed = wanted.slots == 1
+        self._answered = False  # whether the service ever did
         self._silence: Deadline | None = None
         self._holders = Holders(wanted, self._slots, manner)
 
     def run(self) -> Held:
         """Return the lock, held."""
-        held = None
         try:
-            if self._wanted.slots > 1:
-                lock_blobs.agree(self._wanted.target, self._wanted.slots, self._manner.create, self._patience())
-            while (held := self._round()) is None:
+            while (held := self._attempt()) is None:
                 self._wait()
             return held
-        finally:
-            self._put_back(held)
+        except BaseException:
+            self._put_back()
+            raise
+
+    def _attempt(self) -> Held | None:
+        """Ask for each slot once. Silence is borne: as long as we would wait anyhow, if the service ever answered."""
+        before, silence, self._silence = self._silence, self._silence or self._manner.patience_now(), None
+        try:
+            return self._round()
+        except (Unavailable, OutcomeUnknown) as error:
+            self._silence = silence
+            # One lost answer is no silence yet, however long it was waited for.
+            if before is not None and silence.passed and (self._deadline.passed or not self._answered):
+                raise _not_run(error) from error
+            return None
 
     def _round(self) -> Held | None:
-        """Ask for each slot once, in an order of its own, so that those who wait do not all ask for the same."""
+        if not self._agreed:
+            try:
+                lock_blobs.agree(
+                    self._wanted.target, self._wanted.slots, self._manner.create, self._manner.patience_now()
+                )
+            except Locked:
+                return None  # by a holder who has not written the number of slots yet, or never does
+            self._agreed = True
+        # In an order of one's own, so that those who wait do not all ask for the same slot.
         order = sorted(self._slots, key=lambda slot: self._manner.uniform(0, 1))
         return next((held for slot in order if (held := self._ask(slot)) is not None), None)
 
     def _ask(self, slot: Target, known: lock_blobs.Version | None = None) -> Held | None:
         lease_id, seconds = self._ids[slot.address], self._manner.seconds
-        timeouts = {"connection_timeout": _CONNECT_SECONDS, "read_timeout": _ANSWER_SECONDS}
+        timeouts = {"connection_timeout": _CONNECT_SECONDS, "read_timeout": ANSWER_SECONDS}
         if slot.address not in self._asked:
             self._manner.books.hold(slot, lease_id, seconds)
             self._asked[slot.address] = slot
+        was_doubtful = slot.address in self._doubtful
+        self._doubtful.add(slot.address)
         sent_at = self._manner.now()
         sent = send(lambda: leases.acquire_once(slot, lease_id, seconds, timeouts))
+        self._answered = self._answered or sent.fate in (Fate.COMMITTED, Fate.REFUSED)
+        if sent.fate in (Fate.REFUSED, Fate.NOT_SENT) and not was_doubtful:
+            self._doubtful.remove(slot.address)
         error: Any = sent.error
-        if sent.fate in (Fate.COMMITTED, Fate.REFUSED):
-            self._silence = None
         if error is None:
             self._manner.books.confirm(slot, lease_id)
-            fence = self._stamped(slot, lease_id, known)
-            return None if fence is None else Held(slot, lease_id, seconds, fence, sent_at + seconds)
+            return self._granted(slot, sent_at, known)
         self._manner.tell(f"lock: {slot}: {described(sent)}")
         if status(error) == 404 and known is None:
             return self._ask_for_new(slot, error)
-        if sent.fate is not Fate.REFUSED:
-            self._bear(slot, error)
-        elif not is_lease_problem(error):
-            raise translate(error, slot) from error
-        return None
+        if sent.fate is Fate.REFUSED and is_lease_problem(error):
+            return None
+        found = translate(error, slot)
+        raise (found if sent.fate is Fate.REFUSED else _not_run(found)) from error
 
     def _ask_for_new(self, slot: Target, error: BaseException) -> Held | None:
         """Make the lock blob and ask again."""
@@ -128,48 +156,60 @@ class Acquiring:
             found.hint = "leave out --no-create, and it is made"
             raise found from error
         for _ in range(2):  # the first time may only have made its container
-            if (made := lock_blobs.make(slot, self._patience())) is not None:
+            if (made := lock_blobs.make(slot, self._manner.patience_now())) is not None:
                 break
         return self._ask(slot, made) if made is not None else None
 
-    def _stamped(self, slot: Target, lease_id: str, known: lock_blobs.Version | None) -> int | None:
-        patience = Deadline(self._manner.seconds * _PART_OF_TERM)
+    def _granted(self, slot: Target, sent_at: float, known: lock_blobs.Version | None) -> Held | None:
+        """Write the owner's record and the fence, before the first renewal is due."""
+        manner, lease_id = self._manner, self._ids[slot.address]
+        patience = Deadline(manner.seconds * _PART_OF_TERM, answer_seconds=ANSWER_SECONDS)
         try:
-            return lock_blobs.stamp(slot, lease_id, self._manner.owner, self._wanted.slots, known, patience)
+            fence = lock_blobs.stamp(slot, lease_id, manner.owner, self._wanted.slots, known, patience)
         except (Locked, NotFound):
             # Broken or deleted while we were at it. Another attempt is another lease.
-            self._manner.books.drop(slot, lease_id)
-            del self._asked[slot.address]
-            self._ids[slot.address] = str(uuid.uuid4())
+            manner.books.drop(slot, lease_id)
+            self._forget(slot)
             return None
-
-    def _bear(self, slot: Target, error: BaseException) -> None:
-        """Put up with silence: as long as we would wait anyhow, if the service ever answered; else for a moment."""
-        if self._silence is None:
-            self._silence = self._patience()
-        if self._silence.passed and (self._holders.met is False or self._deadline.passed):
-            raise translate(error, slot) from error
+        self._put_back(slot)
+        if manner.now() > sent_at + manner.seconds * _PART_OF_TERM:
+            # Whether the lease outlived this is not known; asked for again, it is whole, and the fence is a new one.
+            raise Unavailable(
+                f"the answers of {slot.endpoint} take too long for a lease of {manner.seconds} s",
+                address=str(slot.address),
+                hint="a longer term leaves more time: --lease-duration 60s",
+            )
+        return Held(slot, lease_id, manner.seconds, fence, sent_at + manner.seconds)
 
     def _wait(self) -> None:
         if self._silence is None:
-            self._holders.tell(self._patience())
+            self._holders.tell(self._manner.patience_now())
             if self._deadline.passed:
                 raise self._holders.gave_up(self._deadline.seconds)
         pause = self._manner.uniform(*_POLL_SECONDS)
-        limit = self._deadline if self._silence is None else self._silence
+        limit = self._deadline if self._silence is None or self._silence.passed else self._silence
         limit.pause(pause)
 
-    def _put_back(self, held: Held | None) -> None:
-        """Release whatever was asked for and is not the lock we return; a refusal says that it is not ours."""
-        for slot in self._asked.values():
-            if held is not None and slot.address == held.target.address:
-                continue
+    def _put_back(self, but: Target | None = None) -> None:
+        """Release whatever was asked for and may be ours, but for one; a refusal says that it is not."""
+        for slot in [each for each in self._asked.values() if each != but]:
             lease_id = self._ids[slot.address]
-            if leases.give_back(slot, lease_id, self._deadline):
+            if slot.address not in self._doubtful or leases.give_back(slot, lease_id, self._deadline):
                 self._manner.books.drop(slot, lease_id)
+            self._forget(slot)
 
-    def _patience(self) -> Deadline:
-        return Deadline(self._manner.patience)
+    def _forget(self, slot: Target) -> None:
+        """See that asking again is asking for another lease: an id that was released is worth nothing."""
+        del self._asked[slot.address]
+        self._doubtful.discard(slot.address)
+        self._ids[slot.address] = str(uuid.uuid4())
+
+
+def _not_run(error: AzguardError) -> AzguardError:
+    """Return what is to be told of a lock that was not acquired: nothing that was asked for is in doubt."""
+    if isinstance(error, (Unavailable, Unauthenticated)):
+        return error
+    return Unavailable(error.message, error.address, detail=error.detail, hint="the command was not run; try again")
 
 
 class Holders:
@@ -178,14 +218,12 @@ class Holders:
     def __init__(self, wanted: Wanted, slots: list[Target], manner: Manner) -> None:
         self._wanted, self._slots, self._manner = wanted, slots, manner
         self._told: list[str] = []
-        self._told_at = 0.0
-        self.met = False
+        self._told_at: float | None = None
 
     def tell(self, patience: Deadline) -> None:
         """Say who holds the lock, when that is news or was said long ago."""
-        first, self.met = not self.met, True
         now = self._manner.now()
-        if not first and now - self._told_at < _REMINDER_SECONDS:
+        if self._told_at is not None and now - self._told_at < _REMINDER_SECONDS:
             return
         self._told, self._told_at = [self._described(slot, patience) for slot in self._slots], now
         for line in self._told:

@@ -3,14 +3,16 @@
 import json
 import socket
 import threading
+from collections import deque
 from typing import Any
 
 
 class Channel:
-    """One end. Sending is safe from several threads; receiving is for one."""
+    """One end. Sending is safe from several threads, and from signal handlers; receiving is for one thread."""
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end
+        self._outgoing: deque[bytes] = deque()
         self._sending = threading.Lock()
         self._rest = b""
 
@@ -20,11 +22,15 @@ class Channel:
 
     def send(self, **message: Any) -> None:
         """Send a message; nobody there to receive it is no error, since its end is noticed by whoever receives."""
-        with self._sending:
+        self._outgoing.append(json.dumps(message).encode() + b"\n")
+        # Whoever is sending sends ours too. Nobody waits: a signal handler would for what it interrupted.
+        while self._outgoing and self._sending.acquire(blocking=False):
             try:
-                self._end.sendall(json.dumps(message).encode() + b"\n")
-            except OSError:
-                pass
+                self._end.sendall(self._outgoing.popleft())
+            except (OSError, IndexError):
+                pass  # an IndexError: the one before us has sent it
+            finally:
+                self._sending.release()
 
     def receive(self) -> list[dict[str, Any]] | None:
         """Wait for something to arrive and return the messages that are whole by then; None is the other's end."""

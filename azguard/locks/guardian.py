@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from azguard.errors import AzguardError, CommandNotFound, NotExecutable
+from azguard import process_groups
+from azguard.errors import AzguardError, CommandNotFound, LockLost, NotExecutable
 from azguard.locks import channel, guardian_process
 from azguard.locks.channel import Channel
 from azguard.terminals import Terminal
 
 _STARTING = {126: NotExecutable, 127: CommandNotFound}
+# What the system does not let us kill, such as a set-user-id command, is not waited for longer.
+_UNKILLABLE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,8 @@ class Guardian:
 
     def __init__(self, pid: int, ours: Channel) -> None:
         self._pid, self._channel = pid, ours
+        # One for all who read: the command may have ended by the time we hear that it was started.
+        self._incoming = self._messages()
         self.command: int | None = None
 
     @classmethod
@@ -47,22 +52,34 @@ class Guardian:
         return cls(pid, ours)
 
     def start(
-        self, command: Sequence[str], environ: Mapping[str, str], *, ends: float, grace: float, on_lost: str
+        self,
+        command: Sequence[str],
+        environ: Mapping[str, str],
+        *,
+        ends: float,
+        grace: float,
+        on_lost: str,
+        nested: bool = False,
     ) -> None:
         """Run a command, an argument vector without a shell, in a process group of its own.
 
         ``ends`` is when the lock ends unless it is renewed, on ``clock.now``; ``grace`` is in seconds; ``on_lost`` is
-        ``term``, ``kill`` or ``continue``.
+        ``term``, ``kill`` or ``continue``. ``nested`` says that we run under a lock ourselves: if we are killed, it is
+        because that one was lost, and the command has no grace left.
 
         Raises:
             CommandNotFound, NotExecutable: it could not be started.
+            LockLost: the lock is about to end already, as after azguard was stopped for long.
         """
         self._channel.send(
-            do="start", command=list(command), environ=dict(environ), ends=ends, grace=grace, on_lost=on_lost
-        )
-        for message in self._messages():
+            do="start", command=list(command), environ=dict(environ), ends=ends, grace=grace, on_lost=on_lost,
+            nested=nested,
+        )  # fmt: skip
+        for message in self._incoming:
             if message["is"] == "failed":
                 raise _STARTING[message["status"]](message["why"])
+            if message["is"] == "late":
+                raise LockLost("the lock could not be renewed in time", hint="the command was not run")
             if message["is"] == "started":
                 self.command = message["pid"]
                 return
@@ -86,26 +103,23 @@ class Guardian:
 
     def wait(self, tell: Callable[[dict[str, Any]], None]) -> Ended:
         """Wait for the end of the command; whatever else the guardian reports goes to ``tell``."""
-        for message in self._messages():
+        for message in self._incoming:
             if message["is"] == "ended":
                 return Ended(message["status"], message["signal"], message["typed"])
             tell(message)
         # Somebody killed it, and with it, on Linux, the command; what that had started is in its group still.
         if self.command is not None:
-            _kill(self.command)
+            process_groups.kill(self.command, _UNKILLABLE_SECONDS)
         return Ended(128 + signal.SIGKILL, signal.SIGKILL)
 
     def close(self) -> None:
         """Let it go; a command that still runs is ended."""
         self._channel.close()
-        os.waitpid(self._pid, 0)
+        try:
+            os.waitpid(self._pid, 0)
+        except ChildProcessError:
+            pass  # SIGCHLD is ignored, as whoever started us had it: the system has collected it by now
 
     def _messages(self) -> Iterator[dict[str, Any]]:
         while (messages := self._channel.receive()) is not None:
             yield from messages
-
-
-def _kill(group: int) -> None:
-    from azguard import process_groups
-
-    process_groups.send(group, signal.SIGKILL)

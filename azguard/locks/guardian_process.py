@@ -63,7 +63,8 @@ class _Guardian:
         self._ends = self._grace = 0.0
         self._on_lost = "term"
         self._kill_at: float | None = None  # set while the group is being ended
-        self._alone = False
+        self._alone = self._nested = self._paused = False
+        self._early: list[int] = []  # signals that came before the command was there
         self._woken, waker = os.pipe()
         os.set_blocking(self._woken, False)
         os.set_blocking(waker, False)
@@ -104,6 +105,8 @@ class _Guardian:
         messages = self._channel.receive()
         if messages is None:
             self._alone = True
+            if self._nested:
+                self._grace = 0.0  # who ends the lock around us has waited for it already
             if self._command:
                 self._end()
             return
@@ -121,6 +124,10 @@ class _Guardian:
         from subprocess import Popen
 
         self._ends, self._grace, self._on_lost = message["ends"], message["grace"], message["on_lost"]
+        self._nested = message["nested"]
+        if self._is_late():
+            self._channel.send(**{"is": "late"})
+            return
         prologue = _prologue(self._terminal, self._ignored)
         try:
             # Files that we were handed open are for the command; our own are not inherited. And this process has one
@@ -135,19 +142,31 @@ class _Guardian:
         self._command = process.pid
         process.returncode = 0  # reaped below, by its pid
         self._channel.send(**{"is": "started"}, pid=process.pid)
+        for number in self._early:
+            self._signal(number)
 
     def _extend(self, message: dict[str, Any]) -> None:
         self._ends = message["ends"]
 
     def _pass_on(self, message: dict[str, Any]) -> None:
-        if not self._command:
+        if self._command:
+            self._signal(message["number"])
+        else:
+            self._early.append(message["number"])
+
+    def _signal(self, number: int) -> None:
+        if self._paused and self._is_late():
+            self._end()  # it shall not go on without the lock, not even to end
             return
-        number = message["number"]
         # Who is stopped and asked to end shall not have to be let go on first.
         ending = number in (signal.SIGTERM, signal.SIGHUP)
         (process_groups.terminate if ending else process_groups.send)(self._command, number)
 
     def _continue(self) -> None:
+        self._paused = False
+        self._act_in_time()
+        if self._kill_at is not None:
+            return
         if self._terminal is not None:
             self._terminal.move(self._terminal.group, self._command)
         process_groups.send(self._command, signal.SIGCONT)
@@ -174,20 +193,30 @@ class _Guardian:
             if now >= self._kill_at:
                 process_groups.send(self._command, signal.SIGKILL)
             return
-        grace = 0.0 if self._on_lost == "kill" else self._grace
-        if self._status is None and self._on_lost != "continue" and now >= self._ends - grace - MARGIN_SECONDS:
+        if self._status is not None or self._on_lost == "continue" or not self._is_late():
+            return
+        if self._paused:
+            # Stopped it does no harm, and goes on if azguard finds that nobody has had the lock meanwhile.
+            process_groups.send(self._command, signal.SIGSTOP)
+        else:
             self._channel.send(**{"is": "late"})
             self._end()
+
+    def _is_late(self) -> bool:
+        """Return whether it is time to end the command, so that it is gone when the lease ends."""
+        grace = self._grace if self._on_lost == "term" else 0.0
+        return clock.now() >= self._ends - grace - MARGIN_SECONDS
 
     def _look_at_command(self) -> None:
         if not self._command or self._status is not None:
             return
-        pid, status = os.waitpid(self._command, os.WNOHANG | os.WUNTRACED)
+        pid, status = os.waitpid(self._command, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
         if not pid:
             return
-        if not os.WIFSTOPPED(status):
+        self._paused = os.WIFSTOPPED(status)
+        if os.WIFEXITED(status) or os.WIFSIGNALED(status):
             self._status = status
-        elif self._kill_at is None:
+        elif self._paused and self._kill_at is None:
             self._take_terminal_back()
             self._channel.send(**{"is": "stopped"}, terminal=self._terminal is not None)
 

@@ -55,7 +55,7 @@ class Keeper:
         self._due = held.ends - held.seconds * (1 - _PART_OF_TERM)
         self._wake, self._stopped = threading.Event(), False
         self._asked = threading.Condition()
-        self._answers = 0
+        self._answers, self._is_lost = 0, False
         self._thread = threading.Thread(target=self._keep, daemon=True)
 
     def start(self) -> None:
@@ -74,7 +74,7 @@ class Keeper:
             before = self._answers
             self._due = self._now()
             self._wake.set()
-            self._asked.wait_for(lambda: self._answers > before, seconds)
+            self._asked.wait_for(lambda: self._answers > before or self._is_lost, seconds)
 
     def _keep(self) -> None:
         while self._wait_until_due():
@@ -86,6 +86,7 @@ class Keeper:
                 self._due = sent_at + self._held.seconds * _PART_OF_TERM
                 self._renewed(sent_at + self._held.seconds)
             elif is_definite(sent.error):
+                self._is_lost = True
                 self._lost(translate(sent.error, self._held.target).message)
                 self._answered()
                 return

@@ -16,13 +16,14 @@ from azguard.owners import FENCE, SLOTS, Owner
 
 @dataclass(frozen=True)
 class LockShown:
-    """A lock. ``owner`` is who took it last, who holds it now if it is ``held``; ``age`` is since then, in seconds.
+    """A lock. ``owner`` is who took it last, and ``age`` how long ago, in seconds; ``held_by`` who holds it now.
 
     ``lease_state`` and ``lease_duration`` are the service's words for the lease.
     """
 
     address: str
     held: bool
+    held_by: str | None
     owner: Owner | None
     age: int | None
     fence: int | None
@@ -51,7 +52,7 @@ def show(target: Target, now: datetime, deadline: Deadline) -> list[LockShown]:
 def listed(container: Target, now: datetime, deadline: Deadline, prefix: str | None) -> Iterator[LockShown]:
     """Yield the locks in a container, in order of name, page by page: the blobs that were ever locked."""
     for item in blobs.listed(container, deadline, prefix=prefix, include=["metadata"]):
-        if isinstance(item, BlobShown) and owners.number(item.metadata, FENCE) is not None:
+        if isinstance(item, BlobShown) and {FENCE, SLOTS} & {key.lower() for key in item.metadata}:
             yield _shown(_state(item), now)
 
 
@@ -61,6 +62,7 @@ def _shown(state: LeaseState, now: datetime) -> LockShown:
     return LockShown(
         address=state.address,
         held=not state.free,
+        held_by=None if owner is None or state.free else f"{owner.who}@{owner.host}",
         owner=owner,
         age=None if age is None else round(age),
         fence=owners.number(state.metadata, FENCE),

@@ -17,14 +17,15 @@ from azguard.conditions import Conditions
 from azguard.deadline import Deadline
 from azguard.errors import AzguardError, GaveUp, Locked, LockLost, NotFound
 from azguard.locks import clock, inherited
-from azguard.locks.acquiring import Acquiring, Manner, Wanted
+from azguard.locks.acquiring import ANSWER_SECONDS, Acquiring, Manner, Wanted
 from azguard.locks.guardian import Ended, Guardian
 from azguard.locks.heartbeat import Heartbeat
 from azguard.locks.keeper import Held, Keeper
-from azguard.locks.signals import passed_on
+from azguard.locks.signals import Stops, ignored, passed_on, remembered
 
 # A lease that cannot be released ends by itself.
 _RELEASE_SECONDS = 5.0
+_LATE = "it could not be renewed in time"
 # A renewal before a command that was stopped goes on.
 _RESUME_SECONDS = 5.0
 
@@ -90,18 +91,21 @@ class Run:
             CommandNotFound, NotExecutable: the command could not be started.
         """
         try:
-            self._acquire()
-            ended = self._supervise()
+            with remembered():
+                self._acquire()
+            with passed_on(self._guardian) as stops:
+                ended = self._supervise(stops)
+                self._release()
         except BaseException:
-            self._release()
+            with ignored():
+                self._release()
             raise
-        self._release()
         if self._lost is not None:
             raise self._lock_lost(ended)
         return ended
 
     def _acquire(self) -> None:
-        deadline = Deadline(self._plan.wait)
+        deadline = Deadline(self._plan.wait, answer_seconds=ANSWER_SECONDS)
         order = {str(each.target.address): each for each in self._plan.locks}
         for name in sorted(order):
             wanted = order[name]
@@ -114,7 +118,7 @@ class Run:
     def _confirmed(self, target: Target, around: inherited.Around) -> Held:
         """Return a lock that the lock run around us holds, as the service confirms."""
         try:
-            lease_state.look(target, Deadline(self._plan.manner.patience), around.lease_id)
+            lease_state.look(target, self._plan.manner.patience_now(), around.lease_id)
         except (Locked, NotFound) as error:
             raise LockLost(
                 f"the lock around this command is lost: {error.message}",
@@ -152,26 +156,27 @@ class Run:
         if self._plan.on_lost == "continue":
             self._plan.manner.say(f"warning: the lock is lost, and the command goes on: {why}")
 
-    def _supervise(self) -> Ended:
+    def _supervise(self, stops: Stops) -> Ended:
         plan = self._plan
         if self._lost is not None:
             raise LockLost(f"a lock was lost before the command was started: {self._lost}")
-        with passed_on(self._guardian) as stops:
-            ends = min(self._ends.values(), default=float("inf"))
-            environ = {
-                **plan.environ,
-                **inherited.exports([(each.target, each.lease_id, each.fence) for each in self._held]),
-            }
-            self._guardian.start(plan.command, environ, ends=ends, grace=plan.grace, on_lost=plan.on_lost)
+        self._guardian.start(
+            plan.command,
+            {**plan.environ, **inherited.exports([(each.target, each.lease_id, each.fence) for each in self._held])},
+            ends=min(self._ends.values(), default=float("inf")),
+            grace=plan.grace,
+            on_lost=plan.on_lost,
+            nested=inherited.LOCK in plan.environ,
+        )
 
-            def hear(message: dict[str, Any]) -> None:
-                if message["is"] == "late":
-                    self._lost = self._lost or "it could not be renewed in time"
-                    self._heartbeat.stop()
-                elif (message["terminal"] or stops.asked) and stops.stop():
-                    self._resume()
+        def hear(message: dict[str, Any]) -> None:
+            if message["is"] == "late":
+                self._lost = self._lost or _LATE
+                self._heartbeat.stop()
+            elif (message["terminal"] or stops.asked) and stops.stop():
+                self._resume()
 
-            return self._guardian.wait(hear)
+        return self._guardian.wait(hear)
 
     def _resume(self) -> None:
         """After a stop, let the command go on only once the lock is known to be ours still."""
@@ -183,30 +188,35 @@ class Run:
         self._heartbeat.stop()
         for keeper in self._keepers:
             keeper.stop()
-        for held in reversed(self._held):
+        while self._held:
+            held = self._held.pop()
             if not held.inherited:
                 self._release_one(held)
 
     def _release_one(self, held: Held) -> None:
         """Release a lock; one that was not ours any more was lost before the command ended."""
-        books = self._plan.manner.books
+        books, patience = self._plan.manner.books, Deadline(_RELEASE_SECONDS, answer_seconds=ANSWER_SECONDS)
         try:
-            leases.release(held.target, Conditions(lease_id=held.lease_id), Deadline(_RELEASE_SECONDS))
+            # A broken lease is released like any other, without a word.
+            lease_state.look(held.target, patience, held.lease_id)
+            leases.release(held.target, Conditions(lease_id=held.lease_id), patience)
         except (Locked, NotFound) as error:
             self._lost = self._lost or f"{held.target.address}: {error.message}"
         except AzguardError as error:
-            left = max(0, round(self._ends[str(held.target.address)] - self._now()))
+            left = round(self._ends[str(held.target.address)] - self._now())
             self._plan.manner.say(f"warning: {held.target} could not be released: {error.message}")
-            self._plan.manner.say(f"it ends by itself within {left} s")
+            if left > 0:
+                self._plan.manner.say(f"it ends by itself within {left} s")
+            else:
+                self._lost = self._lost or _LATE
             return
         books.drop(held.target, held.lease_id)
 
     def _lock_lost(self, ended: Ended) -> LockLost:
-        became = "went on and ended by itself" if self._plan.on_lost == "continue" else "was ended"
         return LockLost(
             "the lock was lost while the command ran",
-            address=str(self._held[0].target.address) if len(self._held) == 1 else None,
-            detail=(str(self._lost), f"the command {became}, with status {ended.status}"),
+            address=str(self._plan.locks[0].target.address) if len(self._plan.locks) == 1 else None,
+            detail=(str(self._lost), f"the command's own exit status: {ended.status}"),
             hint="what it did last may have run beside another holder: check with the fence before you run it again",
             facts={"command_status": ended.status},
         )

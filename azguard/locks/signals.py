@@ -3,15 +3,17 @@
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 from azguard.locks.guardian import Guardian
 
 _FORWARDED = (
     signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTSTP,
 )  # fmt: skip
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # How long a signal to ourselves may take to stop us.
 _STOPPING_TICKS, _TICK_SECONDS = 50, 0.02
 
@@ -43,6 +45,45 @@ class Stops:
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._continued = True
+
+
+@contextmanager
+def remembered() -> Iterator[None]:
+    """Raise at the end what a signal raised meanwhile, if somebody has settled a write instead and gone on."""
+    raised: list[BaseException] = []
+
+    def noting(handler: Callable[[int, FrameType | None], Any]) -> Callable[[int, FrameType | None], None]:
+        def note(number: int, frame: FrameType | None) -> None:
+            try:
+                handler(number, frame)
+            except BaseException as interruption:
+                raised.append(interruption)
+                raise
+
+        return note
+
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    try:
+        for number, handler in before.items():
+            if callable(handler):
+                signal.signal(number, noting(handler))
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if raised:
+        raise raised[0]
+
+
+@contextmanager
+def ignored() -> Iterator[None]:
+    """Let nobody keep us from releasing what we hold. Call it on the main thread."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in _ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

@@ -1,0 +1,55 @@
+"""What runs under the lock in the tests: ``python locked_command.py FOLDER [TRAIT...]``.
+
+It says that it lives, about fifty times a second, in FOLDER/beats, and notes each signal in FOLDER/signals. It ends
+when FOLDER/end names an exit status. Traits: ``deaf`` survives TERM; ``family`` has a child in its group, as deaf.
+"""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+
+_NOTED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGCONT)
+# Whatever goes wrong in a test, nothing stays for long.
+_LONGEST_SECONDS = 100.0
+_BEAT_SECONDS = 0.02
+
+
+def main(folder: Path, traits: list[str]) -> int:
+    """Live until told to end, or ended."""
+
+    def note(number: int, frame: FrameType | None) -> None:
+        append(folder / "signals", f"{time.clock_gettime(time.CLOCK_BOOTTIME)} {signal.Signals(number).name}")
+        if number != signal.SIGCONT and "deaf" not in traits:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+    for number in _NOTED:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, note)
+    if "family" in traits and os.fork() == 0:
+        folder = folder / "child"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "pid.new").write_text(str(os.getpid()))
+    (folder / "pid.new").rename(folder / "pid")
+    until = time.monotonic() + _LONGEST_SECONDS
+    while time.monotonic() < until:
+        append(folder / "beats", str(time.clock_gettime(time.CLOCK_BOOTTIME)))
+        if (folder / "end").exists():
+            return int((folder / "end").read_text())
+        time.sleep(_BEAT_SECONDS)
+    return 1
+
+
+def append(file: Path, line: str) -> None:
+    """Add a line to a file."""
+    # Plain calls of the system: a signal handler may run in the midst of this, and does the same.
+    opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.write(opened, line.encode() + b"\n")
+    os.close(opened)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2:]))

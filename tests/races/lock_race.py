@@ -1,0 +1,177 @@
+"""One race for a lock: an emulator of its own, a proxy, contenders, and the verdict on what their sections saw."""
+
+import os
+import signal
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from azguard.emulator import azurite, proxy
+from azguard.emulator.proxy import Answer, Chosen, Request
+from azguard.folders import Folders
+from tests.faults.rules import operation
+from tests.races import lock_history, lock_section
+from tests.races.lock_contenders import Contender, Ground, Killer, Sections
+from tests.races.lock_history import Event, Findings, History, Lease, Ran, What
+from tests.races.log import blob_of, run_of
+from tests.races.weather import Weather
+
+# Until a lock that has come free is asked for again, and the command is started on a busy machine.
+_NOTICE_SECONDS = 3.0
+# A request that is lost is waited for so long, and an acquire that arrives after its release is a lease of nobody's.
+_FAULT_SECONDS = 10.0
+_WATCH_SECONDS = 0.5
+# The grace of a lock run that was killed, and a little.
+_ENDING_SECONDS = 8.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a race is like: so many contenders, each of whom runs so many sections.
+
+    ``share`` is that of the requests that change something and meet a fault; of the reads, half as many do.
+    ``kill_every`` is in seconds, 0 is never. ``term`` is that of the leases, in seconds.
+    """
+
+    seed: str
+    contenders: int = 8
+    sections: int = 50
+    slots: int = 1
+    share: float = 0.0
+    kill_every: float = 0.0
+    term: int = 15
+    kind: Sections = field(default_factory=Sections)
+
+
+@dataclass
+class Tally:
+    """What a race came to: the findings, and how much happened. ``story`` is all of it, in order."""
+
+    findings: Findings
+    ran: Sequence[Ran]
+    counts: Counter[str]
+    kills: Counter[str]
+    faults: Counter[str]
+    seconds: float
+    story: list[str] = field(default_factory=list)
+
+
+def run(settings: Settings, most: float, watch: Callable[[str], None] = lambda text: None) -> Tally:
+    """Race until every section has run, ``most`` seconds at most, and check what happened."""
+    environ = os.environ
+    with (
+        tempfile.TemporaryDirectory(prefix="azguard-lock-race-") as name,
+        azurite.private(Folders.of(environ).emulator, environ) as emulator,
+    ):
+        folder = Path(name)
+        (folder / "inside").mkdir()
+        weather = Weather(f"{settings.seed} weather", settings.share)
+        killer = Killer(f"{settings.seed} killer", settings.kill_every, folder / "log")
+
+        def decide(request: Request) -> Chosen:
+            killer.on_arrival(request)
+            return weather.decide(request)
+
+        def record(answer: Answer) -> None:
+            weather.record(answer)
+            killer.on_answer(answer)
+
+        with proxy.running(emulator.ports["blob"], decide, record=record) as between:
+            contenders = _contenders(settings, Ground(between.port, folder, settings.slots, _words(settings)))
+            began = time.monotonic()
+            with _at_work(contenders, killer):
+                _wait(contenders, began + most, watch)
+            seconds = time.monotonic() - began
+        return _tally(settings, contenders, folder, weather, killer, seconds)
+
+
+def _words(settings: Settings) -> list[str]:
+    slots = ["--slots", str(settings.slots)] if settings.slots > 1 else []
+    return [*slots, "--wait", "1h", "--lease-duration", f"{settings.term}s", "--timeout", "30s", "-v", "-o", "json"]
+
+
+def _contenders(settings: Settings, ground: Ground) -> list[Contender]:
+    return [
+        Contender(number, ground, settings.seed, settings.sections, settings.kind)
+        for number in range(settings.contenders)
+    ]
+
+
+@contextmanager
+def _at_work(contenders: Sequence[Contender], killer: Killer) -> Iterator[None]:
+    """Have everybody at work for the length of a ``with`` block; whoever is late is ended."""
+    try:
+        for contender in contenders:
+            contender.start()
+        killer.start(contenders)
+        yield
+    finally:
+        killer.end()
+        for contender in contenders:
+            contender.close()
+        for contender in contenders:
+            contender.join(_FAULT_SECONDS)
+
+
+def _wait(contenders: Sequence[Contender], until: float, watch: Callable[[str], None]) -> None:
+    for contender in contenders:
+        while not contender.join(_WATCH_SECONDS):
+            done = [ran for each in contenders for ran in each.ran]
+            watch(f"{len(done)} runs, {sum(ran.killed is not None for ran in done)} killed")
+            assert time.monotonic() < until, f"{contender.run} is not through"
+
+
+def _tally(
+    settings: Settings, contenders: Sequence[Contender], folder: Path, weather: Weather, killer: Killer, seconds: float
+) -> Tally:
+    left = _left_running(folder / "inside")
+    lines = (folder / "log").read_text(encoding="utf-8").splitlines()
+    events = [Event.parse(line) for line in lines]
+    ran = [each for contender in contenders for each in contender.ran]
+    free_within = settings.term + _NOTICE_SECONDS + (settings.term + _FAULT_SECONDS if settings.share else 0)
+    leases = [lease for answer in weather.log if (lease := _lease(answer)) is not None]
+    findings = lock_history.check(History(events, ran, leases, left), settings.slots, free_within)
+    killed = [each for each in ran if each.killed is not None]
+    entered = {event.run for event in events if event.what is What.ENTER}
+    counts = Counter(
+        runs=len(ran),
+        entries=findings.entries,
+        killed=len(killed),
+        requests=len(weather.log),
+    )
+    counts["killed with a section begun"] = sum(each.run in entered for each in killed)
+    story = sorted([*lines, *map(_line, weather.log), *map(str, ran)])
+    return Tally(findings, ran, counts, killer.counts, weather.faults, seconds, story)
+
+
+def _lease(answer: Answer) -> Lease | None:
+    """Return what an answer says about a lease, if it says that something was done."""
+    action = answer.request.headers.get("x-ms-lease-action")
+    if not answer.committed or action not in ("acquire", "release"):
+        return None
+    lock = str(blob_of(answer.request))
+    return Lease(answer.answered or 0.0, run_of(answer.request), lock, granted=action == "acquire")
+
+
+def _left_running(inside: Path) -> list[str]:
+    """Return whose processes are left when all is over, and end them; those of the last to be killed have a moment."""
+    until = time.monotonic() + _ENDING_SECONDS
+    while left := [link for link in inside.iterdir() if lock_section.alive(str(link))]:
+        if time.monotonic() > until:
+            break
+        time.sleep(_WATCH_SECONDS)
+    for link in left:
+        for pid in lock_section.alive(str(link)):
+            os.kill(pid, signal.SIGKILL)
+    return [link.name for link in left]
+
+
+def _line(answer: Answer) -> str:
+    """Return a request as a line that sorts among those of the sections."""
+    request, code = answer.request, answer.headers.get("x-ms-error-code", "")
+    what = f"{operation(request)} {answer.status or 'no answer'} {code}".rstrip()
+    return f"{answer.answered or answer.sent or 0.0:.6f} {run_of(request)}: {what}, {answer.fault.value}"

@@ -1,0 +1,86 @@
+"""Real processes contend for a lock, and the sections that they run under it look whether anybody is beside them.
+
+Short here, so that every run of the suite has each kind once; ``pytest tests/races --race-minutes 5`` has the long
+ones, and ``python -m tests.races.locks`` every mix.
+"""
+
+import sys
+from dataclasses import replace
+
+import pytest
+
+from tests.cli_world import CliWorld
+from tests.races import locks
+from tests.races.lock_contenders import LOCK, Sections
+from tests.races.lock_race import Settings, Tally
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="judges processes by /proc")
+
+# Long enough to be killed in, with processes that do not end by themselves.
+_HARD = Sections(shortest=0.1, longest=1.0, stubborn=0.3, children=True)
+_SHORT_SECONDS, _LONG_SECONDS = 100.0, 3600.0
+
+
+@pytest.fixture
+def seed(pytestconfig: pytest.Config) -> str:
+    """Return the seed of this run of the suite: given, or random and printed in the header."""
+    return str(pytestconfig.getoption("--race-seed"))
+
+
+def _race(settings: Settings, most: float = _SHORT_SECONDS) -> Tally:
+    """Race; what is printed is shown if it fails, with the seed that makes the same decisions again."""
+    tally = locks.run(settings, most, print)
+    assert tally.findings.violations == ()
+    return tally
+
+
+def test_eight_contenders_are_never_inside_together(seed: str) -> None:
+    tally = _race(Settings(seed=seed, contenders=8, sections=6))
+    assert (tally.findings.entries, tally.findings.most) == (48, 1)
+
+
+def test_lost_and_late_answers_let_nobody_in_beside_the_holder(seed: str) -> None:
+    tally = _race(Settings(seed=seed, contenders=4, sections=4, share=0.15))
+    assert tally.findings.entries == 16
+
+
+def test_whoever_is_killed_is_gone_before_the_next_holder_is_inside(seed: str) -> None:
+    tally = _race(Settings(seed=seed, contenders=4, sections=4, kill_every=4, kind=_HARD))
+    assert tally.counts["killed"] > 0
+
+
+def test_three_slots_are_held_by_three_and_never_by_more(seed: str) -> None:
+    tally = _race(Settings(seed=seed, contenders=9, sections=3, slots=3, kind=Sections(longest=0.5)))
+    assert (tally.findings.entries, tally.findings.most, tally.findings.locks) == (27, 3, 3)
+
+
+def test_the_slot_of_who_is_killed_comes_free(seed: str) -> None:
+    hard = Settings(seed=seed, contenders=6, sections=3, slots=2, kill_every=4, kind=_HARD)
+    assert _race(hard).counts["killed"] > 0
+
+
+@pytest.mark.parametrize("settings", [
+    Settings(seed="", sections=50),
+    Settings(seed="", sections=50, share=0.1),
+    Settings(seed="", sections=20, kill_every=15, kind=_HARD),
+    Settings(seed="", contenders=9, sections=20, slots=3, share=0.1, kill_every=15, kind=_HARD),
+])  # fmt: skip
+@pytest.mark.timeout(0)
+def test_a_long_race_has_no_overlap(settings: Settings, seed: str, pytestconfig: pytest.Config) -> None:
+    if not pytestconfig.getoption("--race-minutes"):
+        pytest.skip("long: --race-minutes N")
+    _race(replace(settings, seed=seed), _LONG_SECONDS)
+
+
+def test_holders_that_disagree_on_the_number_of_slots_are_refused(cli: CliWorld) -> None:
+    lock = LOCK.replace("/x", "/three")
+
+    def asked(*words: str) -> tuple[int, str]:
+        ran = cli.run("lock", "run", lock, *words, "--", "true")
+        return ran.code, ran.err.splitlines()[0] if ran.err else ""
+
+    assert asked("--slots", "3") == (0, "")
+    refusal = "error: locks/three is a lock of 3 slots, not of {}"
+    assert asked("--slots", "2") == (2, refusal.format(2))
+    assert asked() == (2, refusal.format(1))
+    assert asked("--slots", "3") == (0, "")

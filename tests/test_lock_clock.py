@@ -1,0 +1,191 @@
+"""The clock of locks: terms are counted on one that nobody sets, and that runs while the machine sleeps."""
+
+import mmap
+import signal
+import struct
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from azure.core.exceptions import HttpResponseError, ServiceRequestError
+
+from azguard import leases
+from azguard.account import Target, emulator
+from azguard.address import Address, Kind
+from azguard.locks import clock, keeper
+from azguard.locks.guardian import Ended, Guardian
+from azguard.locks.keeper import Held, Keeper
+from tests import locked_command
+from tests.emulator_world import until
+
+TERM = 60
+LOCK = Target(emulator(None), Address(Kind.BLOB, ("locks", "a")))
+
+
+class Clock:
+    """A clock that stands still, unless it is moved; other processes see it move too."""
+
+    def __init__(self) -> None:
+        self._shared = mmap.mmap(-1, 8)
+        self._began = clock.now()
+
+    def __call__(self) -> float:
+        """Return the time."""
+        return self._began + float(struct.unpack("d", self._shared[:])[0])
+
+    def move(self, seconds: float) -> None:
+        """Move on, at once."""
+        self._shared[:] = struct.pack("d", self() - self._began + seconds)
+
+
+class Service:
+    """Answers renewals with what it was told to, and with success after that."""
+
+    def __init__(self, *answers: Exception) -> None:
+        self._answers = list(answers)
+        self.asked: list[float] = []
+
+    def renew(self, now: Any) -> None:
+        """Answer one renewal."""
+        self.asked.append(now())
+        if self._answers:
+            raise self._answers.pop(0)
+
+
+class Watch:
+    """A keeper at work, and what it said."""
+
+    def __init__(self, service: Service, now: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.ends: list[float] = []
+        self.lost: list[str] = []
+        monkeypatch.setattr(leases, "renew_once", lambda *words: service.renew(now))
+        held = Held(LOCK, "0e0e0e0e-0000-4000-8000-000000000000", TERM, 1, now() + TERM)
+        monkeypatch.setattr(keeper, "_TICK_SECONDS", 0.05)  # nobody wakes it when this clock moves
+        self.keeper = Keeper(held, renewed=self.ends.append, lost=self.lost.append, tell=lambda text: None, now=now)
+        self.keeper.start()
+
+
+@pytest.fixture
+def now() -> Clock:
+    """Return a clock for one test."""
+    return Clock()
+
+
+def refusal() -> HttpResponseError:
+    """Return what the service says of a lease that somebody else has."""
+    error = HttpResponseError("refused")
+    error.status_code, error.error_code = 409, "LeaseIdMismatchWithLeaseOperation"  # type: ignore[attr-defined]
+    return error
+
+
+def test_after_a_sleep_beyond_the_term_the_lease_is_renewed_first(now: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = Service()
+    watch = Watch(service, now, monkeypatch)
+    now.move(10 * TERM)
+    until(lambda: watch.ends)
+    watch.keeper.stop()
+    # That it could be renewed proves that nobody else has had it meanwhile.
+    assert (service.asked, watch.ends, watch.lost) == ([now()], [now() + TERM], [])
+
+
+def test_after_a_sleep_in_which_somebody_else_took_it_the_lock_is_lost(
+    now: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = Service(refusal())
+    watch = Watch(service, now, monkeypatch)
+    now.move(10 * TERM)
+    until(lambda: watch.lost)
+    now.move(10 * TERM)
+    watch.keeper.stop()
+    asked = [pytest.approx(now() - 10 * TERM)]
+    assert (service.asked, watch.ends, watch.lost) == (asked, [], ["that lease on locks/a is not held"])
+
+
+def test_a_renewal_is_due_at_a_third_of_the_term_and_a_failed_one_is_repeated_in_half_a_second(
+    now: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, began = Service(ServiceRequestError("no answer")), now()
+    watch = Watch(service, now, monkeypatch)
+    now.move(TERM / 3)
+    until(lambda: service.asked)
+    # Nothing is sent before its time, however long that is on other clocks.
+    threading.Event().wait(0.7)
+    assert service.asked == [began + TERM / 3]
+    now.move(0.5)
+    until(lambda: watch.ends)
+    watch.keeper.stop()
+    assert (service.asked[1:], watch.ends, watch.lost) == ([now()], [now() + TERM], [])
+
+
+def test_a_renewal_counts_from_before_it_was_sent(now: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    service, began = Service(), now()
+    watch = Watch(service, now, monkeypatch)
+    monkeypatch.setattr(leases, "renew_once", lambda *words: now.move(2))
+    now.move(TERM / 3)
+    until(lambda: watch.ends)
+    watch.keeper.stop()
+    assert watch.ends == [began + TERM / 3 + TERM]
+
+
+@pytest.fixture
+def guarded(now: Clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Guardian]:
+    """Yield a guardian that goes by a clock of ours."""
+    monkeypatch.setattr(clock, "now", now)
+    guardian = Guardian.fork()
+    yield guardian
+    guardian.close()
+
+
+def work(guardian: Guardian, folder: Path, ends: float, on_lost: str = "term") -> None:
+    """Let the guardian run a command that says that it lives, and wait until it does."""
+    command = [sys.executable, "-I", "-S", locked_command.__file__, str(folder)]
+    guardian.start(command, {}, ends=ends, grace=5, on_lost=on_lost)
+    until((folder / "beats").exists)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "ended_by"),
+    [(TERM - 5, signal.SIGTERM), (TERM, signal.SIGKILL), (100 * TERM, signal.SIGKILL)],
+)
+def test_the_guardian_ends_the_command_when_its_clock_says_so(
+    guarded: Guardian, now: Clock, tmp_path: Path, seconds: float, ended_by: signal.Signals
+) -> None:
+    work(guarded, tmp_path, now() + TERM)
+    now.move(seconds)
+    heard: list[dict[str, Any]] = []
+    # What is left of the grace when the sleep ends is none at all if the lease may be somebody else's by then.
+    assert guarded.wait(heard.append) == Ended(128 + ended_by, ended_by)
+    assert heard == [{"is": "late"}]
+
+
+def test_the_guardian_leaves_the_command_alone_as_long_as_the_lease_is_extended(
+    guarded: Guardian, now: Clock, tmp_path: Path
+) -> None:
+    work(guarded, tmp_path, now() + TERM)
+    for times in range(1, 4):
+        guarded.extend(now() + 2 * TERM)
+        guarded.pass_on(signal.SIGCONT)
+        until(lambda times=times: noted(tmp_path) == times)  # type: ignore[misc]  # so that it has heard of both
+        now.move(TERM)
+    (tmp_path / "end").write_text("0")
+    heard: list[dict[str, Any]] = []
+    assert (guarded.wait(heard.append), heard) == (Ended(0), [])
+
+
+def noted(folder: Path) -> int:
+    """Return how many signals a command has noted."""
+    file = folder / "signals"
+    return len(file.read_text().splitlines()) if file.exists() else 0
+
+
+def test_a_command_is_not_started_under_a_lease_that_is_about_to_end(
+    guarded: Guardian, now: Clock, tmp_path: Path
+) -> None:
+    from azguard.errors import LockLost
+
+    with pytest.raises(LockLost, match="could not be renewed in time"):
+        guarded.start(["touch", str(tmp_path / "ran")], {}, ends=now() + 5, grace=5, on_lost="term")
+    assert not (tmp_path / "ran").exists()
