@@ -219,7 +219,11 @@ def _guarded(
     allow_race: bool,
 ) -> Conditions:
     if operation.guard is Guard.NONE:
-        raise UsageError("--etag cannot be kept here: nothing in the service guards this write", address=str(target))
+        raise UsageError(
+            f"--etag cannot be kept here: {why_not(operation, Condition.IF_MATCH)}",
+            address=str(target.address),
+            hint="leave it out",
+        )
     if operation.guard is Guard.COMPARE and not allow_race:
         raise UsageError(
             "--etag cannot be kept atomically here: another writer may come between the comparison and the write",
@@ -265,6 +269,10 @@ def _guard_name(headers: Mapping[str, str], lease_id: str | None) -> str:
 def _how_to_see(target: Target) -> str:
     if target.kind is Kind.BLOB:
         return f"read it first: azguard blob get {target} -f FILE; or name the version you mean: --etag ETAG"
+    if target.kind is Kind.ENTITY:
+        return f"read it first: azguard entity get {target}; or name the version you mean: --etag ETAG"
+    if target.kind is Kind.TABLE:
+        return f"read it first: azguard table acl get {target}"
     return f"name the version you mean: --etag ETAG, as azguard {target.kind} show {target} tells it"
 
 

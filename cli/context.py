@@ -1,7 +1,6 @@
 """What a command is handed: the account, the cache, the conditions and the output of this run."""
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
@@ -30,8 +29,8 @@ from azguard.times import iso, parse_duration
 from azguard.versioned import Landed
 
 if TYPE_CHECKING:
+    from azguard.entities.requests import Stored
     from azguard.etag_cache import Entry, EtagCache, Key
-    from azguard.freshness import Read
 
 
 @dataclass(frozen=True)
@@ -121,14 +120,18 @@ class Environment:
         given: dict[str, Any] = {name: self.shared.get(name) for name in _ASKED}
         given |= {name: bool(self.shared.get(name)) for name in _FLAGS}
         asked = Asked(**(given if lease_id is None else {**given, "lease_id": lease_id}))
-        held = self._held(target) if asked.lease_id == "@held" else None
-        needs_cache = which.writes or "@last" in (asked.if_match, asked.if_none_match, asked.etag)
-        last, copy = self._seen(target, file) if needs_cache else (None, None)
-        found = conditions.resolve(which, asked, target, Known(last, copy, held))
+        found = conditions.resolve(which, asked, target, self.known(target, which, asked, file))
         if found.lease_id is None and which.lease is Lease.REQUIRED:
             # Without it the service would refuse the write; the guard stays what it is.
             return replace(found, lease_id=inherited.lease_id(target, self.environ))
         return found
+
+    def known(self, target: Target, operation: Operation, asked: Asked, file: Path | None = None) -> Known:
+        """Return what this scope knows of a resource, as far as what was asked for needs it."""
+        held = self._held(target) if asked.lease_id == "@held" else None
+        needs_cache = operation.writes or "@last" in (asked.if_match, asked.if_none_match, asked.etag)
+        last, copy = self._seen(target, file) if needs_cache else (None, None)
+        return Known(last, copy, held)
 
     def remember(self, target: Target, result: Any, file: Path | None = None, lineage: str | None = None) -> None:
         """Record what was just delivered or written, so that the next write is guarded by it.
@@ -147,6 +150,16 @@ class Environment:
             lineage=lineage,
             path=file,
             command=self.command,
+        )
+
+    def remember_entities(self, table: Target, delivered: "Iterable[Stored]") -> None:
+        """Record the versions of entities of one table that were just delivered."""
+        from azguard.entities import reading
+        from azguard.etag_cache import Key
+
+        found = ((reading.address(table, each), reading.seen(each)) for each in delivered)
+        self.cache.record_all(
+            ((Key(table.endpoint, str(address)), seen) for address, seen in found if address is not None), self.command
         )
 
     def remember_content(self, target: Target, landed: Landed, content: bytes, lineage: str | None) -> None:
@@ -171,44 +184,6 @@ class Environment:
         """Record that a version read here got a new ETag by our own write, with its content unchanged."""
         if before is not None and after is not None:
             self.cache.follow(self.key(target), before, after, lineage)
-
-    def remembered(self, text: str) -> list["Entry"]:
-        """Return what this scope has read of an address, in whichever account."""
-        wanted = str(address.parse(text).address)
-        found = [entry for entry in self.cache.entries(self.scope, wanted) if entry.address == wanted]
-        if not found:
-            raise NotFound(f"{wanted} was never read here", address=wanted, hint="azguard cache list --all-scopes")
-        return found
-
-    def forget_address(self, text: str, *, all_scopes: bool) -> int:
-        """Forget an address in every account, for this scope or all; return how many entries that were."""
-        wanted = str(address.parse(text).address)
-        entries = self.cache.entries(None if all_scopes else self.scope, wanted)
-        keys = {entry.key for entry in entries if entry.address == wanted}
-        return sum(self.cache.forget(key, all_scopes=all_scopes) for key in keys)
-
-    def reads(self, texts: Sequence[str]) -> list["Read"]:
-        """Return what this scope has read, of these addresses or all, in the account of this run."""
-        from azguard.freshness import Read
-
-        if texts:
-            targets = [self.locate(text) for text in texts]
-            found = [(target, self.cache.last(self.key(target))) for target in targets]
-            unread = [str(target.address) for target, entry in found if entry is None]
-            if unread:
-                raise NotFound(f"{unread[0]} was never read here", address=unread[0], hint="azguard cache list")
-        else:
-            endpoints = set(self.account.endpoints.values())
-            entries = list(self.cache.entries(self.scope))
-            here = [entry for entry in entries if entry.account in endpoints]
-            if len(here) < len(entries):
-                self.out.say(f"{len(entries) - len(here)} more were read in other accounts: see azguard cache list")
-            found = [(Target(self.account, address.parse(entry.address).address), entry) for entry in here]
-        return [
-            Read(target, entry.etag, entry.time, entry.path, self.cache.held(self.key(target)) is not None)
-            for target, entry in found
-            if entry is not None
-        ]
 
     def lease_id(self, target: Target, asked: str | None) -> str | None:
         """Return the lease id an option names, ``@held`` included."""
@@ -238,6 +213,19 @@ class Environment:
     def show_each(self, results: Iterable[object]) -> None:
         """Print many results as they come."""
         self.out.show_each(results)
+
+    def deliver(
+        self, table: Target, pages: Iterable[Sequence["Stored"]], shape: Callable[["Stored"], Mapping[str, Any]]
+    ) -> None:
+        """Print the entities of a table and record the versions of those that were printed, and of no others.
+
+        They go page by page, in one transaction each, where the format lets them.
+        """
+        batches = pages if self.out.streams else [[each for page in pages for each in page]]
+        for page in batches:
+            self.out.show_rows(map(shape, page))
+            self.out.flush()
+            self.remember_entities(table, page)
 
     def show_beside(self, result: object, file: Path | None, *, bytes_on_stdout: bool) -> None:
         """Print the result of a get, unless its bytes are on stdout; and write it to ``file`` if one is given."""
@@ -307,8 +295,3 @@ def of(ctx: typer.Context) -> Environment:
         )
         ctx.obj.out  # noqa: B018  # a wrong --output is said before anything is done
     return ctx.obj
-
-
-def stdin_is_terminal() -> bool:
-    """Return whether nobody piped anything in."""
-    return sys.stdin is None or sys.stdin.isatty()
