@@ -25,6 +25,13 @@ def block(marker: str) -> list[str]:
     return found[1].splitlines()
 
 
+def table(marker: str) -> list[str]:
+    """Return the lines of the table below a marker of the README."""
+    found = re.search(rf"^<!-- {marker} -->\n((?:\|.*\n)+)", README, re.MULTILINE)
+    assert found is not None, f"README.md has no <!-- {marker} -->"
+    return found[1].splitlines()
+
+
 def on_path(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment with an ``azguard`` on PATH that is this checkout's."""
     folder.mkdir(exist_ok=True)

@@ -23,6 +23,7 @@ from tests.cli_world import CliWorld, Ran
 from tests.emulator_world import until
 from tests.lock_world import Contender, Locks, Working, is_gone, locks
 from tests.terminal_world import CTRL_Z, Seat, Seen, is_stopped, seated
+from tests.test_docs import table
 
 TERM = "15s"
 # What the guardian keeps in reserve is a second; a busy machine may use up some of it.
@@ -335,6 +336,29 @@ def test_a_command_is_ended_in_time_when_the_time_of_day_jumps_back(stage: Stage
     left = exclusive_for(scene)
     scene.working.running.send(signal.SIGCONT)
     assert (lost(scene.working.ended()), left > RESERVE_LEFT) == (LOST, True)
+
+
+def test_the_readme_says_of_azguard_what_happens_here(stage: Stage) -> None:
+    taken = [stage.scenes[name] for name in ("broken in time", "broken at once", "released", "deleted", LONG)]
+    killed, stopped = stage.scenes["killed"], stage.scenes["stopped"]
+    beside = [max(0.0, -exclusive_for(each)) for each in (stage.scenes["broken in time"], killed, stopped)]
+    stopped.working.running.send(signal.SIGCONT)
+    (status,) = {scene.working.ended().code for scene in (*taken, stopped)}
+    gone = all(is_gone(scene.working.pid) for scene in taken)
+    all_gone = all(scene.all_gone() for scene in taken)
+    assert [
+        str(status),
+        _yes(gone),
+        _yes(all_gone),
+        f"{beside[0]:g} s",
+        _yes(killed.all_gone()),
+        f"{beside[1]:g} s",
+        f"{beside[2]:g} s",
+    ] == [cells[2].strip() for cells in (line.split("|") for line in table("lost")[2:])]
+
+
+def _yes(truth: bool) -> str:
+    return "yes" if truth else "no"
 
 
 def test_who_was_stopped_for_longer_than_the_lease_goes_on_if_nobody_had_the_lock(stage: Stage) -> None:

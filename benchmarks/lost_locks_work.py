@@ -1,0 +1,21 @@
+"""Work: write the clock into a file every 50 ms, as long as another file is there. Both are arguments, in this order.
+
+A file that says when somebody worked is what tells two holders at work at once, whoever ended them and however.
+"""
+
+import sys
+import time
+from pathlib import Path
+
+BEAT_SECONDS = 0.05
+# Nothing is left at work for ever, should the benchmark be killed.
+_MOST_BEATS = 12_000
+
+if __name__ == "__main__":
+    permission = Path(sys.argv[2])
+    with open(sys.argv[1], "a", encoding="ascii", buffering=1) as beats:
+        for _ in range(_MOST_BEATS):
+            if not permission.exists():
+                break
+            beats.write(f"{time.monotonic()}\n")
+            time.sleep(BEAT_SECONDS)
