@@ -97,4 +97,4 @@ def test_in_a_pipeline_the_terminal_is_for_whoever_asks_for_it(seat: Seat) -> No
     seat.shell.wait_for("pager has apple")
     seat.shell.type("pear\n")
     seat.shell.wait_for("command has pear")
-    assert seat.world.state(lock) == "available"
+    until(lambda: seat.world.state(lock) == "available")

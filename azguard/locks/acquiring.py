@@ -101,12 +101,13 @@ class Acquiring:
 
     def _attempt(self) -> Held | None:
         """Ask for each slot once. Silence is borne: as long as we would wait anyhow, if the service ever answered."""
-        silence, self._silence = self._silence or self._manner.patience_now(), None
+        silence, self._silence = self._silence, None
         try:
             return self._round()
         except (Unavailable, OutcomeUnknown) as error:
-            self._silence = silence
-            if silence.passed and (self._deadline.passed or not self._answered):
+            # From here, and not from before: to wait for one lost answer takes most of that patience.
+            self._silence = silence or self._manner.patience_now()
+            if self._silence.passed and (self._deadline.passed or not self._answered):
                 raise _not_run(error) from error
             return None
 
