@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=RUNS, help=f"of each command of a pair; {RUNS} by default")
     parser.add_argument("--skip-memory", action="store_true", help="leave out the put and get of 1 GiB")
     asked = parser.parse_args()
-    with _world() as (environ, folder):
+    with world() as (environ, folder):
         for pair in PAIRS:
             _compare(pair, asked.runs, environ)
         if not asked.skip_memory:
@@ -70,7 +70,7 @@ def main() -> None:
 
 
 @contextmanager
-def _world() -> Iterator[tuple[Mapping[str, str], Path]]:
+def world() -> Iterator[tuple[Mapping[str, str], Path]]:
     """Run a private emulator with one small blob in it; yield the environment for commands, and a folder."""
     emulator = Folders.of(os.environ).emulator
     with tempfile.TemporaryDirectory() as name, azurite.private(emulator, os.environ) as running:
@@ -87,20 +87,20 @@ def _world() -> Iterator[tuple[Mapping[str, str], Path]]:
             # The folders are found as they are for users, without AZGUARD_CACHE_DIR, which would save a module.
             "HOME": str(folder),
         }
-        _run((AZGUARD, "container", "create", "speed"), environ)
+        run((AZGUARD, "container", "create", "speed"), environ)
         content = folder / "config.json"
         content.write_text('{"replicas": 1}\n', encoding="utf-8")
-        _run((AZGUARD, "blob", "put", "speed/config.json", "-f", str(content)), environ)
+        run((AZGUARD, "blob", "put", "speed/config.json", "-f", str(content)), environ)
         yield environ, folder
 
 
 def _compare(pair: Pair, runs: int, environ: Mapping[str, str]) -> None:
     for command in (pair.ours, pair.least):
-        _run(command, environ)  # compiles modules, fills the system's file cache
+        run(command, environ)  # compiles modules, fills the system's file cache
     ours, least = [], []
     for _ in range(runs):
-        ours.append(_run(pair.ours, environ)[0])
-        least.append(_run(pair.least, environ)[0])
+        ours.append(run(pair.ours, environ)[0])
+        least.append(run(pair.least, environ)[0])
     ratios = [mine / other for mine, other in zip(ours, least, strict=True)]
     sys.stdout.write(
         f"{pair.name}\n"
@@ -120,12 +120,12 @@ def _measure_memory(environ: Mapping[str, str], folder: Path) -> None:
         ("put 1 GiB", ("blob", "put", "speed/large", "-f", str(large))),
         ("get 1 GiB", ("blob", "get", "speed/large", "-f", str(folder / "copy"))),
     ):
-        seconds, mib = _run((AZGUARD, *words), environ)
+        seconds, mib = run((AZGUARD, *words), environ)
         sys.stdout.write(f"{name}\n  peak {mib:.0f} MiB, {seconds:.1f} s     target ≤ {MEMORY_TARGET_MIB:g} MiB\n")
         sys.stdout.flush()
 
 
-def _run(command: Sequence[str], environ: Mapping[str, str]) -> tuple[float, float]:
+def run(command: Sequence[str], environ: Mapping[str, str]) -> tuple[float, float]:
     """Run a command to its end; return its seconds on the clock and its peak memory in MiB."""
     begun = time.perf_counter()
     child = subprocess.Popen(command, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)

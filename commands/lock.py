@@ -1,4 +1,7 @@
-"""``azguard lock``: run, show, list, break."""
+"""``azguard lock``: run, show, list, break.
+
+What only an operator's commands need is imported there: a run of a command under a lock shall begin at once.
+"""
 
 from typing import Annotated
 
@@ -6,9 +9,9 @@ import typer
 
 from azguard import operations
 from azguard.address import Kind
-from azguard.cli import breaking, context, leasing, locking, options
+from azguard.cli import context, locking, options
 from azguard.cli.groups import group
-from azguard.locks import lock_blobs, looking
+from azguard.locks import lock_blobs
 from azguard.locks import run as core
 
 app = group("Locks: run a command while holding one; see and break them.")
@@ -88,6 +91,8 @@ def show(
 
     Example: azguard lock show blob:locks/deploy-prod
     """
+    from azguard.locks import looking
+
     env = context.of(ctx)
     found = looking.show(locking.lock(env, address, lock_container), env.now(), env.deadline)
     env.show(found[0] if len(found) == 1 else found)
@@ -105,6 +110,8 @@ def list_(
 
     Example: azguard lock list locks --held
     """
+    from azguard.locks import looking
+
     env = context.of(ctx)
     found = looking.listed(env.locate(container, Kind.CONTAINER), env.now(), env.deadline, prefix)
     env.show_each(each for each in found if each.held or not held)
@@ -130,6 +137,8 @@ def break_(
 
     Example: azguard lock break blob:locks/deploy-prod --yes
     """
+    from azguard.cli import breaking, leasing
+
     env = context.of(ctx)
     target, period = locking.lock(env, address, lock_container), breaking.period_of(lease_break_period)
     done = breaking.broken(env, target, period, breaking.safeguards(env, if_owner, if_older_than), yes=yes)

@@ -1,5 +1,6 @@
 """How ``lock run`` acquires: what it asks the service, how often, and what it makes of lost answers."""
 
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -51,6 +52,18 @@ def test_a_lock_takes_three_requests_before_the_command_and_its_first_time_four(
     made = ["PUT lease:acquire", "PUT blob", "PUT lease:acquire", "PUT metadata", "command"]
     assert asked(world, untouched, lock)[:2] == (0, [*made, *RELEASED])
     assert asked(world, untouched, lock)[:2] == (0, [*ACQUIRED, *RELEASED])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_the_guardian_is_forked_before_the_sdk_is_loaded(world: Locks) -> None:
+    # The command's parent is the guardian, and the guardian's is azguard. The SDK signs with a compiled module.
+    lines = """
+        azguard=$(awk '{print $4}' /proc/$PPID/stat)
+        grep -c cryptography /proc/$azguard/maps
+        grep -c cryptography /proc/$PPID/maps
+    """
+    in_azguard, in_guardian = map(int, world.run(world.new(), "--", "sh", "-c", lines).out.split())
+    assert (in_azguard > 0, in_guardian) == (True, 0)
 
 
 def test_slots_take_one_request_more(world: Locks) -> None:

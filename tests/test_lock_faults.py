@@ -79,7 +79,6 @@ def played(
 
 @pytest.mark.parametrize(("what", "fault"), CASES)
 def test_a_lost_answer_changes_nothing(played: dict[tuple[str, Fault], Played], what: str, fault: Fault) -> None:
-    fence = played[what, fault].fence
-    # One more than 42 where answers took so long that the lock was acquired anew; the command runs once in any case.
-    assert fence >= 42
-    assert played[what, fault] == Played(Ran(3, f"{fence}\n".encode(), ""), "available", fence)
+    found = played[what, fault]
+    # Who is answered too slowly asks again, and has a fence of its own each time; the last is the one that counts.
+    assert found == Played(Ran(3, f"{found.fence}\n".encode(), ""), "available", max(42, found.fence))

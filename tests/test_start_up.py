@@ -67,3 +67,17 @@ def test_showing_a_blob_imports_the_blob_sdk_only(tmp_path: Path, connection_str
     slow = ("rich", "pydantic", "sqlite3", "yaml", "jsonpatch", "json_merge_patch", "jmespath")
     answer = imported("blob show start-up/empty -o json", ("azure.storage.blob", *others, *slow), tmp_path, account)
     assert answer == "status 0 loaded azure.storage.blob"
+
+
+def test_a_run_under_a_lock_imports_the_blob_sdk_only_and_nothing_to_make_locks_with(
+    tmp_path: Path, connection_string: str
+) -> None:
+    account = {"AZURE_STORAGE_CONNECTION_STRING": connection_string}
+    line = "lock run blob:start-up-locks/one -- true"
+    others = ("azure.storage.queue", "azure.storage.fileshare", "azure.data.tables", "azure.identity")
+    slow = ("rich", "pydantic", "yaml", "jsonpatch", "json_merge_patch", "jmespath")
+    making = ("azguard.uploads", "azguard.containers", "azguard.cli.breaking", "azguard.locks.looking")
+    packages = ("azure.storage.blob", *others, *slow, *making)
+    first, later = (imported(line, packages, tmp_path, account) for _ in range(2))
+    assert first == "status 0 loaded azure.storage.blob azguard.uploads azguard.containers"
+    assert later == "status 0 loaded azure.storage.blob"

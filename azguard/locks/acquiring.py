@@ -101,13 +101,13 @@ class Acquiring:
 
     def _attempt(self) -> Held | None:
         """Ask for each slot once. Silence is borne: as long as we would wait anyhow, if the service ever answered."""
-        silence, self._silence = self._silence, None
+        before, silence, self._silence = self._silence, self._silence or self._manner.patience_now(), None
         try:
             return self._round()
         except (Unavailable, OutcomeUnknown) as error:
-            # From here, and not from before: to wait for one lost answer takes most of that patience.
-            self._silence = silence or self._manner.patience_now()
-            if self._silence.passed and (self._deadline.passed or not self._answered):
+            self._silence = silence
+            # One lost answer is no silence yet, however long it was waited for.
+            if before is not None and silence.passed and (self._deadline.passed or not self._answered):
                 raise _not_run(error) from error
             return None
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from azguard import blobs, containers, lease_state, owners, uploads
+from azguard import blobs, lease_state, owners
 from azguard.account import Target
 from azguard.address import Address, Kind
 from azguard.conditions import Conditions
@@ -86,6 +86,8 @@ def check(target: Target, metadata: Mapping[str, str], count: int) -> None:
 
 def make(target: Target, deadline: Deadline, metadata: Mapping[str, str] | None = None) -> Version | None:
     """Create a lock blob, and its container, if they are missing; return the new blob, None if it was there."""
+    from azguard import containers, uploads  # a lock is made once and acquired often
+
     settings = uploads.Settings(content_type="application/octet-stream", metadata=dict(metadata or {}))
     upload = uploads.Upload.stamped(target, settings, _NEW, deadline, new_op(os.urandom(12)))
     try:

@@ -35,6 +35,16 @@ class Event:
 
 
 @dataclass(frozen=True)
+class Lease:
+    """What the service did: it granted a run the lease on a lock, or (not ``granted``) released it. ``at`` as above."""
+
+    at: float
+    run: str
+    lock: str
+    granted: bool = True
+
+
+@dataclass(frozen=True)
 class Ran:
     """A lock run as its caller saw it: exit status, its last words, when it began and ended, and was killed if it was.
 
@@ -65,7 +75,7 @@ class Violation:
 @dataclass(frozen=True)
 class Findings:
     """What a history comes to. ``most`` is how many were ever inside at once; ``waits`` how long a lock that was held
-    by somebody killed took until its next entry, in seconds, oldest first."""
+    by somebody killed took until it was granted again, in seconds."""
 
     violations: tuple[Violation, ...]
     entries: int
@@ -74,20 +84,35 @@ class Findings:
     waits: tuple[float, ...]
 
 
-def check(events: Sequence[Event], ran: Sequence[Ran], slots: int, free_within: float) -> Findings:
+@dataclass(frozen=True)
+class History:
+    """All that is known of a race: the sections' log, what became of the runs, and what the service did for them.
+
+    ``left`` are the runs whose sections had processes left when all was over.
+    """
+
+    events: Sequence[Event]
+    ran: Sequence[Ran]
+    leases: Sequence[Lease] = ()
+    left: Sequence[str] = ()
+
+
+def check(history: History, slots: int, free_within: float) -> Findings:
     """Hold a history against the promises.
 
     Not more than ``slots`` inside at once; fences that rise with each entry; every run that was not killed ran its
     section once, from beginning to end, and ended with 0; who was killed holds up others for ``free_within`` seconds
     at most.
     """
+    events, ran = history.events, history.ran
     entries = [event for event in events if event.what is What.ENTER]
     crowds = _crowds(events)
-    waits = _waits(entries, ran)
+    waits = [(each.run, wait) for each in ran for wait in _waits(history.leases, each)]
     found = (
         *_overlaps(events, crowds, slots),
         *_fences(entries),
         *_runs(events, ran),
+        *(Violation("left running", f"processes of {run} run for ever") for run in history.left),
         *(
             Violation("held up", f"{wait:.1f} s after it was killed, its lock was free again", (run,))
             for run, wait in waits
@@ -152,15 +177,13 @@ def _runs(events: Sequence[Event], ran: Iterable[Ran]) -> Iterable[Violation]:
             yield Violation("not run", f"{each.run} ended with 0, and its section did not run to its end", evidence)
 
 
-def _waits(entries: Sequence[Event], ran: Iterable[Ran]) -> list[tuple[str, float]]:
-    """Return for each run that was killed while its section ran how long its lock was not entered after that."""
-    found = []
-    for each in sorted((each for each in ran if each.killed is not None), key=lambda each: each.killed or 0.0):
-        own = next((entry for entry in entries if entry.run == each.run), None)
-        if own is None:
-            continue
-        following = (entry.at for entry in entries if entry.rest[0] == own.rest[0] and entry.at > own.at)
-        wait = next(following, 0.0) - (each.killed or 0.0)
-        if wait > 0:
-            found.append((each.run, wait))
-    return found
+def _waits(leases: Sequence[Lease], killed: Ran) -> Iterable[float]:
+    """Yield for each lock that a run held when it was killed how long nobody could acquire it."""
+    if killed.killed is None:
+        return
+    last = {lease.lock: lease for lease in leases if lease.run == killed.run}
+    for held in (lease for lease in last.values() if lease.granted):
+        others = (lease for lease in leases if lease.lock == held.lock and lease.run != killed.run and lease.granted)
+        after = next((lease.at for lease in others if lease.at > held.at), None)
+        if after is not None:
+            yield after - killed.killed

@@ -1,6 +1,7 @@
 """One race for a lock: an emulator of its own, a proxy, contenders, and the verdict on what their sections saw."""
 
 import os
+import signal
 import tempfile
 import time
 from collections import Counter
@@ -13,10 +14,10 @@ from azguard.emulator import azurite, proxy
 from azguard.emulator.proxy import Answer, Chosen, Request
 from azguard.folders import Folders
 from tests.faults.rules import operation
-from tests.races import lock_history
+from tests.races import lock_history, lock_section
 from tests.races.lock_contenders import Contender, Ground, Killer, Sections
-from tests.races.lock_history import Event, Findings, Ran, What
-from tests.races.log import run_of
+from tests.races.lock_history import Event, Findings, History, Lease, Ran, What
+from tests.races.log import blob_of, run_of
 from tests.races.weather import Weather
 
 # Until a lock that has come free is asked for again, and the command is started on a busy machine.
@@ -24,6 +25,8 @@ _NOTICE_SECONDS = 3.0
 # A request that is lost is waited for so long, and an acquire that arrives after its release is a lease of nobody's.
 _FAULT_SECONDS = 10.0
 _WATCH_SECONDS = 0.5
+# The grace of a lock run that was killed, and a little.
+_ENDING_SECONDS = 8.0
 
 
 @dataclass(frozen=True)
@@ -83,12 +86,12 @@ def run(settings: Settings, most: float, watch: Callable[[str], None] = lambda t
             with _at_work(contenders, killer):
                 _wait(contenders, began + most, watch)
             seconds = time.monotonic() - began
-        return _tally(settings, contenders, folder / "log", weather, killer, seconds)
+        return _tally(settings, contenders, folder, weather, killer, seconds)
 
 
 def _words(settings: Settings) -> list[str]:
     slots = ["--slots", str(settings.slots)] if settings.slots > 1 else []
-    return [*slots, "--wait", "1h", "--lease-duration", f"{settings.term}s", "-v", "-o", "json"]
+    return [*slots, "--wait", "1h", "--lease-duration", f"{settings.term}s", "--timeout", "30s", "-v", "-o", "json"]
 
 
 def _contenders(settings: Settings, ground: Ground) -> list[Contender]:
@@ -123,13 +126,15 @@ def _wait(contenders: Sequence[Contender], until: float, watch: Callable[[str], 
 
 
 def _tally(
-    settings: Settings, contenders: Sequence[Contender], log: Path, weather: Weather, killer: Killer, seconds: float
+    settings: Settings, contenders: Sequence[Contender], folder: Path, weather: Weather, killer: Killer, seconds: float
 ) -> Tally:
-    lines = log.read_text(encoding="utf-8").splitlines()
+    left = _left_running(folder / "inside")
+    lines = (folder / "log").read_text(encoding="utf-8").splitlines()
     events = [Event.parse(line) for line in lines]
     ran = [each for contender in contenders for each in contender.ran]
     free_within = settings.term + _NOTICE_SECONDS + (settings.term + _FAULT_SECONDS if settings.share else 0)
-    findings = lock_history.check(events, ran, settings.slots, free_within)
+    leases = [lease for answer in weather.log if (lease := _lease(answer)) is not None]
+    findings = lock_history.check(History(events, ran, leases, left), settings.slots, free_within)
     killed = [each for each in ran if each.killed is not None]
     entered = {event.run for event in events if event.what is What.ENTER}
     counts = Counter(
@@ -141,6 +146,28 @@ def _tally(
     counts["killed with a section begun"] = sum(each.run in entered for each in killed)
     story = sorted([*lines, *map(_line, weather.log), *map(str, ran)])
     return Tally(findings, ran, counts, killer.counts, weather.faults, seconds, story)
+
+
+def _lease(answer: Answer) -> Lease | None:
+    """Return what an answer says about a lease, if it says that something was done."""
+    action = answer.request.headers.get("x-ms-lease-action")
+    if not answer.committed or action not in ("acquire", "release"):
+        return None
+    lock = str(blob_of(answer.request))
+    return Lease(answer.answered or 0.0, run_of(answer.request), lock, granted=action == "acquire")
+
+
+def _left_running(inside: Path) -> list[str]:
+    """Return whose processes are left when all is over, and end them; those of the last to be killed have a moment."""
+    until = time.monotonic() + _ENDING_SECONDS
+    while left := [link for link in inside.iterdir() if lock_section.alive(str(link))]:
+        if time.monotonic() > until:
+            break
+        time.sleep(_WATCH_SECONDS)
+    for link in left:
+        for pid in lock_section.alive(str(link)):
+            os.kill(pid, signal.SIGKILL)
+    return [link.name for link in left]
 
 
 def _line(answer: Answer) -> str:

@@ -49,6 +49,15 @@ def started(pid: int) -> str:
     return "" if fields[0] in (b"Z", b"X") else fields[19].decode()
 
 
+def alive(link: str) -> list[int]:
+    """Return which of a section's processes still run."""
+    try:
+        processes = [each.split(":") for each in os.readlink(link).split(",")]
+    except FileNotFoundError:
+        return []  # a later section has found that they do not
+    return [int(pid) for pid, start in processes if started(int(pid)) == start]
+
+
 def _child() -> int:
     """Start a process that does not end by itself, nor by a request."""
     pid = os.fork()
@@ -65,13 +74,9 @@ def _look(inside: str, run: str, slots: int, say: Callable[[str], object]) -> No
     """Say who else is inside, and who has gone; what is left of those is removed."""
     others = []
     for other in os.listdir(inside):
-        try:
-            processes = os.readlink(os.path.join(inside, other)).split(",")
-        except FileNotFoundError:
-            continue  # somebody else has just removed it
         if other == run:
             continue
-        if any(started(int(pid)) == start for pid, start in (each.split(":") for each in processes)):
+        if alive(os.path.join(inside, other)):
             others.append(other)
             continue
         say(f"gone {other} {run}")

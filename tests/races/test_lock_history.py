@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tests.races.lock_history import Event, Findings, Ran, Violation, check
+from tests.races.lock_history import Event, Findings, History, Lease, Ran, Violation, check
 
 LOG = """\
 1.0 enter a blob:locks/x 1
@@ -14,8 +14,12 @@ A, B, C = Ran("a", 0), Ran("b", 0), Ran("c", 0)
 KILLED = replace(A, status=-9, killed=1.5)
 
 
+def events(log: str) -> list[Event]:
+    return [Event.parse(line) for line in log.splitlines()]
+
+
 def found(log: str, *ran: Ran, slots: int = 1) -> Findings:
-    return check([Event.parse(line) for line in log.splitlines()], ran or (A, B), slots, free_within=10)
+    return check(History(events(log), ran or (A, B)), slots, free_within=10)
 
 
 def rules(log: str, *ran: Ran, slots: int = 1) -> list[str]:
@@ -74,10 +78,25 @@ def test_an_exit_status_is_an_answer_for_the_killed_alone() -> None:
     assert rules(LOG, A, B, replace(C, status=-9, killed=9.0)) == []
 
 
-def test_who_was_killed_holds_up_others_for_so_long_and_no_longer() -> None:
-    def entered(at: float) -> str:
-        return f"1.0 enter a blob:locks/x 1\n{at} gone a b\n{at} enter b blob:locks/x 2\n99.0 leave b"
+def test_processes_that_are_left_when_all_is_over_are_found() -> None:
+    assert check(History(events(LOG), (A, B), left=["a"]), slots=1, free_within=10).violations == (
+        Violation("left running", "processes of a run for ever"),
+    )
 
-    assert found(entered(11.0), KILLED, B).waits == (9.5,)
-    assert rules(entered(11.0), KILLED, B) == []
-    assert rules(entered(12.0), KILLED, B) == ["held up"]
+
+def held_up(*leases: Lease) -> Findings:
+    gone = LOG.replace("2.0 leave a\n", "")
+    return check(History(events(gone), (KILLED, B), leases), slots=1, free_within=10)
+
+
+def test_who_was_killed_holds_up_others_for_so_long_and_no_longer() -> None:
+    granted = Lease(0.9, "a", "x")
+    soon = held_up(granted, Lease(11.0, "b", "x"))
+    assert (soon.waits, soon.violations) == ((9.5,), ())
+    late = held_up(granted, Lease(5.0, "c", "another"), Lease(12.0, "b", "x"))
+    assert late.violations == (Violation("held up", "10.5 s after it was killed, its lock was free again", ("a",)),)
+
+
+def test_who_was_killed_and_held_nothing_any_more_holds_up_nobody() -> None:
+    released = Lease(1.4, "a", "x", granted=False)
+    assert held_up(Lease(0.9, "a", "x"), released, Lease(12.0, "b", "x")).waits == ()
