@@ -13,7 +13,7 @@ from azguard.account import Target
 from azguard.address import Kind
 from azguard.errors import Changed, UsageError
 from azguard.known import Known
-from azguard.operations import Condition, Guard, Lease, Operation, rejected_together, why_not
+from azguard.operations import TABLE_ENTITY_UPDATE, Condition, Guard, Lease, Operation, rejected_together, why_not
 from azguard.times import parse_http_date
 
 _EMPTY_HINT = "an unset shell variable looks like this; leave the option out to be guarded by what you last read"
@@ -192,6 +192,12 @@ def _etag(value: str, option: str, known: Known, target: Target) -> str:
 
 def _by_default(operation: Operation, target: Target, known: Known, allow_race: bool) -> Conditions:
     if known.guard is not None and operation.guard is not Guard.NONE:
+        if known.guard.partial and operation is TABLE_ENTITY_UPDATE:
+            raise Changed(
+                f"only a part of {target} was read here, and replacing it would lose the rest",
+                address=str(target.address),
+                hint=f"read it whole: azguard entity get {target}; or use merge; or name the version: --etag ETAG",
+            )
         return _guarded(operation, target, {}, known.guard.etag, None, known, allow_race)
     if operation.creates:
         if Condition.IF_NONE_MATCH not in operation.honours:

@@ -1,7 +1,7 @@
 """What a command is handed: the account, the cache, the conditions and the output of this run."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -29,7 +29,6 @@ from azguard.times import iso, parse_duration
 from azguard.versioned import Landed
 
 if TYPE_CHECKING:
-    from azguard.entities.requests import Stored
     from azguard.etag_cache import Entry, EtagCache, Key
 
 
@@ -133,10 +132,18 @@ class Environment:
         last, copy = self._seen(target, file) if needs_cache else (None, None)
         return Known(last, copy, held)
 
-    def remember(self, target: Target, result: Any, file: Path | None = None, lineage: str | None = None) -> None:
+    def remember(
+        self,
+        target: Target,
+        result: Any,
+        file: Path | None = None,
+        lineage: str | None = None,
+        *,
+        partial: bool = False,
+    ) -> None:
         """Record what was just delivered or written, so that the next write is guarded by it.
 
-        A write whose ETag could not be learnt leaves nothing to be guarded by.
+        A write whose ETag could not be learnt leaves nothing to be guarded by. ``partial`` is as in ``Seen``.
         """
         if result.etag is None:
             self.cache.forget(self.key(target))
@@ -149,17 +156,7 @@ class Environment:
             content_hash=getattr(result, "content_hash", None),
             lineage=lineage,
             path=file,
-            command=self.command,
-        )
-
-    def remember_entities(self, table: Target, delivered: "Iterable[Stored]") -> None:
-        """Record the versions of entities of one table that were just delivered."""
-        from azguard.entities import reading
-        from azguard.etag_cache import Key
-
-        found = ((reading.address(table, each), reading.seen(each)) for each in delivered)
-        self.cache.record_all(
-            ((Key(table.endpoint, str(address)), seen) for address, seen in found if address is not None), self.command
+            command=self.command + (PARTIAL if partial else ""),
         )
 
     def remember_content(self, target: Target, landed: Landed, content: bytes, lineage: str | None) -> None:
@@ -214,19 +211,6 @@ class Environment:
         """Print many results as they come."""
         self.out.show_each(results)
 
-    def deliver(
-        self, table: Target, pages: Iterable[Sequence["Stored"]], shape: Callable[["Stored"], Mapping[str, Any]]
-    ) -> None:
-        """Print the entities of a table and record the versions of those that were printed, and of no others.
-
-        They go page by page, in one transaction each, where the format lets them.
-        """
-        batches = pages if self.out.streams else [[each for page in pages for each in page]]
-        for page in batches:
-            self.out.show_rows(map(shape, page))
-            self.out.flush()
-            self.remember_entities(table, page)
-
     def show_beside(self, result: object, file: Path | None, *, bytes_on_stdout: bool) -> None:
         """Print the result of a get, unless its bytes are on stdout; and write it to ``file`` if one is given."""
         if file is not None:
@@ -261,6 +245,10 @@ class Environment:
         """Return a fresh op id for one write."""
         return new_op(os.urandom(12))
 
+    def last(self, target: Target) -> Seen | None:
+        """Return the version this scope last read or wrote."""
+        return _seen(self.cache.last(self.key(target)))
+
     def _seen(self, target: Target, file: Path | None) -> tuple[Seen | None, Seen | None]:
         """Return the version last read, and the one whose content was put into the file."""
         key = self.key(target)
@@ -278,12 +266,16 @@ def local_emulator(folders: Folders) -> Account:
     return account.emulator(running.ports if running is not None else None)
 
 
+# How the command is recorded that delivered only some properties.
+PARTIAL = " --select"
 _FLAGS = ("last_writer_wins", "allow_race")
 _ASKED = tuple(each.name for each in fields(Asked) if each.name not in _FLAGS)
 
 
 def _seen(entry: "Entry | None") -> Seen | None:
-    return None if entry is None else Seen(entry.etag, entry.lineage, entry.last_modified)
+    if entry is None:
+        return None
+    return Seen(entry.etag, entry.lineage, entry.last_modified, entry.command.endswith(PARTIAL))
 
 
 def of(ctx: typer.Context) -> Environment:

@@ -1,18 +1,20 @@
 """From the options of the commands that write entities to the core, and what is remembered of it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from azguard import json_text
 from azguard.account import Target
 from azguard.address import Kind
 from azguard.cli import files, locking
-from azguard.cli.context import Environment
+from azguard.cli.context import PARTIAL, Environment
 from azguard.cli.locking import TableLock
-from azguard.entities import edm, typed_text, writes
+from azguard.entities import edm, reading, typed_text, writes
 from azguard.entities.edm import Entity
+from azguard.entities.requests import Stored
 from azguard.entities.writes import EntityWrite, Verb
 from azguard.errors import UsageError
+from azguard.etag_cache import Key
 from azguard.lineage import KEY
 
 # What the service and azguard keep beside the properties; it is no part of what is written.
@@ -94,7 +96,8 @@ def remember(env: Environment, made: EntityWrite, done: Any) -> None:
     if made.verb is Verb.DELETE or made.leaves_unseen:
         env.forget(made.target)
     else:
-        env.remember(made.target, done, lineage=made.stamp)
+        before = env.last(made.target) if made.verb is Verb.MERGE else None
+        env.remember(made.target, done, lineage=made.stamp, partial=before is not None and before.partial)
 
 
 def parsed(content: bytes, name: str, example: str) -> dict[str, Any]:
@@ -114,3 +117,31 @@ def parsed(content: bytes, name: str, example: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise UsageError(f"{name} is not a JSON object", hint=f"write for example {example}")
     return found
+
+
+def deliver(
+    env: Environment,
+    table: Target,
+    pages: Iterable[Sequence[Stored]],
+    shape: Callable[[Stored], Mapping[str, Any]],
+    *,
+    partial: bool,
+) -> None:
+    """Print the entities of a table and record the versions of those that were printed, and of no others.
+
+    They go page by page, in one transaction each, where the format lets them.
+    """
+    batches = pages if env.out.streams else [[each for page in pages for each in page]]
+    for page in batches:
+        env.out.show_rows(map(shape, page))
+        env.out.flush()
+        remember_read(env, table, page, partial=partial)
+
+
+def remember_read(env: Environment, table: Target, delivered: Iterable[Stored], *, partial: bool) -> None:
+    """Record the versions of entities of one table that were just delivered, some properties of them or all."""
+    found = ((reading.address(table, each), reading.seen(each)) for each in delivered)
+    env.cache.record_all(
+        ((Key(table.endpoint, str(address)), seen) for address, seen in found if address is not None),
+        env.command + (PARTIAL if partial else ""),
+    )

@@ -22,7 +22,7 @@ def get(ctx: typer.Context, entity: options.Entity, select: options.Select = Non
 
     It is printed as the service's own JSON: each property, beside it its type where JSON does not tell it
     ("n@odata.type": "Edm.Int64"), and the ETag as "odata.etag". What was printed can be edited and written back as it
-    is, ETag and Timestamp included. With --select only a merge writes it back whole.
+    is, ETag and Timestamp included. What was read with --select can be merged, but not replaced (exit 42).
 
     Example: azguard entity get Orders/eu/1007
     """
@@ -31,7 +31,7 @@ def get(ctx: typer.Context, entity: options.Entity, select: options.Select = Non
     env.conditions(target)
     names = values.selected(select)
     stored = reading.get(target, names, env.deadline)
-    env.remember_entities(target, [stored])
+    entities.remember_read(env, target, [stored], partial=bool(names))
     env.out.show_row(reading.shown(stored, names))
 
 
@@ -64,7 +64,7 @@ def query(
     names, most = values.selected(select), values.count(top, "--top")
     bound = filters.bound(values.not_empty(filter_, "--filter"), param or ())
     pages = reading.query(target, bound, names, most, env.deadline)
-    env.deliver(target, pages, lambda each: reading.shown(each, names))
+    entities.deliver(env, target, pages, lambda each: reading.shown(each, names), partial=bool(names))
 
 
 @app.command()

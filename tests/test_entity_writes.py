@@ -345,3 +345,17 @@ def test_a_refusal_is_told_for_people_with_a_way_out(cli: CliWorld, order: str) 
             f"      or let azguard retry the change: azguard safe-update entity:{order} --set NAME=JSON",
         ],
     )
+
+
+def test_what_was_read_in_part_is_not_replaced_until_it_is_read_whole(cli: CliWorld, order: str) -> None:
+    made(cli, order)
+    assert cli.call("entity", "get", order, "--select", "status").code == 0
+    refused = write(cli, "replace", order)
+    assert (refused.code, refused.error["message"]) == (
+        42,
+        f"only a part of {order} was read here, and replacing it would lose the rest",
+    )
+    assert write(cli, "merge", order).code == 0
+    assert write(cli, "replace", order).code == 42  # merged into what was never seen
+    assert cli.call("entity", "get", order).code == 0
+    assert write(cli, "replace", order).code == 0
