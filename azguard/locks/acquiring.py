@@ -236,7 +236,7 @@ class Holders:
             f"{self._wanted.target.address} is held by others{waited}; the command was not run",
             address=str(self._wanted.target.address),
             detail=tuple(self._told),
-            hint="wait longer with --wait 10m, or see azguard lock show --help",
+            hint=f"wait longer with --wait 10m, or look: azguard lock show {self._wanted.target.address}",
         )
 
     def _described(self, slot: Target, patience: Deadline) -> str:
