@@ -14,6 +14,7 @@ from azguard.address import Address, Kind, Location
 from azguard.errors import ConfigError
 
 if TYPE_CHECKING:
+    from azure.data.tables import TableClient, TableServiceClient
     from azure.storage.blob import BlobClient, BlobServiceClient, ContainerClient
 
 # A live endpoint accepts a connection within a second; four leave room for one lost packet and the answer.
@@ -119,6 +120,34 @@ class Account:
 
         return BlobServiceClient(self.endpoint("blob"), credential=self._credential(), **self._settings())
 
+    def table(self, address: Address) -> "TableClient":
+        """Return the SDK's client of one table, or of the table an entity is in.
+
+        Raises:
+            ConfigError: no credentials were given; the Table service knows no anonymous access.
+        """
+        from azure.data.tables import TableClient
+
+        return TableClient(self._table_endpoint(), address.container, credential=self._credential(), **self._plain())
+
+    def table_service(self) -> "TableServiceClient":
+        """Return the SDK's client of the whole table service.
+
+        Raises:
+            ConfigError: see ``table``.
+        """
+        from azure.data.tables import TableServiceClient
+
+        return TableServiceClient(self._table_endpoint(), credential=self._credential(), **self._plain())
+
+    def _table_endpoint(self) -> str:
+        endpoint = self.endpoint("table")
+        if self.auth is Auth.ANONYMOUS:
+            raise ConfigError("the Table service knows no anonymous access", hint="--account-key, --sas-token or login")
+        if self.auth is Auth.LOGIN and not endpoint.startswith("https:"):
+            raise ConfigError("a login needs https", hint="use --account-key or --sas-token for an emulator")
+        return endpoint
+
     def _credential(self) -> Any:
         if self.auth is Auth.KEY:
             from azure.core.credentials import AzureNamedKeyCredential
@@ -137,6 +166,14 @@ class Account:
         return self._shared["login"]
 
     def _settings(self) -> dict[str, Any]:
+        return {
+            **self._plain(),
+            "max_single_get_size": SINGLE_BYTES,
+            "max_chunk_get_size": SINGLE_BYTES,
+            "max_single_put_size": SINGLE_BYTES,
+        }
+
+    def _plain(self) -> dict[str, Any]:
         if "transport" not in self._shared:
             import logging
 
@@ -148,9 +185,6 @@ class Account:
             "retry_total": 0,
             "retry_to_secondary": False,
             "user_agent": f"azguard/{__version__}",
-            "max_single_get_size": SINGLE_BYTES,
-            "max_chunk_get_size": SINGLE_BYTES,
-            "max_single_put_size": SINGLE_BYTES,
         }
 
 

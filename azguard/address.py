@@ -34,6 +34,11 @@ class Kind(StrEnum):
         """Return the service it lives in: blob, table, queue or file."""
         return _SERVICE[self]
 
+    @property
+    def one(self) -> str:
+        """Return it with its article, for messages."""
+        return f"{'an' if self is Kind.ENTITY else 'a'} {self}"
+
 
 _SERVICE = {
     Kind.CONTAINER: "blob", Kind.BLOB: "blob", Kind.TABLE: "table", Kind.ENTITY: "table",
@@ -48,6 +53,9 @@ _PARTS = {
 _SUFFIXES = {Kind.BLOB: ("snapshot", "versionid"), Kind.SHARE: ("snapshot",)}
 _IN_ADDRESS = ("snapshot", "sharesnapshot", "versionid")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z")
+# The Table service's own way to name an entity, or a table.
+_ODATA_ENTITY = re.compile(r"([A-Za-z0-9]+)\(PartitionKey='((?:[^']|'')*)', ?RowKey='((?:[^']|'')*)'\)")
+_ODATA_TABLE = re.compile(r"(?:Tables\('([A-Za-z0-9]+)'\)|([A-Za-z0-9]+)\(\))")
 # Azurite and the service emulator listen here; only a path-style URL without a kind needs the guess.
 _EMULATOR_PORTS = {10000: "blob", 10001: "queue", 10002: "table"}
 
@@ -114,7 +122,7 @@ def parse(text: str, kind: Kind | None = None) -> Location:
     if colon and prefix in _PARTS:
         found = Kind(prefix)
         if kind is not None and found is not kind:
-            raise UsageError(f"{text!r} names a {found}, and this command takes a {kind}", address=text)
+            raise UsageError(f"{text!r} names {found.one}, and this command takes {kind.one}", address=text)
         return Location(_build(found, rest, text))
     if kind is None:
         raise UsageError(
@@ -134,7 +142,7 @@ def _named(kind: Kind, body: str, text: str, snapshot: str | None, version: str 
     parts = tuple(body.split("/", len(wanted) - 1))
     if len(parts) < len(wanted) or not all(parts):
         raise UsageError(
-            f"{text!r} is not a {kind} address: " + _missing(wanted, parts),
+            f"{text!r} is not the address of {kind.one}: " + _missing(wanted, parts),
             hint=f"write {kind}:{'/'.join(wanted)}",
         )
     for value, suffix in ((snapshot, "snapshot"), (version, "versionid")):
@@ -180,9 +188,11 @@ def _parse_url(text: str, kind: Kind | None) -> Location:
         endpoint = f"{endpoint}/{account}"
     query = dict(parse_qsl(url.query, keep_blank_values=True))
     body = _unquoted(path) if kind is Kind.BLOB else _unquoted(path).rstrip("/")
+    if (service or (kind and kind.service)) == "table":
+        body = _from_odata(body)
     found = kind or _guess(service or "blob", body)
     if service is not None and service != found.service:
-        raise UsageError(f"that URL is of the {service} service, and this command takes a {found}")
+        raise UsageError(f"that URL is of the {service} service, and this command takes {found.one}")
     if not account or not body:
         raise UsageError("that URL names no resource", hint="add the container and the name to it")
     if found is Kind.BLOB and "/" not in body:
@@ -192,6 +202,15 @@ def _parse_url(text: str, kind: Kind | None) -> Location:
     snapshot = query.get("snapshot", query.get("sharesnapshot"))
     address = _named(found, body, f"{endpoint}/{body}", snapshot, query.get("versionid"))
     return Location(address, endpoint, account, _sas(url.query))
+
+
+def _from_odata(path: str) -> str:
+    """Return ``T/P/R`` for ``T(PartitionKey='P',RowKey='R')``, and a table's name for its two forms."""
+    if entity := _ODATA_ENTITY.fullmatch(path):
+        return "/".join(each.replace("''", "'") for each in entity.groups())
+    if table := _ODATA_TABLE.fullmatch(path):
+        return table[1] or table[2]
+    return path
 
 
 def base_of(url: "SplitResult") -> str:
@@ -242,7 +261,7 @@ def _guess(service: str, body: str) -> Kind:
     deep = "/" in body
     return {
         "blob": Kind.BLOB if deep else Kind.CONTAINER,
-        "table": Kind.TABLE,
+        "table": Kind.ENTITY if deep else Kind.TABLE,
         "queue": Kind.QUEUE,
         "file": Kind.FILE if deep else Kind.SHARE,
     }[service]

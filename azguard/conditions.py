@@ -13,7 +13,7 @@ from azguard.account import Target
 from azguard.address import Kind
 from azguard.errors import Changed, UsageError
 from azguard.known import Known
-from azguard.operations import Condition, Guard, Lease, Operation, rejected_together, why_not
+from azguard.operations import TABLE_ENTITY_UPDATE, Condition, Guard, Lease, Operation, rejected_together, why_not
 from azguard.times import parse_http_date
 
 _EMPTY_HINT = "an unset shell variable looks like this; leave the option out to be guarded by what you last read"
@@ -192,6 +192,12 @@ def _etag(value: str, option: str, known: Known, target: Target) -> str:
 
 def _by_default(operation: Operation, target: Target, known: Known, allow_race: bool) -> Conditions:
     if known.guard is not None and operation.guard is not Guard.NONE:
+        if known.guard.partial and operation is TABLE_ENTITY_UPDATE:
+            raise Changed(
+                f"only a part of {target} was read here, and replacing it would lose the rest",
+                address=str(target.address),
+                hint=f"read it whole: azguard entity get {target}; or use merge; or name the version: --etag ETAG",
+            )
         return _guarded(operation, target, {}, known.guard.etag, None, known, allow_race)
     if operation.creates:
         if Condition.IF_NONE_MATCH not in operation.honours:
@@ -219,7 +225,11 @@ def _guarded(
     allow_race: bool,
 ) -> Conditions:
     if operation.guard is Guard.NONE:
-        raise UsageError("--etag cannot be kept here: nothing in the service guards this write", address=str(target))
+        raise UsageError(
+            f"--etag cannot be kept here: {why_not(operation, Condition.IF_MATCH)}",
+            address=str(target.address),
+            hint="leave it out",
+        )
     if operation.guard is Guard.COMPARE and not allow_race:
         raise UsageError(
             "--etag cannot be kept atomically here: another writer may come between the comparison and the write",
@@ -265,6 +275,10 @@ def _guard_name(headers: Mapping[str, str], lease_id: str | None) -> str:
 def _how_to_see(target: Target) -> str:
     if target.kind is Kind.BLOB:
         return f"read it first: azguard blob get {target} -f FILE; or name the version you mean: --etag ETAG"
+    if target.kind is Kind.ENTITY:
+        return f"read it first: azguard entity get {target}; or name the version you mean: --etag ETAG"
+    if target.kind is Kind.TABLE:
+        return f"read it first: azguard table acl get {target}"
     return f"name the version you mean: --etag ETAG, as azguard {target.kind} show {target} tells it"
 
 

@@ -20,6 +20,7 @@ from azguard.cache_database import CacheDatabase
 from azguard.cache_file import NAME
 from azguard.cache_records import Entry, HeldLease, Key, Row, checked, ticks
 from azguard.errors import UsageError
+from azguard.known import Seen
 
 __all__ = ["Entry", "EtagCache", "HeldLease", "Key"]
 
@@ -120,6 +121,22 @@ class EtagCache:
         known = (etag, last_modified, length, content_hash, lineage, file, ticks(self._now()), command)
         copies = (_LAST,) if file is None else (_LAST, file)
         self._database.write((_RECORD, [(*this, copy, *known) for copy in copies]))
+
+    def record_all(self, seen: Iterable[tuple[Key, Seen]], command: str) -> None:
+        """Remember many versions just delivered, in one transaction.
+
+        Raises:
+            UsageError: as for ``record``; nothing was remembered.
+        """
+        moment = ticks(self._now())
+        rows = []
+        for key, version in seen:
+            if not version.etag:
+                raise UsageError("there is no ETag to remember", address=key.address)
+            known = (version.etag, version.last_modified, None, None, version.lineage, None, moment, command)
+            rows.append((self.scope, *checked(key, command), _LAST, *known))
+        if rows:
+            self._database.write((_RECORD, rows))
 
     def follow(self, key: Key, before: str, after: str, lineage: str | None) -> None:
         """Move what this scope knows of version ``before`` to ``after``, which has the same content."""

@@ -49,19 +49,34 @@ def look(reads: Sequence[Read], deadline: Callable[[], Deadline]) -> Iterator[Fr
 
 
 def _look(read: Read, deadline: Deadline) -> Freshness:
-    show = containers.show if read.target.kind is Kind.CONTAINER else blobs.show
     try:
-        found = show(read.target, Conditions(), deadline)
+        etag, modified, lease_state = _current(read.target, deadline)
     except NotFound:
         return _answer(read, "vanished")
     except AzguardError as error:
         return _answer(read, "unanswered", reason=error.message)
     state = "unchanged"
-    if found.etag != read.etag:
+    if etag != read.etag:
         state = "changed"
-    elif found.lease_state in ("leased", "breaking") and not read.held:
+    elif lease_state in ("leased", "breaking") and not read.held:
         state = "leased"
-    return _answer(read, state, found.etag, found.last_modified, found.lease_state)
+    return _answer(read, state, etag, modified, lease_state)
+
+
+def _current(target: Target, deadline: Deadline) -> tuple[str | None, datetime | None, str | None]:
+    """Return the ETag, the time of the last change and the state of the lease, as far as there are such."""
+    if target.kind is Kind.ENTITY:
+        from azguard.entities import edm, reading
+
+        stored = reading.get(target, edm.KEYS, deadline)
+        return stored.etag, reading.written(stored), None
+    if target.kind is Kind.TABLE:
+        from azguard.entities import acl
+
+        return acl.get(target, deadline).etag, None, None
+    show = containers.show if target.kind is Kind.CONTAINER else blobs.show
+    found = show(target, Conditions(), deadline)
+    return found.etag, found.last_modified, found.lease_state
 
 
 def _answer(

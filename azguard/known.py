@@ -5,11 +5,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A version this scope has seen, and the azguard lineage that version carried."""
+    """A version this scope has seen, and the azguard lineage that version carried.
+
+    ``partial`` says that only some properties of it were seen, so that nobody here could write it back whole.
+    """
 
     etag: str
     lineage: str | None = None
     last_modified: str | None = None
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ ABSENT = "-"
 # What an unconditional write replaces: it never looked.
 UNSEEN = "?"
 _OP = r"[A-Za-z0-9_-]{16}"
+_ENTITY_ETAG = re.compile(r"""W/"datetime'([^']+)'\"""")
 _ENTRY = re.compile(rf"({_OP})\.([!-+\--~]+)")
 
 
@@ -75,8 +76,11 @@ class Lineage:
 
 
 def bare(etag: str | None) -> str:
-    """Return an ETag as the lineage keeps it: without quotes; nothing there is ``-``."""
-    return ABSENT if etag is None else etag.strip('"')
+    """Return an ETag as the lineage keeps it: without quotes, an entity's as its time; nothing there is ``-``."""
+    if etag is None:
+        return ABSENT
+    time = _ENTITY_ETAG.fullmatch(etag)
+    return etag.strip('"') if time is None else time[1].replace("%3A", ":")
 
 
 def new_op(random_bytes: bytes) -> str:

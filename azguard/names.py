@@ -24,7 +24,8 @@ def check(kind: str, service: str, parts: tuple[str, ...]) -> None:
     if kind == "blob":
         _check_blob_name(parts[-1])
     elif kind == "entity":
-        _check_keys(parts[1:])
+        check_key(parts[1], "partition key")
+        check_key(parts[2], "row key")
     elif kind in ("dir", "file"):
         _check_path(parts[-1])
 
@@ -56,12 +57,22 @@ def _check_blob_name(name: str) -> None:
         raise UsageError(f"{name!r} has a '.' or '..' segment, which is resolved on the way: it names another blob")
 
 
-def _check_keys(keys: tuple[str, ...]) -> None:
-    for key in keys:
-        if len(key.encode("utf-16-le")) > 1024 * 2:
-            raise UsageError("a partition or row key has more than 1,024 characters")
-        if found := _KEY_FORBIDDEN.search(key):
-            raise UsageError(f"{key!r} holds {found[0]!r}", hint="keys may not hold / \\ # ? or control characters")
+def check_key(key: str, name: str) -> None:
+    """Refuse a value that no partition or row key can have; ``name`` says which of them it is.
+
+    Raises:
+        UsageError: it is too long or holds a forbidden character; lists those.
+    """
+    if len(key.encode("utf-16-le", "surrogatepass")) > 1024 * 2:
+        raise UsageError(f"the {name} has more than 1,024 characters, and the service takes no more")
+    if found := _KEY_FORBIDDEN.search(key):
+        raise UsageError(
+            f"the {name} {key!r} holds {found[0]!r}, which the service takes in no key",
+            hint="keys may not hold / \\ # ? or the control characters U+0000 to U+001F and U+007F to U+009F"
+            + ("; in an address, / separates TABLE/PARTITION/ROW" if found[0] == "/" else ""),
+        )
+    if re.search(r"[\ud800-\udfff]", key):
+        raise UsageError(f"the {name} {key!r} is not Unicode text")
 
 
 def _check_path(path: str) -> None:

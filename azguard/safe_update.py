@@ -78,9 +78,9 @@ def became_of(resource: Versioned, op: str, deadline: Deadline) -> Verdict:
         NotFound: there is nothing, or not any more, and no kept version tells.
     """
     state = resource.read(deadline)
-    if op in state.lineage:
+    if op in state.lineage or state.recorded:
         return Verdict.COMMITTED
-    if state.lineage.reaches_creation:
+    if state.lineage.reaches_creation or state.recorded is False:
         return Verdict.NOT_YET
     if (state.etag is None or state.version_id) and any(op in kept.lineage for kept in resource.versions(deadline)):
         return Verdict.COMMITTED

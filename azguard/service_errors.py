@@ -15,10 +15,31 @@ _AUTHENTICATION = {
 }  # fmt: skip
 _CONFLICTING_BLOCKS = {"InvalidBlockList", "InvalidBlobOrBlock"}
 # Refusals of a conditional write that say what 412 says: it was created, deleted, or our blocks were discarded.
-_FOREIGN_WRITE = {"BlobAlreadyExists", "BlobNotFound", *_CONFLICTING_BLOCKS}
+_FOREIGN_WRITE = {
+    "BlobAlreadyExists", "BlobNotFound", "EntityAlreadyExists", "EntityNotFound", "ResourceNotFound",
+    *_CONFLICTING_BLOCKS,
+}  # fmt: skip
 _BUSY = {
     "SharingViolation", "DeletePending", "SMBDeletePending", "FileLockConflict", "PendingCopyOperation", "SystemInUse",
     "CannotDeleteFileOrDirectory", "ShareSnapshotInProgress",
+}  # fmt: skip
+# What the Table service means by a 400 or 413 that its message does not tell, and what to do.
+_TABLES = {
+    "InvalidInput": ("a value or the filter is not what the service understands",
+                     "check the filter: azguard entity query --help shows one"),
+    "PropertyLimitExceeded": ("the entity has more than 252 properties", "put some into an entity of their own"),
+    "TooManyProperties": ("the entity has more than 252 properties", "put some into an entity of their own"),
+    "EntityTooLarge": ("the entity has more than 1 MiB", "keep large values in a blob, and its address here"),
+    "RequestBodyTooLarge": ("the request is too large", "keep large values in a blob, and its address here"),
+    "PropertyValueTooLarge": ("a property has more than 64 KiB", "keep large values in a blob, and its address here"),
+    "KeyValueTooLarge": ("a key has more than 1 KiB", "make the partition or row key shorter"),
+    "PropertyNameTooLong": ("the name of a property has more than 255 characters", "make it shorter"),
+    "PropertyNameInvalid": ("the name of a property is not valid",
+                            "letters, digits and underscores, the first no digit"),
+    "PropertiesNeedValue": ("a key is missing", "an entity has a PartitionKey and a RowKey"),
+    "DuplicatePropertiesSpecified": ("a property is given twice", "give each one value"),
+    "InvalidValueType": ("a value does not have the type of its property", 'check each "NAME@odata.type"'),
+    "OutOfRangeInput": ("a value is beyond what its type takes", "DateTimes begin with the year 1601"),
 }  # fmt: skip
 _SAYS_LATER = (408, 429)
 _SHOW = "azguard lease show"
@@ -54,10 +75,21 @@ def service_code(error: BaseException) -> str | None:
     """Return the service's error code, such as ``ConditionNotMet``, as a plain string."""
     code = getattr(error, "error_code", None)
     if code is None and (response := getattr(error, "response", None)) is not None:
-        code = response.headers.get("x-ms-error-code")
+        code = response.headers.get("x-ms-error-code") or _code_in_body(response)
     if code is None:
         return None
     return str(getattr(code, "value", code))
+
+
+def _code_in_body(response: Any) -> str | None:
+    """Return the code in the body of an answer: the Table service puts it nowhere else."""
+    try:
+        found = response.json()["odata.error"]["code"]
+    # Whatever is wrong with the body of a refusal, the status still says what happened.
+    except Exception:  # noqa: BLE001
+        return None
+    # A transaction's names the item first: ``1:UpdateConditionNotSatisfied``.
+    return str(found).rpartition(":")[2] or None
 
 
 def status(error: BaseException) -> int | None:
@@ -121,6 +153,11 @@ def translate(error: BaseException, target: Target, *, expected_etag: str | None
             hint="try again, or give it longer: --timeout 60s",
             **facts,
         )
+    if target.kind.service == "table" and code in _TABLES:
+        words, way_out = _TABLES[code]
+        return errors.BadRequest(
+            f"the service refused this for {target}: {words}", hint=way_out, detail=(_first_line(error),), **facts
+        )
     return errors.BadRequest(
         f"the service refused the request: {_first_line(error)}", hint=_bad_request_hint(code, error), **facts
     )
@@ -135,6 +172,12 @@ def _conflict(
             return errors.Locked(words.format(*where), hint=way_out.format(*where), **facts)
     if code.endswith("AlreadyExists"):
         return errors.Exists(f"{target} exists already", **facts)
+    if code == "TableBeingDeleted":
+        return errors.Locked(
+            f"{target.address.container} is still being deleted",
+            hint="that takes the service 40 seconds or more; then try again",
+            **facts,
+        )
     if code in _BUSY or code.endswith("BeingDeleted"):
         return errors.Locked(f"{target} is busy: {code}", hint="wait a moment, then try again", **facts)
     if code == "BlobImmutableDueToPolicy":
@@ -152,6 +195,8 @@ def _changed_words(target: Target, expected_etag: str | None) -> str:
 
 
 def _missing(target: Target, code: str | None) -> str:
+    if code == "TableNotFound":
+        return f"there is no table {target.address.container}"
     if code == "ContainerNotFound" and len(target.address.parts) > 1:
         return f"there is no container {target.address.container}"
     return f"there is no {target.kind} {target}"
@@ -160,6 +205,8 @@ def _missing(target: Target, code: str | None) -> str:
 def _missing_hint(target: Target, code: str | None) -> str | None:
     if code == "ContainerNotFound":
         return f"azguard container create {target.address.container}"
+    if code == "TableNotFound":
+        return f"azguard table create {target.address.container}"
     return None
 
 

@@ -10,9 +10,10 @@ from enum import Enum
 from typing import Any, Generic, TypeVar
 
 from azguard.account import Target
+from azguard.address import Kind
 from azguard.deadline import Deadline
 from azguard.errors import AzguardError, Changed, OutcomeUnknown
-from azguard.lineage import Lineage
+from azguard.lineage import Lineage, bare
 from azguard.service_errors import translate
 from azguard.transmission import Fate, Sent, send
 
@@ -55,7 +56,7 @@ def judge(lineage: Lineage, op: str, parent: str | None, current: str | None) ->
     """
     if op in lineage:
         return Verdict.COMMITTED
-    if parent == current:
+    if bare(parent) == bare(current):
         return Verdict.NOT_YET
     # "Nothing there" can recur (created, deleted, created again), so its successor proves nothing.
     if parent is not None and lineage.successor(parent) is not None:
@@ -124,8 +125,15 @@ def unknown(target: Target, error: BaseException | None) -> OutcomeUnknown:
         f"the write to {target} was sent, and whether it was applied cannot be known",
         address=str(target.address),
         detail=() if error is None else (_words(error, target),),
-        hint=f"look before you try again: azguard {target.kind} show {target}",
+        hint=f"look before you try again: azguard {_to_look(target)}",
     )
+
+
+def _to_look(target: Target) -> str:
+    """Return the command that shows a resource."""
+    if target.kind is Kind.TABLE:
+        return f"table list --prefix {target}"
+    return f"{target.kind} {'get' if target.kind is Kind.ENTITY else 'show'} {target}"
 
 
 def _words(error: BaseException, target: Target) -> str:

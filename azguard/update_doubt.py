@@ -7,6 +7,7 @@ the place of the version it would have replaced. Everything else is unknown: see
 from collections.abc import Sequence
 
 from azguard.deadline import Deadline
+from azguard.lineage import bare
 from azguard.service_errors import is_conflict, is_lease_problem, translate
 from azguard.settled import SETTLE_SECONDS, Verdict, judge
 from azguard.transmission import Fate, send
@@ -25,12 +26,14 @@ def settle(run: Run, lease: GuardLease, state: State, deadline: Deadline) -> Upd
     Raises:
         OutcomeUnknown: the chain from the version in doubt to the current one is broken.
     """
-    if run.plan.op in state.lineage:
+    if run.plan.op in state.lineage or state.recorded:
         return _found(run, state)
     if run.doubted is None:
         return None
     parent = run.doubted.etag
-    verdict = judge(state.lineage, run.plan.op, parent, state.etag)
+    verdict = (
+        by_ledger(parent, state) if state.recorded is False else judge(state.lineage, run.plan.op, parent, state.etag)
+    )
     if verdict is Verdict.UNKNOWN and (state.version_id or run.doubted.version_id):
         verdict = by_versions(run.resource.versions(deadline), run.plan.op, parent)
     if verdict is Verdict.UNKNOWN and (proved := proved_by_lease(run, lease)) is not None:
@@ -75,7 +78,7 @@ def fence(run: Run, lease: GuardLease) -> Updated | None:
         ended = settle(run, lease, state, patience)
         if ended is not None or run.doubted is None:
             return ended
-        if state.etag is None:
+        if state.etag is None and state.recorded is None:
             raise run.unknown("nothing is there, and a create that was delivered late could still make it")
         if patience.passed:
             raise run.unknown("the version it was sent for could not be replaced in time, so it may still arrive")
@@ -91,6 +94,16 @@ def fence(run: Run, lease: GuardLease) -> Updated | None:
             elif not is_conflict(sent.error):
                 raise run.unknown("it could not be fenced off", translate(sent.error, run.resource.target))
         patience.pause(_PAUSE)
+
+
+def by_ledger(parent: str | None, state: State) -> Verdict:
+    """Return what it says about a write over ``parent`` that the ledger does not have it.
+
+    The ledger was asked after the resource: a write over a version that had been replaced by then would be in it. A
+    create may still land as soon as nothing is there, but not once our op is in the ledger, nor can any attempt then.
+    """
+    replaced = parent is not None and bare(parent) != bare(state.etag)
+    return Verdict.NEVER if replaced else Verdict.NOT_YET
 
 
 def by_versions(history: Sequence[Version], op: str, parent: str | None) -> Verdict:
@@ -111,8 +124,10 @@ def _found(run: Run, state: State) -> Updated:
     landed, lineage = Landed(None), None
     if _is_ours(run, state):
         landed, lineage = Landed(state.etag, state.last_modified, state.version_id), str(state.lineage)
-    found = "settled: our write is in the lineage" if run.attempts else "the lineage names this op: it was done before"
-    run.tell(found)
+    where = "ledger" if state.recorded else "lineage"
+    run.tell(
+        f"settled: our write is in the {where}" if run.attempts else f"the {where} has this op: it was done before"
+    )
     return run.ended(landed, "committed", lineage)
 
 

@@ -4,7 +4,7 @@ from azguard.errors import Locked, NotFound, Unavailable
 from azguard.service_errors import translate
 from azguard.transmission import Fate, Sent, described, send
 from azguard.update_run import Run
-from azguard.versioned import State
+from azguard.versioned import Leasable, State
 
 # The shortest that the service gives: it covers one write, and a writer that dies holds up others no longer. For slow
 # work more, up to the longest; if it lapses all the same, what the work made is still there, and only the write is
@@ -57,8 +57,16 @@ class GuardLease:
         return run.conflicts >= (_ESCALATE_SLOW if slow else _ESCALATE_ANY)
 
     def _is_missing(self, state: State) -> bool:
-        """Return whether there is neither a lease of ours nor of the caller; what is not there cannot be leased."""
-        return not self.held and self._run.plan.lease_id is None and state.etag is not None
+        """Return whether there is neither a lease of ours nor of the caller, and can be one: not on what is not there,
+        nor where the service knows none."""
+        run = self._run
+        return (
+            not self.held and run.plan.lease_id is None and state.etag is not None and run.resource.leases is not None
+        )
+
+    @property
+    def _leases(self) -> Leasable:
+        return _leasable(self._run)
 
     def acquire(self, state: State) -> Sent[None]:
         """Ask once for a lease on the very version that was read."""
@@ -67,7 +75,7 @@ class GuardLease:
         lease_id = self._id = self._id or run.tools.new_lease_id()
         seconds = min(_LONGEST_SECONDS, max(GUARD_SECONDS, round(2 * run.work_time)))
         run.tell(f"lease: acquiring it on {state.label} for {seconds} s")
-        sent = send(lambda: run.resource.acquire(state, lease_id, seconds, run.deadline))
+        sent = send(lambda: self._leases.acquire(state, lease_id, seconds, run.deadline))
         self.held = sent.fate is Fate.COMMITTED
         run.tell("lease: ours" if self.held else f"lease: {described(sent)}")
         return sent
@@ -81,7 +89,7 @@ class GuardLease:
             return None
         run = self._run
         try:
-            etag = run.resource.etag_under_lease(self._id, run.patience(max(1.0, run.deadline.remaining)))
+            etag = self._leases.etag_under_lease(self._id, run.patience(max(1.0, run.deadline.remaining)))
         except (Locked, NotFound, Unavailable):
             self.held = False
             return None
@@ -96,7 +104,7 @@ class GuardLease:
         patience = run.patience(_RELEASE_SECONDS)
         try:
             for _ in range(_RELEASE_TRIES):
-                sent = send(lambda: run.resource.release(lease_id, patience))
+                sent = send(lambda: self._leases.release(lease_id, patience))
                 if sent.fate in (Fate.COMMITTED, Fate.REFUSED):
                     run.tell("lease: released" if sent.fate is Fate.COMMITTED else "lease: not ours any more")
                     return
@@ -135,10 +143,16 @@ class OthersLease:
         pause = _POLL_SECONDS if lasts else max(_POLL_SOON_SECONDS, run.round_trip)
         while not run.deadline.passed:
             self._pause(pause)
-            if not run.resource.is_leased(run.deadline):
+            if not _leasable(run).is_leased(run.deadline):
                 return
             if not lasts and run.deadline.clock() - self._met[1] > short:
                 return  # to see whether it is still the same version
 
     def _pause(self, seconds: float) -> None:
         self._run.deadline.pause(self._run.tools.chance.uniform(0.5, 1.5) * seconds)
+
+
+def _leasable(run: Run) -> Leasable:
+    leases = run.resource.leases
+    assert leases is not None, "only what can be leased is refused because of a lease"
+    return leases

@@ -89,8 +89,8 @@ class Loop:
             raise run.gave_up() from None
         run.round_trip = run.deadline.clock() - began
         run.tell(f"read {state.label}" + (", leased" if state.lease_duration else ""))
-        # With a write in doubt, that there is nothing says more than that.
-        return state if run.doubted is not None else existing(run.resource, run.plan, state)
+        # With a write in doubt, or one that the ledger has, that there is nothing says more than that.
+        return state if run.doubted is not None or state.recorded else existing(run.resource, run.plan, state)
 
     def _check_limits(self) -> None:
         run = self.run

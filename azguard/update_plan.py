@@ -21,7 +21,8 @@ class Plan:
     ``transform`` may run more than once and must depend on its input alone. ``op`` is the update's identity: what
     carries it in its lineage is never written again for it. ``create`` is the content to start from where nothing
     is. ``lease_id`` is a lease the caller holds, ``fence`` the number of the lock it holds. ``stamps`` is off where the
-    metadata must stay clean; a lost answer can then often not be told from a lost write.
+    metadata must stay clean; a lost answer can then often not be told from a lost write. ``ledger`` says that the
+    resource keeps the op in a ledger.
     """
 
     transform: Callable[[bytes], bytes]
@@ -31,10 +32,16 @@ class Plan:
     stamps: bool = True
     lease_id: str | None = None
     fence: int | None = None
+    ledger: bool = False
     wait_lease: bool = False
     max_attempts: int | None = None
     # How long, in seconds, the service may be unreachable while nothing is in doubt; None is the whole deadline.
     reach_seconds: float | None = None
+
+    @property
+    def leaves_trace(self) -> bool:
+        """Return whether a later run of the op can find what this one did."""
+        return self.stamps or self.ledger
 
 
 @dataclass(frozen=True)

@@ -59,16 +59,18 @@ class Run:
 
     def sending(self, state: State) -> None:
         """Note that a write is about to be sent over a version. From here on it is in doubt, until it is settled."""
-        if self.tools.attempts is not None and self.plan.stamps:
-            self.tools.attempts.sending(state.etag)
-        self.doubted = state
+        # A create in doubt stays one: "nothing there" can come back, an ETag cannot.
+        over = state if self.doubted is None or self.doubted.etag is not None else self.doubted
+        if self.tools.attempts is not None and self.plan.leaves_trace:
+            self.tools.attempts.sending(over.etag)
+        self.doubted = over
 
     def close(self) -> None:
         """Leave to the next run of this op what is still in doubt, and nothing else."""
         attempts = self.tools.attempts
         if attempts is not None and self.doubted is None:
             attempts.settled()
-        elif attempts is not None and self.doubted is not None and self.plan.stamps:
+        elif attempts is not None and self.doubted is not None and self.plan.leaves_trace:
             attempts.unknown(self.doubted.etag)
 
     def tell(self, text: str) -> None:
@@ -85,7 +87,7 @@ class Run:
         self.result = Updated(
             landed=landed,
             outcome=outcome,
-            guard=self.guard if self.plan.fence is None else "fence",
+            guard="fence" if self.plan.fence is not None else "ledger" if self.plan.ledger else self.guard,
             attempts=self.attempts,
             conflicts=self.conflicts,
             doubts=self.doubts,
@@ -174,5 +176,5 @@ def admitted(resource: Versioned, plan: Plan, state: State) -> State:
 
 def applied(resource: Versioned, plan: Plan, state: State) -> bytes:
     """Return the new content for a state: the transform of what is there, or of what to start from."""
-    source = plan.create if state.etag is None and plan.create is not None else state.content
+    source = plan.create if state.etag is None and plan.create is not None else state.source
     return resource.checked(plan.transform(source))

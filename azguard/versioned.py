@@ -21,7 +21,9 @@ class State:
     Content, ETag and lineage come from one response. ``carried`` is what else a write leaves as it is; equal values
     mean that nothing of it changed. ``lease_duration`` is ``fixed`` or ``infinite`` while somebody holds a lease.
     ``fence`` is that of the holder who wrote it last, where that was asked for and there is one. With ``lags`` it is to
-    be written even if the content stays, so that ours stands there.
+    be written even if the content stays, so that ours stands there. ``shown`` is what the transform is given, where
+    that is more than the content, which is what may change. ``recorded`` says whether a ledger has our op, as of after
+    everything else here was read; None is that no ledger was asked.
     """
 
     content: bytes
@@ -33,6 +35,13 @@ class State:
     lease_duration: str | None = None
     fence: int | None = None
     lags: bool = False
+    shown: bytes | None = None
+    recorded: bool | None = None
+
+    @property
+    def source(self) -> bytes:
+        """Return what the transform is given."""
+        return self.content if self.shown is None else self.shown
 
     @property
     def label(self) -> str:
@@ -95,6 +104,21 @@ class Versioned(Protocol):
     def versions(self, deadline: Deadline) -> list[Version]:
         """Return the kept versions, oldest first; empty where the account keeps none."""
 
+    @property
+    def leases(self) -> "Leasable | None":
+        """Return how it is leased; None where the service knows no lease on such a resource."""
+
+    def checked(self, content: bytes) -> bytes:
+        """Return what the transform gave, in the one spelling that tells unchanged from changed.
+
+        Raises:
+            TransformFailed: the service would not take it.
+        """
+
+
+class Leasable(Protocol):
+    """A resource that can be leased."""
+
     def acquire(self, state: State, lease_id: str, seconds: int, deadline: Deadline) -> None:
         """Acquire a lease with our own id, only if ``state`` is still current. The SDK's errors pass through."""
 
@@ -110,10 +134,3 @@ class Versioned(Protocol):
 
     def is_leased(self, deadline: Deadline) -> bool:
         """Return whether somebody holds a lease now."""
-
-    def checked(self, content: bytes) -> bytes:
-        """Return what the transform gave, in the one spelling that tells unchanged from changed.
-
-        Raises:
-            TransformFailed: the service would not take it.
-        """

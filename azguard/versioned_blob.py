@@ -16,7 +16,7 @@ from azguard.lineage import KEY, Lineage, new_op
 from azguard.metadata_rules import as_json, from_json
 from azguard.transmission import read, write_timeouts
 from azguard.uploads import Settings, Upload
-from azguard.versioned import Landed, State, Version
+from azguard.versioned import Landed, Leasable, State, Version
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,11 @@ class _Blob:
     target: Target
     lease_id: str | None = None
     lock_fence: int | None = None
+
+    @property
+    def leases(self) -> Leasable:
+        """Return how it is leased."""
+        return self
 
     def acquire(self, state: State, lease_id: str, seconds: int, deadline: Deadline) -> None:
         """Acquire a lease on the version read. Source: https://learn.microsoft.com/rest/api/storageservices/lease-blob"""

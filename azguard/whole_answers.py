@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from azure.core.pipeline.transport import RequestsTransport
 
 CUT_SHORT = "the answer was cut short"
+# What one process keeps open to a service: as many as it ever has requests under way. The SDK's own pool keeps ten, and
+# closes the others after each request.
+CONNECTIONS = 64
 # Answers that have no body say nothing about its length.
 _NO_BODY = (204, 304)
 _TIMEOUTS: ContextVar[Mapping[str, Any]] = ContextVar("timeouts")
@@ -36,6 +39,13 @@ def transport(**settings: Any) -> "RequestsTransport":
     from azure.core.pipeline.transport import RequestsTransport
 
     class WholeAnswers(RequestsTransport):  # type: ignore[misc]  # to mypy the SDK's lazy exports are Any
+        def open(self) -> None:
+            if self.session is None:
+                super().open()
+                session: Any = self.session
+                for adapter in session.adapters.values():
+                    adapter.init_poolmanager(CONNECTIONS, CONNECTIONS)
+
         def send(self, request: Any, **kwargs: Any) -> Any:
             response: Any = super().send(request, **{**_TIMEOUTS.get({}), **kwargs})
             # Of the answer to a delete nothing matters but the status, which comes first.
@@ -47,7 +57,8 @@ def transport(**settings: Any) -> "RequestsTransport":
 
 
 def _is_whole(method: str, response: Any) -> bool:
-    """Return whether the head's last lines are there: the service ends it with the date, Azurite with the length."""
+    """Return whether the head's last lines are there: the service ends it with the date, Azurite with the length, or,
+    where a table's answer has no body, with the ETag."""
     headers = response.headers
     if response.status_code >= 400:
         return True  # A refusal is one by its status; what stands between us and the service leaves much out.
@@ -55,4 +66,4 @@ def _is_whole(method: str, response: Any) -> bool:
         return "Date" in headers  # Azurite leaves the length out
     closes = str(headers.get("Connection", "")).lower() == "close"
     framed = closes or response.status_code in _NO_BODY or "Content-Length" in headers or "Transfer-Encoding" in headers
-    return "Date" in headers and framed
+    return "Date" in headers and framed and str(headers.get("ETag", '""')).endswith('"')

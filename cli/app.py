@@ -30,6 +30,8 @@ COMMANDS = {
     "safe-update": Entry("safe_update", "Read, change and write back, retried on conflict, applied exactly once."),
     "blob": Entry("blob", "Blobs: get, put, show, exists, list, delete."),
     "container": Entry("container", "Containers: create, show, exists, list, delete."),
+    "table": Entry("table", "Tables: create, list, delete, and their access policies."),
+    "entity": Entry("entity", "Entities: get, query, insert, replace, merge, upsert, delete, transaction."),
     "lease": Entry("lease", "Leases: acquire, renew, change, release, break, show, list, wait."),
     "lock": Entry("lock", "Run a command while holding a lock, and see or break locks."),
     "status": Entry("status", "Ask which of the things read here changed since."),

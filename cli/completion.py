@@ -1,4 +1,4 @@
-"""Shell completion: commands, options, their values, and the names of containers and blobs.
+"""Shell completion: commands, options, their values, and the names of containers, blobs and tables.
 
 A shell's script runs ``azguard`` with ``_AZGUARD_COMPLETE`` set to the shell's name and ``_AZGUARD_LINE`` to the line
 up to the cursor; the answer is one candidate per line, a tab, and what it is. Nothing is ever said on stderr.
@@ -25,6 +25,9 @@ from azguard.folders import Folders
 SECONDS = 2.0
 _MOST = 200
 _CHOICES = re.compile(r"[A-Za-z]+(\|[A-Za-z]+)+")
+# The kinds of resources whose names can be offered, and how each is written.
+_LEASABLE = {Kind.BLOB: "CONTAINER/NAME", Kind.CONTAINER: "NAME"}
+_NAMED = {**_LEASABLE, Kind.TABLE: "NAME", Kind.ENTITY: "TABLE/PARTITION/ROW"}
 Candidate = tuple[str, str]
 
 
@@ -141,14 +144,17 @@ def _arguments(typed: Typed, incomplete: str, environ: Mapping[str, str]) -> lis
     of_container = typed.command.callback.__module__.endswith(".container")
     if metavar == "CONTAINER" or (metavar == "NAME" and of_container):
         return _resources(typed, incomplete, Kind.CONTAINER, environ)
+    if metavar in ("TABLE", "TABLE/PARTITION/ROW"):
+        return _resources(typed, incomplete, Kind.TABLE if metavar == "TABLE" else Kind.ENTITY, environ)
     if metavar == "NAME" and typed.command.callback.__module__.endswith(".profile"):
         return _profiles(environ)
     if "ADDRESS" not in metavar:
         return []
+    kinds = _LEASABLE if typed.command.callback.__module__.endswith(".lease") else _NAMED
     prefix, colon, rest = incomplete.partition(":")
     if not colon:
-        return [("blob:", "CONTAINER/NAME"), ("container:", "NAME")]
-    if prefix not in (Kind.BLOB, Kind.CONTAINER):
+        return [(f"{kind}:", meaning) for kind, meaning in kinds.items()]
+    if prefix not in kinds:
         return []
     return [(f"{prefix}:{each}", meaning) for each, meaning in _resources(typed, rest, Kind(prefix), environ)]
 
@@ -174,7 +180,6 @@ def _resources(typed: Typed, incomplete: str, kind: Kind, environ: Mapping[str, 
 
 
 def _listed(typed: Typed, incomplete: str, kind: Kind, environ: Mapping[str, str]) -> Iterator[Candidate]:
-    from azguard import blobs, containers
     from azguard.account import Target
     from azguard.cli import accounts
     from azguard.cli.context import local_emulator
@@ -182,6 +187,15 @@ def _listed(typed: Typed, incomplete: str, kind: Kind, environ: Mapping[str, str
 
     folders = Folders.of(environ)
     account = accounts.choose(typed.options, environ, Path(folders.profiles), lambda: local_emulator(folders))
+    if kind.service == "table":
+        from azguard.entities import tables
+
+        end = "/" if kind is Kind.ENTITY else ""
+        for table in tables.listed(account, Deadline(SECONDS), incomplete, _MOST):
+            yield f"{table.name}{end}", "table"
+        return
+    from azguard import blobs, containers
+
     container, slash, prefix = incomplete.partition("/")
     if kind is Kind.CONTAINER or not slash:
         end = "" if kind is Kind.CONTAINER else "/"

@@ -1,8 +1,7 @@
 """What a command is handed: the account, the cache, the conditions and the output of this run."""
 
 import os
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -31,7 +30,6 @@ from azguard.versioned import Landed
 
 if TYPE_CHECKING:
     from azguard.etag_cache import Entry, EtagCache, Key
-    from azguard.freshness import Read
 
 
 @dataclass(frozen=True)
@@ -121,19 +119,31 @@ class Environment:
         given: dict[str, Any] = {name: self.shared.get(name) for name in _ASKED}
         given |= {name: bool(self.shared.get(name)) for name in _FLAGS}
         asked = Asked(**(given if lease_id is None else {**given, "lease_id": lease_id}))
-        held = self._held(target) if asked.lease_id == "@held" else None
-        needs_cache = which.writes or "@last" in (asked.if_match, asked.if_none_match, asked.etag)
-        last, copy = self._seen(target, file) if needs_cache else (None, None)
-        found = conditions.resolve(which, asked, target, Known(last, copy, held))
+        found = conditions.resolve(which, asked, target, self.known(target, which, asked, file))
         if found.lease_id is None and which.lease is Lease.REQUIRED:
             # Without it the service would refuse the write; the guard stays what it is.
             return replace(found, lease_id=inherited.lease_id(target, self.environ))
         return found
 
-    def remember(self, target: Target, result: Any, file: Path | None = None, lineage: str | None = None) -> None:
+    def known(self, target: Target, operation: Operation, asked: Asked, file: Path | None = None) -> Known:
+        """Return what this scope knows of a resource, as far as what was asked for needs it."""
+        held = self._held(target) if asked.lease_id == "@held" else None
+        needs_cache = operation.writes or "@last" in (asked.if_match, asked.if_none_match, asked.etag)
+        last, copy = self._seen(target, file) if needs_cache else (None, None)
+        return Known(last, copy, held)
+
+    def remember(
+        self,
+        target: Target,
+        result: Any,
+        file: Path | None = None,
+        lineage: str | None = None,
+        *,
+        partial: bool = False,
+    ) -> None:
         """Record what was just delivered or written, so that the next write is guarded by it.
 
-        A write whose ETag could not be learnt leaves nothing to be guarded by.
+        A write whose ETag could not be learnt leaves nothing to be guarded by. ``partial`` is as in ``Seen``.
         """
         if result.etag is None:
             self.cache.forget(self.key(target))
@@ -146,7 +156,7 @@ class Environment:
             content_hash=getattr(result, "content_hash", None),
             lineage=lineage,
             path=file,
-            command=self.command,
+            command=self.command + (PARTIAL if partial else ""),
         )
 
     def remember_content(self, target: Target, landed: Landed, content: bytes, lineage: str | None) -> None:
@@ -171,44 +181,6 @@ class Environment:
         """Record that a version read here got a new ETag by our own write, with its content unchanged."""
         if before is not None and after is not None:
             self.cache.follow(self.key(target), before, after, lineage)
-
-    def remembered(self, text: str) -> list["Entry"]:
-        """Return what this scope has read of an address, in whichever account."""
-        wanted = str(address.parse(text).address)
-        found = [entry for entry in self.cache.entries(self.scope, wanted) if entry.address == wanted]
-        if not found:
-            raise NotFound(f"{wanted} was never read here", address=wanted, hint="azguard cache list --all-scopes")
-        return found
-
-    def forget_address(self, text: str, *, all_scopes: bool) -> int:
-        """Forget an address in every account, for this scope or all; return how many entries that were."""
-        wanted = str(address.parse(text).address)
-        entries = self.cache.entries(None if all_scopes else self.scope, wanted)
-        keys = {entry.key for entry in entries if entry.address == wanted}
-        return sum(self.cache.forget(key, all_scopes=all_scopes) for key in keys)
-
-    def reads(self, texts: Sequence[str]) -> list["Read"]:
-        """Return what this scope has read, of these addresses or all, in the account of this run."""
-        from azguard.freshness import Read
-
-        if texts:
-            targets = [self.locate(text) for text in texts]
-            found = [(target, self.cache.last(self.key(target))) for target in targets]
-            unread = [str(target.address) for target, entry in found if entry is None]
-            if unread:
-                raise NotFound(f"{unread[0]} was never read here", address=unread[0], hint="azguard cache list")
-        else:
-            endpoints = set(self.account.endpoints.values())
-            entries = list(self.cache.entries(self.scope))
-            here = [entry for entry in entries if entry.account in endpoints]
-            if len(here) < len(entries):
-                self.out.say(f"{len(entries) - len(here)} more were read in other accounts: see azguard cache list")
-            found = [(Target(self.account, address.parse(entry.address).address), entry) for entry in here]
-        return [
-            Read(target, entry.etag, entry.time, entry.path, self.cache.held(self.key(target)) is not None)
-            for target, entry in found
-            if entry is not None
-        ]
 
     def lease_id(self, target: Target, asked: str | None) -> str | None:
         """Return the lease id an option names, ``@held`` included."""
@@ -273,6 +245,10 @@ class Environment:
         """Return a fresh op id for one write."""
         return new_op(os.urandom(12))
 
+    def last(self, target: Target) -> Seen | None:
+        """Return the version this scope last read or wrote."""
+        return _seen(self.cache.last(self.key(target)))
+
     def _seen(self, target: Target, file: Path | None) -> tuple[Seen | None, Seen | None]:
         """Return the version last read, and the one whose content was put into the file."""
         key = self.key(target)
@@ -290,12 +266,16 @@ def local_emulator(folders: Folders) -> Account:
     return account.emulator(running.ports if running is not None else None)
 
 
+# How the command is recorded that delivered only some properties.
+PARTIAL = " --select"
 _FLAGS = ("last_writer_wins", "allow_race")
 _ASKED = tuple(each.name for each in fields(Asked) if each.name not in _FLAGS)
 
 
 def _seen(entry: "Entry | None") -> Seen | None:
-    return None if entry is None else Seen(entry.etag, entry.lineage, entry.last_modified)
+    if entry is None:
+        return None
+    return Seen(entry.etag, entry.lineage, entry.last_modified, entry.command.endswith(PARTIAL))
 
 
 def of(ctx: typer.Context) -> Environment:
@@ -307,8 +287,3 @@ def of(ctx: typer.Context) -> Environment:
         )
         ctx.obj.out  # noqa: B018  # a wrong --output is said before anything is done
     return ctx.obj
-
-
-def stdin_is_terminal() -> bool:
-    """Return whether nobody piped anything in."""
-    return sys.stdin is None or sys.stdin.isatty()

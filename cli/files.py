@@ -91,6 +91,21 @@ def read(name: str) -> bytes:
         raise UsageError(f"{name} cannot be read: {error.strerror}") from None
 
 
+def read_json(file: str | None) -> object:
+    """Return the JSON value in a file, or on stdin for none or ``-``.
+
+    Raises:
+        UsageError: it cannot be read, or it is not JSON.
+    """
+    import json
+
+    with source(file)[0] as stream:
+        try:
+            return json.loads(stream.read())
+        except ValueError as error:
+            raise UsageError(f"{file or 'stdin'} is not JSON: {error}") from None
+
+
 def json_lines(name: str) -> Iterator[dict[str, object]]:
     """Yield the objects of a file of JSON lines, or of stdin for ``-``.
 
@@ -110,3 +125,8 @@ def json_lines(name: str) -> Iterator[dict[str, object]]:
                     f"line {number} of {name} is not a JSON object", hint="azguard cache export makes them"
                 )
             yield found
+
+
+def stdin_is_terminal() -> bool:
+    """Return whether nobody piped anything in."""
+    return sys.stdin is None or sys.stdin.isatty()

@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
 from azguard.cli import options
-from azguard.operations import Condition, Operation
+from azguard.operations import TABLE_ENTITY_INSERT, Condition, Operation
 
 # Where a run's facts lie in Click's context.
 SHARED, ORDER, OPERATION, ARGV = "azguard.shared", "azguard.order", "azguard.operation", "azguard.argv"
@@ -181,7 +181,7 @@ def _condition_params(operation: Operation) -> list[TyperOption]:
         shown.add("etag")
     if operation.fences:
         shown.add("fence")
-    if operation.guarded:
+    if operation.guarded and operation is not TABLE_ENTITY_INSERT:
         shown.add("last_writer_wins")
     if operation.guard == "compare":
         shown.add("allow_race")

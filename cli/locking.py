@@ -4,20 +4,22 @@ import os
 import random
 import shlex
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from azguard import child
 from azguard.account import Target
-from azguard.address import Kind
+from azguard.address import Address, Kind
 from azguard.cli import errors, values
 from azguard.cli.context import Environment
 from azguard.errors import GaveUp, UsageError
 from azguard.leases import DEFAULT_SECONDS, LONGEST, SHORTEST
 from azguard.locks import lock_blobs
 from azguard.locks.acquiring import Manner, Wanted
+from azguard.locks.holding import holding
 from azguard.locks.run import Plan
 from azguard.owners import Owner
 from azguard.times import iso
@@ -41,6 +43,15 @@ class Asked:
     no_create: bool
     heartbeat_file: str | None
     lock_container: str | None
+
+
+@dataclass(frozen=True)
+class TableLock:
+    """The options of a write under the lock of its table, as typed."""
+
+    wanted: bool = False
+    wait: str | None = None
+    container: str | None = None
 
 
 def split(words: Sequence[str], argv: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -103,9 +114,35 @@ def lock(env: Environment, text: str, container: str | None) -> Target:
             f"a lock is a blob, or a table that a blob stands for; not a {target.kind}",
             hint="blob:locks/NAME, or lease a container with azguard lease acquire",
         )
+    return _designated(env, target, container)
+
+
+@contextmanager
+def around_write(env: Environment, target: Target, asked: TableLock) -> Iterator[Callable[[], None]]:
+    """Hold the lock of an entity's table, if that was asked for; what is yielded sees that it is held still.
+
+    Raises:
+        UsageError: an option is about a lock that was not asked for.
+        GaveUp: others hold it, and the time for waiting is over; nothing was written.
+    """
+    if not asked.wanted:
+        for option, value in (("--wait", asked.wait), ("--lock-container", asked.container)):
+            if value is not None:
+                raise UsageError(f"{option} is about a lock", hint="add --with-table-lock, or leave it out")
+        yield lambda: None
+        return
+    table = Target(target.account, Address(Kind.TABLE, target.address.parts[:1]))
+    blob = _designated(env, table, asked.container)
+    wait = _WAIT_SECONDS if asked.wait is None else env.duration(asked.wait, "--wait")
+    manner = _manner(env, ["azguard", *env.argv], DEFAULT_SECONDS, create=True)
+    with holding(blob, manner, wait, env.environ) as held:
+        yield lambda: None if held is None else held.check()
+
+
+def _designated(env: Environment, table: Target, container: str | None) -> Target:
     named = values.not_empty(container, "--lock-container") or env.environ.get("AZGUARD_LOCK_CONTAINER")
-    blob = lock_blobs.designated(target, named or lock_blobs.CONTAINER)
-    env.out.say(f"{target.address} has no lease of its own; its lock is {blob.address}")
+    blob = lock_blobs.designated(table, named or lock_blobs.CONTAINER)
+    env.out.say(f"{table.address} has no lease of its own; its lock is {blob.address}")
     return blob
 
 

@@ -85,6 +85,34 @@ class Output:
         else:
             _json_array(plain(result) for result in results)
 
+    @property
+    def streams(self) -> bool:
+        """Return whether entities can be printed as they come."""
+        return self.format not in ("table", "yaml") and self.query is None
+
+    def show_row(self, row: Mapping[str, object]) -> None:
+        """Print one entity; for people and as TSV without its types and ETag."""
+        self.show(self._row(row))
+
+    def show_rows(self, rows: Iterable[Mapping[str, object]]) -> None:
+        """Print entities: JSON as one object per line."""
+        if self.format == "json" and self.query is None:
+            for row in rows:
+                with _delivering():
+                    self.json_lines([row])
+        else:
+            self.show_each(map(self._row, rows))
+
+    def _row(self, row: Mapping[str, object]) -> Mapping[str, object]:
+        from azguard.entities.reading import without_types
+
+        return without_types(row) if self.query is None and self.format in ("table", "tsv") else row
+
+    def flush(self) -> None:
+        """Wait until what was printed is out of our hands."""
+        with _delivering():
+            sys.stdout.flush()
+
     def json_lines(self, records: Iterable[Mapping[str, object]]) -> None:
         """Print one JSON object per line, whatever the format: what another program reads back."""
         for record in records:

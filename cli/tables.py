@@ -29,6 +29,7 @@ _DISPENSABLE = (
 )  # fmt: skip
 _RIGHT = ("content_length", "age", "fence")
 _TITLES = {"content_length": "bytes", "content_type": "type", "lease_state": "lease", "held_by": "by"}
+_IN_ENTITIES = "RowKey"
 # The first column may be folded down to this width; the others are shown whole or not at all.
 _NARROWEST = 20
 _GAP = 3
@@ -64,7 +65,7 @@ def _panel(value: dict[str, Any]) -> Any:
     table.add_column(overflow="fold")
     for key, each in value.items():
         if each is not None and each != {} and each != []:
-            table.add_row(key.replace("_", " "), Text(_text(each)))
+            table.add_row(Text(key if _IN_ENTITIES in value else key.replace("_", " ")), Text(_text(each)))
     return table
 
 
@@ -77,7 +78,7 @@ def _table(rows: list[dict[str, Any]], width: int) -> Any:
     table = Table(box=box.SIMPLE, pad_edge=False, padding=(0, _GAP - 1, 0, 0), header_style="bold")
     for index, key in enumerate(keys):
         table.add_column(
-            _title(key),
+            key if _IN_ENTITIES in keys else _title(key),
             overflow="fold",
             no_wrap=bool(index) and len(keys) > 1,
             justify="right" if key in _RIGHT else "left",
@@ -94,7 +95,8 @@ def fitting(rows: list[dict[str, Any]], width: int) -> list[str]:
     keys = [key for key in every if any(_says(key, row.get(key)) for row in rows)]
     if "name" in keys and "address" in keys:
         keys.remove("address")  # it is the name once more
-    known = [key for key in _COLUMNS if key in keys]
+    # An entity may call its properties as it likes.
+    known = [] if _IN_ENTITIES in every else [key for key in _COLUMNS if key in keys]
     keys = known or keys[:7]
     for key in _DISPENSABLE:
         if _needed(rows, keys) <= width:

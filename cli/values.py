@@ -115,6 +115,14 @@ def included(text: str | None) -> list[str]:
     return chosen
 
 
+def selected(texts: Sequence[str] | None) -> list[str]:
+    """Return the names of properties, refusing an empty one."""
+    names = [name.strip() for text in texts or () for name in text.split(",")]
+    if not all(names):
+        raise UsageError("--select has an empty name", hint="--select name,price")
+    return names
+
+
 def md5(text: str | None) -> str | None:
     """Return an MD5 in base64, refusing what is none."""
     if text is None:

@@ -22,7 +22,11 @@ def of(error: AzguardError, command: str, params: dict[str, Any], argv: Sequence
     if command == "blob put":
         return _after_put(params, argv)
     if command == "blob delete":
-        return _after_delete(params, argv)
+        return _after_delete(_get(str(params["blob"]), argv), argv)
+    if command in ("entity replace", "entity merge"):
+        return _after_entity(params, argv)
+    if command == "entity delete":
+        return _after_delete(_get_entity(str(params["entity"]), argv), argv)
     return None
 
 
@@ -40,8 +44,25 @@ def _after_put(params: dict[str, Any], argv: Sequence[str]) -> str:
     return "\n      ".join(lines)
 
 
-def _after_delete(params: dict[str, Any], argv: Sequence[str]) -> str:
-    fetch = f"see what it is now: {_get(str(params['blob']), argv)}"
+def _after_entity(params: dict[str, Any], argv: Sequence[str]) -> str:
+    words, file, entity = params.get("properties"), params.get("file"), str(params["entity"])
+    mine = "your words" if words else "MERGED" if file in (None, "-") else str(file)
+    added = ["--etag", "@last"] if words or mine == file else ["-f", mine, "--etag", "@last"]
+    update = _line(["azguard", "safe-update", _prefixed(entity, "entity"), *_account(argv)])
+    lines = (
+        f"see what it is now: {_get_entity(entity, argv)}",
+        f"merge the two in {mine if words else shlex.quote(mine)}, then: {_again(argv, added)}",
+        f"or let azguard retry the change: {update} --set NAME=JSON",
+    )
+    return "\n      ".join(lines)
+
+
+def _get_entity(entity: str, argv: Sequence[str]) -> str:
+    return _line(["azguard", "entity", "get", entity, *_account(argv)])
+
+
+def _after_delete(get: str, argv: Sequence[str]) -> str:
+    fetch = f"see what it is now: {get}"
     return f"{fetch}\n      if it is to go all the same: {_again(argv, ['--etag', '@last'])}"
 
 
@@ -91,5 +112,5 @@ def _line(words: Sequence[str]) -> str:
     return " ".join(shown)
 
 
-def _prefixed(blob: str) -> str:
-    return blob if "://" in blob or blob.startswith("blob:") else f"blob:{blob}"
+def _prefixed(address: str, kind: str = "blob") -> str:
+    return address if "://" in address or address.startswith(f"{kind}:") else f"{kind}:{address}"

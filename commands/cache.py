@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from azguard.cli import context, files, options
+from azguard.cli import context, files, memory, options
 from azguard.cli.groups import group
 from azguard.errors import UsageError
 
@@ -32,7 +32,7 @@ def show(
     Example: azguard cache show blob:site/config.json
     """
     env = context.of(ctx)
-    env.show(env.remembered(address))
+    env.show(memory.remembered(env, address))
 
 
 @app.command()
@@ -46,7 +46,7 @@ def forget(
     Example: azguard cache forget blob:site/config.json
     """
     env = context.of(ctx)
-    env.show({"forgotten": sum(env.forget_address(each, all_scopes=all_scopes) for each in addresses)})
+    env.show({"forgotten": sum(memory.forget(env, each, all_scopes=all_scopes) for each in addresses)})
 
 
 @app.command()
@@ -96,7 +96,7 @@ def import_(
     Example: azguard cache export | azguard cache import
     """
     env = context.of(ctx)
-    if file == "-" and context.stdin_is_terminal():
+    if file == "-" and files.stdin_is_terminal():
         raise UsageError("nothing to import: stdin is a terminal", hint="azguard cache import FILE")
     env.show({"imported": env.cache.load(files.json_lines(file))})
 

@@ -6,7 +6,7 @@ import typer
 
 from azguard import fences
 from azguard import safe_update as core
-from azguard.cli import context, errors, options, updates, values
+from azguard.cli import context, errors, options, update_choices, updates, values
 from azguard.cli.groups import alone, with_optional_value
 from azguard.errors import UsageError
 
@@ -15,10 +15,26 @@ from azguard.errors import UsageError
 @options.remote
 def safe_update(
     ctx: typer.Context,
-    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="What to update, e.g. blob:site/config.json.")],
+    address: Annotated[
+        str,
+        typer.Argument(
+            metavar="ADDRESS", help="What to update: blob:CONTAINER/NAME, entity:TABLE/PARTITION/ROW, or table:NAME."
+        ),
+    ],
     command: Annotated[
         list[str] | None,
         typer.Argument(metavar="[-- CMD...]", help="Gets the content on stdin, gives the new content on stdout."),
+    ] = None,
+    where: Annotated[
+        str | None,
+        typer.Option("--where", metavar="ODATA", help="Of a table: update each entity that matches this filter."),
+    ] = None,
+    param: Annotated[
+        list[str] | None,
+        typer.Option("--param", metavar="NAME[:TYPE]=VALUE", help="The value of @NAME in the filter; repeat for more."),
+    ] = None,
+    jobs: Annotated[
+        str | None, typer.Option("--jobs", metavar="N", help="With --where: how many at a time; 16 by default.")
     ] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=JSON", help="Set a value.")] = None,
     unset: Annotated[list[str] | None, typer.Option("--unset", metavar="PATH", help="Remove a value.")] = None,
@@ -66,7 +82,11 @@ def safe_update(
     ] = False,
     guard: Annotated[
         str | None,
-        typer.Option("--guard", metavar="lineage|lease", help="lease: sound beside writers that are not azguard."),
+        typer.Option(
+            "--guard",
+            metavar="lineage|lease|ledger",
+            help="lease (blobs), ledger (entities): sound beside writers that are not azguard.",
+        ),
     ] = None,
     lease_id: Annotated[
         str | None, typer.Option("--lease-id", metavar="ID|@held", help="Work inside a lease you hold.")
@@ -107,19 +127,36 @@ def safe_update(
     without hierarchical namespace. It is recorded even where the content stays as it is. A write of metadata cannot
     carry tags: with --metadata it is compared only, and does not stop a holder with a lower one afterwards.
 
+    An entity is JSON with the types of its properties, which edits keep. --guard ledger writes a row ~op~ID beside it
+    in the same transaction, which is sound beside any writer, for creating too. These rows stay: azguard entity query
+    TABLE --filter "RowKey ge '~op~' and RowKey lt '~op~~'" finds them.
+
+    --where updates all entities of a table that match, each by itself, with --timeout for each; the rows of a ledger
+    are left out. One that does not match any more when it is read again is skipped. If any fails, the exit status is
+    20, and each of those has a line of JSON with its own.
+
     Example: azguard safe-update blob:site/config.json --increment replicas
     """
     env = context.of(ctx)
-    asked = updates.Asked(
-        edits=updates.in_order(ctx), command=tuple(command or ()), metadata=metadata, create=create,
+    asked = update_choices.Asked(
+        edits=update_choices.in_order(ctx), command=tuple(command or ()), metadata=metadata, create=create,
         op_id=op_id, guard=guard, lease_id=lease_id, fence=None if fence is None else fences.parse(fence),
         wait_lease=wait_lease, no_lineage=no_lineage,
         max_attempts=values.count(max_attempts, "--max-attempts"), timeout=timeout,
     )  # fmt: skip
-    if status and (dry_run or op_id is None):
-        raise UsageError("--status asks what became of an update", hint="name it with --op-id KEY, without --dry-run")
+    if where is None and (param or jobs):
+        raise UsageError("--param and --jobs are for many entities", hint="choose them with --where")
+    if status and (dry_run or op_id is None or where is not None):
+        raise UsageError(
+            "--status asks what became of an update", hint="name it with --op-id KEY, without --dry-run or --where"
+        )
     if status:
         env.answer(*updates.status(env, address, asked))
+    elif where is not None:
+        from azguard.cli import updates_where
+
+        every = updates_where.planned(env, address, where, param or (), asked)
+        every.show() if dry_run else every.run(updates_where.jobs(jobs))
     elif dry_run:
         updates.show_preview(env, address, asked)
     else:

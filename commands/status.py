@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from azguard import freshness
-from azguard.cli import context, options
+from azguard.cli import context, memory, options
 from azguard.cli.groups import alone
 from azguard.errors import Changed, Unavailable
 
@@ -23,7 +23,7 @@ def status(
     Example: azguard status
     """
     env = context.of(ctx)
-    found = list(freshness.look(env.reads(addresses or ()), env.deadline.fresh))
+    found = list(freshness.look(memory.reads(env, addresses or ()), env.deadline.fresh))
     states = {each.state for each in found}
     worst = Unavailable.exit_code if "unanswered" in states else Changed.exit_code if states - {"unchanged"} else 0
     env.answer(found, worst)

@@ -19,7 +19,7 @@ from azguard.address import Address, Kind
 from azguard.deadline import Deadline
 from azguard.errors import AzguardError, Locked, Unavailable
 from azguard.lineage import Lineage
-from azguard.versioned import Landed, State, Version
+from azguard.versioned import Landed, Leasable, State, Version
 
 TARGET = Target(emulator(), Address(Kind.BLOB, ("site", "config.json")))
 
@@ -186,6 +186,10 @@ class FakeResource:
     @property
     def target(self) -> Target:
         return TARGET
+
+    @property
+    def leases(self) -> Leasable:
+        return self
 
     def read(self, deadline: Deadline) -> State:
         self._request("read")

@@ -84,6 +84,14 @@ def test_snapshots_and_versions_are_part_of_the_address(text: str, address: Addr
          "https://acc.file.core.windows.net", "acc", None),
         ("https://acc.table.core.windows.net/jobs", None, "table:jobs",
          "https://acc.table.core.windows.net", "acc", None),
+        ("https://acc.table.core.windows.net/Tables('jobs')", None, "table:jobs",
+         "https://acc.table.core.windows.net", "acc", None),
+        ("https://acc.table.core.windows.net/jobs()?sv=1&sig=abc", Kind.TABLE, "table:jobs",
+         "https://acc.table.core.windows.net", "acc", "sv=1&sig=abc"),
+        ("https://acc.table.core.windows.net/jobs(PartitionKey='a%20b',RowKey='O''Brien')", None,
+         "entity:jobs/a b/O'Brien", "https://acc.table.core.windows.net", "acc", None),
+        ("http://127.0.0.1:10002/devstoreaccount1/jobs(PartitionKey='%25',RowKey='%C3%BC')", Kind.ENTITY,
+         "entity:jobs/%/ü", "http://127.0.0.1:10002/devstoreaccount1", "devstoreaccount1", None),
     ],
 )  # fmt: skip
 def test_a_url_is_split_into_address_endpoint_and_sas(

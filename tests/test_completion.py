@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from tests import table_world
 from tests.cli_world import CliWorld, command
 
 
@@ -31,7 +32,10 @@ def offered(cli: CliWorld, line: str, **environ: str) -> list[str]:
         ("azguard blob delete x --delete-snapshots ", ["include", "only"]),
         ("azguard lease ", ["acquire", "renew", "change", "release", "break", "show", "list", "wait"]),
         ("azguard lease release ", ["blob:", "container:"]),
-        ("azguard status ", ["blob:", "container:"]),
+        ("azguard status ", ["blob:", "container:", "table:", "entity:"]),
+        ("azguard table ", ["create", "list", "delete", "acl"]),
+        ("azguard table acl ", ["get", "set"]),
+        ("azguard entity q", ["query"]),
         ("azguard cache forget b", ["blob:"]),
         ("azguard completion ", ["bash", "zsh", "fish", "powershell"]),
     ],
@@ -82,6 +86,19 @@ def test_containers_and_blobs_are_offered_level_by_level(cli: CliWorld) -> None:
         [f"blob:{site}/config.json"],
         [site],
     ]
+
+
+def test_tables_are_offered(cli: CliWorld) -> None:
+    table = table_world.table(cli)
+    assert [
+        offered(cli, f"azguard table delete {table[:15]}"),
+        offered(cli, f"azguard table acl get {table[:15]}"),
+        offered(cli, f"azguard entity query {table[:15]}"),
+        offered(cli, f"azguard entity get {table[:15]}"),
+        offered(cli, f"azguard status entity:{table[:15]}"),
+        offered(cli, f"azguard entity get {table}/"),
+        offered(cli, f"azguard lease acquire table:{table[:15]}"),
+    ] == [[table], [table], [table], [f"{table}/"], [f"entity:{table}/"], [], []]
 
 
 def test_the_account_options_on_the_line_are_used(cli: CliWorld) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from azguard import errors
 from azguard.cli import app
+from tests import table_world
 from tests.cli_world import CliWorld
 from tests.emulator_world import World
 
@@ -62,13 +63,17 @@ def without_jq(lines: list[str]) -> list[str]:
 
 
 def commands() -> Iterator[tuple[str, Any]]:
-    """Yield every command with its words, groups included."""
+    """Yield every command with its words; a group is none."""
     root = app._root()
     for name in root.list_commands(None):
-        command = root.get_command(None, name)
+        yield from _within(name, root.get_command(None, name))
+
+
+def _within(name: str, command: Any) -> Iterator[tuple[str, Any]]:
+    if not hasattr(command, "commands"):
         yield name, command
-        for sub in getattr(command, "commands", {}):
-            yield f"{name} {sub}", command.commands[sub]
+    for sub, each in getattr(command, "commands", {}).items():
+        yield from _within(f"{name} {sub}", each)
 
 
 def test_the_walk_through_ends_as_it_says(world: World) -> None:
@@ -101,6 +106,21 @@ def test_the_fences_end_as_they_say(cli: CliWorld) -> None:
     assert statuses(lines, cli.root, environ) == [(line, stated(line)) for line in lines]
 
 
+def test_the_reads_of_tables_end_as_they_say(cli: CliWorld) -> None:
+    table_world.orders(cli)
+    assert cli.call("table", "delete", "Orders", "--last-writer-wins").code == 0
+    lines, environ = without_jq(block("reading-tables")), on_path(cli.root / "bin", cli.environ())
+    assert statuses(lines, cli.root, environ) == [(line, stated(line)) for line in lines]
+
+
+def test_the_updates_of_entities_end_as_they_say(cli: CliWorld) -> None:
+    cli.call("table", "create", "Orders")
+    assert cli.call("entity", "upsert", "Orders/eu/1007", "n:int64=5", "--last-writer-wins").code == 0
+    cli.call("entity", "delete", "Orders/eu/1", "--last-writer-wins")
+    lines, environ = without_jq(block("updating-entities")), on_path(cli.root / "bin", cli.environ(env={"RUN": "7"}))
+    assert statuses(lines, cli.root, environ) == [(line, stated(line)) for line in lines]
+
+
 def test_the_leases_end_as_they_say(cli: CliWorld) -> None:
     lines = block("leases")
     assert cli.call("container", "create", "site").code in (0, 45)
@@ -110,12 +130,23 @@ def test_the_leases_end_as_they_say(cli: CliWorld) -> None:
     assert statuses(lines, cli.root, environ) == [(line, stated(line)) for line in lines]
 
 
+def test_the_tables_end_as_they_say(cli: CliWorld) -> None:
+    lines = block("tables")
+    cli.call("table", "delete", "Orders", "--last-writer-wins")
+    found = re.search(r"^```json\n(\{\"op\".*?)^```$", README, re.DOTALL | re.MULTILINE)
+    assert found is not None
+    cli.file("orders.jsonl", found[1])
+    environ = on_path(cli.root / "bin", cli.environ())
+    assert statuses(lines, cli.root, environ) == [(line, stated(line)) for line in lines]
+
+
 def test_the_table_of_commands_has_every_command() -> None:
     section = README.split("\n## Commands\n")[1].split("\n### ")[0]
     table = []
-    for row in re.findall(r"^\| `azguard (.*?)\|", section, re.MULTILINE):
-        first, *others = re.findall(r"([^`, ]+)(?:`|$|, | )", row)
-        table += [first, *(f"{first} {other}" for other in others)]
+    for row in re.findall(r"^\| (`azguard .*?`) \|", section, re.MULTILINE):
+        first, *others = re.findall(r"`(?:azguard )?(.*?)`", row)
+        noun = first.partition(" ")[0]
+        table += [first, *(f"{noun} {other}" for other in others)]
     assert table == [name for name, _ in commands()]
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from azguard.errors import UsageError
 from azguard.etag_cache import Entry, EtagCache, HeldLease, Key
+from azguard.known import Seen
 from tests.caches import ACCOUNT, CONFIG, NOON, OTHER, Clock, etag_of, never
 
 Open = Callable[..., EtagCache]
@@ -63,6 +64,26 @@ def test_what_was_recorded_is_found_again_by_another_process(opened: Open) -> No
         time="2026-11-21T12:00:00Z",
         command="blob get",
     )
+
+
+def test_many_versions_are_recorded_in_one_transaction(opened: Open) -> None:
+    cache = opened()
+    keys = [Key(CONFIG.account, f"entity:Orders/eu/{number}") for number in range(3000)]
+    cache.record_all(((key, Seen(f'"{key.address}"', "AAAAAAAAAAAAAAAA.-", "2026")) for key in keys), "entity query")
+    assert [etag_of(cache.last(key)) for key in keys] == [f'"{key.address}"' for key in keys]
+    expected = plain(f'"{keys[0].address}"', lineage="AAAAAAAAAAAAAAAA.-")
+    assert cache.last(keys[0]) == replace(
+        expected, account=keys[0].account, address=keys[0].address, last_modified="2026", command="entity query"
+    )
+
+
+def test_of_many_versions_all_are_recorded_or_none(opened: Open) -> None:
+    cache, bad = opened(), Key(CONFIG.account, "entity:Orders/eu/?sig=x")
+    with pytest.raises(UsageError):
+        cache.record_all([(CONFIG, Seen('"0x1"')), (bad, Seen('"0x2"'))], "entity query")
+    with pytest.raises(UsageError):
+        cache.record_all([(CONFIG, Seen('"0x1"')), (CONFIG, Seen(""))], "entity query")
+    assert cache.last(CONFIG) is None
 
 
 def test_scopes_do_not_see_each_others_reads(opened: Open) -> None:

@@ -1,5 +1,6 @@
 """Every command's help has an example, which runs as it is printed."""
 
+import json
 import re
 
 import pytest
@@ -24,10 +25,15 @@ def examples(group: str) -> dict[str, str]:
     return found
 
 
+ORDERS = "".join(
+    json.dumps({"op": op, "address": f"Orders/eu/{row}", "entity": {"status": "shipped"}}) + "\n"
+    for op, row in (("merge", "1007"), ("insert", "1009"))
+)
 DEPLOY = "blob:locks/deploy-prod"
 # Of commands whose examples speak of more: what there is besides, and is not with the others.
 BEFORE: dict[str, tuple[tuple[str, ...], ...]] = {
     "container create": (("container", "delete", "site"),),
+    "table create": (("table", "delete", "Orders", "--last-writer-wins"),),
     **dict.fromkeys(
         ("lease renew", "lease change", "lease release", "lease break"),
         (("lease", "acquire", "blob:site/config.json"),),
@@ -39,16 +45,21 @@ BEFORE: dict[str, tuple[tuple[str, ...], ...]] = {
 
 
 def prepare(cli: CliWorld) -> None:
-    """Make what the examples speak of: a container and a blob that were read here, a profile, and a script."""
+    """Make what the examples speak of: a blob and an entity that were read here, a profile, and files."""
     cli.call("container", "delete", "site", "--last-writer-wins")
+    cli.call("table", "delete", "Orders", "--last-writer-wins")
     cli.call("cache", "clear")
     content = str(cli.file("config.json", '{"replicas": 1}'))
     for line in (
         ("container", "create", "site"),
         ("blob", "put", "site/config.json", "-f", content),
+        ("table", "create", "Orders"),
+        ("entity", "insert", "Orders/eu/1007", "status=new", "n:int64=5"),
         ("profile", "set", "prod", "--account-name", "contoso", "--auth-mode", "login"),
     ):
         assert cli.call(*line).code == 0
+    cli.file("order.json", '{"status": "packed"}')
+    cli.file("orders.jsonl", ORDERS)
     cli.file("deploy.sh", "#!/bin/sh\n").chmod(0o755)
 
 

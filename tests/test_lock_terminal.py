@@ -1,5 +1,6 @@
 """``lock run`` in a terminal: the command has it, Ctrl-C and Ctrl-Z do what they always do, the shell gets it back."""
 
+import shlex
 from collections.abc import Iterator
 
 import pytest
@@ -84,3 +85,16 @@ def test_a_closed_terminal_ends_the_command_and_releases_the_lock(seat: Seat) ->
         window.hang_up()
         until(lambda: seat.world.state(lock) == "available", 40)
     assert (folder / "signals").read_text().split()[1:2] == ["SIGHUP"]
+
+
+def test_in_a_pipeline_the_terminal_is_for_whoever_asks_for_it(seat: Seat) -> None:
+    lock, done = seat.world.new(), seat.world.cli.root / "done"
+    command = f"echo one; until [ -e {done} ]; do sleep 0.05; done; read line </dev/tty; echo command has $line"
+    pager = f"read line; read typed </dev/tty; echo pager has $typed; touch {done}; cat"
+    seat.shell.type(f"{seat.line(lock, '--', 'sh', '-c', command)} | sh -c {shlex.quote(pager)}\n")
+    until(lambda: seat.world.state(lock) == "leased", 40)
+    seat.shell.type("apple\n")
+    seat.shell.wait_for("pager has apple")
+    seat.shell.type("pear\n")
+    seat.shell.wait_for("command has pear")
+    until(lambda: seat.world.state(lock) == "available")

@@ -14,6 +14,7 @@ import yaml
 
 from azguard.cli import tables
 from azguard.cli.output import UNDELIVERED
+from tests import table_world
 from tests.cli_world import CliWorld, command
 
 SCHEMAS = json.loads((Path(__file__).parent / "data/schemas/results.json").read_text())
@@ -57,6 +58,24 @@ def test_every_result_has_the_shape_that_scripts_rely_on(cli: CliWorld, blob: st
     ]
     for name, words in cases:
         ran = cli.call(*words, stdin=b"new")
+        schema = {"$defs": SCHEMAS["$defs"], "$ref": f"#/$defs/{name}"}
+        jsonschema.Draft202012Validator(schema).validate(ran.json)
+
+
+def test_every_result_of_a_written_entity_has_the_shape_that_scripts_rely_on(cli: CliWorld) -> None:
+    orders = f"{table_world.table(cli)}/eu"
+    line = json.dumps({"op": "insert", "address": f"{orders}/2", "entity": {"n": 1}}).encode()
+    cases: list[tuple[str, tuple[str, ...]]] = [
+        ("entity write", ("entity", "insert", f"{orders}/1", "n:int32=1")),
+        ("entity write", ("entity", "replace", f"{orders}/1", "n:int32=1")),
+        ("entity write", ("entity", "merge", f"{orders}/1", "n:int32=1")),
+        ("entity write", ("entity", "upsert", f"{orders}/1", "n:int32=1", "--last-writer-wins")),
+        ("entity write", ("entity", "delete", f"{orders}/1", "--last-writer-wins")),
+        ("entity transaction --dry-run", ("entity", "transaction", "-", "--dry-run")),
+        ("entity transaction", ("entity", "transaction", "-")),
+    ]
+    for name, words in cases:
+        ran = cli.call(*words, stdin=line)
         schema = {"$defs": SCHEMAS["$defs"], "$ref": f"#/$defs/{name}"}
         jsonschema.Draft202012Validator(schema).validate(ran.json)
 

@@ -81,3 +81,17 @@ def test_a_run_under_a_lock_imports_the_blob_sdk_only_and_nothing_to_make_locks_
     first, later = (imported(line, packages, tmp_path, account) for _ in range(2))
     assert first == "status 0 loaded azure.storage.blob azguard.uploads azguard.containers"
     assert later == "status 0 loaded azure.storage.blob"
+
+
+def test_reading_an_entity_imports_the_tables_sdk_only(tmp_path: Path, connection_string: str) -> None:
+    from azure.data.tables import TableClient
+
+    table = TableClient.from_connection_string(connection_string, "StartUp")
+    table.create_table()
+    table.create_entity({"PartitionKey": "eu", "RowKey": "1007"})
+    account = {"AZURE_STORAGE_CONNECTION_STRING": connection_string}
+    others = ("azure.storage", "azure.identity")
+    slow = ("rich", "pydantic", "yaml", "jsonpatch", "json_merge_patch", "jmespath")
+    for line in ("entity get StartUp/eu/1007", "entity query StartUp", "table list"):
+        answer = imported(f"{line} -o none", ("azure.data.tables", *others, *slow), tmp_path, account)
+        assert answer == "status 0 loaded azure.data.tables"

@@ -4,6 +4,7 @@ Nothing is changed on the way, so signatures stay valid (they cover the path, no
 """
 
 import asyncio
+import re
 import socket
 import struct
 import time
@@ -94,10 +95,13 @@ class Connection:
             except GONE:
                 self._record(Answer(request, fault, None, sent=sent))
                 raise
+            said, parts = body_of_answer(upstream.reader, answer, request.method), tuple[int, ...]()
+            if answer.headers.get("content-type", "").startswith("multipart/mixed"):
+                whole = await joined(said)
+                said, parts = _again(whole), _statuses(whole)
             # Before the client can hear of it: whoever has an answer finds it in the log.
             etag = answer.headers.get("etag")
-            self._record(Answer(request, fault, status, etag, sent, time.time(), answer.headers))
-            said = body_of_answer(upstream.reader, answer, request.method)
+            self._record(Answer(request, fault, status, etag, sent, time.time(), answer.headers, parts))
             if fault is Fault.NONE:
                 self._client.writer.write(answer.raw)
                 await pass_on(said, self._client.writer)
@@ -171,6 +175,11 @@ def _half(head: bytes, content: bytes) -> bytes:
         return head + content[: len(content) // 2]
     position = head.lower().find(b"\r\netag: ")
     return head[: position + 16] if position >= 0 else head[: len(head) // 2]
+
+
+def _statuses(content: bytes) -> tuple[int, ...]:
+    """Return the statuses of the parts of a transaction's answer."""
+    return tuple(int(status) for status in re.findall(rb"HTTP/1\.1 (\d{3}) ", content))
 
 
 def _reset(client: Peer) -> None:

@@ -58,7 +58,8 @@ class Answer:
     """What the emulator really answered, whatever the client heard; ``status`` is None if it did not answer.
 
     ``sent`` and ``answered`` are seconds since the epoch: when the request was passed on whole or in part, None if
-    never, and when its answer came. The emulator did its work between the two. ``headers`` are the answer's.
+    never, and when its answer came. The emulator did its work between the two. ``headers`` are the answer's, ``parts``
+    the statuses inside the answer to a transaction, which is 202 whatever became of it.
     """
 
     request: Request
@@ -68,6 +69,7 @@ class Answer:
     sent: float | None = None
     answered: float | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    parts: tuple[int, ...] = ()
 
     @property
     def dropped(self) -> bool:
@@ -77,7 +79,11 @@ class Answer:
     @property
     def committed(self) -> bool:
         """Return whether the emulator did what a write asked for."""
-        return self.request.writes and self.status is not None and 200 <= self.status < 300
+        return self.request.writes and self.status is not None and all(map(_is_success, (self.status, *self.parts)))
+
+
+def _is_success(status: int) -> bool:
+    return 200 <= status < 300
 
 
 def losing(share: float, chance: random.Random, *, only_writes: bool = False) -> Decide:

@@ -216,9 +216,18 @@ class _Guardian:
         self._paused = os.WIFSTOPPED(status)
         if os.WIFEXITED(status) or os.WIFSIGNALED(status):
             self._status = status
-        elif self._paused and self._kill_at is None:
+        elif self._paused and self._kill_at is None and not self._lent(os.WSTOPSIG(status)):
             self._take_terminal_back()
             self._channel.send(**{"is": "stopped"}, terminal=self._terminal is not None)
+
+    def _lent(self, number: int) -> bool:
+        """Put the command in the foreground if it was stopped for want of that; return whether it goes on."""
+        if number not in (signal.SIGTTIN, signal.SIGTTOU) or self._terminal is None:
+            return False
+        if not self._terminal.move(self._terminal.group, self._command):
+            return False
+        self._paused = False
+        return process_groups.send(self._command, signal.SIGCONT)
 
     def _take_terminal_back(self) -> bool:
         """Give the terminal back to azguard; return whether the command had it."""
@@ -239,9 +248,11 @@ def _prologue(terminal: Terminal | None, ignored: frozenset[int]) -> Callable[[]
     """Return what the command's process does before it becomes the command."""
     dies_with_parent = _dies_with_parent()
     ours = os.getpid()
+    # In a pipeline somebody else may need the terminal, such as a pager; a command that does is lent it once it asks.
+    at_once = os.isatty(0) and os.isatty(1)
 
     def prologue() -> None:
-        if terminal is not None:
+        if terminal is not None and at_once:
             terminal.move(terminal.group, os.getpid())
         for name in _DEAF:
             number = getattr(signal, name)

@@ -6,12 +6,12 @@ the proxy's log says that the write was committed exactly once. Whatever a cell 
 checks it against that log: nothing is ever committed twice, an error other than 74 is never told of a write that was
 committed or still can be, and nobody is told "somebody else" (42, 44, 45, 49) when it was us.
 
-To add a row for a new command: append a ``Row`` to ``ROWS``. Name the command line (``{blob}``, ``{container}`` and
-``{lease}`` are filled in), what has to be there before (``before``), the operation that is spoilt, as
-``tests.faults.rules.operation`` names it, the one whose commits count if that is another, and what is there
-afterwards (``leaves``). Where the first such request is not the one that is meant, ``nth`` says which is. Run it:
-``pytest tests/faults -k put-if-match``. A cell that fails shows what azguard said and what the log says; give it an
-entry with its reason only if the truth really cannot be known, else mend azguard.
+To add a row for a new command: append a ``Row`` to ``ROWS``. Name the command line (``{blob}``, ``{container}``,
+``{lease}`` and ``{entity}`` are filled in, the last also in ``stdin``), what has to be there before (``before``), the
+operation that is spoilt, as ``tests.faults.rules.operation`` names it, the one whose commits count if that is another,
+and what is there afterwards (``leaves``). Where the first such request is not the one that is meant, ``nth`` says which
+is. Run it: ``pytest tests/faults -k put-if-match``. A cell that fails shows what azguard said and what the log says;
+give it an entry with its reason only if the truth really cannot be known, else mend azguard.
 ``CONTESTS`` adds a rival who writes in between, ``OUTAGES`` a fault that hits every such request until azguard gives
 up: a few of each for a new row. A new kind of resource also needs its names in ``rules.operation``, and how to look at
 it in ``Scene.content``.
@@ -22,6 +22,7 @@ they leave the lease (``lease``), in every cell that says 0, once everything has
 too: an error other than 74 is never told of what was done, nor is 0 told of what was not.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -92,6 +93,9 @@ class Stage(Protocol):
     def make_container(self, *, leased: bool = False) -> None:
         """Create the container of the row, which ``{container}`` names."""
 
+    def insert(self) -> None:
+        """Insert the entity, with an ``n`` of 1, so that its version is known here."""
+
 
 Before = Callable[[Stage], None]
 Cells = Mapping[Column, Says]
@@ -102,7 +106,8 @@ class Row:
     """One command line and one of its requests: the ``nth`` such. ``commit`` is the operation whose commits count.
 
     ``lease`` is the state of the blob's lease afterwards, if it is another than before. ``repeatable`` says that only
-    this state counts, and not how often it was brought about.
+    this state counts, and not how often it was brought about. ``partial``: it writes a part of the resource, so that
+    what is there afterwards does not tell whether somebody else changed the rest; then no ETag is told.
     """
 
     name: str
@@ -116,6 +121,12 @@ class Row:
     repeatable: bool = False
     cells: Cells = field(default_factory=dict)
     nth: int = 1
+    partial: bool = False
+
+    @property
+    def service(self) -> str:
+        """Return the service whose requests are spoilt."""
+        return "table" if "{entity}" in self.command + self.stdin.decode("latin-1") else "blob"
 
     @property
     def lease_after(self) -> str:
@@ -163,9 +174,16 @@ def _leased_container(stage: Stage) -> None:
     stage.make_container(leased=True)
 
 
+def _entity(stage: Stage) -> None:
+    stage.insert()
+
+
 LARGE = bytes(range(256)) * 32_800  # a little more than what one Put Blob takes
 _TWO = b'{"n": 2}'
 _INCREMENT = "safe-update blob:{blob} --increment n"
+_ENTITY = "safe-update entity:{entity} --increment n"
+_TRANSACTION = "entity transaction -"
+_BY_LEDGER = _ENTITY + " --guard ledger"
 _LOST = {**_in((*ANSWER_LOST, Column.HALF), NO_TRACE), **_in((Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), NO_TRACE)}
 _DELETED = _in((*ANSWER_LOST, Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), GONE_BY_WHOM)
 _DELETED_ANYHOW = {**_DELETED, **_in(NOT_THERE_YET, MAY_STILL_ARRIVE)}
@@ -175,6 +193,15 @@ _BY_FENCE = _in(NOT_THERE_YET, ON_ITS_FENCE)
 _REFUSED_BY_FENCE: Cells = {column: ON_ITS_FENCE for column in Column if column is not Column.SLOW}
 _FENCE = " --fence 7"
 _OTHER = "0e6e2a5b-3f0d-4a53-9f6e-2f1d8a7c6b02"
+
+
+def _items(other: str, verb: str) -> bytes:
+    """Return the lines of a transaction that writes the entity, and does ``other`` to one beside it."""
+    more = {"delete": {}, "upsert": {"entity": {"n": 2}, "last_writer_wins": True}}.get(verb, {"entity": {"n": 2}})
+    lines = [{"op": verb, "address": "{entity}", **more}]
+    if other:
+        lines.insert(0, {"op": other, "address": "{entity}-beside", "entity": {"n": 1}})
+    return "".join(json.dumps(line) + "\n" for line in lines).encode()
 
 
 def _lease(verb: str, options: str, lease: str, *before: Before) -> Row:
@@ -245,6 +272,41 @@ ROWS = (
     Row("update-lease", _INCREMENT + " --lease-id {lease}", "PUT blob", (_one, _leased), leaves=_TWO),
     Row("update-fence-read", _INCREMENT + _FENCE, "GET tags", (_fenced_one,), "PUT blob", leaves=_TWO),
     Row("update-fence", _INCREMENT + _FENCE, "PUT blob", (_fenced_one,), leaves=_TWO),
+    Row("update-entity-read", _ENTITY, "GET entity", (_entity,), "PUT entity", leaves=_TWO),
+    Row("update-entity", _ENTITY, "PUT entity", (_entity,), leaves=_TWO),
+    Row("update-entity-create", _ENTITY + " --create", "POST entity", leaves=b'{"n": 1}'),
+    Row("update-entity-no-lineage", _ENTITY + " --no-lineage", "PUT entity", (_entity,), leaves=_TWO, cells=_LOST),
+    Row("update-entity-ledger", _BY_LEDGER, "POST batch", (_entity,), leaves=_TWO),
+    Row("update-entity-ledger-key", _BY_LEDGER + " --op-id key", "GET entity", (_entity,), "POST batch", leaves=_TWO,
+        nth=2),
+    Row("update-entity-ledger-create", _BY_LEDGER + " --create", "POST batch", leaves=b'{"n": 1}'),
+    Row("update-entity-ledger-no-lineage", _BY_LEDGER + " --no-lineage", "POST batch", (_entity,), leaves=_TWO),
+    Row("entity-insert", "entity insert {entity} n:int32=2", "POST entity", leaves=_TWO),
+    Row("entity-replace", "entity replace {entity} n:int32=2", "PUT entity", (_entity,), leaves=_TWO),
+    Row("entity-replace-last-writer-wins", "entity replace {entity} n:int32=2 --last-writer-wins", "PUT entity",
+        (_entity,), leaves=_TWO, cells=_UNCONDITIONAL),
+    Row("entity-replace-no-lineage", "entity replace {entity} n:int32=2 --no-lineage", "PUT entity", (_entity,),
+        leaves=_TWO, cells=_LOST),
+    Row("entity-merge", "entity merge {entity} n:int32=2", "PATCH entity", (_entity,), leaves=_TWO, partial=True),
+    Row("entity-merge-last-writer-wins", "entity merge {entity} n:int32=2 --last-writer-wins", "PATCH entity",
+        (_entity,), leaves=_TWO, partial=True, cells=_UNCONDITIONAL),
+    Row("entity-upsert", "entity upsert {entity} n:int32=2 --mode replace --last-writer-wins", "PUT entity",
+        leaves=_TWO, cells=_UNCONDITIONAL),
+    Row("entity-upsert-merge", "entity upsert {entity} n:int32=2 --last-writer-wins", "PATCH entity", (_entity,),
+        leaves=_TWO, partial=True, cells=_UNCONDITIONAL),
+    Row("entity-delete", "entity delete {entity}", "DELETE entity", (_entity,), leaves=None, cells=_DELETED),
+    Row("entity-delete-last-writer-wins", "entity delete {entity} --last-writer-wins", "DELETE entity", (_entity,),
+        leaves=None, cells=_DELETED_ANYHOW),
+    Row("entity-transaction", _TRANSACTION, "POST batch", (_entity,), stdin=_items("insert", "replace"), leaves=_TWO),
+    Row("entity-transaction-insert", _TRANSACTION, "POST batch", stdin=_items("insert", "insert"), leaves=_TWO),
+    Row("entity-transaction-merge-insert", _TRANSACTION, "POST batch", (_entity,), stdin=_items("insert", "merge"),
+        leaves=_TWO),
+    Row("entity-transaction-delete", _TRANSACTION, "POST batch", (_entity,), stdin=_items("insert", "delete"),
+        leaves=None),
+    Row("entity-transaction-deletes", _TRANSACTION, "POST batch", (_entity,), stdin=_items("", "delete"), leaves=None,
+        cells=_in((*ANSWER_LOST, Column.HALF, Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), GONE_BY_WHOM)),
+    Row("entity-transaction-upsert", _TRANSACTION, "POST batch", stdin=_items("", "upsert"), leaves=_TWO,
+        cells=_UNCONDITIONAL),
     Row("update-fence-metadata", "safe-update blob:{blob} --metadata --set n=\"2\"" + _FENCE, "PUT metadata",
         (_fenced,), leaves=b"old"),
 )  # fmt: skip
@@ -293,6 +355,41 @@ CONTESTS = (
     Contest("update-create", Column.DROP, Rival.AZGUARD, DONE),
     Contest("update-create", Column.RESET, Rival.AZGUARD, RECREATED),
     Contest("update-no-lineage", Column.RESET, Rival.AZGUARD, DONE),
+    Contest("update-entity", Column.DROP, Rival.AZGUARD, DONE),
+    Contest("update-entity", Column.RESET, Rival.AZGUARD, DONE),
+    Contest("update-entity", Column.ZOMBIE_THEN, Rival.AZGUARD, DONE),
+    Contest("update-entity", Column.ZOMBIE_LAST, Rival.AZGUARD, DONE),
+    Contest("update-entity", Column.DROP, Rival.FOREIGN, FOREIGN_COVERED),
+    Contest("update-entity", Column.RESET, Rival.FOREIGN, FOREIGN_COVERED),
+    Contest("update-entity-create", Column.DROP, Rival.AZGUARD, DONE),
+    Contest("update-entity-create", Column.RESET, Rival.AZGUARD, RECREATED),
+    Contest("update-entity-ledger", Column.DROP, Rival.AZGUARD, DONE),
+    Contest("update-entity-ledger", Column.DROP, Rival.FOREIGN, DONE),
+    Contest("update-entity-ledger", Column.RESET, Rival.FOREIGN, DONE),
+    Contest("update-entity-ledger", Column.ZOMBIE_THEN, Rival.FOREIGN, DONE),
+    Contest("update-entity-ledger", Column.ZOMBIE_LAST, Rival.FOREIGN, DONE),
+    Contest("update-entity-ledger-create", Column.DROP, Rival.FOREIGN, DONE),
+    Contest("update-entity-ledger-create", Column.RESET, Rival.FOREIGN, DONE),
+    Contest("update-entity-ledger-create", Column.ZOMBIE_LAST, Rival.FOREIGN, DONE),
+    Contest("update-entity-ledger-no-lineage", Column.DROP, Rival.FOREIGN, DONE),
+    Contest("entity-insert", Column.DROP, Rival.AZGUARD, DONE),
+    Contest("entity-insert", Column.DROP, Rival.FOREIGN, FOREIGN_COVERED),
+    Contest("entity-insert", Column.RESET, Rival.AZGUARD, RECREATED),
+    Contest("entity-replace", Column.DROP, Rival.AZGUARD, DONE),
+    Contest("entity-replace", Column.RESET, Rival.AZGUARD, Says(42)),
+    Contest("entity-replace", Column.ZOMBIE_LAST, Rival.AZGUARD, Says(42)),
+    Contest("entity-replace", Column.DROP, Rival.FOREIGN, FOREIGN_COVERED),
+    Contest("entity-merge", Column.DROP, Rival.AZGUARD, DONE),
+    Contest("entity-merge", Column.RESET, Rival.AZGUARD, Says(42)),
+    Contest("entity-merge", Column.RESET, Rival.FOREIGN, FOREIGN_COVERED),
+    Contest("entity-upsert", Column.DROP, Rival.AZGUARD, DONE),
+    Contest("entity-delete", Column.RESET, Rival.AZGUARD, Says(42)),
+    Contest("entity-delete", Column.DROP, Rival.AZGUARD, RECREATED),
+    Contest("entity-transaction", Column.DROP, Rival.AZGUARD, DONE),
+    Contest("entity-transaction", Column.RESET, Rival.AZGUARD, Says(42)),
+    Contest("entity-transaction", Column.ZOMBIE_LAST, Rival.AZGUARD, Says(42)),
+    Contest("entity-transaction", Column.DROP, Rival.FOREIGN, DONE),
+    Contest("entity-transaction", Column.RESET, Rival.FOREIGN, FOREIGN_COVERED),
     Contest("put-fence", Column.DROP, Rival.HOLDER, DONE),
     Contest("put-fence", Column.DROP, Rival.FOREIGN, FOREIGN_COVERED),
     Contest("put-fence", Column.ZOMBIE_LAST, Rival.HOLDER, ON_ITS_FENCE),
@@ -354,6 +451,26 @@ OUTAGES = (
     Outage("update-guard-acquire", Column.ZOMBIE_LAST, NOTHING),
     Outage("update-create", Column.ZOMBIE_LAST, NO_FENCE),
     Outage("update-metadata", Column.ZOMBIE_LAST, NO_FENCE),
+    Outage("update-entity-read", Column.FAIL_BEFORE, NOTHING),
+    Outage("update-entity", Column.DROP, DONE),
+    Outage("update-entity", Column.RESET, NOTHING),
+    Outage("update-entity", Column.FAIL_BEFORE, NOTHING),
+    Outage("update-entity", Column.ZOMBIE_LAST, NOTHING),
+    Outage("update-entity-no-lineage", Column.ZOMBIE_LAST, NOTHING),
+    Outage("update-entity-create", Column.ZOMBIE_LAST, NO_FENCE),
+    Outage("update-entity-ledger", Column.DROP, DONE),
+    Outage("update-entity-ledger", Column.RESET, NOTHING),
+    Outage("update-entity-ledger", Column.ZOMBIE_LAST, NOTHING),
+    Outage("update-entity-ledger-create", Column.DROP, DONE),
+    Outage("update-entity-ledger-create", Column.ZOMBIE_LAST, NOTHING),
+    Outage("entity-insert", Column.DROP, DONE),
+    Outage("entity-insert", Column.ZOMBIE_LAST, NO_FENCE),
+    Outage("entity-replace", Column.DROP, DONE),
+    Outage("entity-replace", Column.RESET, NO_FENCE),
+    Outage("entity-merge", Column.ZOMBIE_LAST, NO_FENCE),
+    Outage("entity-delete", Column.FAIL_BEFORE, NO_FENCE),
+    Outage("entity-transaction", Column.DROP, DONE),
+    Outage("entity-transaction", Column.ZOMBIE_LAST, NO_FENCE),
     Outage("put-fence", Column.DROP, DONE),
     Outage("put-fence", Column.ZOMBIE_LAST, ON_ITS_FENCE),
     Outage("put-fence-adopt", Column.ZOMBIE_LAST, NO_FENCE),

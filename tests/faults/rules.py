@@ -1,20 +1,30 @@
 """Which request gets which fault: by rules such as ``PUT blob 1 drop``, or at random from a seed."""
 
 import random
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from azguard.emulator.proxy_faults import Chosen, Decide, Fault, Request
 
+# The paths of the Table service. Only an insert looks like the name of a container.
+_TABLE = re.compile(
+    r"/\w+/(?:(?P<entity>\w+\(PartitionKey=.*\))|(?P<entities>\w+\(\))|(?P<batch>\$batch)|(?P<table>Tables(?:\(.*\))?))"
+)
 # How long after the client gave up a zombie lands at the latest; seconds.
 _ZOMBIE_SECONDS = 0.25
 EVERY_FAULT: Mapping[Fault, float] = {fault: 1.0 for fault in Fault if fault not in (Fault.NONE, Fault.SLOW)}
 
 
 def operation(request: Request) -> str:
-    """Return what a request to the blob service does, such as ``PUT blob``, ``PUT metadata``, ``PUT lease:acquire``."""
+    """Return what a request does, such as ``PUT blob``, ``PUT metadata``, ``PUT lease:acquire``, ``PATCH entity``."""
+    table = _TABLE.fullmatch(unquote(urlsplit(request.path).path))
+    if table is not None:
+        return f"{request.method} {table.lastgroup}"
+    if request.method == "POST" and "comp" not in request.path:
+        return "POST entity"
     query = parse_qs(urlsplit(request.path).query)
     what = query.get("comp", query.get("restype", ["blob"]))[0]
     if what == "lease":

@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -21,7 +21,7 @@ from azguard.emulator.proxy_faults import Answer, Chosen, Fault, Request
 from azguard.lineage import KEY
 from tests.cli_world import CliWorld, Ran
 from tests.emulator_world import until
-from tests.faults import truth
+from tests.faults import entities, truth
 from tests.faults.matrix import Column, Rival, Row
 from tests.faults.rules import operation
 
@@ -63,9 +63,16 @@ class Scene:
         return f"{CONTAINER}/{self.row.name}/{self.column.value}/{rival}/{'every' if self.every else 'once'}"
 
     @property
+    def entity(self) -> str:
+        """Return the entity's short address."""
+        rival = self.rival.value if self.rival else "alone"
+        return f"{entities.TABLE}/{self.row.name}/{self.column.value}-{rival}-{'every' if self.every else 'once'}"
+
+    @property
     def words(self) -> list[str]:
         """Return the row's command line."""
-        words = self.row.command.format(blob=self.blob, container=self.container, lease=_LEASE).split()
+        names = {"blob": self.blob, "container": self.container, "lease": _LEASE, "entity": self.entity}
+        words = self.row.command.format(**names).split()
         return [*words, "--timeout", "1s"] if self.every else words
 
     @property
@@ -96,6 +103,10 @@ class Scene:
         if leased:
             self._container().acquire_lease(-1, _LEASE)
 
+    def insert(self) -> None:
+        ran = self.cli.call("safe-update", f"entity:{self.entity}", "--create", "--set", "n=1")
+        assert ran.code == 0, ran.err
+
     # The play.
 
     def play(self, *, process: bool) -> Ran:
@@ -107,7 +118,7 @@ class Scene:
         self.armed = True
         env = {"AZGUARD_WRITE_TIMEOUT": _SILENCE} if self.column.silent else {}
         run = self.cli.run if process else self.cli.call
-        ran = run(*self.words, "-o", "json", stdin=self.row.stdin, env=env)
+        ran = run(*self.words, "-o", "json", stdin=self.row.stdin.replace(b"{entity}", self.entity.encode()), env=env)
         self.over = True
         assert self.hits, f"nothing did {self.row.spoilt}: {[operation(each.request) for each in self.log]}"
         until(lambda: self._landed)
@@ -133,7 +144,10 @@ class Scene:
         return Fault.NONE
 
     def content(self) -> bytes | None:
-        """Return what is there now: a blob's content, nothing for a container, None if it is gone."""
+        """Return what is there now: a blob's content, an entity's properties, nothing for a container, None if it is
+        gone."""
+        if self.row.service == "table":
+            return entities.content(self.direct, self.entity)
         try:
             if self.row.command.startswith("container"):
                 self._container().get_container_properties()
@@ -145,7 +159,7 @@ class Scene:
 
     def lease(self) -> str | None:
         """Return the state of the blob's lease, or None where there is no blob."""
-        if self.row.command.startswith("container") or self.content() is None:
+        if self.row.service == "table" or self.row.command.startswith("container") or self.content() is None:
             return None
         return str(blobs.properties(self._target, Conditions(), Deadline()).lease.state)
 
@@ -162,6 +176,9 @@ class Scene:
 
     def _compete(self, rival: Rival) -> None:
         """Write as somebody else; not through the proxy, whose thread this is."""
+        if self.row.service == "table":
+            entities.compete(self.direct, self.entity, rival)
+            return
         client = self.direct.blob(self._target.address)
         if rival is Rival.FOREIGN:
             client.upload_blob(b"theirs", overwrite=True)
@@ -187,20 +204,30 @@ class Scene:
 
 
 @contextmanager
-def scene(root: Path, port: int, row: Row, column: Column, rival: Rival | None, every: bool) -> Iterator[Scene]:
-    """Set up a cell against the Azurite on ``port``: a proxy and a private world for the command."""
-    direct = account.emulator({"blob": port})
+def scene(
+    root: Path, ports: Mapping[str, int], row: Row, column: Column, rival: Rival | None, every: bool
+) -> Iterator[Scene]:
+    """Set up a cell against the Azurite on these ports: a proxy and a private world for the command."""
+    direct = account.emulator(ports)
+    if row.service == "table":
+        entities.prepare(direct)
+    else:
+        _prepare(direct)
+    made = Scene(row, column, CliWorld(root), direct, rival, every)
+    with proxy.running(ports[row.service], made.decide) as running:
+        made.running = running
+        endpoint = f"http://127.0.0.1:{running.port}/{account.EMULATOR_NAME}"
+        key = f"AccountName={account.EMULATOR_NAME};AccountKey={account.EMULATOR_KEY}"
+        text = f"{key};{row.service.title()}Endpoint={endpoint}"
+        made.cli = CliWorld(root, text)
+        yield made
+
+
+def _prepare(direct: account.Account) -> None:
     try:
         direct.container(address.parse(CONTAINER, Kind.CONTAINER).address).create_container()
     except ResourceExistsError:
         pass  # by an earlier cell
-    made = Scene(row, column, CliWorld(root), direct, rival, every)
-    with proxy.running(port, made.decide) as running:
-        made.running = running
-        endpoint = f"http://127.0.0.1:{running.port}/{account.EMULATOR_NAME}"
-        text = f"AccountName={account.EMULATOR_NAME};AccountKey={account.EMULATOR_KEY};BlobEndpoint={endpoint}"
-        made.cli = CliWorld(root, text)
-        yield made
 
 
 @dataclass(frozen=True)
@@ -220,10 +247,10 @@ class Story:
         return found
 
 
-def play(root: Path, port: int, row: Row, column: Column, rival: Rival | None, every: bool) -> Story:
-    """Play one cell against the Azurite on ``port``, in a new folder under ``root``."""
+def play(root: Path, ports: Mapping[str, int], row: Row, column: Column, rival: Rival | None, every: bool) -> Story:
+    """Play one cell against the Azurite on these ports, in a new folder under ``root``."""
     folder = Path(tempfile.mkdtemp(dir=root))
-    with scene(folder, port, row, column, rival, every) as played:
+    with scene(folder, ports, row, column, rival, every) as played:
         # One column in processes of their own, where signals, exit and start-up are the real ones.
         ran = played.play(process=column is Column.DROP and rival is None and not every)
         log = tuple(json.dumps(truth.line(each)) for each in played.log)

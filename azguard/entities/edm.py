@@ -1,0 +1,197 @@
+"""Entities as JSON with OData annotations ⇄ what the SDK sends.
+
+An entity is a JSON object whose properties may each have a neighbour ``NAME@odata.type``. Every type but string,
+boolean and Edm.Int32 is written with it, Edm.Double included: a filter command may well write ``1.0`` as ``1``.
+
+Source: https://learn.microsoft.com/rest/api/storageservices/payload-format-for-table-service-operations
+"""
+
+import base64
+import binascii
+import math
+import re
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from azguard.errors import UsageError
+
+Entity = dict[str, Any]
+PARTITION_KEY, ROW_KEY, TIMESTAMP = "PartitionKey", "RowKey", "Timestamp"
+KEYS = (PARTITION_KEY, ROW_KEY)
+ANNOTATION = "@odata.type"
+STRING, BOOLEAN, INT32, INT64 = "Edm.String", "Edm.Boolean", "Edm.Int32", "Edm.Int64"
+DOUBLE, DATETIME, GUID, BINARY = "Edm.Double", "Edm.DateTime", "Edm.Guid", "Edm.Binary"
+TYPES = (STRING, BOOLEAN, INT32, INT64, DOUBLE, DATETIME, GUID, BINARY)
+# JSON has no numbers for these.
+_NOT_FINITE = ("NaN", "Infinity", "-Infinity")
+# The service keeps 100 ns, in UTC, and takes a time without a zone for UTC.
+_DATETIME = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2})?)(\.[0-9]{1,7})?Z?")
+_FIRST_YEAR = 1601
+_HALF_CHARACTER = re.compile(r"[\ud800-\udfff]")
+# What a message shows of a value that is refused.
+_SHOWN = 60
+_WHOLE = re.compile(r"-?[0-9]+")
+_DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+
+
+def from_service(answer: Mapping[str, Any]) -> Entity:
+    """Return an entity as azguard shows it, from the JSON of the service's answer."""
+    entity: Entity = {}
+    for name, value in answer.items():
+        if name.startswith("odata.") or name.endswith(ANNOTATION):
+            continue
+        kind = answer.get(name + ANNOTATION) or (DOUBLE if isinstance(value, float) else None)
+        # The emulator writes 1.0 as 1.
+        entity[name] = float(value) if kind == DOUBLE and isinstance(value, int) else value
+        if kind not in (None, STRING, BOOLEAN, INT32) and name != TIMESTAMP:
+            entity[name + ANNOTATION] = kind
+    return entity
+
+
+def for_sdk(entity: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an entity as the SDK takes it, every value with its type; what the service sets itself stays out.
+
+    Raises:
+        UsageError: a value does not have its type; names the property.
+    """
+    from azure.data.tables import EdmType
+
+    return {name: (value, EdmType(kind)) for name, kind, value in typed(entity)}
+
+
+def typed(entity: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """Yield each property's name, type and value as it is sent; a null is no property.
+
+    Raises:
+        UsageError: a value does not have its type, or an annotation has no property; names it.
+    """
+    for name in entity:
+        bare = name.removesuffix(ANNOTATION)
+        if bare != name and bare not in entity:
+            raise UsageError(f"{name} annotates a property that is not there", hint=f"add {bare}, or leave it out")
+    for name, value in entity.items():
+        if name.endswith(ANNOTATION) or name.startswith("odata.") or name == TIMESTAMP or value is None:
+            continue
+        kind = entity.get(name + ANNOTATION) or _implied(name, value)
+        if kind not in TYPES:
+            raise UsageError(f"{name}: {kind!r} is not a type of the Table service", hint=" ".join(TYPES))
+        yield name, kind, _CHECKS[kind](name, value)
+
+
+def kind_of(entity: Mapping[str, Any], name: str) -> str:
+    """Return the type of a property that is there."""
+    return str(entity.get(name + ANNOTATION) or _implied(name, entity[name]))
+
+
+def _implied(name: str, value: Any) -> str:
+    """Return the type that a JSON value has without an annotation."""
+    if isinstance(value, bool):
+        return BOOLEAN
+    if isinstance(value, int):
+        if not -(2**31) <= value < 2**31:
+            raise UsageError(f"{name} is beyond what {INT32} takes", hint=f'add "{name}{ANNOTATION}": "{INT64}"')
+        return INT32
+    if isinstance(value, float):
+        return DOUBLE
+    if isinstance(value, str):
+        return STRING
+    shape = "array" if isinstance(value, list) else "object"
+    raise UsageError(
+        f"{name}: a property is a string, a number or a boolean, not a JSON {shape}",
+        hint="keep it as a string of JSON, or in properties of its own",
+    )
+
+
+def _wrong(name: str, value: Any, kind: str, hint: str | None = None) -> UsageError:
+    shown = repr(value)
+    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+    return UsageError(f"{name}: {shown} is not an {kind}", hint=hint)
+
+
+def _string(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise _wrong(name, value, STRING, "put it in quotes")
+    if _HALF_CHARACTER.search(value):
+        raise _wrong(name, value, STRING, "half of a character is no Unicode text: write bytes as Edm.Binary")
+    return value
+
+
+def _boolean(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong(name, value, BOOLEAN, "true or false")
+    return value
+
+
+def _integer(kind: str, bits: int) -> Callable[[str, Any], int]:
+    def check(name: str, value: Any) -> int:
+        text = isinstance(value, str) and _WHOLE.fullmatch(value)
+        if isinstance(value, bool) or not (isinstance(value, int) or text):
+            raise _wrong(name, value, kind, "a whole number")
+        try:
+            number = int(value)
+        except ValueError:
+            number = 2**bits  # Python reads no more than 4,300 digits
+        if not -(2 ** (bits - 1)) <= number < 2 ** (bits - 1):
+            raise UsageError(f"{name} is beyond what {kind} takes", hint=f"it has {bits} bits")
+        return number
+
+    return check
+
+
+def _double(name: str, value: Any) -> float | str:
+    if isinstance(value, str) and value in _NOT_FINITE:
+        return value
+    hint = "a number, or one of the texts " + " ".join(_NOT_FINITE)
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise _wrong(name, value, DOUBLE, hint)
+    if isinstance(value, str) and not _DECIMAL.fullmatch(value):
+        raise _wrong(name, value, DOUBLE, hint)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    # 1e999 is read as infinity; whoever means that says so.
+    if not math.isfinite(number):
+        raise UsageError(f"{name} is beyond what {DOUBLE} takes", hint=hint)
+    return number
+
+
+def _datetime(name: str, value: Any) -> str:
+    hint = "UTC, to 100 ns at most, from the year 1601 on: 2026-11-21T10:00:00.1234567Z"
+    found = _DATETIME.fullmatch(value) if isinstance(value, str) else None
+    try:
+        if found is None or datetime.fromisoformat(found[1]).year < _FIRST_YEAR or (found[3] and not found[2]):
+            raise _wrong(name, value, DATETIME, hint)
+    except ValueError:
+        raise _wrong(name, value, DATETIME, hint) from None
+    return f"{found[1]}{'' if found[2] else ':00'}{found[3] or ''}Z"
+
+
+def _guid(name: str, value: Any) -> str:
+    try:
+        return str(uuid.UUID(value))
+    except (ValueError, AttributeError, TypeError):
+        raise _wrong(name, value, GUID, "e.g. c9da6455-213d-42c9-9a79-3e9149a57833") from None
+
+
+def _binary(name: str, value: Any) -> bytes:
+    if not isinstance(value, str):
+        raise _wrong(name, value, BINARY, "it is written in base64")
+    try:
+        return base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError):
+        raise _wrong(name, value, BINARY, "it is written in base64") from None
+
+
+_CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
+    STRING: _string,
+    BOOLEAN: _boolean,
+    INT32: _integer(INT32, 32),
+    INT64: _integer(INT64, 64),
+    DOUBLE: _double,
+    DATETIME: _datetime,
+    GUID: _guid,
+    BINARY: _binary,
+}

@@ -1,0 +1,51 @@
+"""What became of an entity's write whose answer was lost: told by the lineage."""
+
+from typing import TYPE_CHECKING
+
+from azguard.deadline import Deadline
+from azguard.entities import edm, requests
+from azguard.entities.edm import Entity
+from azguard.entities.requests import Stored
+from azguard.errors import NotFound
+from azguard.settled import Look, Verdict, judge
+
+if TYPE_CHECKING:
+    from azguard.entities.writes import EntityWrite
+
+
+def landed(made: "EntityWrite", patience: Deadline) -> Look[str | None]:
+    """Return what is known about a write, with the ETag it made where that can be told."""
+    found = seen(made, patience)
+    verdict = judged(made, found)
+    return Look(verdict, etag(made, found) if verdict is Verdict.COMMITTED else None)
+
+
+def seen(made: "EntityWrite", patience: Deadline) -> Stored | None:
+    """Return what is there now, None if nothing is."""
+    try:
+        return requests.get(made.target, patience)
+    except NotFound:
+        return None
+
+
+def judged(made: "EntityWrite", found: Stored | None) -> Verdict:
+    """Return what is known about a write from what is there now."""
+    if found is None:
+        # Gone is no proof of our delete: somebody else could have deleted it.
+        return Verdict.NOT_YET if made.inserts else Verdict.UNKNOWN
+    return judge(found.lineage, made.op, made.conditions.expected_etag, found.etag)
+
+
+def etag(made: "EntityWrite", found: Stored | None) -> str | None:
+    """Return the ETag that a write made, if what is there is known to be that very version.
+
+    Somebody else's merge keeps our lineage and makes another version. What was written whole tells by its
+    content, and a merge cannot tell: who reads it again is on the safe side.
+    """
+    if found is None or made.partial or not found.lineage.entries or found.lineage.entries[0][0] != made.op:
+        return None
+    return found.etag if _content(found.entity) == _content(made.entity) else None
+
+
+def _content(entity: Entity) -> dict[str, tuple[str, object]]:
+    return {name: (kind, value) for name, kind, value in edm.typed(entity)}

@@ -1,0 +1,57 @@
+"""What to do next where an update did not end well: the kept work, and the command that resumes it."""
+
+import shlex
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from azguard.account import Target
+from azguard.cli.context import Environment
+from azguard.cli.update_choices import RAW_OP
+from azguard.errors import AzguardError, Locked, OutcomeUnknown
+from azguard.safe_update import Plan
+
+_SECRET_OPTIONS = ("--connection-string", "--account-key", "--sas-token")
+
+
+def keeper(env: Environment, target: Target, plan: Plan) -> Callable[[AzguardError, bytes | None], None]:
+    def keep(error: AzguardError, content: bytes | None) -> None:
+        from azguard import kept_work
+
+        path = None if content is None else kept_work.keep(env.folders.kept, target, content, datetime.now(UTC))
+        if path is not None:
+            error.detail = (*error.detail, f"the new content is kept in {path}")
+            error.facts["kept"] = str(path)
+        again = _again(env.argv, plan)
+        if isinstance(error, OutcomeUnknown):
+            error.hint = _after_unknown(target, plan, again)
+        elif not isinstance(error, Locked):
+            error.hint = f"resume it: {again}"
+
+    return keep
+
+
+def _after_unknown(target: Target, plan: Plan, again: str) -> str:
+    if not plan.leaves_trace:
+        return f"without a lineage only you can tell: azguard {target.kind} get {shlex.quote(target.address.short)}"
+    ask = f"azguard safe-update {shlex.quote(str(target.address))} --op-id {RAW_OP}{plan.op} --status"
+    return f"ask what became of it: {ask}\n      if it was not applied, run it again under the same id: {again}"
+
+
+def _again(argv: tuple[str, ...], plan: Plan) -> str:
+    """Return the command line that resumes an update under the same op id, without its secrets."""
+    own = list(argv[: argv.index("--")] if "--" in argv else argv)
+    rest = list(argv[len(own) :])
+    shown: list[str] = []
+    for word in own:
+        secret = shown and shown[-1] in _SECRET_OPTIONS and not word.startswith("@")
+        name, equals, _ = word.partition("=")
+        url, query, _ = word.partition("?") if word.startswith(("http://", "https://")) else (word, "", "")
+        if secret:
+            shown.append("@FILE")
+        elif equals and name in _SECRET_OPTIONS:
+            shown.append(f"{name}=@FILE")
+        else:
+            shown.append(f"{url}?SAS" if query else word)
+    if plan.leaves_trace and not any(word.split("=")[0] == "--op-id" for word in own):
+        shown += ["--op-id", f"{RAW_OP}{plan.op}"]
+    return shlex.join(["azguard", *shown, *rest])

@@ -1,0 +1,101 @@
+"""``azguard table``: create, list, delete, and acl get, set."""
+
+from typing import Annotated
+
+import typer
+
+from azguard import operations
+from azguard.address import Kind
+from azguard.cli import context, files, options, values
+from azguard.cli.groups import group
+from azguard.entities import acl, tables
+
+app = group("Tables: create, list, delete, and their access policies.")
+policies = group("The access policies of a table: get, set.")
+app.add_typer(policies, name="acl")
+
+
+@app.command()
+@options.operation(operations.TABLE_CREATE)
+def create(ctx: typer.Context, table: options.Table) -> None:
+    """Create a table; one that exists is left alone (exit 45).
+
+    A table carries no mark of its maker. If the answer gets lost and the table is there afterwards, whose it is cannot
+    be known (exit 74).
+
+    Example: azguard table create Orders
+    """
+    env = context.of(ctx)
+    target = env.locate(table, Kind.TABLE)
+    env.conditions(target)
+    env.show(tables.create(target, env.deadline))
+
+
+@app.command(name="list")
+@options.remote
+def list_(ctx: typer.Context, prefix: options.Prefix = None, num_results: options.Limit = None) -> None:
+    """List the account's tables.
+
+    Example: azguard table list --prefix Ord
+    """
+    env = context.of(ctx)
+    limit = values.count(num_results, "--num-results")
+    env.show_each(tables.listed(env.account, env.deadline, prefix, limit))
+
+
+@app.command()
+@options.operation(operations.TABLE_DELETE)
+def delete(ctx: typer.Context, table: options.Table) -> None:
+    """Delete a table and all that is in it. Nothing can guard that, so it has to be said: --last-writer-wins.
+
+    A table that is not there is an error (exit 44). Its name is free again after 40 seconds or more; until then a
+    create ends with 49.
+
+    Example: azguard table delete Orders --last-writer-wins
+    """
+    env = context.of(ctx)
+    target = env.locate(table, Kind.TABLE)
+    env.show(tables.delete(target, env.conditions(target), env.deadline))
+    env.forget(target)
+
+
+@policies.command()
+@options.operation(operations.TABLE_GET_ACL)
+def get(ctx: typer.Context, table: options.Table) -> None:
+    """Read a table's access policies and remember their version.
+
+    The service gives them no ETag; the one shown is azguard's own, made of their content.
+
+    Example: azguard table acl get Orders
+    """
+    env = context.of(ctx)
+    target = env.locate(table, Kind.TABLE)
+    env.conditions(target)
+    found = acl.get(target, env.deadline)
+    env.remember(target, found)
+    env.show(found)
+
+
+@policies.command(name="set")
+@options.operation(operations.TABLE_SET_ACL)
+def set_(
+    ctx: typer.Context,
+    table: options.Table,
+    file: Annotated[
+        str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Read from here; stdin by default.")
+    ] = None,
+) -> None:
+    """Replace all access policies of a table by those of a JSON file, as acl get prints them.
+
+    Nothing in the service guards that. With --allow-race they are compared with what was last read here, or with
+    --etag; another writer can still come between. It takes the service up to 30 seconds to heed them.
+
+    Example: azguard table acl get Orders | azguard table acl set Orders --allow-race
+    """
+    env = context.of(ctx)
+    target = env.locate(table, Kind.TABLE)
+    # Read first: where acl get is at the other end of the pipe, what guards this is recorded only then.
+    wanted = acl.checked(files.read_json(file))
+    written = acl.replace(target, wanted, env.conditions(target), env.deadline)
+    env.remember(target, written)
+    env.show(written)

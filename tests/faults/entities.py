@@ -1,0 +1,51 @@
+"""Entities in the matrix: what is there, and a rival who writes one."""
+
+import json
+from typing import Any
+
+from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
+
+from azguard import safe_update
+from azguard.account import Account, Target
+from azguard.address import Address, Kind
+from azguard.deadline import Deadline
+from azguard.entities.versioned_entity import VersionedEntity
+from azguard.lineage import KEY
+from tests.faults.matrix import Rival
+
+TABLE = "matrix"
+
+
+def prepare(direct: Account) -> None:
+    """Make the table of all rows, unless an earlier cell has."""
+    try:
+        _client(direct).create_table()
+    except ResourceExistsError:
+        pass
+
+
+def content(direct: Account, name: str) -> bytes | None:
+    """Return the properties of an entity, without its keys and its lineage; None if it is gone."""
+    _, partition, row = name.split("/")
+    try:
+        found = _client(direct).get_entity(partition, row)
+    except ResourceNotFoundError:
+        return None
+    shown = {key: value for key, value in found.items() if key not in ("PartitionKey", "RowKey", KEY)}
+    return json.dumps(shown).encode()
+
+
+def compete(direct: Account, name: str, rival: Rival) -> None:
+    """Write an entity as somebody else."""
+    address = Address(Kind.ENTITY, tuple(name.split("/")))
+    if rival is Rival.FOREIGN:
+        _client(direct).upsert_entity(
+            {"PartitionKey": address.parts[1], "RowKey": address.parts[2], "n": 10}, "replace"
+        )
+        return
+    plan = safe_update.Plan(lambda content: b'{"n": 10}', "rivalrivalrivalr", create=b"{}")
+    safe_update.update(VersionedEntity(Target(direct, address)), plan, Deadline())
+
+
+def _client(direct: Account) -> Any:
+    return direct.table(Address(Kind.TABLE, (TABLE,)))

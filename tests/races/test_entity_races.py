@@ -1,0 +1,92 @@
+"""Eight processes increment one entity, over a network that loses, delays and repeats; all that is said is true.
+
+Each update leaves its op in the entity, in the order of the commits: what is there in the end is the truth.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from azguard import account
+from azguard.address import Address, Kind
+from azguard.emulator import azurite, proxy
+from azguard.folders import Folders
+from tests.cli_world import REPOSITORY
+from tests.faults.rules import operation
+from tests.races.weather import Weather
+
+_PROCESSES, _HOSTS, _UPDATES, _SHARE = 8, 2, 12, 0.25
+_TABLE = "race"
+
+
+@dataclass(frozen=True)
+class Raced:
+    """What a race came to: the ops in the entity, its count, what was told, and what the proxy saw."""
+
+    ops: tuple[str, ...]
+    n: int
+    told: Sequence[dict[str, Any]]
+    etags: tuple[str | None, ...]
+    ledger: frozenset[str]
+    faults: int
+
+
+@pytest.mark.parametrize("guard", ["lineage", "ledger"])
+def test_increments_of_one_entity_are_exact(guard: str, tmp_path: Path, pytestconfig: pytest.Config) -> None:
+    raced = _race(guard, tmp_path, str(pytestconfig.getoption("--race-seed")))
+    done = {told["op"] for told in raced.told if told["code"] == 0}
+    unknown = {told["op"] for told in raced.told if told["code"] == 74}
+    assert (len(raced.ops), len(set(raced.ops))) == (raced.n, raced.n)
+    assert done <= set(raced.ops) <= done | unknown
+    told_etags = [told["etag"] for told in raced.told if told["etag"] is not None]
+    assert Counter(told_etags) - Counter(raced.etags) == Counter() or guard == "ledger"
+    assert raced.ledger == (frozenset(raced.ops) if guard == "ledger" else frozenset())
+    assert len(raced.told) == _PROCESSES * _UPDATES
+    assert raced.faults > _PROCESSES
+
+
+def _race(guard: str, folder: Path, seed: str) -> Raced:
+    weather = Weather(f"{seed} {guard}", _SHARE)
+    with azurite.private(Folders.of(os.environ).emulator, os.environ) as emulator:
+        client = account.emulator(emulator.ports).table(Address(Kind.TABLE, (_TABLE,)))
+        client.create_table()
+        with proxy.running(emulator.ports["table"], weather.decide, record=weather.record) as between:
+            processes = [_begin(number, between.port, guard, folder, seed) for number in range(_PROCESSES)]
+            outputs = [process.communicate(timeout=240)[0] for process in processes]
+            weather.settled(6.0)
+        assert [process.returncode for process in processes] == [0] * _PROCESSES
+        final = client.get_entity("p", "r")
+        rows = client.query_entities("RowKey ge '~op~' and outcome eq 'committed'")
+        ledger = frozenset(str(row["RowKey"]).removeprefix("~op~") for row in rows)
+    writes = [
+        each for each in weather.log if each.committed and operation(each.request) in ("PUT entity", "POST entity")
+    ]
+    return Raced(
+        ops=tuple(str(final["ops"]).split()),
+        n=int(final["n"]),
+        told=[json.loads(line) for output in outputs for line in output.splitlines()],
+        etags=tuple(each.etag for each in writes),
+        ledger=ledger,
+        faults=sum(weather.faults.values()) - weather.faults["none"],
+    )
+
+
+def _begin(number: int, port: int, guard: str, folder: Path, seed: str) -> "subprocess.Popen[str]":
+    words = [str(port), _TABLE, guard, str(_UPDATES), f"{seed} process {number}"]
+    environ = {
+        **os.environ,
+        "AZGUARD_CACHE_DIR": str(folder / f"host-{number % _HOSTS}"),
+        "AZURE_HTTP_USER_AGENT": f"race/{number}",
+    }
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.races.entity_worker", *words],
+        cwd=REPOSITORY, env=environ, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
