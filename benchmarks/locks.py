@@ -50,7 +50,7 @@ def main() -> None:
         with _through_a_proxy(environ) as (between, proxied):
             lines += [*_requests(proxied, between), ""]
             lines += [*_hand_overs(proxied, between, asked.hand_overs, asked.waiters), ""]
-            lines += _waiting(proxied, between, asked.waiting)
+            lines += _waiting(proxied, between, folder, asked.waiting)
     sys.stdout.write("\n".join(lines) + "\n")
 
 
@@ -144,10 +144,12 @@ def _handed_over(environ: Mapping[str, str], between: proxy.Proxy, count: int, w
     return [next(at for at in begun if at > free) - free for free in released if free < begun[-1]][:count]
 
 
-def _waiting(environ: Mapping[str, str], between: proxy.Proxy, seconds: float) -> list[str]:
+def _waiting(environ: Mapping[str, str], between: proxy.Proxy, folder: Path, seconds: float) -> list[str]:
     """Watch one that waits for a lock somebody else holds."""
-    holder = _begun([AZGUARD, *LOCK, "--", "sleep", str(seconds + 60)], environ)
-    _until(lambda: any(answer.request.headers.get("x-ms-lease-action") == "release" for answer in between.log))
+    mark = folder / "held"
+    mark.unlink(missing_ok=True)
+    holder = _begun([AZGUARD, *LOCK, "--", "sh", "-c", f'touch "$0"; exec sleep {seconds + 60}', str(mark)], environ)
+    _until(mark.exists)
     waiter = _begun([AZGUARD, *LOCK, "-q", "--", "true"], environ)
     try:
         time.sleep(5)  # until it has started
