@@ -166,7 +166,7 @@ def test_an_update_done_before_says_so() -> None:
     case.end()
     assert case.told == [
         'read "E2"',
-        "the lineage names this op: it was done before",
+        "the lineage has this op: it was done before",
         "done: committed (0 attempts, 0 conflicts, 0 doubts)",
     ]
 
