@@ -18,7 +18,7 @@ from azguard.conditions import Conditions
 from azguard.deadline import Deadline
 from azguard.errors import Changed, NotFound, OutcomeUnknown, Unavailable
 from azguard.lineage import KEY, Lineage
-from azguard.settled import Look, Verdict, write
+from azguard.settled import Look, Verdict, Written, write
 from azguard.times import http_date
 from azguard.transmission import page_timeouts, pages, read, write_timeouts
 
@@ -43,22 +43,9 @@ class ContainerShown:
     metadata: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class ContainerWritten:
-    """What a create or delete did."""
-
-    address: str
-    etag: str | None
-    last_modified: datetime | None
-    guard: str
-    attempts: int
-    conflicts: int
-    outcome: str
-
-
 def create(
     target: Target, metadata: Mapping[str, str], public_access: str | None, deadline: Deadline, op: str
-) -> ContainerWritten:
+) -> Written:
     """Create a container; it is always create-only.
 
     Raises:
@@ -104,7 +91,7 @@ def listed(account: Account, deadline: Deadline, prefix: str | None, limit: int 
         yield _shown(Target(account, Address(Kind.CONTAINER, (item.name,))), item)
 
 
-def delete(target: Target, conditions: Conditions, deadline: Deadline) -> ContainerWritten:
+def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Written:
     """Delete a container and everything in it.
 
     Raises:
@@ -122,7 +109,7 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Contai
     return _delete(target, _headers(conditions), conditions.guard, deadline, lambda: alone)
 
 
-def _delete_guarded(target: Target, conditions: Conditions, deadline: Deadline) -> ContainerWritten:
+def _delete_guarded(target: Target, conditions: Conditions, deadline: Deadline) -> Written:
     lease_id = conditions.lease_id or str(uuid.uuid4())
     acquired = conditions.lease_id is None
     ends = deadline.clock() + _GUARD_LEASE_SECONDS
@@ -166,7 +153,7 @@ def _acquire(target: Target, lease_id: str, deadline: Deadline) -> None:
 
 def _delete(
     target: Target, headers: Mapping[str, str], guard: str, deadline: Deadline, alone: Callable[[], bool] | None
-) -> ContainerWritten:
+) -> Written:
     """Delete under a lease or without one; ``alone`` says whether it is the lease by which nobody else could."""
     client = target.account.container(target.address)
     settled = write(
@@ -177,7 +164,7 @@ def _delete(
         # The lease ends with the container, so a late delete under it finds nothing that it could delete.
         resend=alone is not None,
     )
-    return ContainerWritten(str(target.address), None, None, guard, settled.attempts, 0, "committed")
+    return Written(str(target.address), None, None, guard, settled.attempts)
 
 
 def _created(target: Target, op: str, patience: Deadline) -> Look[Any]:
@@ -224,8 +211,8 @@ def _shown(target: Target, found: Any) -> ContainerShown:
     )
 
 
-def _written(target: Target, answer: Mapping[str, Any], guard: str, attempts: int) -> ContainerWritten:
-    return ContainerWritten(
+def _written(target: Target, answer: Mapping[str, Any], guard: str, attempts: int) -> Written:
+    return Written(
         str(target.address), _quoted(answer["etag"]), answer["last_modified"], guard, attempts, 0, "committed"
     )
 

@@ -1,32 +1,16 @@
 """Deleting a blob, and whose delete it was that a lost answer leaves behind."""
 
-from dataclasses import dataclass
-from datetime import datetime
-
 from azguard import blobs, fenced_writes
 from azguard.account import Target
 from azguard.conditions import Conditions
 from azguard.deadline import Deadline
 from azguard.errors import Changed, NotFound, UsageError
 from azguard.lineage import KEY, Lineage
-from azguard.settled import Look, Settled, Verdict, write
+from azguard.settled import Look, Settled, Verdict, Written, write
 from azguard.transmission import write_timeouts
 
 
-@dataclass(frozen=True)
-class BlobDeleted:
-    """What a delete did."""
-
-    address: str
-    etag: str | None
-    last_modified: datetime | None
-    guard: str
-    attempts: int
-    conflicts: int
-    outcome: str
-
-
-def delete(target: Target, conditions: Conditions, snapshots: str | None, deadline: Deadline) -> BlobDeleted:
+def delete(target: Target, conditions: Conditions, snapshots: str | None, deadline: Deadline) -> Written:
     """Delete a blob. ``snapshots`` is None, ``include`` or ``only``.
 
     Raises:
@@ -48,7 +32,7 @@ def delete(target: Target, conditions: Conditions, snapshots: str | None, deadli
         settled, conditions = fenced_writes.write(target, conditions, deadline, attempt, creates=False)
     except Changed as error:
         raise blobs.explained(error, target, deadline) from error
-    return BlobDeleted(str(target.address), None, None, conditions.guard, settled.attempts, 0, "committed")
+    return Written(str(target.address), None, None, conditions.guard, settled.attempts)
 
 
 def _settled(

@@ -6,6 +6,7 @@ that is safe: the same op on the same version, so that both transmissions exclud
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from enum import Enum
 from typing import Any, Generic, TypeVar
 
@@ -47,6 +48,22 @@ class Settled(Generic[T]):
     answer: T
     attempts: int
     doubts: int
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a write or a delete did, as commands show it.
+
+    ``etag`` is None after a delete, where there is none, and where a lost answer was settled without learning it.
+    """
+
+    address: str
+    etag: str | None
+    last_modified: datetime | None
+    guard: str
+    attempts: int
+    conflicts: int = 0
+    outcome: str = "committed"
 
 
 def judge(lineage: Lineage, op: str, parent: str | None, current: str | None) -> Verdict:

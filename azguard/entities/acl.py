@@ -15,9 +15,9 @@ from typing import Any
 from azguard.account import Target
 from azguard.conditions import Conditions
 from azguard.deadline import Deadline
-from azguard.entities.tables import TableWritten, written
+from azguard.entities.tables import written
 from azguard.errors import Changed, OutcomeUnknown, UsageError
-from azguard.settled import Look, Verdict, write
+from azguard.settled import Look, Verdict, Written, write
 from azguard.transmission import read, write_timeouts
 
 # The service keeps no more: https://learn.microsoft.com/rest/api/storageservices/define-stored-access-policy
@@ -64,7 +64,7 @@ def get(target: Target, deadline: Deadline) -> TableAcl:
     return TableAcl(str(target.address), etag(policies), None, policies)
 
 
-def replace(target: Target, policies: Policies, conditions: Conditions, deadline: Deadline) -> TableWritten:
+def replace(target: Target, policies: Policies, conditions: Conditions, deadline: Deadline) -> Written:
     """Replace all access policies of a table.
 
     Raises:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import islice
 from typing import Any
 
@@ -13,7 +12,7 @@ from azguard.conditions import Conditions
 from azguard.deadline import Deadline
 from azguard.entities import requests
 from azguard.errors import NotFound
-from azguard.settled import Look, Verdict, write
+from azguard.settled import Look, Verdict, Written, write
 from azguard.transmission import page_timeouts, pages, write_timeouts
 
 _PAGE = 1000
@@ -29,20 +28,7 @@ class TableShown:
     name: str
 
 
-@dataclass(frozen=True)
-class TableWritten:
-    """What a create, a delete or a change of the access policies did."""
-
-    address: str
-    etag: str | None
-    last_modified: datetime | None
-    guard: str
-    attempts: int
-    conflicts: int
-    outcome: str
-
-
-def create(target: Target, deadline: Deadline) -> TableWritten:
+def create(target: Target, deadline: Deadline) -> Written:
     """Create a table; it is always create-only.
 
     A table carries nothing by which its maker could be told. So a create whose answer was lost, and after which the
@@ -94,7 +80,7 @@ def listed(account: Account, deadline: Deadline, prefix: str | None, limit: int 
         yield TableShown(str(Address(Kind.TABLE, (name,))), name)
 
 
-def delete(target: Target, conditions: Conditions, deadline: Deadline) -> TableWritten:
+def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Written:
     """Delete a table and everything in it; nothing in the service can guard that.
 
     Raises:
@@ -107,9 +93,9 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> TableW
     return written(target, conditions.guard, settled.attempts)
 
 
-def written(target: Target, guard: str, attempts: int, etag: str | None = None) -> TableWritten:
+def written(target: Target, guard: str, attempts: int, etag: str | None = None) -> Written:
     """Return a write that was committed."""
-    return TableWritten(str(target.address), etag, None, guard, attempts, 0, "committed")
+    return Written(str(target.address), etag, None, guard, attempts)
 
 
 def _delete(target: Target, deadline: Deadline) -> None:

@@ -40,7 +40,7 @@ class Item:
 
 @dataclass(frozen=True)
 class ItemWritten:
-    """What one item did; see ``writes.EntityWritten``."""
+    """What one item did; see ``settled.Written``."""
 
     line: int
     op: str

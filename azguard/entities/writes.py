@@ -22,6 +22,7 @@ from azguard.entities.edm import Entity
 from azguard.errors import AzguardError, Changed, Exists, NotFound, UsageError
 from azguard.lineage import KEY, UNSEEN, Lineage
 from azguard.operations import Condition, Operation
+from azguard.settled import Written
 from azguard.settled import write as settled_write
 from azguard.transmission import write_timeouts
 
@@ -105,19 +106,6 @@ class EntityWrite:
         return self.partial and self.conditions.expected_etag is None
 
 
-@dataclass(frozen=True)
-class EntityWritten:
-    """What a write did. ``etag`` is None after a delete, or where a lost answer was settled without learning it."""
-
-    address: str
-    etag: str | None
-    last_modified: datetime | None
-    guard: str
-    attempts: int
-    conflicts: int
-    outcome: str
-
-
 def check(made: EntityWrite) -> None:
     """Refuse what the service or the SDK would refuse: after it was sent it would look like a lost answer.
 
@@ -133,7 +121,7 @@ def check(made: EntityWrite) -> None:
         raise
 
 
-def write(made: EntityWrite, deadline: Deadline) -> EntityWritten:
+def write(made: EntityWrite, deadline: Deadline) -> Written:
     """Make the write, which ``check`` has found to be in order.
 
     Raises:
@@ -156,10 +144,10 @@ def write(made: EntityWrite, deadline: Deadline) -> EntityWritten:
     return written(made, settled.answer, settled.attempts)
 
 
-def written(made: EntityWrite, etag: str | None, attempts: int) -> EntityWritten:
+def written(made: EntityWrite, etag: str | None, attempts: int) -> Written:
     """Return the result of a write that was committed."""
     guard = made.conditions.guard
-    return EntityWritten(str(made.target.address), etag, modified(etag), guard, attempts, 0, "committed")
+    return Written(str(made.target.address), etag, modified(etag), guard, attempts)
 
 
 def modified(etag: str | None) -> datetime | None:
