@@ -212,9 +212,7 @@ def _shown(target: Target, found: Any) -> ContainerShown:
 
 
 def _written(target: Target, answer: Mapping[str, Any], guard: str, attempts: int) -> Written:
-    return Written(
-        str(target.address), _quoted(answer["etag"]), answer["last_modified"], guard, attempts, 0, "committed"
-    )
+    return Written(str(target.address), _quoted(answer["etag"]), answer["last_modified"], guard, attempts)
 
 
 def _quoted(etag: str) -> str:
