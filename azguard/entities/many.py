@@ -148,9 +148,9 @@ def _done(update: Update) -> Done:
             return Done(address, SKIPPED)  # Somebody deleted it.
         error.address = error.address or address
         return Done(address, UNKNOWN if isinstance(error, OutcomeUnknown) else FAILED, error)
-    # One entity's trouble, whatever it is, must not hide what became of the others.
+    # One entity's trouble must not hide what became of the others; of what nobody foresaw, nobody knows how far it got.
     except Exception as error:  # noqa: BLE001
-        return Done(address, FAILED, AzguardError(f"{type(error).__name__}: {error}", address=address))
+        return Done(address, UNKNOWN, AzguardError(f"{type(error).__name__}: {error}", address=address))
     # Without an attempt it was an earlier run of the same key that wrote it.
     return Done(address, UPDATED if ended.outcome == "committed" and ended.attempts else UNCHANGED)
 
