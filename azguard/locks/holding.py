@@ -10,7 +10,7 @@ from azguard.deadline import Deadline
 from azguard.errors import AzguardError, GaveUp, Locked, LockLost, NotFound, Unavailable
 from azguard.locks import inherited
 from azguard.locks.acquiring import Acquiring, Manner, Wanted
-from azguard.locks.keeper import Held, Keeper
+from azguard.locks.keeper import Held, Keeper, describe_late
 
 # A lease that cannot be released ends by itself.
 _RELEASE_SECONDS = 5.0
@@ -39,12 +39,14 @@ class Holding:
         Raises:
             LockLost: it is not.
         """
-        lost = self._lost or ("it could not be renewed in time" if self._manner.now() >= self._ends else None)
-        if lost is not None:
+        lost: tuple[str, ...] = () if self._lost is None else (self._lost,)
+        if not lost and self._manner.now() >= self._ends:
+            lost = describe_late([self._keeper])
+        if lost:
             raise LockLost(
                 f"the lock {self._held.target.address} was lost before anything was written",
                 address=str(self._held.target.address),
-                detail=(lost,),
+                detail=lost,
                 hint="nothing was written: run it again",
             )
 

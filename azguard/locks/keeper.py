@@ -1,16 +1,18 @@
 """Renew a lease until told to stop, and say so when it is lost."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from azguard import leases
 from azguard.account import Target
+from azguard.errors import AzguardError
 from azguard.locks import clock
 from azguard.service_errors import is_lease_problem, status, translate
 from azguard.transmission import described, send
 
+LATE = "it could not be renewed in time"
 # With a renewal at a third of the term there is time for many more before the end.
 _PART_OF_TERM = 1 / 3
 _RETRY_SECONDS = 0.5
@@ -56,6 +58,8 @@ class Keeper:
         self._wake, self._stopped = threading.Event(), False
         self._asked = threading.Condition()
         self._answers, self._is_lost = 0, False
+        #: Why the latest renewal failed; None if it did not.
+        self.failure: AzguardError | None = None
         self._thread = threading.Thread(target=self._keep, daemon=True)
 
     def start(self) -> None:
@@ -83,6 +87,7 @@ class Keeper:
             if self._stopped:
                 return
             if sent.error is None:
+                self.failure = None
                 self._due = sent_at + self._held.seconds * _PART_OF_TERM
                 self._renewed(sent_at + self._held.seconds)
             elif is_definite(sent.error):
@@ -91,6 +96,7 @@ class Keeper:
                 self._answered()
                 return
             else:
+                self.failure = translate(sent.error, self._held.target)
                 self._tell(f"lease: not renewed, {described(sent)}; trying again")
                 self._due = self._now() + _RETRY_SECONDS
             self._answered()
@@ -109,6 +115,13 @@ class Keeper:
         with self._asked:
             self._answers += 1
             self._asked.notify_all()
+
+
+def describe_late(keepers: Iterable[Keeper]) -> tuple[str, ...]:
+    """Return why leases were not renewed in time, for people: a line each."""
+    failures = [keeper.failure for keeper in keepers if keeper.failure is not None]
+    lines = [f"the last renewal failed: {'; '.join((each.message, *each.detail))}" for each in failures]
+    return (LATE, *dict.fromkeys(lines))
 
 
 def is_definite(error: Any) -> bool:

@@ -20,12 +20,11 @@ from azguard.locks import clock, inherited
 from azguard.locks.acquiring import ANSWER_SECONDS, Acquiring, Manner, Wanted
 from azguard.locks.guardian import Ended, Guardian
 from azguard.locks.heartbeat import Heartbeat
-from azguard.locks.keeper import Held, Keeper
+from azguard.locks.keeper import Held, Keeper, describe_late
 from azguard.locks.signals import Stops, ignored, passed_on, remembered
 
 # A lease that cannot be released ends by itself.
 _RELEASE_SECONDS = 5.0
-_LATE = "it could not be renewed in time"
 # A renewal before a command that was stopped goes on.
 _RESUME_SECONDS = 5.0
 
@@ -79,7 +78,7 @@ class Run:
         self._held: list[Held] = []
         self._keepers: list[Keeper] = []
         self._ends: dict[str, float] = {}
-        self._lost: str | None = None  # the first reason why a lock counts as lost
+        self._lost: tuple[str, ...] = ()  # the first reason why a lock counts as lost, a line each
         self._heartbeat = Heartbeat(plan.heartbeat, plan.manner.say)
 
     def run(self) -> Ended:
@@ -100,7 +99,7 @@ class Run:
             with ignored():
                 self._release()
             raise
-        if self._lost is not None:
+        if self._lost:
             raise self._lock_lost(ended)
         return ended
 
@@ -150,7 +149,7 @@ class Run:
         self._heartbeat.beat(until - self._now())
 
     def _is_lost(self, why: str) -> None:
-        self._lost = self._lost or why
+        self._lost = self._lost or (why,)
         self._heartbeat.stop()
         self._guardian.lost()
         if self._plan.on_lost == "continue":
@@ -158,8 +157,8 @@ class Run:
 
     def _supervise(self, stops: Stops) -> Ended:
         plan = self._plan
-        if self._lost is not None:
-            raise LockLost(f"a lock was lost before the command was started: {self._lost}")
+        if self._lost:
+            raise LockLost("a lock was lost before the command was started", detail=self._lost)
         self._guardian.start(
             plan.command,
             {**plan.environ, **inherited.exports([(each.target, each.lease_id, each.fence) for each in self._held])},
@@ -171,7 +170,7 @@ class Run:
 
         def hear(message: dict[str, Any]) -> None:
             if message["is"] == "late":
-                self._lost = self._lost or _LATE
+                self._lost = self._lost or describe_late(self._keepers)
                 self._heartbeat.stop()
             elif (message["terminal"] or stops.asked) and stops.stop():
                 self._resume()
@@ -201,14 +200,14 @@ class Run:
             lease_state.look(held.target, patience, held.lease_id)
             leases.release(held.target, Conditions(lease_id=held.lease_id), patience)
         except (Locked, NotFound) as error:
-            self._lost = self._lost or f"{held.target.address}: {error.message}"
+            self._lost = self._lost or (f"{held.target.address}: {error.message}",)
         except AzguardError as error:
             left = round(self._ends[str(held.target.address)] - self._now())
             self._plan.manner.say(f"warning: {held.target} could not be released: {error.message}")
             if left > 0:
                 self._plan.manner.say(f"it ends by itself within {left} s")
             else:
-                self._lost = self._lost or _LATE
+                self._lost = self._lost or describe_late(self._keepers)
             return
         books.drop(held.target, held.lease_id)
 
@@ -216,7 +215,7 @@ class Run:
         return LockLost(
             "the lock was lost while the command ran",
             address=str(self._plan.locks[0].target.address) if len(self._plan.locks) == 1 else None,
-            detail=(str(self._lost), f"the command's own exit status: {ended.status}"),
+            detail=(*self._lost, f"the command's own exit status: {ended.status}"),
             hint="what it did last may have run beside another holder: check with the fence before you run it again",
             facts={"command_status": ended.status},
         )
