@@ -22,6 +22,7 @@ from tests import locked_command
 from tests.emulator_world import until
 
 TERM = 60
+PERIOD = 5
 LOCK = Target(emulator(None), Address(Kind.BLOB, ("locks", "a")))
 
 
@@ -58,11 +59,11 @@ class Service:
 class Watch:
     """A keeper at work, and what it said."""
 
-    def __init__(self, service: Service, now: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, service: Service, now: Clock, monkeypatch: pytest.MonkeyPatch, term: int = TERM) -> None:
         self.ends: list[float] = []
         self.lost: list[str] = []
         monkeypatch.setattr(leases, "renew_once", lambda *words: service.renew(now))
-        held = Held(LOCK, "0e0e0e0e-0000-4000-8000-000000000000", TERM, 1, now() + TERM)
+        held = Held(LOCK, "0e0e0e0e-0000-4000-8000-000000000000", term, 1, now() + term)
         monkeypatch.setattr(keeper, "_TICK_SECONDS", 0.05)  # nobody wakes it when this clock moves
         self.keeper = Keeper(held, renewed=self.ends.append, lost=self.lost.append, tell=lambda text: None, now=now)
         self.keeper.start()
@@ -104,30 +105,58 @@ def test_after_a_sleep_in_which_somebody_else_took_it_the_lock_is_lost(
     assert (round(now() - asked), watch.ends, watch.lost) == (10 * TERM, [], ["that lease on locks/a is not held"])
 
 
-def test_a_renewal_is_due_at_a_third_of_the_term_and_a_failed_one_is_repeated_in_half_a_second(
+def test_a_renewal_is_due_after_five_seconds_and_a_failed_one_is_repeated_in_half_a_second(
     now: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service, began = Service(ServiceRequestError("no answer")), now()
     watch = Watch(service, now, monkeypatch)
-    now.move(TERM / 3)
+    now.move(PERIOD)
     until(lambda: service.asked)
     # Nothing is sent before its time, however long that is on other clocks.
     threading.Event().wait(0.7)
-    assert service.asked == [began + TERM / 3]
+    assert service.asked == [began + PERIOD]
     now.move(0.5)
     until(lambda: watch.ends)
     watch.keeper.stop()
     assert (service.asked[1:], watch.ends, watch.lost) == ([now()], [now() + TERM], [])
 
 
+@pytest.mark.parametrize("term", [15, 20, 60])
+def test_a_lease_is_looked_at_every_five_seconds_whatever_its_term(
+    now: Clock, monkeypatch: pytest.MonkeyPatch, term: int
+) -> None:
+    service, began = Service(), now()
+    watch = Watch(service, now, monkeypatch, term)
+    for times in range(1, 4):
+        now.move(PERIOD)
+        until(lambda times=times: len(watch.ends) == times)  # type: ignore[misc]  # bound at once
+    watch.keeper.stop()
+    assert service.asked == [began + PERIOD * times for times in range(1, 4)]
+
+
+def test_the_reason_of_a_failed_renewal_is_kept_until_one_succeeds(now: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = Watch(Service(ServiceRequestError("[Errno 111] Connection refused")), now, monkeypatch)
+    now.move(PERIOD)
+    until(lambda: watch.keeper.failure)
+    late = keeper.describe_late([watch.keeper])
+    now.move(0.5)
+    until(lambda: watch.ends)
+    watch.keeper.stop()
+    because = "the last renewal failed: no answer from http://127.0.0.1:10000/devstoreaccount1; connection refused"
+    assert (late, watch.keeper.failure) == (
+        ("it could not be renewed in time", f"{because}: nothing listens there"),
+        None,
+    )
+
+
 def test_a_renewal_counts_from_before_it_was_sent(now: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     service, began = Service(), now()
     watch = Watch(service, now, monkeypatch)
     monkeypatch.setattr(leases, "renew_once", lambda *words: now.move(2))
-    now.move(TERM / 3)
+    now.move(PERIOD)
     until(lambda: watch.ends)
     watch.keeper.stop()
-    assert watch.ends == [began + TERM / 3 + TERM]
+    assert watch.ends == [began + PERIOD + TERM]
 
 
 @pytest.fixture

@@ -15,6 +15,9 @@ from azguard.transmission import described, send
 LATE = "it could not be renewed in time"
 # With a renewal at a third of the term there is time for many more before the end.
 _PART_OF_TERM = 1 / 3
+# A lease that was broken at once, or whose blob was deleted, lets the next holder in; only a request tells. A renewal
+# tells as much as a look, and costs as much.
+_LOOK_SECONDS = 5.0
 _RETRY_SECONDS = 0.5
 # A renewal is a small request; one that takes longer is better sent anew. The SDK's own retries would send the next
 # renewal of a 15 s lease after 22 s, past its end.
@@ -54,7 +57,8 @@ class Keeper:
     ) -> None:
         self._held = held
         self._renewed, self._lost, self._tell, self._now = renewed, lost, tell, now
-        self._due = held.ends - held.seconds * (1 - _PART_OF_TERM)
+        self._period = min(held.seconds * _PART_OF_TERM, _LOOK_SECONDS)
+        self._due = held.ends - held.seconds + self._period
         self._wake, self._stopped = threading.Event(), False
         self._asked = threading.Condition()
         self._answers, self._is_lost = 0, False
@@ -88,7 +92,7 @@ class Keeper:
                 return
             if sent.error is None:
                 self.failure = None
-                self._due = sent_at + self._held.seconds * _PART_OF_TERM
+                self._due = sent_at + self._period
                 self._renewed(sent_at + self._held.seconds)
             elif is_definite(sent.error):
                 self._is_lost = True
