@@ -2,11 +2,10 @@
 
 import json
 import os
-import re
 import signal
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
@@ -16,10 +15,6 @@ from azguard.cli import groups, ways_out
 from azguard.cli.output import UNDELIVERED
 from azguard.errors import AzguardError, Changed, Interrupted, UsageError
 
-# What may stand in an SDK's message: signatures, keys, tokens.
-_SECRETS = re.compile(
-    r"(sig=|AccountKey=|SharedAccessSignature=|Authorization:\s*|Bearer\s+)[^&;\s'\"]+", re.IGNORECASE
-)
 _CLOSED_PIPE = 141  # 128 + SIGPIPE, what any program gets whose reader has gone
 
 
@@ -78,13 +73,17 @@ def report(error: BaseException, meta: Mapping[str, Any], argv: Sequence[str], e
     known = _known(error)
     command, params = meta.get(groups.COMMAND, ("", {}))
     known.hint = known.hint or ways_out.of(known, command, params, argv)
+    from azguard import redaction
+
+    secrets = redaction.handed(shared, environ, argv)
+    text = redaction.redacted(text, secrets)
     if _wants_json(shared, argv):
-        text += json.dumps({"error": known.known()}, indent=2, ensure_ascii=False)
+        text += json.dumps({"error": redaction.redacted_values(known.known(), secrets)}, indent=2, ensure_ascii=False)
     else:
-        text += _for_people(known, quiet=bool(shared.get("quiet")))
+        text += redaction.redacted(_for_people(known, quiet=bool(shared.get("quiet"))), secrets)
     status = close_stdout(sys.stdout, known.exit_code)
     try:
-        sys.stderr.write(redacted(text, secrets(shared, environ)) + "\n")
+        sys.stderr.write(text + "\n")
         sys.stderr.flush()
     except OSError:
         pass  # Nobody is listening; the exit status still tells.
@@ -103,23 +102,6 @@ def close_stdout(stream: TextIO, status: int = 0) -> int:
             sys.stderr.write(f"error: {UNDELIVERED}: {error.strerror}\n")
         return status or 1
     return status
-
-
-def redacted(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return the text without secrets: those given, and what looks like one in an SDK's message."""
-    for secret in secrets:
-        text = text.replace(secret, "***")
-    return _SECRETS.sub(r"\1***", text)
-
-
-def secrets(shared: Mapping[str, Any], environ: Mapping[str, str]) -> list[str]:
-    """Return the secrets that were handed to this run, longest first."""
-    names = ("connection_string", "account_key", "sas_token")
-    variables = ("AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN")
-    given = [str(value) for value in (*map(shared.get, names), *map(environ.get, variables)) if value]
-    inside = [match for text in given for match in re.findall(r"(?:AccountKey|sig)=([^;&\s]+)", text, re.IGNORECASE)]
-    # Shorter ones are no secrets, and would tear up the words around them.
-    return sorted((each for each in (*given, *inside) if len(each) >= 12 and each[0] != "@"), key=len, reverse=True)
 
 
 def _known(error: BaseException) -> AzguardError:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from azguard import child
+from azguard import child, redaction
 from azguard.account import Target
 from azguard.address import Address, Kind
-from azguard.cli import errors, values
+from azguard.cli import values
 from azguard.cli.context import Environment
 from azguard.errors import GaveUp, UsageError
 from azguard.leases import DEFAULT_SECONDS, LONGEST, SHORTEST
@@ -170,7 +170,7 @@ def _owner(env: Environment, command: Sequence[str]) -> Owner:
         who=_user(),
         host=socket.gethostname(),
         pid=os.getpid(),
-        command=errors.redacted(shlex.join(command), errors.secrets(env.shared, env.environ)),
+        command=redaction.redacted(shlex.join(command), redaction.handed(env.shared, env.environ)),
         since=str(iso(datetime.now(UTC).replace(microsecond=0))),
         run=_ci_run(env),
     )

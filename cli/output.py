@@ -225,6 +225,9 @@ def _line(text: str) -> None:
 
 
 def _to(stream: TextIO, text: str) -> None:
+    from azguard import redaction
+
+    text = redaction.redacted(text)
     try:
         stream.write(text + "\n")
         stream.flush()

@@ -8,9 +8,8 @@ from azguard.account import Target
 from azguard.cli.context import Environment
 from azguard.cli.update_choices import RAW_OP
 from azguard.errors import AzguardError, Locked, OutcomeUnknown
+from azguard.redaction import OPTIONS
 from azguard.safe_update import Plan
-
-_SECRET_OPTIONS = ("--connection-string", "--account-key", "--sas-token")
 
 
 def keeper(env: Environment, target: Target, plan: Plan) -> Callable[[AzguardError, bytes | None], None]:
@@ -43,12 +42,12 @@ def _again(argv: tuple[str, ...], plan: Plan) -> str:
     rest = list(argv[len(own) :])
     shown: list[str] = []
     for word in own:
-        secret = shown and shown[-1] in _SECRET_OPTIONS and not word.startswith("@")
+        secret = shown and shown[-1] in OPTIONS and not word.startswith("@")
         name, equals, _ = word.partition("=")
         url, query, _ = word.partition("?") if word.startswith(("http://", "https://")) else (word, "", "")
         if secret:
             shown.append("@FILE")
-        elif equals and name in _SECRET_OPTIONS:
+        elif equals and name in OPTIONS:
             shown.append(f"{name}=@FILE")
         else:
             shown.append(f"{url}?SAS" if query else word)

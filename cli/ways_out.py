@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from azguard.errors import AzguardError, Changed
+from azguard.redaction import OPTIONS
 
-SECRETS = ("--connection-string", "--account-key", "--sas-token")
 _GUARDS = ("--etag", "--if-match", "--if-none-match", "--if-modified-since", "--if-unmodified-since", "--if-tags")
-_ACCOUNT = (*SECRETS, "--account-name", "--auth-mode", "--profile", "--emulator", "--scope")
+_ACCOUNT = (*OPTIONS, "--account-name", "--auth-mode", "--profile", "--emulator", "--scope")
 _FLAGS = ("--emulator",)
 
 
@@ -101,9 +101,9 @@ def _line(words: Sequence[str]) -> str:
     shown: list[str] = []
     for index, word in enumerate(words):
         name, equals, value = word.partition("=")
-        if index and words[index - 1] in SECRETS and not word.startswith("@"):
+        if index and words[index - 1] in OPTIONS and not word.startswith("@"):
             shown.append("…")
-        elif equals and name in SECRETS and not value.startswith("@"):
+        elif equals and name in OPTIONS and not value.startswith("@"):
             shown.append(f"{name}=…")
         elif word.startswith(("http://", "https://")) and "sig=" in word:
             shown.append(shlex.quote(word.partition("?")[0]) + "?…")

@@ -1,0 +1,121 @@
+"""The one redactor: text for people and for logs → the same text without credentials.
+
+It takes the value of a credential, all of it, and nothing beside it. What it finds are the forms in which a
+credential appears in requests, URLs, connection strings, headers, JSON and the SDK's messages; a secret that has no
+such form is found only if it is named in ``secrets``.
+
+Not guaranteed: a short secret in plain prose, without any mark beside it, cannot be told from a word.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+STARS = "***"
+#: A secret shorter than this would tear up the words around it.
+_SHORTEST = 12
+
+# What ends a value wherever it stands, in prose, in a URL, in a connection string, in JSON.
+_PLAIN = r"(?!%26|%2526|%3B|%253B)[^\s&;'\"`(),<>\\{}\[\]|]"
+# A full stop or colon behind a value belongs to the sentence.
+_VALUE = rf"(?:{_PLAIN})+?(?=[.:!?]*(?:(?!{_PLAIN})|$))"
+_EQUALS = r"(?:=|%3D|%253D)"
+# An escaped quote is one inside JSON inside JSON.
+_QUOTE = r"\\*[\"']"
+_NAMES = (
+    "account_?key|shared_?access_?key|account-key|sas_?token|sas-token|"
+    "client_secret|client_assertion|access_token|refresh_token|id_token"
+)
+_BEGINS = r"(?:(?<![a-z0-9_])|(?<=%26)|(?<=%3F)|(?<=%2526)|(?<=%253F)|(?<=%3B))"
+_TOKEN = r"[A-Za-z0-9._~+/%*=-]*[A-Za-z0-9_~+/%*=-]"
+_SCHEMES = "Bearer|Basic|Digest|Negotiate|NTLM|SharedKeyLite|SharedKey|SharedAccessSignature"
+_BASE64 = r"(?:[A-Za-z0-9+/]|%2B|%2F)"
+
+
+def _rule(pattern: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
+    return re.compile(pattern, flags)
+
+
+@cache
+def _rules() -> tuple[re.Pattern[str], ...]:
+    """Return the patterns, in their order; each replaces what is behind its first group, which stays.
+
+    They are compiled late, because that takes milliseconds and most runs have nothing to redact.
+    """
+    return (
+        # user:password@ in a URL, a proxy's for example.
+        _rule(r"(://[^\s/?#@:'\"]*:)[^\s/?#@'\"]+(?=@)"),
+        # JSON and the repr of a dict: "AccountKey": "…", 'Authorization': 'Basic …'.
+        _rule(rf"({_QUOTE}(?:[\w-]*authorization|sig|{_NAMES}|connection_?string){_QUOTE}\s*:\s*{_QUOTE})[^\"'\\\n]+"),
+        # A header on a line of its own, whatever its scheme.
+        _rule(r"^([ \t>*]*[\w-]*authorization:[ \t]*)[^\s'\"][^\n]*$", re.IGNORECASE | re.MULTILINE),
+        # A header in a sentence: its scheme and one word, or its one word.
+        _rule(rf"(authorization\s*[:=]\s*)(?:(?:{_SCHEMES})\s+)?[^\s'\",;()\\]+"),
+        # A scheme without its header. A word of prose, as in "Basic authentication", is no token.
+        _rule(r"(\bSharedKey(?:Lite)?\s+)[^\s:'\"]+:[A-Za-z0-9+/%*=]+"),
+        _rule(
+            rf"(\b(?:Bearer|Basic)\s+)(?![\w-]+=[\"'h])"
+            rf"(?=(?:\S*[0-9]|[^\s=]+=|\S[a-z]*[A-Z]|[^\s.,;:]{{25}})){_TOKEN}",
+            0,
+        ),
+        _rule(rf"(\bbearer\s+)(?![\w-]+=[\"'h])(?=\S*[0-9])\S{{8,}}{_TOKEN}"),
+        # Until the next part of the connection string: the value is itself full of & and =.
+        _rule(rf"({_BEGINS}sharedaccesssignature{_EQUALS})(?:(?!%3B)[^\s;'\"`(),<>\\])+"),
+        _rule(rf"({_BEGINS}(?:{_NAMES}|sig){_EQUALS}{_QUOTE}){_VALUE}"),
+        _rule(rf"({_BEGINS}(?:{_NAMES}|sig){_EQUALS}){_VALUE}"),
+        # What can be nothing else: 64 bytes in base64, and a JSON Web Token.
+        _rule(rf"()(?<![A-Za-z0-9+/%]){_BASE64}{{86}}(?:==|%3D%3D)"),
+        _rule(r"()\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*", 0),
+    )
+
+
+_INSIDE = rf"(?i)(?:account_?key|sig|shared_?access_?key)=({_VALUE})"
+#: The options whose value is a secret, unless it names a file.
+OPTIONS = ("--connection-string", "--account-key", "--sas-token")
+_SHARED = ("connection_string", "account_key", "sas_token")
+_VARIABLES = ("AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN")
+
+
+def redacted(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return the text without the given secrets, longest first, and without what looks like a credential."""
+    for secret in secrets:
+        text = text.replace(secret, STARS)
+    for rule in _rules():
+        text = rule.sub(rf"\g<1>{STARS}", text)
+    return text
+
+
+def redacted_values(value: Any, secrets: Iterable[str] = ()) -> Any:
+    """Return a JSON value whose texts are redacted each by itself, so that it stays the JSON it was."""
+    if isinstance(value, str):
+        return redacted(value, secrets)
+    if isinstance(value, Mapping):
+        return {key: redacted_values(each, secrets) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [redacted_values(each, secrets) for each in value]
+    return value
+
+
+def handed(shared: Mapping[str, Any], environ: Mapping[str, str], argv: Iterable[str] = ()) -> list[str]:
+    """Return the secrets that were handed to this run, in each spelling they may come back in, longest first.
+
+    ``argv`` counts where the command line could not be read to its end, so that ``shared`` is empty.
+    """
+    given = [str(value) for value in (*map(shared.get, _SHARED), *map(environ.get, _VARIABLES)) if value]
+    words = list(argv)
+    for position, word in enumerate(words):
+        option, equals, text = word.partition("=")
+        if option in OPTIONS:
+            given.append(text if equals else "".join(words[position + 1 : position + 2]))
+    inside = [found for text in (*given, *words) for found in re.findall(_INSIDE, text)]
+    # A value that begins with @ names a file.
+    found = [each.strip() for each in (*given, *inside) if not each.startswith("@")]
+    every = {spelling for each in found for spelling in _spellings(each)}
+    return sorted((each for each in every if len(each) >= _SHORTEST), key=len, reverse=True)
+
+
+def _spellings(secret: str) -> tuple[str, ...]:
+    from urllib.parse import quote, unquote
+
+    return secret, quote(secret, safe=""), unquote(secret)
