@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from azguard import __version__, whole_answers
-from azguard.address import Address, Kind, Location
+from azguard.address import Address, Kind, Location, same_host
 from azguard.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Account:
                 self._shared,
             )
         # The whole endpoint, not the account's name: a host of the same first label may be anybody's.
-        if _same_host(self.endpoints.get(service)) != _same_host(location.endpoint):
+        if same_host(self.endpoints.get(service, "")) != same_host(location.endpoint):
             raise ConfigError(
                 f"the credentials at hand are for {self.endpoints.get(service, self.name)}, "
                 f"and the URL is of {location.endpoint}",
@@ -196,15 +196,6 @@ def emulator(ports: Mapping[str, int] | None = None) -> Account:
         {service: f"http://127.0.0.1:{port}/{EMULATOR_NAME}" for service, port in ports.items()},
         Auth.KEY,
         EMULATOR_KEY,
-    )
-
-
-def _same_host(endpoint: str | None) -> str | None:
-    """Return an endpoint with the names of this machine made one."""
-    import re
-
-    return (
-        None if endpoint is None else re.sub(r"^(https?://)(localhost|\[::1\])(?=[:/]|$)", r"\g<1>127.0.0.1", endpoint)
     )
 
 

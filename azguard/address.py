@@ -5,6 +5,7 @@ so that the SAS never becomes part of an address, a cache key or a message.
 """
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -51,13 +52,18 @@ _PARTS = {
     Kind.SHARE: ("NAME",), Kind.DIR: ("SHARE", "PATH"), Kind.FILE: ("SHARE", "PATH"),
 }  # fmt: skip
 _SUFFIXES = {Kind.BLOB: ("snapshot", "versionid"), Kind.SHARE: ("snapshot",)}
-_IN_ADDRESS = ("snapshot", "sharesnapshot", "versionid")
+# What a URL's query may say of the resource itself; the rest of it is the SAS.
+_IN_ADDRESS = ("snapshot", "sharesnapshot", "versionid", "restype")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z")
 # The Table service's own way to name an entity, or a table.
 _ODATA_ENTITY = re.compile(r"([A-Za-z0-9]+)\(PartitionKey='((?:[^']|'')*)', ?RowKey='((?:[^']|'')*)'\)")
 _ODATA_TABLE = re.compile(r"(?:Tables\('([A-Za-z0-9]+)'\)|([A-Za-z0-9]+)\(\))")
-# Azurite and the service emulator listen here; only a path-style URL without a kind needs the guess.
-_EMULATOR_PORTS = {10000: "blob", 10001: "queue", 10002: "table"}
+# Azurite listens here; only a URL that neither its host nor the account in use tells needs the guess.
+_EMULATOR_PORTS = {10000: "blob", 10001: "queue", 10002: "table", 10004: "file"}
+# The endpoints of the account in use by service, asked for only where a URL's host does not tell its service.
+Endpoints = Callable[[], Mapping[str, str]]
+# A SAS names its version first, and its signature somewhere.
+_SAS_BEGINS = re.compile(r"\?(?:sv=\d{4}-\d\d-\d\d(?:&|$)|(?:[^/?]*&)?sig=.)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,33 +109,47 @@ class Location:
     sas: str | None = field(default=None, repr=False)
 
 
-def parse(text: str, kind: Kind | None = None) -> Location:
+def parse(text: str, kind: Kind | None = None, endpoints: Endpoints = dict) -> Location:
     """Read an address or a full URL.
 
-    ``kind`` is what the command takes; without it a plain address needs its prefix.
+    ``kind`` is what the command takes; without it a plain address is a blob's, or has its prefix. ``endpoints`` tells
+    the service of a URL whose host does not.
 
     Raises:
         UsageError: the text is empty, malformed, of another kind, or a name the service forbids.
     """
+    names.check_text(text, "the address")
     if not text.strip():
         raise UsageError(
             "the address is empty",
             hint="an unset shell variable looks like this; write for example site/config.json",
         )
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text):
-        return _parse_url(text, kind)
+        return _parse_url(text, kind, endpoints)
+    _refuse_sas(text)
     prefix, colon, rest = text.partition(":")
     if colon and prefix in _PARTS:
         found = Kind(prefix)
         if kind is not None and found is not kind:
             raise UsageError(f"{text!r} names {found.one}, and this command takes {kind.one}", address=text)
         return Location(_build(found, rest, text))
+    if kind is None and "/" in text:
+        return Location(_build(Kind.BLOB, text, text))
     if kind is None:
         raise UsageError(
             f"{text!r} does not say what kind of resource it is",
             hint=f"write blob:{text} or another of: " + " ".join(f"{each}:" for each in Kind),
         )
     return Location(_build(kind, text, text))
+
+
+def _refuse_sas(text: str) -> None:
+    """Refuse a SAS behind a plain address, which would become part of the name; the message does not show it."""
+    if found := _SAS_BEGINS.search(text):
+        raise UsageError(
+            f"a SAS stands behind {text[: found.start()]!r}, and a plain address takes none",
+            hint="--sas-token @FILE, or the whole URL in quotes; if it is part of the name, write a URL with %3F for ?",
+        )
 
 
 def _build(kind: Kind, body: str, text: str) -> Address:
@@ -171,37 +191,31 @@ def _split_suffix(kind: Kind, body: str) -> tuple[str, str | None, str | None]:
     return body, None, None
 
 
-def _parse_url(text: str, kind: Kind | None) -> Location:
+def _parse_url(text: str, kind: Kind | None, endpoints: Endpoints) -> Location:
     from urllib.parse import parse_qsl, urlsplit
 
     try:
         url = urlsplit(text)
-        endpoint = base_of(url)
+        base = base_of(url)
     except ValueError:
         raise UsageError("that is not a URL: its host or port is malformed") from None
     if url.scheme not in ("http", "https") or not url.hostname:
         raise UsageError(f"{url.scheme}:// is not a storage URL", hint="a storage URL begins with https://")
     if url.fragment or "#" in text:
         raise UsageError("that URL has a '#' in it", hint="in a name, write it as %23")
-    account, service, path = _placed(url.hostname, url.port, url.path)
-    if _is_path_style(url.hostname):
-        endpoint = f"{endpoint}/{account}"
+    place = _placed(url, base, kind, endpoints)
     query = dict(parse_qsl(url.query, keep_blank_values=True))
-    body = _unquoted(path) if kind is Kind.BLOB else _unquoted(path).rstrip("/")
-    if (service or (kind and kind.service)) == "table":
-        body = _from_odata(body)
-    found = kind or _guess(service or "blob", body)
-    if service is not None and service != found.service:
-        raise UsageError(f"that URL is of the {service} service, and this command takes {found.one}")
-    if not account or not body:
+    service = place.service or (kind.service if kind else "blob")
+    if kind is not None and service != kind.service:
+        raise UsageError(f"that URL is of the {service} service, and this command takes {kind.one}")
+    found, body = _resource(service, _unquoted(place.path), kind, query.get("restype"))
+    if not place.account or not body:
         raise UsageError("that URL names no resource", hint="add the container and the name to it")
-    if found is Kind.BLOB and "/" not in body:
-        body = f"$root/{body}"
     if any(f"?{suffix}=" in body for suffix in _SUFFIXES.get(found, ())):
         raise UsageError("a name with ?snapshot= or ?versionid= in it cannot be told from a snapshot's or version's")
     snapshot = query.get("snapshot", query.get("sharesnapshot"))
-    address = _named(found, body, f"{endpoint}/{body}", snapshot, query.get("versionid"))
-    return Location(address, endpoint, account, _sas(url.query))
+    address = _named(found, body, f"{place.endpoint}/{body}", snapshot, query.get("versionid"))
+    return Location(address, place.endpoint, place.account, _sas(url.query))
 
 
 def _from_odata(path: str) -> str:
@@ -225,14 +239,38 @@ def base_of(url: "SplitResult") -> str:
     return f"{url.scheme}://{host}" + ("" if url.port in (None, usual) else f":{url.port}")
 
 
-def _placed(host: str, port: int | None, path: str) -> tuple[str, str | None, str]:
-    """Return the account, the service if the host tells it, and the path of the resource."""
-    path = path.removeprefix("/")
-    if _is_path_style(host):
-        account, _, rest = path.partition("/")
-        return account, _EMULATOR_PORTS.get(port or 0), rest
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a URL leads: the endpoint, the account, its service if that can be told, and the path below it."""
+
+    endpoint: str
+    account: str
+    service: str | None
+    path: str
+
+
+def _placed(url: "SplitResult", base: str, kind: Kind | None, endpoints: Endpoints) -> _Place:
+    host, path = url.hostname or "", url.path.removeprefix("/")
     account, *labels = host.split(".")
-    return account, next((label for label in labels if label in ("blob", "table", "queue", "file")), None), path
+    if not _is_path_style(host) and (told := next((each for each in labels if each in _SERVICE.values()), None)):
+        return _Place(base, account, told, path)
+    whole = f"{same_host(base)}/{path}"
+    # Of services that share an endpoint, the one that the command takes.
+    for service, endpoint in sorted(endpoints().items(), key=lambda pair: kind is None or pair[0] != kind.service):
+        known = endpoint.rstrip("/")
+        if whole.startswith(f"{same_host(known)}/"):
+            # An account's endpoint ends with its name where the host is one of many accounts.
+            name = known.rpartition("/")[2] if known.count("/") > 2 else account
+            return _Place(known, name, service, whole.removeprefix(f"{same_host(known)}/"))
+    if _is_path_style(host):
+        account, _, path = path.partition("/")
+        return _Place(f"{base}/{account}", account, _EMULATOR_PORTS.get(url.port or 0), path)
+    return _Place(base, account, None, path)
+
+
+def same_host(endpoint: str) -> str:
+    """Return an endpoint with the names of this machine made one."""
+    return re.sub(r"^(https?://)(localhost|\[::1\])(?=[:/]|$)", r"\g<1>127.0.0.1", endpoint)
 
 
 def _unquoted(path: str) -> str:
@@ -257,14 +295,23 @@ def _sas(query: str) -> str | None:
     return "&".join(pairs)
 
 
-def _guess(service: str, body: str) -> Kind:
-    deep = "/" in body
-    return {
-        "blob": Kind.BLOB if deep else Kind.CONTAINER,
-        "table": Kind.ENTITY if deep else Kind.TABLE,
-        "queue": Kind.QUEUE,
-        "file": Kind.FILE if deep else Kind.SHARE,
-    }[service]
+def _resource(service: str, path: str, kind: Kind | None, restype: str | None) -> tuple[Kind, str]:
+    """Return what the path of a URL names, and its address without the prefix."""
+    folder = restype == "directory" or path.endswith("/")
+    body = path if kind is Kind.BLOB or (service == "blob" and "/" in path.rstrip("/")) else path.rstrip("/")
+    if service == "table":
+        body = _from_odata(body)
+        return kind or (Kind.ENTITY if "/" in body else Kind.TABLE), body
+    if service == "queue":
+        queue, messages, rest = body.partition("/messages")
+        message = messages and rest.removeprefix("/")
+        return kind or (Kind.MESSAGE if message else Kind.QUEUE), f"{queue}/{message}" if message else queue
+    if service == "file":
+        deep = Kind.DIR if folder else Kind.FILE
+        return kind or (deep if "/" in body else Kind.SHARE), body
+    if kind is Kind.BLOB and body and "/" not in body:
+        return kind, f"$root/{body}"
+    return kind or (Kind.BLOB if "/" in body else Kind.CONTAINER), body
 
 
 def _is_path_style(host: str) -> bool:

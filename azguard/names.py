@@ -30,6 +30,27 @@ def check(kind: str, service: str, parts: tuple[str, ...]) -> None:
         _check_path(parts[-1])
 
 
+def check_text(text: str, what: str) -> None:
+    """Refuse what was typed as bytes that are not UTF-8; ``what`` names it.
+
+    Raises:
+        UsageError: it holds such bytes; shows them.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        shown = ascii(text.encode("utf-8", "surrogateescape"))[2:-1] if _typed(text) else ascii(text)[1:-1]
+        raise UsageError(
+            f"{what} is not UTF-8: {shown}",
+            hint="names are Unicode: write it in UTF-8, or in a URL percent-encoded",
+        ) from None
+
+
+def _typed(text: str) -> bool:
+    """Return whether every surrogate stands for a byte, as in words of a command line."""
+    return not re.search(r"[\ud800-\udc7f\udd00-\udfff]", text)
+
+
 def _check_first(service: str, name: str) -> None:
     if service == "table":
         if not _TABLE_NAME.fullmatch(name) or name.lower() == "tables":

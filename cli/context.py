@@ -12,14 +12,14 @@ import typer
 
 from azguard import address, conditions, lease_ids
 from azguard.account import Account, Auth, Target
-from azguard.address import Kind
+from azguard.address import Kind, Location
 from azguard.cli import files, values
 from azguard.cli.groups import ARGV, OPERATION, SHARED
 from azguard.cli.output import Output
 from azguard.cli.progress import Progress
 from azguard.conditions import Asked, Conditions
 from azguard.deadline import PATIENCE_SECONDS, Deadline
-from azguard.errors import NotFound, UsageError
+from azguard.errors import ConfigError, NotFound, UsageError
 from azguard.folders import Folders
 from azguard.known import Known, Seen
 from azguard.lineage import new_op
@@ -94,13 +94,27 @@ class Environment:
             raise UsageError(f"{option} must be more than nothing", hint=f"{option} 30s")
         return seconds
 
+    def location(self, text: str, kind: Kind | None = None) -> Location:
+        """Return what an address or URL names, and where; the account in use may tell which service a URL is of.
+
+        Raises:
+            UsageError: it is malformed, or of another kind than the command takes.
+        """
+        return address.parse(text, kind, self._endpoints)
+
+    def _endpoints(self) -> Mapping[str, str]:
+        try:
+            return self.account.endpoints
+        except (ConfigError, UsageError):
+            return {}  # A URL with a SAS needs no account; what needs one says what is wrong with it.
+
     def locate(self, text: str, kind: Kind | None = None, *, writable: bool = False) -> Target:
         """Return the resource an address or URL names, in its account.
 
         Raises:
             UsageError: the address is malformed, or names a snapshot where something is to be written.
         """
-        location = address.parse(text, kind)
+        location = self.location(text, kind)
         if writable and (location.address.snapshot or location.address.version):
             raise UsageError(
                 f"{location.address.short} is a snapshot or version, which cannot be written",

@@ -14,12 +14,17 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
+from azguard import names
 from azguard.cli import options
 from azguard.operations import TABLE_ENTITY_INSERT, Condition, Operation
 
 # Where a run's facts lie in Click's context.
 SHARED, ORDER, OPERATION, ARGV = "azguard.shared", "azguard.order", "azguard.operation", "azguard.argv"
 COMMAND = "azguard.command"
+
+
+# Options whose text is content.
+_OF_BYTES = ("append", "create")
 
 
 class _Text:
@@ -99,6 +104,8 @@ class Command(_Plain, TyperCommand):
         return rest
 
     def invoke(self, ctx: Any) -> Any:
+        for param in self.params:
+            _refuse_bytes(param, ctx.params.get(param.name))
         shared = ctx.meta.setdefault(SHARED, {})
         for name in self._shared:
             value = ctx.params.pop(name)
@@ -108,6 +115,17 @@ class Command(_Plain, TyperCommand):
         ctx.meta[OPERATION] = self._operation
         ctx.meta[COMMAND] = (" ".join(ctx.command_path.split()[1:]), dict(ctx.params))
         return super().invoke(ctx)
+
+
+def _refuse_bytes(param: Any, value: Any) -> None:
+    """Refuse text that is not UTF-8, except where any bytes are meant: in files' names, content and commands."""
+    metavar = param.metavar or ""
+    if "FILE" in metavar or "CMD" in metavar or param.name in _OF_BYTES:
+        return
+    what = metavar if param.param_type_name == "argument" else param.opts[0]
+    for text in value if isinstance(value, (list, tuple)) else [value]:
+        if isinstance(text, str):
+            names.check_text(text, what)
 
 
 class Group(_Plain, TyperGroup):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from azguard import address
 from azguard.account import Target
+from azguard.address import same_host
 from azguard.cli.context import Environment
 from azguard.errors import NotFound
 from azguard.etag_cache import Entry
@@ -11,9 +12,8 @@ from azguard.freshness import Read
 
 
 def remembered(env: Environment, text: str) -> list[Entry]:
-    """Return what this scope has read of an address, in whichever account."""
-    wanted = str(address.parse(text).address)
-    found = [entry for entry in env.cache.entries(env.scope, wanted) if entry.address == wanted]
+    """Return what this scope has read of an address in whichever account, or of a URL in the account it names."""
+    wanted, found = _entries(env, text, env.scope)
     if not found:
         raise NotFound(f"{wanted} was never read here", address=wanted, hint="azguard cache list --all-scopes")
     return found
@@ -21,10 +21,15 @@ def remembered(env: Environment, text: str) -> list[Entry]:
 
 def forget(env: Environment, text: str, *, all_scopes: bool) -> int:
     """Forget an address in every account, for this scope or all; return how many entries that were."""
-    wanted = str(address.parse(text).address)
-    entries = env.cache.entries(None if all_scopes else env.scope, wanted)
-    keys = {entry.key for entry in entries if entry.address == wanted}
-    return sum(env.cache.forget(key, all_scopes=all_scopes) for key in keys)
+    _, found = _entries(env, text, None if all_scopes else env.scope)
+    return sum(env.cache.forget(key, all_scopes=all_scopes) for key in {entry.key for entry in found})
+
+
+def _entries(env: Environment, text: str, scope: str | None) -> tuple[str, list[Entry]]:
+    location = env.location(text)
+    wanted, where = str(location.address), location.endpoint
+    entries = (entry for entry in env.cache.entries(scope, wanted) if entry.address == wanted)
+    return wanted, [entry for entry in entries if where is None or same_host(entry.account) == same_host(where)]
 
 
 def reads(env: Environment, texts: Sequence[str]) -> list[Read]:

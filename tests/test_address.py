@@ -112,7 +112,6 @@ def test_the_sas_shows_neither_in_the_address_nor_in_repr() -> None:
         ("", Kind.BLOB), ("   ", Kind.BLOB), ("", None),
         ("site", Kind.BLOB), ("site/", Kind.BLOB), ("/a", Kind.BLOB), ("blob:", None), ("blob:site", None),
         ("entity:jobs/2026", None), ("entity:jobs//17", None), ("dir:docs", None),
-        ("site/config.json", None),  # of which kind?
         ("queue:work", Kind.BLOB), ("https://acc.queue.core.windows.net/work", Kind.BLOB),
         ("container:UPPER", None), ("container:ab", None), ("container:a--b", None), ("container:-ab", None),
         ("container:" + "a" * 64, None), ("share:a_b", None), ("queue:a.b", None),
@@ -138,7 +137,7 @@ def test_what_names_nothing_or_something_the_service_forbids_is_a_usage_error(te
     assert caught.value.exit_code == 2
 
 
-@pytest.mark.parametrize("text", ["", "site/config.json", "site"])
+@pytest.mark.parametrize("text", ["", "site"])
 def test_a_refused_address_says_how_to_write_it(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse(text)
@@ -161,3 +160,81 @@ def test_no_text_at_all_crashes_the_reader(text: str) -> None:
             parse(written)
         except UsageError:
             pass
+
+
+OWN = {
+    "blob": "http://127.0.0.1:4001/dev", "queue": "http://127.0.0.1:4002/dev", "table": "http://127.0.0.1:4003/dev",
+    "file": "http://127.0.0.1:4004/dev",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("http://127.0.0.1:4001/dev/site", "container:site"),
+        ("http://localhost:4001/dev/site/a/b.txt", "blob:site/a/b.txt"),
+        ("http://127.0.0.1:4003/dev/jobs", "table:jobs"),
+        ("http://127.0.0.1:4003/dev/jobs/p/r", "entity:jobs/p/r"),
+        ("http://127.0.0.1:4003/dev/jobs(PartitionKey='p',RowKey='r')", "entity:jobs/p/r"),
+        ("http://127.0.0.1:4002/dev/work", "queue:work"),
+        ("http://127.0.0.1:4002/dev/work/messages", "queue:work"),
+        ("http://127.0.0.1:4002/dev/work/messages/0f3c-11", "message:work/0f3c-11"),
+        ("http://127.0.0.1:4004/dev/docs", "share:docs"),
+        ("http://127.0.0.1:4004/dev/docs/2026/a.txt", "file:docs/2026/a.txt"),
+        ("http://127.0.0.1:4004/dev/docs/2026/", "dir:docs/2026"),
+        ("http://127.0.0.1:4004/dev/docs/2026?restype=directory", "dir:docs/2026"),
+    ],
+)
+def test_the_account_in_use_tells_the_service_of_a_url_whose_host_does_not(url: str, address: str) -> None:
+    found = parse(url, None, lambda: OWN)
+    assert (str(found.address), found.account_name, found.sas) == (address, "dev", None)
+    assert found.endpoint == OWN[found.address.kind.service]
+
+
+def test_the_host_name_tells_before_the_account_in_use() -> None:
+    found = parse("https://acc.table.core.windows.net/jobs/p/r", None, lambda: pytest.fail("asked for nothing"))
+    assert str(found.address) == "entity:jobs/p/r"
+
+
+def test_an_endpoint_may_be_a_name_with_the_account_in_its_path_or_a_name_of_its_own() -> None:
+    named = {"blob": "http://azurite:10000/dev", "table": "https://tables.example.com"}
+    assert str(parse("http://azurite:10000/dev/site/a", None, lambda: named).address) == "blob:site/a"
+    assert str(parse("https://tables.example.com/jobs/p/r", None, lambda: named).address) == "entity:jobs/p/r"
+
+
+def test_of_two_services_at_one_endpoint_the_url_is_of_the_one_the_command_takes() -> None:
+    shared = dict.fromkeys(("blob", "table"), "http://127.0.0.1:4001/dev")
+    url = "http://127.0.0.1:4001/dev/jobs/p/r"
+    assert str(parse(url, Kind.ENTITY, lambda: shared).address) == "entity:jobs/p/r"
+
+
+@pytest.mark.parametrize(("port", "kind"), [(10000, "blob"), (10001, "queue"), (10002, "table"), (10004, "share")])
+def test_the_well_known_ports_tell_at_last(port: int, kind: str) -> None:
+    found = parse(f"http://127.0.0.1:{port}/dev/jobs" + ("/a" if kind == "blob" else ""), None, lambda: OWN)
+    assert found.address.kind == kind
+
+
+def test_a_url_of_another_service_than_the_command_takes_is_refused_on_any_port() -> None:
+    with pytest.raises(UsageError, match="of the table service, and this command takes a blob"):
+        parse("http://127.0.0.1:4003/dev/jobs/p", Kind.BLOB, lambda: OWN)
+
+
+def test_a_plain_address_with_a_slash_is_a_blob_where_any_kind_is_taken() -> None:
+    assert str(parse("site/config.json").address) == "blob:site/config.json"
+
+
+SAS = "sv=2025-11-05&ss=b&sp=r&sig=c2VjcmV0c2VjcmV0%3D"
+
+
+@pytest.mark.parametrize("address", ["blob:site/a", "site/a", "container:site", "entity:jobs/p/r", "share:docs"])
+@pytest.mark.parametrize("sas", [SAS, "sig=c2VjcmV0", "se=2026&SIG=x&sv=1", "sv=2025-11-05"])
+def test_a_sas_behind_a_plain_address_is_refused_and_not_shown(address: str, sas: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse(f"{address}?{sas}")
+    assert (sas in caught.value.message, address in caught.value.message) == (False, True)
+
+
+@pytest.mark.parametrize("text", ["blob:site/\udcff", "jobs/p/\udce4", "https://acc.blob.core.windows.net/site/\udcff"])
+def test_a_name_that_is_not_utf8_is_called_that(text: str) -> None:
+    with pytest.raises(UsageError, match=r"is not UTF-8: .*\\x(ff|e4)"):
+        parse(text)
