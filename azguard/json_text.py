@@ -24,8 +24,21 @@ def parse(text: str) -> object:
     Raises:
         NotJson: it is not JSON, holds NaN or Infinity, or an object in it has the same key twice.
     """
+    return _decoded(_DECODER, text)
+
+
+def check(text: str) -> None:
+    """Refuse a text that ``parse`` would refuse, without keeping its values in memory.
+
+    Raises:
+        NotJson: as for ``parse``.
+    """
+    _decoded(_CHECKER, text)
+
+
+def _decoded(decoder: json.JSONDecoder, text: str) -> object:
     try:
-        return _DECODER.decode(text)
+        return decoder.decode(text)
     except json.JSONDecodeError as error:
         raise NotJson(f"line {error.lineno}, column {error.colno}: {error.msg}") from None
     except _Constant as constant:
@@ -57,8 +70,16 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return members
 
 
+def _check_unique(pairs: list[tuple[str, object]]) -> None:
+    if len({key for key, _ in pairs}) < len(pairs):
+        _unique(pairs)
+
+
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_unique, parse_int=spelled, parse_float=spelled, parse_constant=_refuse_constant
+)
+_CHECKER = json.JSONDecoder(
+    object_pairs_hook=_check_unique, parse_int=str, parse_float=str, parse_constant=_refuse_constant
 )
 # Finds where a value ends, at the speed of C; what it returns as the value is not used.
 _SCANNER = json.JSONDecoder(parse_int=str, parse_float=str)

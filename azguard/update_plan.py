@@ -22,12 +22,14 @@ class Plan:
     carries it in its lineage is never written again for it. ``create`` is the content to start from where nothing
     is. ``lease_id`` is a lease the caller holds, ``fence`` the number of the lock it holds. ``stamps`` is off where the
     metadata must stay clean; a lost answer can then often not be told from a lost write. ``ledger`` says that the
-    resource keeps the op in a ledger.
+    resource keeps the op in a ledger. ``accept`` refuses what the transform made: it is given the source, the new
+    content and the content type, and raises TransformFailed.
     """
 
     transform: Callable[[bytes], bytes]
     op: str
     create: bytes | None = None
+    accept: Callable[[bytes, bytes, str | None], None] = lambda source, made, content_type: None
     guard_by_lease: bool = False
     stamps: bool = True
     lease_id: str | None = None

@@ -177,4 +177,6 @@ def admitted(resource: Versioned, plan: Plan, state: State) -> State:
 def applied(resource: Versioned, plan: Plan, state: State) -> bytes:
     """Return the new content for a state: the transform of what is there, or of what to start from."""
     source = plan.create if state.etag is None and plan.create is not None else state.source
-    return resource.checked(plan.transform(source))
+    made = plan.transform(source)
+    plan.accept(source, made, state.content_type)
+    return resource.checked(made)

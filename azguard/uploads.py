@@ -110,20 +110,25 @@ class Upload:
         return (dict(tags) if fence is None else fences.tagged(tags, fence)) or None
 
 
-def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None]) -> BlobPut:
-    """Write a blob from a stream of any length.
+def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None], *, allow_empty: bool = True) -> BlobPut:
+    """Write a blob from a stream of any length; of no length only with ``allow_empty``.
 
     Raises:
         Changed: it is no longer the version the condition names; nothing was written.
         Exists: create-only, and it exists.
         LockLost: a holder with a higher fence has written it; nothing was written.
         OutcomeUnknown: the answer was lost, and it cannot be known whether it was applied.
-        UsageError: the content is not what ``content_md5`` says.
+        UsageError: the content is not what ``content_md5`` says, or it is empty and must not be.
     Source: https://learn.microsoft.com/rest/api/storageservices/put-blob and /put-block-list
     """
     if upload.conditions.fence is not None:
         fences.check_tags(upload.settings.tags or {})
     first = blocks.filled(source, SINGLE_BYTES + 1)
+    if not first and not allow_empty:
+        raise UsageError(
+            "the input is empty; nothing was written",
+            hint="did the command before the pipe fail? If an empty blob is meant: --allow-empty",
+        )
     digest = hashlib.sha256(first)
     try:
         if len(first) <= SINGLE_BYTES:

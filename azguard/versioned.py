@@ -37,6 +37,7 @@ class State:
     lags: bool = False
     shown: bytes | None = None
     recorded: bool | None = None
+    content_type: str | None = None
 
     @property
     def source(self) -> bytes:

@@ -121,7 +121,7 @@ class BlobContent(_Blob):
                     raise
                 continue
             settings = _settings(found, _without_key(found.metadata or {}))
-            state = _state(content, found, _Kept(settings, found.tag_count))
+            state = _state(content, found, _Kept(settings, found.tag_count), settings.content_type)
             if self.lock_fence is None:
                 return state
             try:
@@ -230,7 +230,7 @@ def _only_over(state: State, lease_id: str | None) -> Conditions:
     return Conditions(headers, "if-match", state.etag, lease_id)
 
 
-def _state(content: bytes, found: Any, carried: object) -> State:
+def _state(content: bytes, found: Any, carried: object, content_type: str | None = None) -> State:
     return State(
         content=content,
         etag=found.etag,
@@ -239,6 +239,7 @@ def _state(content: bytes, found: Any, carried: object) -> State:
         version_id=found.version_id,
         last_modified=found.last_modified,
         lease_duration=found.lease.duration,
+        content_type=content_type,
     )
 
 

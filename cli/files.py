@@ -10,6 +10,9 @@ from typing import BinaryIO
 from azguard.cli.values import not_empty
 from azguard.errors import UsageError
 
+# Names of files that are open already, as /dev/stdin is, whatever they were opened on.
+_OPEN_FILES = ("/dev/stdin", "/dev/fd/", "/proc/")
+
 
 def source(file: str | None) -> tuple[AbstractContextManager[BinaryIO], Path | None]:
     """Return the content to read: a file, or stdin for none or ``-``.
@@ -42,6 +45,14 @@ def output(file: str | None) -> Path | None:
 def regular(path: Path | None) -> Path | None:
     """Return the path if it is a file that keeps what is written to it."""
     return path if path is not None and path.is_file() else None
+
+
+def keeps_content(file: str | None) -> bool:
+    """Return whether a file was named that keeps what is in it: no pipe, no device, no other name of stdin."""
+    if file in (None, "-"):
+        return False
+    path = os.path.abspath(str(file))
+    return os.path.isfile(path) and not path.startswith(_OPEN_FILES)
 
 
 def beside(file: str | None) -> Path | None:

@@ -39,6 +39,8 @@ class Asked:
     no_lineage: bool
     max_attempts: int | None
     timeout: str | None
+    allow_empty: bool = False
+    any_content: bool = False
 
     @property
     def by_ledger(self) -> bool:
@@ -97,6 +99,7 @@ def check(kind: Kind, asked: Asked) -> None:
         )
     if asked.wait_lease and asked.lease_id is not None:
         raise UsageError("--wait-lease and --lease-id contradict each other", hint="leave one of them out")
+    _check_output_options(kind, asked)
 
 
 def changes(env: Environment, kind: Kind, asked: Asked) -> Change:
@@ -121,6 +124,15 @@ def changes(env: Environment, kind: Kind, asked: Asked) -> Change:
         return texts.tidied(content, change(target, deadline, content))
 
     return tidied
+
+
+def accept(target: Target, asked: Asked) -> Callable[[bytes, bytes, str | None], None]:
+    """Return what refuses the output of a command; edits and what is always JSON need no such rule."""
+    if not asked.command or asked.metadata or target.kind is not Kind.BLOB:
+        return lambda source, made, content_type: None
+    from azguard.filter_output import OutputRule
+
+    return OutputRule(target.address.name, asked.allow_empty, asked.any_content).check
 
 
 def create(target: Target, asked: Asked) -> bytes | None:
@@ -160,6 +172,16 @@ def op(target: Target, key: str | None) -> str:
             hint=f"copy it whole from the result, or choose a key of your own that does not begin with {RAW_OP}",
         )
     return found
+
+
+def _check_output_options(kind: Kind, asked: Asked) -> None:
+    given = {"--allow-empty": asked.allow_empty, "--any-content": asked.any_content}
+    for option in (option for option, is_given in given.items() if is_given):
+        if asked.metadata or kind is not Kind.BLOB:
+            what = "metadata, which is" if asked.metadata else "an entity, which is"
+            raise UsageError(f"{option} does not apply to {what} always a JSON object", hint="leave it out")
+        if not asked.command:
+            raise UsageError(f"{option} is about what a command prints, and there is none", hint="leave it out")
 
 
 def _check_for_entity(asked: Asked) -> None:

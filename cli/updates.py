@@ -109,6 +109,7 @@ def planned(env: Environment, address: str, asked: Asked) -> Update:
         transform=lambda content: change(target, deadline, content),
         op=update_choices.op(target, asked.op_id),
         create=update_choices.create(target, asked),
+        accept=update_choices.accept(target, asked),
         guard_by_lease=asked.guard == "lease",
         stamps=not asked.no_lineage,
         lease_id=lease_id,

@@ -77,12 +77,19 @@ def put(
         list[str] | None,
         typer.Option("--tags", metavar="KEY=VALUE", help="Index tags to set; repeat for more."),
     ] = None,
+    allow_empty: Annotated[
+        bool, typer.Option("--allow-empty", help="Write an empty blob if stdin, or the pipe or device -f, is empty.")
+    ] = False,
     no_lineage: options.NoLineage = False,
 ) -> None:
     """Write a blob, but only over the version you have seen.
 
     A blob never read from here is created, or refused if it exists (exit 45). One that changed since is refused
     (exit 42). A put replaces metadata, tags and headers as well; azguard safe-update keeps them.
+
+    Empty input is refused before any request (exit 2): the command before the pipe may have failed. --allow-empty says
+    that it is meant, and an empty file may be named by -f. A command that fails after its first byte cannot be told:
+    set -o pipefail stops a script then.
 
     With --fence the number of your lock is the guard instead: whatever is there is overwritten, unless a holder with a
     higher one wrote it. That holds as long as everybody who writes the blob names a fence: a write without one can
@@ -107,7 +114,7 @@ def put(
     make = uploads.Upload if no_lineage else uploads.Upload.stamped
     upload = make(target, settings, env.conditions(target, path), env.deadline, env.new_op())
     with source as stream, env.progress(f"put {target}", files.size(path)) as progress:
-        written = uploads.put(upload, stream, progress.at)
+        written = uploads.put(upload, stream, progress.at, allow_empty=allow_empty or files.keeps_content(file))
     env.remember(target, written, path, upload.stamp)
     env.show(written)
 

@@ -64,6 +64,12 @@ def safe_update(
             help="Where there is nothing, start from this ({} for JSON edits).",
         ),
     ] = None,
+    allow_empty: Annotated[
+        bool, typer.Option("--allow-empty", help="The command may print nothing where there was something.")
+    ] = False,
+    any_content: Annotated[
+        bool, typer.Option("--any-content", help="What was JSON may become something else.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print a diff, write nothing.")] = False,
     op_id: Annotated[
         str | None,
@@ -116,6 +122,11 @@ def safe_update(
     The change is a command after --, or built-in edits, applied in the order they are written. The command may run
     more than once and must depend on its input alone. If it fails, nothing is written (exit 65).
 
+    Nor is anything written (exit 65) if the command prints nothing where there was something, unless --allow-empty is
+    given, or prints something else where there was JSON, unless --any-content is given. JSON is what parses as a whole
+    as an object or an array, or as any value if the name ends in .json or the content type is JSON; but not where name
+    or content type say JSON lines or YAML.
+
     Exactly once holds even when responses get lost, because every write records its id and the version it replaced
     in the metadata key azguardlineage. If a writer that is not azguard wipes that key at the wrong moment, the answer
     is "unknown" (exit 74), never a guess; --guard lease is sound beside any writer. A response counts as lost after
@@ -143,6 +154,7 @@ def safe_update(
         op_id=op_id, guard=guard, lease_id=lease_id, fence=None if fence is None else fences.parse(fence),
         wait_lease=wait_lease, no_lineage=no_lineage,
         max_attempts=values.count(max_attempts, "--max-attempts"), timeout=timeout,
+        allow_empty=allow_empty, any_content=any_content,
     )  # fmt: skip
     if where is None and (param or jobs):
         raise UsageError("--param and --jobs are for many entities", hint="choose them with --where")

@@ -314,7 +314,7 @@ def test_without_the_permission_for_tags_the_hint_names_it(cli: CliWorld, blob: 
         permission=BlobSasPermissions(read=True, write=True, create=True, delete=True),
         expiry=datetime.now(UTC) + timedelta(hours=1),
     )  # fmt: skip
-    ran = cli.call(*command, f"{sdk(cli, blob).url}?{sas}", "--fence", "42", "-o", "json")
+    ran = cli.call(*command, f"{sdk(cli, blob).url}?{sas}", "--fence", "42", "-o", "json", stdin=b"x")
     assert (ran.code, ran.error["service_code"], "t in a SAS" in ran.error["hint"]) == (
         43, "AuthorizationPermissionMismatch", True,
     )  # fmt: skip

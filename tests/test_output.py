@@ -82,7 +82,7 @@ def test_every_result_of_a_written_entity_has_the_shape_that_scripts_rely_on(cli
 
 def failures(cli: CliWorld, blob: str) -> list[tuple[int, tuple[str, ...]]]:
     site = blob.partition("/")[0]
-    assert cli.call("blob", "put", f"{site}/fenced", "--fence", "2").code == 0
+    assert cli.call("blob", "put", f"{site}/fenced", "--fence", "2", stdin=b"2").code == 0
     return [
         (2, ("blob", "put", blob, "--etag", "")),
         (2, ("blob", "nosuch")),
