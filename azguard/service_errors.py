@@ -5,10 +5,10 @@ Source: Blob, File, Queue and Table service error codes in the REST reference.
 """
 
 from typing import Any
+from urllib.parse import urlsplit
 
-from azguard import errors
+from azguard import denials, errors, proxies, unreachable
 from azguard.account import Target
-from azguard.whole_answers import CUT_SHORT
 
 _AUTHENTICATION = {
     "AuthenticationFailed", "InvalidAuthenticationInfo", "NoAuthenticationInformation", "MissingAuthenticationHeader",
@@ -131,18 +131,14 @@ def translate(error: BaseException, target: Target, *, expected_etag: str | None
         return errors.NotModified(f"{target} is unchanged", **facts)
     if found == 400 and code in _CONFLICTING_BLOCKS:
         return errors.Changed(f"{target} was written by somebody else while this upload ran", **facts)
+    if found == 407 or (found in (401, 403) and not _is_of_service(response)):
+        return _not_asked(found, target, facts)
     if code in _AUTHENTICATION or found == 401:
-        return errors.Unauthenticated(
-            f"the service does not accept these credentials for {target}",
-            hint="check the key, or whether the SAS or login has expired; the clock must be right too",
-            **facts,
-        )
+        denial = denials.explain(error, code, target)
+        return errors.Unauthenticated(denial.message, hint=denial.hint, **facts)
     if found == 403:
-        return errors.Forbidden(
-            f"these credentials may not do this to {target}",
-            hint="the key may be wrong, the role or SAS may lack the permission, or the network is not allowed",
-            **facts,
-        )
+        denial = denials.explain(error, code, target)
+        return errors.Forbidden(denial.message, hint=denial.hint, **facts)
     if found == 404:
         return errors.NotFound(_missing(target, code), hint=_missing_hint(target, code), **facts)
     if found in (409, 412):
@@ -160,6 +156,26 @@ def translate(error: BaseException, target: Target, *, expected_etag: str | None
         )
     return errors.BadRequest(
         f"the service refused the request: {_first_line(error)}", hint=_bad_request_hint(code, error), **facts
+    )
+
+
+def _is_of_service(response: Any) -> bool:
+    """Return whether Azure Storage gave an answer, and nothing between it and us."""
+    if response is None:
+        return True
+    return "x-ms-request-id" in response.headers or "x-ms-version" in response.headers
+
+
+def _not_asked(found: int, target: Target, facts: dict[str, Any]) -> errors.AzguardError:
+    """Return what a refusal means that does not come from the service."""
+    host, proxy = urlsplit(target.endpoint).hostname or "", proxies.between(target.endpoint)
+    if proxy is not None:
+        reason = unreachable.refused_by(proxy, host, found)
+        return errors.Unavailable(reason.message, hint=reason.hint, **facts)
+    return errors.Unavailable(
+        f"HTTP {found} came from what stands before {host}, not from Azure Storage",
+        hint="a proxy, a firewall or a login page may be in the way",
+        **facts,
     )
 
 
@@ -226,31 +242,9 @@ def _without_status(error: BaseException, target: Target, facts: dict[str, Any])
             **facts,
         )
     if isinstance(error, (AzureError, OSError)):
-        return errors.Unavailable(
-            f"no answer from {target.endpoint}",
-            detail=(_cause(error),),
-            hint="check the address and the network, or give it longer: --timeout 60s",
-            **facts,
-        )
+        reason = unreachable.explain(error, target)
+        return errors.Unavailable(reason.message, hint=reason.hint, **facts)
     return errors.AzguardError(f"{type(error).__name__}: {_first_line(error)}", **facts)
-
-
-def _cause(error: BaseException) -> str:
-    """Return the innermost reason in a few words; the URL, which may hold a SAS, stays out."""
-    text = str(error)
-    for words, meaning in (
-        ("Name or service not known", "the host name is not known"),
-        ("Failed to resolve", "the host name is not known"),
-        ("Connection refused", "connection refused: nothing listens there"),
-        ("timed out", "timed out"),
-        ("Remote end closed", "the connection was closed before an answer came"),
-        (CUT_SHORT, CUT_SHORT),
-        ("Connection reset", "the connection was reset"),
-        ("CERTIFICATE_VERIFY_FAILED", "its TLS certificate cannot be verified"),
-    ):
-        if words in text:
-            return meaning
-    return type(error).__name__
 
 
 def _first_line(error: BaseException) -> str:

@@ -12,11 +12,12 @@ from typing import Any, Generic, TypeVar
 from azguard.account import CONNECT_SECONDS, Target
 from azguard.deadline import Deadline
 from azguard.service_errors import service_code, status, translate
+from azguard.unreachable import is_final, never_sent
 from azguard.whole_answers import within
 
 T = TypeVar("T")
-# These say that this transmission did not commit. The last five come from the HTTP server before the service.
-REFUSALS = frozenset({400, 401, 403, 404, 409, 412, 413, 416, 405, 411, 414, 415, 431})
+# These say that this transmission did not commit. The last six come from what stands before the service.
+REFUSALS = frozenset({400, 401, 403, 404, 409, 412, 413, 416, 405, 407, 411, 414, 415, 431})
 # Even with little time left a write that was sent is worth waiting for: asking afterwards costs more.
 _PATIENT_WRITE = 10.0
 _FIRST_PAUSE = 0.1
@@ -83,7 +84,7 @@ def _never_connected(error: BaseException) -> bool:
     cause: BaseException | None = error
     while cause is not None and id(cause) not in seen:
         seen.add(id(cause))
-        if isinstance(cause, (NewConnectionError, NameResolutionError, ConnectTimeoutError)):
+        if isinstance(cause, (NewConnectionError, NameResolutionError, ConnectTimeoutError)) or never_sent(cause):
             return True
         inner = getattr(cause, "inner_exception", None) or getattr(cause, "reason", None)
         if inner is None and cause.args and isinstance(cause.args[0], BaseException):
@@ -127,7 +128,7 @@ def read(call: Callable[[Mapping[str, Any]], T], target: Target, deadline: Deadl
             with within(timeouts):
                 return call(timeouts)
         except Exception as error:  # whatever a read raises, asking again is safe
-            if not _transient(error) or deadline.remaining <= pause:
+            if not _transient(error) or is_final(error) or deadline.remaining <= pause:
                 raise translate(error, target) from error
         deadline.pause(pause)
         pause = min(_LONGEST_PAUSE, pause * 2)

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from azguard.proxies import request_settings
+
 if TYPE_CHECKING:
     from azure.core.pipeline.transport import RequestsTransport
 
@@ -47,7 +49,7 @@ def transport(**settings: Any) -> "RequestsTransport":
                     adapter.init_poolmanager(CONNECTIONS, CONNECTIONS)
 
         def send(self, request: Any, **kwargs: Any) -> Any:
-            response: Any = super().send(request, **{**_TIMEOUTS.get({}), **kwargs})
+            response: Any = super().send(request, **{**request_settings(request.url), **_TIMEOUTS.get({}), **kwargs})
             # Of the answer to a delete nothing matters but the status, which comes first.
             if request.method != "DELETE" and not _is_whole(request.method, response):
                 raise ServiceResponseError(CUT_SHORT)
