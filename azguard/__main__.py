@@ -1,9 +1,13 @@
 """``python -m azguard`` and the ``azguard`` script."""
 
-import gc
-import os
-import signal
-import sys
+try:
+    import atexit
+    import gc
+    import os
+    import signal
+    import sys
+except KeyboardInterrupt:  # Ctrl-C, before anything could be done about it: end without a traceback.
+    raise SystemExit(130) from None
 
 # The SDK's modules are some 65,000 objects that live as long as the process. Python's own threshold of 700 walks
 # them over and over while they load, 15 ms of 240; this one waits until there can be real garbage.
@@ -12,8 +16,12 @@ _OBJECTS_BEFORE_COLLECTING = 100_000
 
 def main() -> None:
     """Run the command line and exit with its status."""
+    handler = signal.getsignal(signal.SIGINT)
     # Until the command line is read there is nothing to undo: Ctrl-C just ends, without a traceback.
-    handler = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if handler is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # Registered first, so that it runs last.
+    atexit.register(_ignore_signals)
     gc.set_threshold(_OBJECTS_BEFORE_COLLECTING)
     from azguard.cli.app import run
 
@@ -27,12 +35,19 @@ def main() -> None:
     sys.exit(status)
 
 
+def _ignore_signals() -> None:
+    """Let nothing change the exit status while Python takes itself apart, when it can run no handler any more."""
+    for number in (signal.SIGINT, signal.SIGTERM, getattr(signal, "SIGHUP", None)):
+        if number is not None:
+            signal.signal(number, signal.SIG_IGN)
+
+
 def _end(status: int) -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except (OSError, ValueError):
-            pass  # Nobody is listening.
+            pass  # The reader has gone.
     if status == 130:
         _end_by_ctrl_c()
     os._exit(status)

@@ -9,6 +9,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +19,7 @@ from azguard import blobs
 from azguard.account import SINGLE_BYTES, Target
 from azguard.conditions import Conditions
 from azguard.deadline import Deadline
-from azguard.errors import AzguardError, Changed, UsageError
+from azguard.errors import Changed, OutputFailed, UsageError
 from azguard.lineage import KEY
 from azguard.transmission import read
 
@@ -136,18 +137,34 @@ def to_stream(
 
     Raises:
         Changed: the blob was overwritten while it was read; what the stream got so far is incomplete.
+        OutputFailed: the stream takes no more, as on a full disk.
     """
     download = Download(target, conditions, deadline.fresh)
     try:
-        _pour(download, stream, progress)
+        with _writing(target):
+            _pour(download, stream, progress)
+            stream.flush()
     except Changed as error:
         raise Changed(
             f"{target} was overwritten while it was read; the output is incomplete",
             address=str(target.address),
             hint="read it to a file instead, which is tried again: -f FILE",
         ) from error
-    stream.flush()
     return download.result(None), download.lineage
+
+
+@contextmanager
+def _writing(target: Target) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputFailed(
+            f"{target} was read, but not all of it could be written: {error.strerror}",
+            address=str(target.address),
+            hint="free some space, or name a file with -f FILE, which is written whole or not at all",
+        ) from error
 
 
 def to_file(
@@ -163,13 +180,18 @@ def to_file(
 
     Raises:
         UsageError: the folder does not exist or is not writable; nothing was requested.
-        AzguardError: the disk is full or fails; the file is as it was.
+        OutputFailed: the disk is full or fails; the file is as it was.
     """
     mode = _mode_of(file)
     if mode is not None and not stat.S_ISREG(mode):
         if stat.S_ISDIR(mode):
             raise UsageError(f"{file} is a folder", hint=f"name the file: -f {file}/{Path(target.address.name).name}")
-        with open(file, "wb") as stream:
+        try:
+            stream = open(file, "wb")  # noqa: SIM115  # closed below
+        except OSError as error:
+            raise UsageError(f"{file} cannot be written: {error.strerror}", hint="name another file with -f") from None
+        # Closing writes what is left, and may fail too.
+        with _writing(target), stream:
             return to_stream(target, conditions, stream, deadline, progress)
     real = Path(os.path.realpath(file))
     handle, temporary = _temporary(real, file)
@@ -182,7 +204,7 @@ def to_file(
         os.replace(temporary, real)
     except OSError as error:
         _discard(temporary)
-        raise AzguardError(
+        raise OutputFailed(
             f"{file} cannot be written: {error.strerror}; {'nothing is there' if mode is None else 'it is as it was'}",
             hint="free some space, or name another file with -f",
         ) from error

@@ -15,6 +15,7 @@
     ├── Locked                 49   locked            leased by another, wrong or missing lease id
     ├── Unavailable            53   unavailable       unreachable, throttled or failing; nothing was applied
     ├── TransformFailed        65   transform_failed  your command or patch failed; nothing written
+    ├── OutputFailed           73   output_failed     done, but its result could not be written
     ├── OutcomeUnknown         74   unknown           sent, and it cannot be known whether it was applied
     ├── GaveUp                 75   gave_up           still busy or contended at the deadline
     ├── LockLost               77   lock_lost         your lease ended under your command, or a higher fence has written
@@ -153,6 +154,12 @@ class TransformFailed(AzguardError):
     """The caller's command or patch failed; nothing was written."""
 
     kind, exit_code = "transform_failed", 65
+
+
+class OutputFailed(AzguardError):
+    """What was asked for is done, a write included; its result or its content could not be written."""
+
+    kind, exit_code = "output_failed", 73
 
 
 class OutcomeUnknown(AzguardError):

@@ -4,7 +4,6 @@
 """
 
 import importlib
-import io
 import os
 import sys
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from typer.main import get_command
 
 from azguard import __version__
 from azguard.cli import groups
+from azguard.errors import OutputFailed
 
 
 class Entry(NamedTuple):
@@ -108,24 +108,28 @@ def run(argv: list[str], begun: Callable[[], object] = lambda: None) -> int:
 
     ``begun`` is called once whatever happens next, Ctrl-C included, ends as an exit status and words.
     """
-    from azguard.cli import errors
+    from azguard.cli import errors, result_stream, signals
 
-    errors.end_in_order()
-    _open_streams()
+    result_stream.open_streams()
     command = _root()
     if "_AZGUARD_COMPLETE" in os.environ:
         return _complete(command)
     meta: dict[str, Any] = {}
     try:
+        signals.end_in_order()
         begun()
         context = command.make_context(ROOT, list(argv))
         meta = context.meta
         meta[groups.ARGV] = tuple(argv)
         with context:
             command.invoke(context)
+        errors.deliver(sys.stdout)
+        status = 0
     except BaseException as error:  # noqa: BLE001  # the one place where every end becomes an exit status
-        return errors.report(error, meta, argv, os.environ)
-    return errors.close_stdout(sys.stdout)
+        status = errors.report(error, meta, argv, os.environ)
+    signals.hasten(status)
+    result_stream.flush_messages()
+    return status
 
 
 def _complete(command: Any) -> int:
@@ -133,16 +137,8 @@ def _complete(command: Any) -> int:
 
     # In one piece: it fits the buffer, so that a shell that has gone shows itself when it is closed.
     sys.stdout.write("".join(f"{line}\n" for line in completion.answer(command, os.environ)))
-    return errors.close_stdout(sys.stdout)
-
-
-def _open_streams() -> None:
-    """Stand in for a stream that is closed (``>&-``), where a write must fail instead of going nowhere."""
-    if sys.stdout is None:
-        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
-    if sys.stderr is None:
-        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
-    for stream in (sys.stdout, sys.stderr):
-        # A name that this terminal's encoding cannot show is shown by its code, instead of failing.
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    try:
+        errors.deliver(sys.stdout)
+    except OutputFailed as failure:
+        return failure.exit_code
+    return 0

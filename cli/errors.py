@@ -1,76 +1,68 @@
 """How a run ends: every exception becomes an exit status and words, here and nowhere else."""
 
 import json
-import os
-import signal
 import sys
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, TextIO
 
 import typer
 
-from azguard.cli import groups, ways_out
-from azguard.cli.output import UNDELIVERED
-from azguard.errors import AzguardError, Changed, Interrupted, UsageError
+from azguard.cli import groups, signals, ways_out
+from azguard.cli.result_stream import silence
+from azguard.errors import AzguardError, Changed, Interrupted, OutputFailed, UsageError
 
 _CLOSED_PIPE = 141  # 128 + SIGPIPE, what any program gets whose reader has gone
-
-
-# Windows has no SIGHUP.
-_ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
-
-
-class Terminated(KeyboardInterrupt):
-    """SIGTERM or SIGHUP; handled as Ctrl-C is, but with an exit status of its own: 143 or 129."""
-
-    def __init__(self, number: int) -> None:
-        self.status = 128 + number
-
-
-def end_in_order() -> None:
-    """Let SIGTERM and SIGHUP end this process as Ctrl-C does, so that what was begun is settled and released."""
-    for number in _ENDING:
-        # What we were started to ignore, as nohup does, stays ignored.
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _terminate)
-
-
-def _terminate(number: int, frame: object) -> None:
-    raise Terminated(number)
-
-
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Ignore Ctrl-C, TERM and HUP while telling what is done already; 130 would say that it is not."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, *_ENDING)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 def report(error: BaseException, meta: Mapping[str, Any], argv: Sequence[str], environ: Mapping[str, str]) -> int:
     """Tell what went wrong on stderr and return the exit status; ``meta`` is what the run left of itself."""
     if isinstance(error, typer.Exit):
-        return close_stdout(sys.stdout, error.exit_code)
+        try:
+            deliver(sys.stdout, error.exit_code)
+        except OutputFailed as failure:
+            error = failure
+        else:
+            return error.exit_code
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else 1
     if isinstance(error, BrokenPipeError):
-        _silence(sys.stdout)
+        silence(sys.stdout)
         return _CLOSED_PIPE
+    known = _known(error)
+    status = error.status if isinstance(error, signals.Terminated) else known.exit_code
+    deliver(sys.stdout, status)
+    _tell(_words(error, known, meta, argv, environ))
+    return status
+
+
+def deliver(stream: TextIO, status: int = 0) -> None:
+    """Flush the result of a run that ends with a status; a reader that has gone is no failure of what was done.
+
+    Raises:
+        OutputFailed: the disk is full, or stdout is closed, and no other status tells how it went.
+    """
+    # A signal must not say of what is done that it is not, nor wait for a reader that reads no more.
+    signals.hasten(status or OutputFailed.exit_code)
+    try:
+        stream.flush()
+    except BrokenPipeError:
+        silence(stream)
+    except OutputFailed:
+        silence(stream)
+        if not status:
+            raise
+
+
+def _words(
+    error: BaseException, known: AzguardError, meta: Mapping[str, Any], argv: Sequence[str], environ: Mapping[str, str]
+) -> str:
     shared = meta.get(groups.SHARED, {})
     text = ""
     if shared.get("debug") or "--debug" in argv:
         import traceback
 
         text = "".join(traceback.format_exception(error))
-    known = _known(error)
     command, params = meta.get(groups.COMMAND, ("", {}))
     known.hint = known.hint or ways_out.of(known, command, params, argv)
     from azguard import redaction
@@ -78,30 +70,20 @@ def report(error: BaseException, meta: Mapping[str, Any], argv: Sequence[str], e
     secrets = redaction.handed(shared, environ, argv)
     text = redaction.redacted(text, secrets)
     if _wants_json(shared, argv):
-        text += json.dumps({"error": redaction.redacted_values(known.known(), secrets)}, indent=2, ensure_ascii=False)
-    else:
-        text += redaction.redacted(_for_people(known, quiet=bool(shared.get("quiet"))), secrets)
-    status = close_stdout(sys.stdout, known.exit_code)
+        return text + json.dumps(
+            {"error": redaction.redacted_values(known.known(), secrets)}, indent=2, ensure_ascii=False
+        )
+    if isinstance(error, groups.CommandMissing):
+        return text + error.help
+    return text + redaction.redacted(_for_people(known, quiet=bool(shared.get("quiet"))), secrets)
+
+
+def _tell(text: str) -> None:
     try:
         sys.stderr.write(text + "\n")
         sys.stderr.flush()
     except OSError:
-        pass  # Nobody is listening; the exit status still tells.
-    return error.status if isinstance(error, Terminated) else status
-
-
-def close_stdout(stream: TextIO, status: int = 0) -> int:
-    """Flush the result; a reader that has gone is no failure of what was done, a full disk is said."""
-    try:
-        stream.flush()
-    except BrokenPipeError:
-        _silence(stream)
-    except OSError as error:
-        _silence(stream)
-        if not status:
-            sys.stderr.write(f"error: {UNDELIVERED}: {error.strerror}\n")
-        return status or 1
-    return status
+        pass  # The reader has gone; the exit status still tells.
 
 
 def _known(error: BaseException) -> AzguardError:
@@ -112,7 +94,7 @@ def _known(error: BaseException) -> AzguardError:
     if isinstance(error, typer.TyperException):
         return _usage(error)
     if isinstance(error, OSError) and error.strerror:
-        where = f"{error.filename}: " if error.filename else "the output cannot be written: "
+        where = f"{error.filename}: " if error.filename else ""
         return AzguardError(f"{where}{error.strerror}")
     first = (str(error).splitlines() or [""])[0]
     return AzguardError(
@@ -148,16 +130,6 @@ def _wants_json(shared: Mapping[str, Any], argv: Sequence[str]) -> bool:
     """Return whether ``-o json`` was typed, also where the command line could not be read to its end."""
     if shared.get("output"):
         return bool(shared["output"] == "json")
-    own = list(argv[: argv.index("--")] if "--" in argv else argv)
-    pairs = zip(own, [*own[1:], ""], strict=True)
-    return any(
-        word in ("-ojson", "--output=json") or (word in ("-o", "--output") and after == "json") for word, after in pairs
-    )
-
-
-def _silence(stream: TextIO) -> None:
-    """Point a broken stdout at nothing, so that the interpreter's own flush at exit stays quiet."""
-    try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-    except (OSError, ValueError):
-        pass  # There is no stdout to point anywhere.
+    own = argv[: argv.index("--")] if "--" in argv else argv
+    apart = (("-o", "json"), ("--output", "json"))
+    return any(word in ("-ojson", "--output=json") for word in own) or any(pair in apart for pair in pairwise(own))

@@ -70,12 +70,21 @@ def beside(file: str | None) -> Path | None:
 
 
 def write_json(path: Path, result: object) -> None:
-    """Write a result to a file as JSON."""
+    """Write a result to a file as JSON.
+
+    Raises:
+        OutputFailed: it cannot be written, as on a full disk.
+    """
     import json
 
     from azguard.cli.output import plain
+    from azguard.cli.result_stream import undelivered
 
-    path.write_text(json.dumps(plain(result), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    text = json.dumps(plain(result), indent=2, ensure_ascii=False) + "\n"
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise undelivered(error) from error
 
 
 def stdout() -> BinaryIO:

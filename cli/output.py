@@ -3,16 +3,15 @@
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from typing import Any, TextIO
 
-from azguard.errors import AzguardError, UsageError
+from azguard.cli import result_stream
+from azguard.errors import OutputFailed, UsageError
 from azguard.times import iso
 
-UNDELIVERED = "the operation is done, but its result cannot be written"
 FORMATS = ("json", "table", "tsv", "yaml", "none")
 
 
@@ -53,8 +52,7 @@ class Output:
         """Print one result; ``alone`` is the field that TSV shows without the others, unless --query chooses."""
         if self.format != "none":
             value = plain(result)
-            with _delivering():
-                self._print(value[alone] if alone and self.format == "tsv" and not self.query else self._queried(value))
+            self._print(value[alone] if alone and self.format == "tsv" and not self.query else self._queried(value))
 
     def _print(self, value: Any) -> None:
         if self.format == "json":
@@ -80,8 +78,7 @@ class Output:
             self.show([plain(result) for result in results])
         elif self.format == "tsv":
             for result in results:
-                with _delivering():
-                    _line(_tsv(plain(result)))
+                _line(_tsv(plain(result)))
         else:
             _json_array(plain(result) for result in results)
 
@@ -98,8 +95,7 @@ class Output:
         """Print entities: JSON as one object per line."""
         if self.format == "json" and self.query is None:
             for row in rows:
-                with _delivering():
-                    self.json_lines([row])
+                self.json_lines([row])
         else:
             self.show_each(map(self._row, rows))
 
@@ -110,8 +106,7 @@ class Output:
 
     def flush(self) -> None:
         """Wait until what was printed is out of our hands."""
-        with _delivering():
-            sys.stdout.flush()
+        sys.stdout.flush()
 
     def json_lines(self, records: Iterable[Mapping[str, object]]) -> None:
         """Print one JSON object per line, whatever the format: what another program reads back."""
@@ -142,9 +137,8 @@ class Output:
             return jmespath.search(self.query, value)
         except JMESPathError as error:
             # Not a usage error: what was asked for has been done, and its exit status must not deny it.
-            raise AzguardError(
-                f"the operation is done, but --query failed on its result: {error}",
-                hint="see it with the show command",
+            raise OutputFailed(
+                f"the operation is done, but --query failed on its result: {error}", hint=result_stream.HINT
             ) from None
 
 
@@ -184,23 +178,11 @@ def _checked_query(query: str | None) -> str | None:
     return query
 
 
-@contextmanager
-def _delivering() -> Iterator[None]:
-    """Say of a result that cannot be written that what it tells has been done."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise AzguardError(f"{UNDELIVERED}: {error.strerror}") from error
-
-
 def _json_array(values: Iterator[Any]) -> None:
     separator = "[\n"
     for value in values:
         text = json.dumps(value, indent=2, ensure_ascii=False).replace("\n", "\n  ")
-        with _delivering():
-            sys.stdout.write(f"{separator}  {text}")
+        sys.stdout.write(f"{separator}  {text}")
         separator = ",\n"
     sys.stdout.write("[]\n" if separator == "[\n" else "\n]\n")
 

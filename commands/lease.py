@@ -6,7 +6,7 @@ import typer
 
 from azguard import lease_state, leased_blobs, operations
 from azguard.address import Kind
-from azguard.cli import breaking, context, errors, leasing, options, values
+from azguard.cli import breaking, context, leasing, options, signals, values
 from azguard.cli.groups import group
 from azguard.errors import UsageError
 
@@ -41,7 +41,7 @@ def acquire(
     seconds, lease_id = leasing.term(lease_duration, infinite=infinite), leasing.new_id(proposed_lease_id)
     patience = None if wait is None else env.patience(None, env.duration(wait, "--wait"))
     done = leasing.acquire(env, target, lease_id, seconds, patience)
-    with errors.undisturbed():
+    with signals.undisturbed():
         env.show(done, alone="lease_id")
 
 

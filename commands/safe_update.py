@@ -6,7 +6,7 @@ import typer
 
 from azguard import fences
 from azguard import safe_update as core
-from azguard.cli import context, errors, options, update_choices, updates, values
+from azguard.cli import context, options, signals, update_choices, updates, values
 from azguard.cli.groups import alone, with_optional_value
 from azguard.errors import UsageError
 
@@ -174,7 +174,7 @@ def safe_update(
     else:
         update = updates.planned(env, address, asked)
         ended = core.update(update.resource, update.plan, update.deadline, update.tools)
-        with errors.undisturbed():
+        with signals.undisturbed():
             env.show(update.finished(ended))
 
 

@@ -234,7 +234,7 @@ def test_a_full_disk_leaves_the_old_file_and_says_so(cli: CliWorld, site: str) -
     finally:
         subprocess.run(["umount", disk], check=True)
     assert (ran.code, ran.err.splitlines()[0], left) == (
-        1, "error: disk/a cannot be written: No space left on device; it is as it was", (["a"], "old"),
+        73, "error: disk/a cannot be written: No space left on device; it is as it was", (["a"], "old"),
     )  # fmt: skip
 
 
@@ -243,7 +243,7 @@ def test_a_full_stdout_is_told_and_not_remembered_as_delivered(cli: CliWorld, si
     with open("/dev/full", "wb") as full:
         running = cli.begin("blob", "get", f"{site}/a", stdout=full)
         _, err = running.communicate()
-    assert (running.returncode, b"No space left" in err, cli.call("cache", "list").json) == (1, True, [])
+    assert (running.returncode, b"No space left" in err, cli.call("cache", "list").json) == (73, True, [])
 
 
 def test_a_closed_pipe_ends_quietly_and_is_not_remembered_as_delivered(cli: CliWorld, site: str) -> None:

@@ -1,0 +1,74 @@
+"""stdout as a stream for results: where it cannot be written, what was asked for is done all the same."""
+
+import io
+import os
+import sys
+from typing import Any, NoReturn, TextIO
+
+from azguard.errors import OutputFailed
+
+UNDELIVERED = "the operation is done, but its result cannot be written"
+HINT = "do not repeat a write because of this: it is applied; look with the show command"
+
+
+class ResultStream(io.TextIOWrapper):
+    """A text stream whose failures are ``OutputFailed``, whichever library writes to it."""
+
+    def write(self, text: str, /) -> int:
+        """Write text, or say that it cannot be written."""
+        try:
+            return super().write(text)
+        except OSError as error:
+            _fail(error)
+
+    def flush(self) -> None:
+        """Write what is buffered, or say that it cannot be written."""
+        try:
+            super().flush()
+        except OSError as error:
+            _fail(error)
+
+
+def _fail(error: OSError) -> NoReturn:
+    # A reader that has gone is no failure; how that ends is decided elsewhere.
+    raise error if isinstance(error, BrokenPipeError) else undelivered(error)
+
+
+def undelivered(error: OSError) -> OutputFailed:
+    """Return what it means that a result cannot be written."""
+    return OutputFailed(f"{UNDELIVERED}: {error.strerror}", hint=HINT)
+
+
+def open_streams() -> None:
+    """Make stdout a ``ResultStream``, and stand in for a stream that is closed (``>&-``)."""
+    if sys.stdout is None:
+        # A write must fail instead of going nowhere.
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
+    # A name that this terminal's encoding cannot show is shown by its code, instead of failing.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        settings: dict[str, Any] = {
+            "encoding": sys.stdout.encoding,
+            "line_buffering": sys.stdout.line_buffering,
+            "write_through": sys.stdout.write_through,
+        }
+        sys.stdout = ResultStream(sys.stdout.detach(), errors="backslashreplace", **settings)
+    if isinstance(sys.stderr, io.TextIOWrapper):
+        sys.stderr.reconfigure(errors="backslashreplace")
+
+
+def flush_messages() -> None:
+    """Flush stderr; if it cannot be written, the exit status tells all the same."""
+    try:
+        sys.stderr.flush()
+    except OSError:
+        silence(sys.stderr)
+
+
+def silence(stream: TextIO) -> None:
+    """Point a broken stream at nothing, so that the interpreter's own flush at exit stays quiet."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    except (OSError, ValueError):
+        pass  # It is none of the system's, or it is closed.
