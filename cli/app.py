@@ -39,6 +39,8 @@ COMMANDS = {
     "profile": Entry("profile", "Named accounts in the configuration file."),
     "emulator": Entry("emulator", "A local Azurite to try things on."),
     "demo": Entry("demo", "Watch updates get lost, doubled, and applied exactly once."),
+    "help": Entry("help", "The help of a command."),
+    "version": Entry("version", "The version of azguard."),
     "completion": Entry("completion", "The script by which your shell completes azguard's command lines."),
 }
 
@@ -68,6 +70,9 @@ class Root(groups.Group):
         shared = ctx.meta.setdefault(groups.SHARED, {})
         for name in [name for name in ctx.params if name in _GENERAL]:
             shared[name] = ctx.params.pop(name)
+        if set(ctx.meta[groups.ARGV]) <= {"--"}:
+            typer.echo(ctx.get_help())
+            return None
         return super().invoke(ctx)
 
 
@@ -83,7 +88,6 @@ def _version(value: bool) -> None:
 def _root() -> Any:
     app = typer.Typer(
         cls=Root,
-        no_args_is_help=True,
         rich_markup_mode=None,
         add_completion=False,
         help="Concurrency-safe operations on Azure Storage.\n\n"
@@ -93,7 +97,9 @@ def _root() -> Any:
 
     @app.callback()
     def root(
-        version: bool = typer.Option(False, "--version", is_eager=True, callback=_version, help="Print the version."),
+        version: bool = typer.Option(
+            False, "--version", "-V", is_eager=True, callback=_version, help="Print the version."
+        ),
     ) -> None:
         pass
 

@@ -16,6 +16,7 @@ from typer.main import get_command
 
 from azguard import names
 from azguard.cli import options
+from azguard.errors import UsageError
 from azguard.operations import TABLE_ENTITY_INSERT, Condition, Operation
 
 # Where a run's facts lie in Click's context.
@@ -128,16 +129,29 @@ def _refuse_bytes(param: Any, value: Any) -> None:
             names.check_text(text, what)
 
 
+class CommandMissing(UsageError):
+    """A group was typed without one of its commands: people are shown its help."""
+
+    def __init__(self, ctx: Any) -> None:
+        super().__init__(f"{ctx.command_path} needs a command", hint=f"{ctx.command_path} --help")
+        self.help: str = ctx.get_help()
+
+
 class Group(_Plain, TyperGroup):
     """A group of commands, shown in the order they are declared."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(self.commands)
 
+    def invoke(self, ctx: Any) -> Any:
+        if not ctx._protected_args:
+            raise CommandMissing(ctx)
+        return super().invoke(ctx)
+
 
 def group(help_text: str) -> typer.Typer:
     """Return a Typer for one noun, whose commands are ``Command``s."""
-    return _Typer(help=help_text, cls=Group, no_args_is_help=True, rich_markup_mode=None, add_completion=False)
+    return _Typer(help=help_text, cls=Group, rich_markup_mode=None, add_completion=False)
 
 
 class _Typer(typer.Typer):

@@ -60,7 +60,7 @@ RUNNABLE = [
     ("lease", "change"), ("lease", "show"), ("lease", "list"), ("lease", "release"), ("lease", "wait"), ("status",),
     ("cache", "list"), ("cache", "show"), ("cache", "path"), ("cache", "export"), ("blob", "delete"),
     ("container", "delete"), ("cache", "forget"), ("cache", "prune"), ("cache", "clear"), ("profile", "set"),
-    ("profile", "show"), ("profile", "list"), ("profile", "delete"), ("completion",),
+    ("profile", "show"), ("profile", "list"), ("profile", "delete"), ("help",), ("version",), ("completion",),
 ]  # fmt: skip
 
 
