@@ -10,7 +10,7 @@ from azguard.account import Target
 from azguard.address import Address, Kind
 from azguard.conditions import Conditions
 from azguard.deadline import Deadline
-from azguard.errors import Changed, NotFound
+from azguard.errors import AzguardError, Changed, Gone, NotFound
 from azguard.lineage import KEY
 from azguard.transmission import page_timeouts, pages, read
 
@@ -124,8 +124,7 @@ def explained(error: Changed, target: Target, deadline: Deadline) -> Changed:
     try:
         current = properties(target, Conditions(), deadline.lasting(min(2.0, deadline.seconds)))
     except NotFound:
-        error.message = f"{target} is no longer there" if error.expected_etag else error.message
-        return error
+        return gone(target, error.expected_etag, error) if error.expected_etag else error
     # Explaining is a courtesy; whatever goes wrong with it, the conflict itself is what must be told.
     except Exception:  # noqa: BLE001
         return error
@@ -134,6 +133,18 @@ def explained(error: Changed, target: Target, deadline: Deadline) -> Changed:
     size, when = current.size, current.last_modified
     error.detail = (*error.detail, f"now: {size:,} bytes, written {when:%Y-%m-%d %H:%M:%S} UTC")
     return error
+
+
+def gone(target: Target, expected_etag: str, refusal: AzguardError) -> Gone:
+    """Return the error for a write that was refused because the blob is not there any more."""
+    return Gone(
+        f"{target} is no longer there",
+        str(target.address),
+        http_status=refusal.http_status,
+        service_code=refusal.service_code,
+        request_id=refusal.request_id,
+        expected_etag=expected_etag,
+    )
 
 
 def headers(conditions: Conditions) -> dict[str, str]:

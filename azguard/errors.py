@@ -9,6 +9,7 @@
     ├── BadRequest             40   bad_request       the service refused the request as malformed
     ├── Unauthenticated        41   unauthenticated
     ├── Changed                42   changed           the condition failed: somebody wrote since you read
+    │   └── Gone                                      …or deleted it
     ├── Forbidden              43   forbidden
     ├── NotFound               44   not_found
     ├── Exists                 45   exists            create-only, and it exists
@@ -118,6 +119,10 @@ class Changed(AzguardError):
     """The condition failed: somebody wrote since the caller read, or the caller never read."""
 
     kind, exit_code = "changed", 42
+
+
+class Gone(Changed):
+    """The condition failed because the resource was deleted since the caller read it."""
 
 
 class Forbidden(AzguardError):

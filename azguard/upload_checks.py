@@ -27,12 +27,13 @@ def check_early(upload: "Upload") -> None:
         if error.service_code == "ContainerNotFound":
             raise
         if conditions.expected_etag is not None:
-            raise Changed(
-                f"{upload.target} is no longer there",
-                address=str(upload.target.address),
-                expected_etag=conditions.expected_etag,
-            ) from error
+            raise blobs.gone(upload.target, conditions.expected_etag, error) from error
         return
+    except Changed as error:
+        if conditions.expected_etag is None:
+            raise
+        told = f"{upload.target} changed since you read it"
+        raise replace(error, message=told, expected_etag=conditions.expected_etag) from error
     if conditions.creates_only:
         raise Exists(f"{upload.target} exists already", address=str(upload.target.address))
 

@@ -10,7 +10,7 @@ import typer
 
 from azguard.cli import groups, signals, ways_out
 from azguard.cli.result_stream import silence
-from azguard.errors import AzguardError, Changed, Interrupted, OutputFailed, UsageError
+from azguard.errors import AzguardError, Changed, Gone, Interrupted, OutputFailed, UsageError
 
 _CLOSED_PIPE = 141  # 128 + SIGPIPE, what any program gets whose reader has gone
 
@@ -114,6 +114,7 @@ def _for_people(error: AzguardError, *, quiet: bool) -> str:
     lines = [f"error: {error.message}"]
     if isinstance(error, Changed) and error.expected_etag:
         now = f"it is now {error.current_etag}" if error.current_etag else "that is no longer the current version"
+        now = "and there is nothing now" if isinstance(error, Gone) else now
         lines.append(f"  you have {error.expected_etag}, {now}")
     lines += [f"  {line}" for line in error.detail]
     if error.hint and not quiet:

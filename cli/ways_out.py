@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from azguard.errors import AzguardError, Changed
+from azguard.errors import AzguardError, Changed, Gone, NotFound
 from azguard.redaction import OPTIONS
 
 _GUARDS = ("--etag", "--if-match", "--if-none-match", "--if-modified-since", "--if-unmodified-since", "--if-tags")
@@ -17,6 +17,8 @@ def of(error: AzguardError, command: str, params: dict[str, Any], argv: Sequence
 
     ``command`` is the one that ran, ``params`` its own arguments, ``argv`` all that was typed.
     """
+    if isinstance(error, (Gone, NotFound)):
+        return _after_deletion(command, argv)
     if not isinstance(error, Changed) or not error.expected_etag:
         return None
     if command == "blob put":
@@ -42,6 +44,21 @@ def _after_put(params: dict[str, Any], argv: Sequence[str]) -> str:
         f"or let azguard retry the change: {update} -- COMMAND",
     )
     return "\n      ".join(lines)
+
+
+def _after_deletion(command: str, argv: Sequence[str]) -> str | None:
+    """Return what to do where the resource is not there: create it, or leave it."""
+    # No lease outlives what it was on, and an insert overwrites nothing.
+    rest = _without(argv, (*_GUARDS, "--lease-id", "--last-writer-wins"))
+    if command == "blob put":
+        again = _line(["azguard", *rest, "--if-none-match", "*"])
+        return f"to create it anew with your content: {again}\n      to leave it deleted, do nothing"
+    if command in ("entity replace", "entity merge"):
+        again = _line(["azguard", "entity", "insert", *rest[rest.index(command.split()[1]) + 1 :]])
+        return f"to create it with these properties alone: {again}\n      to leave it deleted, do nothing"
+    if command in ("blob delete", "entity delete"):
+        return "there is nothing left to delete"
+    return None
 
 
 def _after_entity(params: dict[str, Any], argv: Sequence[str]) -> str:
@@ -72,8 +89,12 @@ def _get(blob: str, argv: Sequence[str]) -> str:
 
 def _again(argv: Sequence[str], added: Sequence[str]) -> str:
     """Return the command line as typed, with another guard."""
-    words = [word for group in _groups(argv) if _name(group) not in _GUARDS and group != ["-f", "-"] for word in group]
-    return _line(["azguard", *words, *added])
+    return _line(["azguard", *_without(argv, _GUARDS), *added])
+
+
+def _without(argv: Sequence[str], options: Sequence[str]) -> list[str]:
+    """Return the words of a command line without some options and their values, and without ``-f -``."""
+    return [word for group in _groups(argv) if _name(group) not in options and group != ["-f", "-"] for word in group]
 
 
 def _account(argv: Sequence[str]) -> list[str]:
@@ -82,7 +103,7 @@ def _account(argv: Sequence[str]) -> list[str]:
 
 def _groups(argv: Sequence[str]) -> list[list[str]]:
     """Return the words of a command line, each option together with its value."""
-    known = (*_GUARDS, *_ACCOUNT, "-f", "--file")
+    known = (*_GUARDS, *_ACCOUNT, "-f", "--file", "--lease-id")
     groups: list[list[str]] = []
     rest = list(argv)
     while rest:

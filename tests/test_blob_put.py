@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import os
+import shlex
 import subprocess
 import uuid
 from collections.abc import Iterator
@@ -102,6 +103,43 @@ def test_the_hint_repeats_the_account_but_no_secret(cli: CliWorld, site: str) ->
     assert (ran.code, hint[0].split(": ")[-1]) == (
         42, f"azguard blob put {site}/a.json --connection-string … -f MERGED --etag @last",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [5, 8 * MIB + 1])
+def test_a_refused_put_tells_the_same_whatever_its_size(cli: CliWorld, site: str, size: int) -> None:
+    cli.call("blob", "put", f"{site}/a", stdin=b"x" * size)
+    mine = cli.call("blob", "get", f"{site}/a", "-f", "a").json["etag"]
+    theirs = cli.call("blob", "put", f"{site}/a", "--last-writer-wins", stdin=b"theirs", scope="other").json["etag"]
+    ran = cli.call("blob", "put", f"{site}/a", "-f", "a", "-o", "json")
+    told = ran.error
+    assert (ran.code, told["message"], told["expected_etag"], told["current_etag"]) == (
+        42, f"{site}/a changed since you read it", mine, theirs,
+    )  # fmt: skip
+    assert told["hint"].startswith(f"fetch theirs beside yours: azguard blob get {site}/a -f THEIRS\n")
+
+
+@pytest.mark.parametrize("size", [5, 8 * MIB + 1])
+def test_after_a_deletion_the_hint_creates_the_blob_anew(cli: CliWorld, site: str, size: int) -> None:
+    cli.call("blob", "put", f"{site}/a", stdin=b"x" * size)
+    cli.call("blob", "get", f"{site}/a", "-f", "a")
+    cli.call("blob", "delete", f"{site}/a", "--last-writer-wins", scope="other")
+    ran = cli.call("blob", "put", f"{site}/a", "-f", "a", "--etag", "@last", "-o", "json")
+    told = ran.error
+    assert (ran.code, told["kind"], told["message"], told["current_etag"]) == (
+        42, "changed", f"{site}/a is no longer there", None,
+    )  # fmt: skip
+    command, *others = [line.split(": ")[-1].strip() for line in told["hint"].splitlines()]
+    assert (command, others) == (
+        f"azguard blob put {site}/a -f a -o json --if-none-match '*'", ["to leave it deleted, do nothing"],
+    )  # fmt: skip
+    assert cli.call(*shlex.split(command)[1:]).code == 0
+
+
+def test_what_is_deleted_already_needs_no_second_delete(cli: CliWorld, site: str) -> None:
+    cli.call("blob", "put", f"{site}/a", stdin=b"x")
+    cli.call("blob", "delete", f"{site}/a", "--last-writer-wins", scope="other")
+    ran = cli.call("blob", "delete", f"{site}/a", "-o", "json")
+    assert (ran.code, ran.error["hint"]) == (42, "there is nothing left to delete")
 
 
 def test_a_file_is_guarded_by_its_own_version_even_if_a_newer_one_was_read(cli: CliWorld, site: str) -> None:

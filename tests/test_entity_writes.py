@@ -149,6 +149,26 @@ def test_what_was_deleted_since_it_was_read_is_gone(cli: CliWorld, order: str, v
     assert (ran.code, ran.error["message"], stored(cli, order)) == (44, f"{order} is no longer there", None)
 
 
+@pytest.mark.parametrize("guard", [(), ("--last-writer-wins",)])
+@pytest.mark.parametrize("verb", TWO_WRITES)
+def test_after_a_deletion_the_hint_inserts_the_entity(
+    cli: CliWorld, order: str, verb: str, guard: tuple[str, ...]
+) -> None:
+    made(cli, order)
+    cli.call("entity", "delete", order, "--last-writer-wins", scope="other")
+    hint = write(cli, verb, order, *guard).error["hint"].splitlines()[0]
+    command = hint.removeprefix("to create it with these properties alone: ")
+    assert command == f"azguard entity insert {order} status=new -o json"
+    assert cli.call(*command.split()[1:]).code == 0
+
+
+def test_an_entity_that_is_deleted_already_needs_no_second_delete(cli: CliWorld, order: str) -> None:
+    made(cli, order)
+    cli.call("entity", "delete", order, "--last-writer-wins", scope="other")
+    ran = write(cli, "delete", order)
+    assert (ran.code, ran.error["hint"]) == (44, "there is nothing left to delete")
+
+
 def test_an_insert_of_what_exists_is_refused(cli: CliWorld, order: str) -> None:
     made(cli, order)
     for scope in ("test", "other"):
