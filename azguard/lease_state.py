@@ -17,6 +17,7 @@ from azguard.deadline import Deadline
 from azguard.errors import UsageError
 from azguard.operations import Operation
 from azguard.owners import Holder
+from azguard.service_dates import Answers
 from azguard.transmission import read
 
 
@@ -44,15 +45,17 @@ class LeaseState:
     etag: str
     last_modified: datetime
     metadata: Mapping[str, str]
+    #: The service's clock when it answered; None if the answer did not say.
+    answered_at: datetime | None = None
 
     @property
     def free(self) -> bool:
-        """Return whether anybody may acquire it: it was never held, was released, has ended or is broken."""
+        """Return whether it can be acquired: it was never held, was released, has ended or is broken."""
         return self.status != "locked"
 
     @property
     def holder(self) -> Holder | None:
-        """Return who says to hold it; a record can be left over from somebody who held it before."""
+        """Return who says to hold it; a record can be left over from an earlier holder."""
         return owners.holder(self.metadata)
 
 
@@ -139,8 +142,10 @@ def look(
     headers = {} if conditions is None else dict(conditions.headers)
     if lease_id is not None:
         headers["x-ms-lease-id"] = lease_id
-    asked = way.properties(way.client(target))
-    found = read(lambda timeouts: asked(headers=dict(headers), **timeouts), target, deadline)
+    asked, answers = way.properties(way.client(target)), Answers()
+    found = read(
+        lambda timeouts: asked(headers=dict(headers), raw_response_hook=answers.hear, **timeouts), target, deadline
+    )
     return LeaseState(
         address=str(target.address),
         state=str(found.lease.state),
@@ -149,6 +154,7 @@ def look(
         etag=found.etag,
         last_modified=found.last_modified,
         metadata=found.metadata or {},
+        answered_at=answers.date,
     )
 
 

@@ -6,12 +6,14 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from azguard import owners
+from azguard import lease_facts
 from azguard.account import Target
 from azguard.address import Address, Kind
 from azguard.deadline import Deadline
 from azguard.errors import NotFound
 from azguard.etags import quoted
+from azguard.lease_state import LeaseState
+from azguard.service_dates import Answers
 from azguard.transmission import page_timeouts, pages
 
 STATES = ("available", "leased", "breaking", "broken", "expired")
@@ -23,7 +25,7 @@ _PAGE = 1000
 
 @dataclass(frozen=True)
 class LeasedBlob:
-    """A blob in a listing by lease; ``holder`` is who says to hold it."""
+    """A blob in a listing by lease."""
 
     address: str
     name: str
@@ -32,38 +34,68 @@ class LeasedBlob:
     lease_duration: str | None
     etag: str
     last_modified: datetime
+    #: Who says to hold it, as its record has it.
     holder: str | None
+    #: How many seconds ago it was taken by its record; None if it is free, or that is not known.
+    age: int | None
+    #: By whose clock the record's time is: ``service`` or ``holder``.
+    clock: str | None
 
 
 def listed(
-    target: Target, deadline: Deadline, states: Set[str], prefix: str | None, limit: int | None, page: int = _PAGE
+    target: Target, deadline: Deadline, among: Set[str], prefix: str | None, limit: int | None, page: int = _PAGE
 ) -> Iterator[LeasedBlob]:
-    """Yield a container's blobs whose lease is in one of these states, in order of name, in constant memory.
+    """Yield a container's blobs whose lease is in one of these states, in order of name, in constant memory."""
+    start = len(str(Address(Kind.BLOB, (target.address.container, ""))))
+    found = (each for each in states(target, deadline, prefix, page) if each.state in among)
+    return (_leased(each, each.address[start:]) for each in islice(found, limit))
+
+
+def states(target: Target, deadline: Deadline, prefix: str | None, page: int = _PAGE) -> Iterator[LeaseState]:
+    """Yield the state of the lease of every blob in a container, in order of name, in constant memory.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/list-blobs
     """
+    answers = Answers()
     found = target.account.container(target.address).list_blobs(
-        name_starts_with=prefix, include=["metadata"], results_per_page=page, **page_timeouts(deadline)
+        name_starts_with=prefix,
+        include=["metadata"],
+        results_per_page=page,
+        raw_response_hook=answers.hear,
+        **page_timeouts(deadline),
     )
     try:
-        yield from islice(_in(pages(found, target, deadline), target.address.container, states), limit)
+        for item in pages(found, target, deadline):
+            yield _state(item, Address(Kind.BLOB, (target.address.container, item.name)), answers.date)
     except NotFound as error:
         error.message = f"there is no container {target.address.container}"
         raise
 
 
-def _in(items: Iterator[Any], container: str, states: Set[str]) -> Iterator[LeasedBlob]:
-    for item in items:
-        if item.lease.state not in states:
-            continue
-        holder = owners.holder(item.metadata or {}) if item.lease.state in LOCKED else None
-        yield LeasedBlob(
-            address=str(Address(Kind.BLOB, (container, item.name))),
-            name=item.name,
-            lease_state=item.lease.state,
-            lease_status=item.lease.status,
-            lease_duration=item.lease.duration,
-            etag=quoted(item.etag),
-            last_modified=item.last_modified,
-            holder=None if holder is None else str(holder),
-        )
+def _state(item: Any, address: Address, answered_at: datetime | None) -> LeaseState:
+    return LeaseState(
+        address=str(address),
+        state=str(item.lease.state),
+        status=str(item.lease.status),
+        duration=item.lease.duration,
+        etag=quoted(item.etag),
+        last_modified=item.last_modified,
+        metadata=item.metadata or {},
+        answered_at=answered_at,
+    )
+
+
+def _leased(state: LeaseState, name: str) -> LeasedBlob:
+    found, holder = lease_facts.facts(state), None if state.free else state.holder
+    return LeasedBlob(
+        address=state.address,
+        name=name,
+        lease_state=state.state,
+        lease_status=state.status,
+        lease_duration=state.duration,
+        etag=state.etag,
+        last_modified=state.last_modified,
+        holder=None if holder is None else str(holder),
+        age=found.age,
+        clock=found.clock,
+    )

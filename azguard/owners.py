@@ -1,13 +1,13 @@
-"""Who holds a lock: the owner record that azguard leaves in a blob's metadata, and Terraform's.
+"""Who holds a lease: the owner record that azguard leaves in a blob's metadata, and Terraform's.
 
-Both are for people. Whoever crashed left them behind, and no lock is ever granted or released because of one.
+Both are for people. A holder that crashed leaves its record behind, and no lock is ever granted or released because of
+one.
 """
 
 import base64
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from typing import Any
 
 # One key each: metadata is 8 KiB in all, and the names must be C# identifiers.
@@ -18,20 +18,38 @@ TERRAFORM = "terraformlockid"
 _LONGEST_COMMAND = 500
 
 
+# By whose clock a record's time is. The service's is the one that ages are counted on; a holder's may be wrong.
+SERVICE_CLOCK, HOLDER_CLOCK = "service", "holder"
+
+
 @dataclass(frozen=True)
 class Owner:
-    """Who took a lock. ``since`` is ISO 8601 UTC by the holder's clock; ``run`` is the URL of a CI run."""
+    """Who took a lease or a lock."""
 
     who: str
     host: str
-    pid: int
+    #: The process that holds it; None if it is held beyond the process that took it.
+    pid: int | None
+    #: The name of the program that runs under it; its arguments only if the holder published them.
     command: str
-    since: str
+    #: When it was taken, ISO 8601 UTC; None if that is not known.
+    since: str | None
+    #: The URL of a CI run.
     run: str | None = None
+    reason: str | None = None
+    #: By whose clock ``since`` is: the service's, or the holder's, as in records of earlier versions.
+    clock: str = HOLDER_CLOCK
+
+    @property
+    def name(self) -> str:
+        """Return who that is in short: ``user@host``."""
+        return f"{self.who}@{self.host}"
 
     def __str__(self) -> str:
-        by = f"{self.who}@{self.host}, pid {self.pid}"
-        return f"{by}, since {self.since}: {self.run or self.command}"
+        process = "" if self.pid is None else f", pid {self.pid}"
+        since = "" if self.since is None else f", since {self.since}"
+        reason = "" if self.reason is None else f" ({self.reason})"
+        return f"{self.name}{process}{since}: {self.run or self.command}{reason}"
 
     def as_metadata(self) -> str:
         """Return the record as a metadata value, which is ASCII."""
@@ -40,7 +58,7 @@ class Owner:
 
     def is_named(self, name: str) -> bool:
         """Return whether a name is this owner's: the user, the host, ``user@host`` or the CI run's URL."""
-        return name in (self.who, self.host, f"{self.who}@{self.host}", self.run)
+        return name in (self.who, self.host, self.name, self.run)
 
 
 @dataclass(frozen=True)
@@ -56,9 +74,19 @@ class TerraformLock:
     info: str
 
     @property
-    def since(self) -> str:
+    def name(self) -> str:
+        """Return who that is in short: ``user@host``."""
+        return self.who
+
+    @property
+    def since(self) -> str | None:
         """Return when it was taken, by the holder's clock."""
-        return self.created
+        return self.created or None
+
+    @property
+    def clock(self) -> str:
+        """Return by whose clock ``since`` is."""
+        return HOLDER_CLOCK
 
     def __str__(self) -> str:
         return f"Terraform {self.version}, {self.operation} by {self.who}, since {self.created}"
@@ -76,12 +104,14 @@ def owner(metadata: Mapping[str, str]) -> Owner | None:
     found = _json(_value(metadata, OWNER))
     try:
         return Owner(
-            who=str(found["who"]),
-            host=str(found["host"]),
-            pid=int(found["pid"]),
-            command=str(found["command"]),
-            since=str(found["since"]),
-            run=None if found.get("run") is None else str(found["run"]),
+            who=_shown(found["who"]),
+            host=_shown(found["host"]),
+            pid=None if found["pid"] is None else int(found["pid"]),
+            command=_shown(found["command"]),
+            since=_optional(found["since"]),
+            run=_optional(found.get("run")),
+            reason=_optional(found.get("reason")),
+            clock=SERVICE_CLOCK if found.get("clock") == SERVICE_CLOCK else HOLDER_CLOCK,
         )
     except (KeyError, TypeError, ValueError):
         return None
@@ -96,7 +126,7 @@ def terraform(metadata: Mapping[str, str]) -> TerraformLock | None:
     if not isinstance(found.get("ID"), str):
         return None
     names = ("ID", "Operation", "Who", "Version", "Created", "Path", "Info")
-    return TerraformLock(*(str(found.get(name) or "") for name in names))
+    return TerraformLock(*(_shown(found.get(name) or "") for name in names))
 
 
 def holder(metadata: Mapping[str, str]) -> Holder | None:
@@ -110,23 +140,24 @@ def number(metadata: Mapping[str, str], key: str) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() else None
 
 
-def age(since: str, now: datetime) -> float | None:
-    """Return how many seconds ago a moment was, or None if it cannot be read."""
-    try:
-        then = datetime.fromisoformat(since)
-        return (now - then).total_seconds()
-    except (ValueError, TypeError):
-        return None
-
-
 def _value(metadata: Mapping[str, str], key: str) -> str:
     """Return a value by its key, whose case a service or a tool may have changed."""
     return next((value for name, value in metadata.items() if name.lower() == key), "")
 
 
+def _optional(value: object) -> str | None:
+    return None if value is None else _shown(value)
+
+
+def _shown(value: object) -> str:
+    """Return text without what could drive a terminal: others wrote it, and people read it."""
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in str(value))
+
+
 def _json(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
-    except ValueError:
+    # A hundred thousand brackets are too deep for the reader.
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -1,21 +1,19 @@
 """From the options of ``azguard lease break`` to the core: an operator's act, shown first, and meant."""
 
 import sys
-from datetime import UTC, datetime
 
-from azguard import lease_break, owners
+from azguard import lease_break, lease_facts
 from azguard.account import Target
 from azguard.cli import leasing, values
 from azguard.cli.context import Environment
 from azguard.deadline import Deadline
 from azguard.errors import Interrupted, UsageError
-from azguard.lease_break import Safeguards
-from azguard.lease_state import Action, LeaseState
+from azguard.lease_break import BreakDone, Safeguards
+from azguard.lease_state import Action
 from azguard.leases import LONGEST_BREAK, LeaseDone
 from azguard.operations import Condition
-from azguard.times import span
 
-# After its end the service may take up to a minute until it gives a lease to somebody else, says its documentation.
+# After its end the service may take up to a minute until it gives a lease to the next, says its documentation.
 _SLACK_SECONDS = 60.0
 
 
@@ -30,11 +28,11 @@ def safeguards(env: Environment, owner: str | None, older_than: str | None) -> S
     return Safeguards(values.not_empty(owner, "--if-owner"), age)
 
 
-def broken(env: Environment, target: Target, period: int | None, safeguards: Safeguards, *, yes: bool) -> LeaseDone:
+def broken(env: Environment, target: Target, period: int | None, safeguards: Safeguards, *, yes: bool) -> BreakDone:
     """Show who holds a lease, see that breaking it is meant, and break that very lease.
 
     Raises:
-        UsageError: nothing says that it is meant, and there is nobody to ask.
+        UsageError: nothing says that it is meant, and there is no terminal to ask on.
     """
     asked = leasing.conditions(env, target, Action.BREAK)
     exact = asked.expected_etag is not None or Condition.IF_UNMODIFIED_SINCE.header in asked.headers
@@ -50,26 +48,19 @@ def broken(env: Environment, target: Target, period: int | None, safeguards: Saf
             hint="--yes; or only if it is what you think: --if-owner NAME, --if-older-than 2h, --if-match ETAG",
         )
     state = lease_break.leased(target, env.deadline)
-    env.out.say(described(state, target, datetime.now(UTC)))
-    safeguards.check(state, target, datetime.now(UTC))
+    env.out.say(f"{target} is {lease_facts.describe(state)}")
+    safeguards.check(state, target)
     if not (yes or judged or exact):
         _ask()
-    return lease_break.break_shown(target, state, period, asked, env.deadline)
+    done = lease_break.break_shown(target, state, period, asked, env.deadline)
+    if done.broken.held_by is None:
+        env.out.warn("no record says who held it: whether it was still the lease that was shown cannot be told")
+    return done
 
 
 def after(env: Environment, done: LeaseDone) -> Deadline:
     """Return how long to wait for the end of a lease that was broken."""
     return env.patience(env.shared.get("timeout"), (done.lease_time or LONGEST_BREAK) + _SLACK_SECONDS)
-
-
-def described(state: LeaseState, target: Target, now: datetime) -> str:
-    """Return in one line what the state of a lease is, who holds it, and for how long."""
-    facts = f"{target} is {state.state}" + (f", {state.duration}" if state.duration else "")
-    holder = state.holder
-    if holder is None:
-        return f"{facts}; nobody left a record of holding it"
-    age = owners.age(holder.since, now)
-    return f"{facts}, held{'' if age is None else f' for {span(age)}'} by {holder}"
 
 
 def _on_terminal() -> bool:

@@ -251,10 +251,6 @@ class Environment:
         """Return a progress bar, which draws only on a terminal."""
         return Progress(title, total, self.out.progress)
 
-    def now(self) -> datetime:
-        """Return the time on the wall."""
-        return datetime.now(UTC)
-
     def new_op(self) -> str:
         """Return a fresh op id for one write."""
         return new_op(os.urandom(12))

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from azguard import lease_ids, lease_state, lease_wait, leased_blobs, leases, owners
+from azguard import lease_facts, lease_ids, lease_state, lease_wait, leased_blobs, leases
 from azguard.account import Target
 from azguard.cli import values
 from azguard.cli.context import Environment
@@ -17,27 +17,12 @@ from azguard.errors import AzguardError, Locked, NotFound, OutcomeUnknown, Usage
 from azguard.etag_cache import HeldLease
 from azguard.lease_state import Action, LeaseState
 from azguard.leases import DEFAULT_SECONDS, LONGEST, SHORTEST, LeaseDone
-from azguard.owners import Owner, TerraformLock
 from azguard.times import iso
 
 # How long a wait lasts unless --timeout says otherwise.
 WAIT_SECONDS = 60.0
 # Somebody else is in the way, so that waiting is the answer.
 _WAIT_FOR = ("LeaseAlreadyPresent", "LeaseIsBreakingAndCannotBeAcquired")
-
-
-@dataclass(frozen=True)
-class Shown:
-    """What ``lease show`` and ``lease wait`` print."""
-
-    address: str
-    lease_state: str
-    lease_status: str
-    lease_duration: str | None
-    etag: str
-    last_modified: datetime
-    owner: Owner | None
-    terraform: TerraformLock | None
 
 
 @dataclass(frozen=True)
@@ -103,20 +88,6 @@ def new_id(proposed: str | None) -> str:
 def conditions(env: Environment, target: Target, action: Action | None, lease_id: str | None = None) -> Conditions:
     """Return what an operation on a lease of this kind of resource sends."""
     return env.conditions(target, operation=lease_state.operation(target, action), lease_id=lease_id)
-
-
-def shown(state: LeaseState) -> Shown:
-    """Return a state as it is printed: without metadata that is of no concern."""
-    return Shown(
-        address=state.address,
-        lease_state=state.state,
-        lease_status=state.status,
-        lease_duration=state.duration,
-        etag=state.etag,
-        last_modified=state.last_modified,
-        owner=owners.owner(state.metadata),
-        terraform=owners.terraform(state.metadata),
-    )
 
 
 def held(env: Environment, *, all_scopes: bool) -> Iterator[HeldShown]:
@@ -230,8 +201,7 @@ def wait_free(env: Environment, target: Target, patience: Deadline) -> LeaseStat
 
 
 def _say_waiting(env: Environment, state: LeaseState) -> None:
-    holder = "by whom is not known" if state.holder is None else f"by {state.holder}"
-    env.out.say(f"waiting: {state.address} is {state.state}, {holder}")
+    env.out.say(f"waiting: {state.address} is {lease_facts.describe(state)}")
 
 
 def _known(env: Environment, target: Target, asked: Conditions) -> HeldLease | None:

@@ -3,17 +3,15 @@
 import os
 import random
 import shlex
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
-from azguard import child, redaction
+from azguard import child
 from azguard.account import Target
 from azguard.address import Address, Kind
-from azguard.cli import values
+from azguard.cli import owning, values
 from azguard.cli.context import Environment
 from azguard.errors import GaveUp, UsageError
 from azguard.leases import DEFAULT_SECONDS, LONGEST, SHORTEST
@@ -22,7 +20,6 @@ from azguard.locks.acquiring import Manner, Wanted
 from azguard.locks.holding import holding
 from azguard.locks.run import Plan
 from azguard.owners import Owner
-from azguard.times import iso
 
 # As everything in azguard waits; by then a crashed holder's lease has ended.
 _WAIT_SECONDS = 60.0
@@ -43,6 +40,8 @@ class Asked:
     no_create: bool
     heartbeat_file: str | None
     lock_container: str | None
+    reason: str | None = None
+    publish_command: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ def planned(env: Environment, addresses: Sequence[str], command: Sequence[str], 
         locks=locks,
         command=command,
         environ=env.environ,
-        manner=_manner(env, command, seconds, create=not asked.no_create),
+        manner=_manner(env, _owner(env, command, asked), seconds, create=not asked.no_create),
         wait=0.0 if asked.no_wait else _WAIT_SECONDS if asked.wait is None else env.duration(asked.wait, "--wait"),
         grace=grace,
         on_lost=str(values.choice(asked.on_lost, "--on-lost", ON_LOST)),
@@ -134,7 +133,7 @@ def around_write(env: Environment, target: Target, asked: TableLock) -> Iterator
     table = Target(target.account, Address(Kind.TABLE, target.address.parts[:1]))
     blob = _designated(env, table, asked.container)
     wait = _WAIT_SECONDS if asked.wait is None else env.duration(asked.wait, "--wait")
-    manner = _manner(env, ["azguard", *env.argv], DEFAULT_SECONDS, create=True)
+    manner = _manner(env, owning.record(env, f"azguard {env.command}"), DEFAULT_SECONDS, create=True)
     with holding(blob, manner, wait, env.environ) as held:
         yield lambda: None if held is None else held.check()
 
@@ -151,9 +150,9 @@ def busy_status(text: str | None) -> int:
     return GaveUp.exit_code if text is None else values.whole(text, "--conflict-exit-code", 0, 255)
 
 
-def _manner(env: Environment, command: Sequence[str], seconds: int, *, create: bool) -> Manner:
+def _manner(env: Environment, owner: Owner, seconds: int, *, create: bool) -> Manner:
     return Manner(
-        owner=_owner(env, command),
+        owner=owner,
         seconds=seconds,
         create=create,
         patience=env.deadline.seconds,
@@ -164,36 +163,10 @@ def _manner(env: Environment, command: Sequence[str], seconds: int, *, create: b
     )
 
 
-def _owner(env: Environment, command: Sequence[str]) -> Owner:
-    """Return who we are, for people; what looks like a secret stays out."""
-    return Owner(
-        who=_user(),
-        host=socket.gethostname(),
-        pid=os.getpid(),
-        command=redaction.redacted(shlex.join(command), redaction.handed(env.shared, env.environ)),
-        since=str(iso(datetime.now(UTC).replace(microsecond=0))),
-        run=_ci_run(env),
-    )
-
-
-def _user() -> str:
-    import getpass
-
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return str(os.getuid())
-
-
-def _ci_run(env: Environment) -> str | None:
-    """Return the URL of the CI run we are in: GitHub Actions, Azure Pipelines, GitLab or Jenkins."""
-    given = env.environ.get
-    if given("GITHUB_RUN_ID"):
-        return f"{given('GITHUB_SERVER_URL')}/{given('GITHUB_REPOSITORY')}/actions/runs/{given('GITHUB_RUN_ID')}"
-    if given("BUILD_BUILDID"):
-        collection, project = given("SYSTEM_TEAMFOUNDATIONCOLLECTIONURI", ""), given("SYSTEM_TEAMPROJECT", "")
-        return f"{collection}{project}/_build/results?buildId={given('BUILD_BUILDID')}"
-    return given("CI_JOB_URL") or given("BUILD_URL")
+def _owner(env: Environment, command: Sequence[str], asked: Asked) -> Owner:
+    """Return the record of a run: the program's name, and its arguments only if that was asked for."""
+    published = shlex.join(command) if asked.publish_command else os.path.basename(command[0])
+    return owning.record(env, published, asked.reason)
 
 
 def _term(text: str | None) -> int:

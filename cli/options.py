@@ -62,7 +62,11 @@ IfOwner = Annotated[
 ]
 IfOlderThan = Annotated[
     str | None,
-    typer.Option("--if-older-than", metavar="DURATION", help="Only if it was taken longer ago, by its record."),
+    typer.Option("--if-older-than", metavar="DURATION", help="Only if it was certainly taken longer ago."),
+]
+Reason = Annotated[
+    str | None,
+    typer.Option("--reason", metavar="TEXT", help="What it is held for; shown to all who may read the blob."),
 ]
 WaitUntilFree = Annotated[bool, typer.Option("--wait", help="Wait until it is free (exit 75 after --timeout).")]
 Properties = Annotated[

@@ -3,12 +3,13 @@
 import sys
 from typing import Any
 
+from azguard.times import span
+
 # The columns of a list of resources, from left to right. --query or -o json shows the rest.
 _COLUMNS = (
     "name",
     "address",
     "state",
-    "held",
     "held_by",
     "age",
     "fence",
@@ -28,6 +29,7 @@ _DISPENSABLE = (
     "file", "holder", "content_type", "until", "confirmed", "lease_state", "last_modified", "content_length",
 )  # fmt: skip
 _RIGHT = ("content_length", "age", "fence")
+_SECONDS = ("age",)
 _TITLES = {"content_length": "bytes", "content_type": "type", "lease_state": "lease", "held_by": "by"}
 _IN_ENTITIES = "RowKey"
 # The first column may be folded down to this width; the others are shown whole or not at all.
@@ -65,7 +67,7 @@ def _panel(value: dict[str, Any]) -> Any:
     table.add_column(overflow="fold")
     for key, each in value.items():
         if each is not None and each != {} and each != []:
-            table.add_row(Text(key if _IN_ENTITIES in value else key.replace("_", " ")), Text(_text(each)))
+            table.add_row(Text(key if _IN_ENTITIES in value else key.replace("_", " ")), Text(_value(key, each)))
     return table
 
 
@@ -120,7 +122,12 @@ def _title(key: str) -> str:
 
 
 def _cell(key: str, value: Any) -> str:
-    return f"{value:,}" if key in _RIGHT and isinstance(value, int) else _text(value)
+    counted = key in _RIGHT and key not in _SECONDS and isinstance(value, int)
+    return f"{value:,}" if counted else _value(key, value)
+
+
+def _value(key: str, value: Any) -> str:
+    return span(value) if key in _SECONDS and isinstance(value, int) else _text(value)
 
 
 def _text(value: Any) -> str:
@@ -129,7 +136,7 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
-        return "  ".join(f"{key}={_text(each)}" for key, each in value.items())
+        return "  ".join(f"{key}={_value(key, each)}" for key, each in value.items() if each is not None)
     if isinstance(value, list):
         return ", ".join(_text(each) for each in value)
     # A blob's name or metadata must not be able to drive the terminal.

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from azguard import lease_state, leased_blobs, operations
+from azguard import lease_facts, lease_state, leased_blobs, operations
 from azguard.address import Kind
 from azguard.cli import breaking, context, leasing, options, signals, values
 from azguard.cli.groups import group
@@ -102,6 +102,9 @@ def break_(
     --if-match. What is broken is the lease that was shown: a holder who comes after it and leaves a record is never
     hit (exit 42). Not guaranteed: who leaves no record cannot be told from the holder before.
 
+    --if-older-than goes by the service's clock. A record with the time of its holder's machine, such as Terraform's,
+    proves no age; there the blob must not have been written for so long.
+
     Example: azguard lease break blob:site/config.json --yes
     """
     env = context.of(ctx)
@@ -115,16 +118,18 @@ def break_(
 @app.command()
 @options.operation(operations.BLOB_GET_PROPERTIES)
 def show(ctx: typer.Context, address: options.Leasable) -> None:
-    """Show the state of a lease and who says to hold it: azguard's owner record, or Terraform's lock info.
+    """Show the state of a lease, who says to hold it, and since when: azguard's owner record, or Terraform's lock info.
 
     With --lease-id it says whether that one is held (exit 49 if not). A record can be left over from an earlier holder.
+    Where the lease is free it is shown as last_owner. Ages are by the service's clock; Terraform notes the time of its
+    own machine, which can be wrong (clock: holder).
 
     Example: azguard lease show blob:site/config.json
     """
     env = context.of(ctx)
     target = leasing.locate(env, address)
     asked = leasing.conditions(env, target, None)
-    env.show(leasing.shown(lease_state.look(target, env.deadline, asked.lease_id, asked)))
+    env.show(lease_facts.facts(lease_state.look(target, env.deadline, asked.lease_id, asked)))
 
 
 @app.command(name="list")
@@ -181,4 +186,4 @@ def wait(
     """
     env = context.of(ctx)
     target = leasing.locate(env, address)
-    env.show(leasing.shown(leasing.wait_free(env, target, env.patience(timeout, leasing.WAIT_SECONDS))))
+    env.show(lease_facts.facts(leasing.wait_free(env, target, env.patience(timeout, leasing.WAIT_SECONDS))))

@@ -52,12 +52,22 @@ def run(
     ] = None,
     no_create: Annotated[bool, typer.Option("--no-create", help="Do not make a lock blob that is missing.")] = False,
     lock_container: options.LockContainer = None,
+    reason: options.Reason = None,
+    publish_command: Annotated[
+        bool,
+        typer.Option(
+            "--publish-command",
+            help="Record the arguments of the command, too, for all who may read the lock; by default its name alone.",
+        ),
+    ] = False,
 ) -> None:
     """Run a command while holding locks, and exit with its status.
 
     A lock is a lease on a blob, which is made if it is missing. It is renewed while the command runs and released when
     it ends. If it is lost, because somebody broke it or the network is gone for too long, the command and all it
     started get TERM, after --grace KILL, and the exit status is 77. kill -9 of azguard ends the command, too.
+
+    All who may read the lock can see who holds it: user, host, pid, the name of the program, --reason, the CI run.
 
     The command finds AZGUARD_LOCK, AZGUARD_LEASE_ID and AZGUARD_FENCE in its environment; of several locks, a line
     each. The fence is a number that grows with each holder: azguard blob put --fence "$AZGUARD_FENCE" is refused by the
@@ -73,6 +83,7 @@ def run(
     asked = locking.Asked(
         wait=wait, no_wait=no_wait, slots=slots, lease_duration=lease_duration, grace=grace, on_lost=on_lost,
         no_create=no_create, heartbeat_file=heartbeat_file, lock_container=lock_container,
+        reason=reason, publish_command=publish_command,
     )  # fmt: skip
     plan, busy = locking.planned(env, addresses, command, asked), locking.busy_status(conflict_exit_code)
     raise typer.Exit(core.run(plan, busy))
@@ -85,16 +96,17 @@ def show(
     address: options.Lock,
     lock_container: options.LockContainer = None,
 ) -> None:
-    """Show who holds a lock, since when, and with which fence.
+    """Show who holds a lock, since when, and with which fence; of a free one, who held it last (last_owner).
 
-    Of a lock with several slots, all are shown. Who crashed while holding it is shown until the lease ends.
+    Of a lock with several slots, all are shown. A holder that crashed is shown as its owner until the lease ends. Ages
+    are by the service's clock.
 
     Example: azguard lock show blob:locks/deploy-prod
     """
     from azguard.locks import looking
 
     env = context.of(ctx)
-    found = looking.show(locking.lock(env, address, lock_container), env.now(), env.deadline)
+    found = looking.show(locking.lock(env, address, lock_container), env.deadline)
     env.show(found[0] if len(found) == 1 else found)
 
 
@@ -104,16 +116,16 @@ def list_(
     ctx: typer.Context,
     container: Annotated[str, typer.Argument(metavar="CONTAINER", help="Where the locks are.")] = lock_blobs.CONTAINER,
     prefix: options.Prefix = None,
-    held: Annotated[bool, typer.Option("--held", help="Only those that somebody holds now.")] = False,
+    held: Annotated[bool, typer.Option("--held", help="Only those that are held now.")] = False,
 ) -> None:
-    """List the locks in a container: the blobs that were ever locked.
+    """List the locks in a container: the blobs that were ever locked, and what is leased now, by Terraform for example.
 
     Example: azguard lock list locks --held
     """
     from azguard.locks import looking
 
     env = context.of(ctx)
-    found = looking.listed(env.locate(container, Kind.CONTAINER), env.now(), env.deadline, prefix)
+    found = looking.listed(env.locate(container, Kind.CONTAINER), env.deadline, prefix)
     env.show_each(each for each in found if each.held or not held)
 
 

@@ -3,8 +3,8 @@
 #
 #   break-stale-terraform-lock.sh tfstate/prod.terraform.tfstate 2h
 #
-# Terraform's lease on its state is for ever, so a runner that was killed blocks everybody. Who holds it, since when and
-# for what is shown first; one that is younger stays (exit 42), and so does one that somebody took meanwhile.
+# Terraform's lease on its state is for ever, so a runner that was killed blocks all others. Who holds it, since when and
+# for what is shown first. It stays (exit 42) if its holder has written the state since, or another has taken it meanwhile.
 set -eu
 state=${1:?usage: break-stale-terraform-lock.sh CONTAINER/NAME AGE} age=${2:?how old, e.g. 2h}
 

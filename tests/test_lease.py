@@ -15,7 +15,7 @@ import pytest
 
 from azguard.emulator import proxy
 from azguard.emulator.proxy_faults import Decide, Fault, Request
-from azguard.owners import OWNER, Owner
+from azguard.owners import OWNER, SERVICE_CLOCK, Owner
 from tests.cli_world import CliWorld, command
 from tests.emulator_world import until
 
@@ -44,7 +44,7 @@ def state(cli: CliWorld, address: str) -> str:
 
 def owner(who: str = "alice", since: datetime = LONG_AGO) -> Owner:
     moment = since.isoformat().replace("+00:00", "Z")
-    return Owner(who=who, host="build1", pid=7, command="./deploy.sh", since=moment)
+    return Owner(who=who, host="build1", pid=7, command="./deploy.sh", since=moment, clock=SERVICE_CLOCK)
 
 
 def take(cli: CliWorld, address: str, record: Owner, lease_id: str = A) -> None:
@@ -349,9 +349,10 @@ def test_acquire_waits_for_the_holder_and_says_who_that_is(cli: CliWorld, blob: 
     said = running.stderr.readline().decode()
     sdk(cli, blob).acquire_lease(-1, A).release()
     out, _ = running.communicate(timeout=30)
-    assert (said, running.returncode, out.decode()) == (
-        f"waiting: blob:{blob} is leased, by {owner()}\n", 0, f"{B}\n",
-    )  # fmt: skip
+    assert re.fullmatch(
+        rf"waiting: blob:{re.escape(blob)} is leased, infinite, held for 3h(\d+m)? by {re.escape(str(owner()))}\n", said
+    )
+    assert (running.returncode, out.decode()) == (0, f"{B}\n")
 
 
 @pytest.mark.parametrize("words", [("acquire", "--wait", "1s"), ("wait", "--timeout", "1s")])
@@ -366,7 +367,8 @@ def test_wait_ends_when_the_lease_does(cli: CliWorld, blob: str) -> None:
     lease = sdk(cli, blob).acquire_lease(-1, A)
     running = cli.begin("lease", "wait", f"blob:{blob}")
     assert running.stderr is not None
-    assert running.stderr.readline().decode() == f"waiting: blob:{blob} is leased, by whom is not known\n"
+    said = running.stderr.readline().decode()
+    assert said == f"waiting: blob:{blob} is leased, infinite; no record says who holds it\n"
     lease.release()
     out, _ = running.communicate(timeout=30)
     assert (running.returncode, json.loads(out)["lease_state"]) == (0, "available")
@@ -379,12 +381,27 @@ def test_show_tells_the_owner_and_keeps_metadata_to_itself(cli: CliWorld, blob: 
     take(cli, blob, owner())
     found = cli.call("lease", "show", f"blob:{blob}").json
     shown = cli.call("blob", "show", blob).json
-    assert found == {
-        "address": f"blob:{blob}", "lease_state": "leased", "lease_status": "locked", "lease_duration": "infinite",
-        "etag": shown["etag"], "last_modified": shown["last_modified"], "terraform": None,
-        "owner": {"who": "alice", "host": "build1", "pid": 7, "command": "./deploy.sh", "since": owner().since,
-                  "run": None},
+    record = {"who": "alice", "host": "build1", "pid": 7, "command": "./deploy.sh", "since": owner().since,
+              "run": None, "reason": None, "clock": "service"}  # fmt: skip
+    held = {
+        "address": f"blob:{blob}", "state": "held", "held": True, "held_by": "alice@build1", "clock": "service",
+        "fence": None, "owner": record, "terraform": None, "last_owner": None, "last_terraform": None,
+        "lease_state": "leased", "lease_status": "locked", "lease_duration": "infinite", "etag": shown["etag"],
+        "last_modified": shown["last_modified"],
     }  # fmt: skip
+    assert (found.pop("age") // 3600, found) == (3, held)
+    sdk(cli, blob).acquire_lease(-1, A).release()
+    assert cli.call("lease", "show", f"blob:{blob}").json == {
+        **held, "state": "free", "held": False, "held_by": None, "age": None, "clock": None, "owner": None,
+        "last_owner": record, "lease_state": "available", "lease_status": "unlocked", "lease_duration": None,
+    }  # fmt: skip
+
+
+def test_lock_show_knows_what_lease_show_knows(cli: CliWorld, blob: str) -> None:
+    take(cli, blob, owner())
+    lease, lock = cli.call("lease", "show", f"blob:{blob}").json, cli.call("lock", "show", f"blob:{blob}").json
+    assert abs(lease.pop("age") - lock.pop("age")) < 60
+    assert lease == lock
 
 
 # As internal/states/statemgr/locker.go marshals it, and internal/backend/remote-state/azure/client.go stores it.
@@ -414,7 +431,7 @@ def test_show_tells_who_locked_a_terraform_state(cli: CliWorld, blob: str) -> No
 @pytest.mark.parametrize(
     ("guard", "code"),
     [(("--if-owner", "alice@build1"), 0), (("--if-owner", "alice"), 0), (("--if-owner", A), 0),
-     (("--if-owner", "bob"), 42), (("--if-older-than", "100000d"), 42)],
+     (("--if-owner", "bob"), 42), (("--if-older-than", "1m"), 42)],
 )  # fmt: skip
 def test_a_terraform_lock_is_broken_by_what_it_says(
     cli: CliWorld, blob: str, guard: tuple[str, ...], code: int
@@ -453,8 +470,9 @@ def test_leased_blobs_are_found_page_by_page_and_by_state(cli: CliWorld) -> None
     assert first == {
         "address": f"blob:{site}/00", "name": "00", "lease_state": "leased", "lease_status": "locked",
         "lease_duration": "infinite", "etag": shown["etag"], "last_modified": shown["last_modified"],
-        "holder": str(owner("user0")),
+        "holder": str(owner("user0")), "age": first["age"], "clock": "service",
     }  # fmt: skip
+    assert first["age"] // 3600 == 3
     with proxy.running(cli.port, lambda _: proxy.Fault.NONE) as between:
         there = account.emulator({"blob": between.port})
         target = Target(there, address.parse(f"container:{site}").address)
@@ -502,7 +520,7 @@ def test_without_a_record_nothing_can_be_judged(cli: CliWorld, blob: str) -> Non
     sdk(cli, blob).acquire_lease(-1, A)
     ran = cli.call("lease", "break", f"blob:{blob}", "--if-owner", "alice", "-o", "json")
     assert (ran.code, ran.error["message"], state(cli, f"blob:{blob}")) == (
-        42, f"nobody left a record on {blob} by which to judge", "leased",
+        42, f"there is no record on {blob} by which to judge", "leased",
     )  # fmt: skip
 
 
@@ -511,7 +529,7 @@ def test_a_record_without_a_time_cannot_be_judged_by_its_age(cli: CliWorld, blob
     client.acquire_lease(-1, A)
     record = {**json.loads(owner().as_metadata()), "since": "yesterday"}
     client.set_blob_metadata({OWNER: json.dumps(record)}, lease=A)
-    assert cli.call("lease", "break", f"blob:{blob}", "--if-older-than", "1s").code == 42
+    assert cli.call("lease", "break", f"blob:{blob}", "--if-older-than", "1m").code == 42
 
 
 @pytest.mark.parametrize(("how", "remains"), [((), (55, 60)), (("--lease-break-period", "5s"), (5, 5))])
@@ -581,7 +599,7 @@ def test_the_next_holder_is_never_hit(cli: CliWorld, blob: str, words: tuple[str
 
     ran, breaks = between(cli, blob, hand_over, *words)
     assert (ran.code, breaks, state(cli, f"blob:{blob}")) == (42, 1, "leased")
-    assert ran.error["message"] == f"somebody else holds the lease on {blob} now"
+    assert ran.error["message"] == f"another holds the lease on {blob} now"
 
 
 def test_a_lease_that_is_released_meanwhile_needs_no_break(cli: CliWorld, blob: str) -> None:

@@ -12,6 +12,7 @@ import yaml
 from azure.storage.blob import BlobClient, BlobLeaseClient
 
 from tests.cli_world import CliWorld, Ran
+from tests.emulator_world import until
 from tests.test_docs import on_path
 from tests.test_examples import EXAMPLES, content, example
 
@@ -72,7 +73,7 @@ def test_a_pipeline_deploys_under_the_lock_and_says_so(
     script(locks, "deploy.sh", "azguard lock show $AZGUARD_LOCK > seen.json", "exit 5")
     assert run_step(locks, step(name), **env).code == 5
     seen = json.loads((locks.root / "seen.json").read_text())
-    assert (seen["held"], seen["owner"]["run"], seen["owner"]["command"]) == (True, run, "./deploy.sh")
+    assert (seen["held"], seen["owner"]["run"], seen["owner"]["command"]) == (True, run, "deploy.sh")
     assert locks.call("lock", "show", DEPLOY).json["held"] is False
 
 
@@ -115,8 +116,8 @@ def test_a_migration_that_lost_its_lock_cannot_overwrite_the_next(locks: CliWorl
     assert example(locks, "migrate-with-fence.sh", blob, "./plain").code == 0
 
 
-@pytest.mark.parametrize(("age", "code", "state"), [("2h", 0, "broken"), ("1000000h", 42, "leased")])
-def test_only_a_stale_lock_of_terraforms_is_broken(locks: CliWorld, age: str, code: int, state: str) -> None:
+def test_only_a_stale_lock_of_terraforms_is_broken(locks: CliWorld) -> None:
+    """Its time is by the clock of a machine that may be wrong: what counts is when the service saw it write."""
     container = locks.container()
     assert locks.call("blob", "put", f"{container}/state", stdin=b"{}").code == 0
     client = BlobClient.from_connection_string(str(locks.connection_string), container, "state")
@@ -125,9 +126,11 @@ def test_only_a_stale_lock_of_terraforms_is_broken(locks: CliWorld, age: str, co
     info = base64.b64encode(json.dumps({**INFO, "ID": lease.id, "Created": OLD}).encode()).decode()
     client.set_blob_metadata({"terraformlockid": info}, lease=lease)
 
-    ran = example(locks, "break-stale-terraform-lock.sh", f"{container}/state", age)
-    assert (ran.code, client.get_blob_properties().lease.state) == (code, state)
+    ran = example(locks, "break-stale-terraform-lock.sh", f"{container}/state", "2h")
+    assert (ran.code, client.get_blob_properties().lease.state) == (42, "leased")
     assert "ci@runner-7" in ran.err
+    until(lambda: example(locks, "break-stale-terraform-lock.sh", f"{container}/state", "1s").code == 0)
+    assert client.get_blob_properties().lease.state == "broken"
 
 
 def test_the_shared_environment_is_used_by_three_at_most(locks: CliWorld) -> None:

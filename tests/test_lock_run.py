@@ -7,14 +7,20 @@ import socket
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from azguard.account import EMULATOR_KEY
+from azguard import address
+from azguard.account import EMULATOR_KEY, Target, emulator
+from azguard.deadline import Deadline
+from azguard.locks import lock_blobs
+from azguard.owners import Owner
 from tests.cli_world import CliWorld, Ran, command
 from tests.emulator_world import until
 from tests.lock_world import NOTHING, Locks, locks
@@ -112,14 +118,40 @@ def test_the_fence_grows_with_each_holder_and_other_metadata_stays(world: Locks)
     assert (kept.readall(), kept.properties.metadata["team"], world.fence(lock)) == (b"content", "shop", 2)
 
 
-def test_the_record_says_who_runs_what_without_secrets(world: Locks) -> None:
-    lock, url = world.new(), "https://acc.blob.core.windows.net/c/b?sv=1&sig=c2VjcmV0"
+URL = "https://acc.blob.core.windows.net/c/b?sv=1&sig=c2VjcmV0"
+
+
+def test_the_record_says_who_runs_which_program_and_why(world: Locks) -> None:
+    lock = world.new()
     environ = {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "a/b", "GITHUB_RUN_ID": "7"}
-    ran = world.run(lock, "--", "sh", "-c", "exit 0", url, EMULATOR_KEY, env=environ)
+    why = f"nightly copy to {URL}"
+    ran = world.run(lock, "--reason", why, "--", "/bin/sh", "-c", "exit 0", "--password", "hunter2", env=environ)
     record = json.loads(world.metadata(lock)["azguardowner"])
     assert (ran.code, record["run"], record["pid"] > 1) == (0, "https://github.com/a/b/actions/runs/7", True)
-    assert (EMULATOR_KEY in record["command"], "c2VjcmV0" in record["command"]) == (False, False)
+    assert (record["command"], record["reason"]) == ("sh", why.replace("c2VjcmV0", "***"))
+    assert not any("hunter2" in value for value in world.metadata(lock).values())
+
+
+def test_the_arguments_of_a_command_are_published_when_asked_for_without_secrets(world: Locks) -> None:
+    lock = world.new()
+    ran = world.run(lock, "--publish-command", "--", "sh", "-c", "exit 0", URL, EMULATOR_KEY)
+    record = json.loads(world.metadata(lock)["azguardowner"])
+    assert (ran.code, EMULATOR_KEY in record["command"], "c2VjcmV0" in record["command"]) == (0, False, False)
     assert record["command"].startswith("sh -c 'exit 0' 'https://acc.blob.core.windows.net/c/b?sv=1&sig=***")
+
+
+@pytest.mark.parametrize("new", [True, False])
+def test_the_record_has_the_time_of_the_service_whatever_the_clock_of_the_holder_says(world: Locks, new: bool) -> None:
+    lock, lease_id = world.new(), str(uuid.uuid4())
+    target = Target(emulator({"blob": world.cli.port}), address.parse(lock).address)
+    made = lock_blobs.make(target, Deadline())
+    world.blob(lock).acquire_lease(60, lease_id)
+    ahead = (datetime.now(UTC) + timedelta(hours=9)).isoformat()
+    owner = Owner("alice", "build1", 7, "sh", ahead)
+    assert lock_blobs.stamp(target, lease_id, owner, 1, made if new else None, Deadline()) == 1
+    shown = world.cli.call("lock", "show", lock).json
+    since, written = (datetime.fromisoformat(each) for each in (shown["owner"]["since"], shown["last_modified"]))
+    assert (shown["clock"], abs(written - since) < timedelta(minutes=5)) == ("service", True)
 
 
 def test_files_handed_open_reach_the_command(world: Locks, tmp_path: Path) -> None:
@@ -202,6 +234,9 @@ WRONG = [
     (["{lock}", "-E", "", "--", "true"], "--conflict-exit-code"),
     (["{lock}", "--heartbeat-file", "", "--", "true"], "--heartbeat-file"),
     (["table:Orders", "--lock-container", "", "--", "true"], "--lock-container"),
+    (["{lock}", "--reason", "", "--", "true"], "--reason"),
+    (["{lock}", "--reason", "a\nb", "--", "true"], "--reason"),
+    (["{lock}", "--reason", "a" * 201, "--", "true"], "--reason"),
 ]
 
 
@@ -235,7 +270,7 @@ def test_a_busy_lock_is_waited_for_as_long_as_asked(
     lines = ran.err.splitlines()
     holder = next(line for line in lines if "is held by" in line and line.startswith("waiting"))
     assert (ran.code, (world.cli.root / "ran").exists(), world.held()) == (status, False, [])
-    assert (sum(line.startswith("waiting") for line in lines), "echo once" in holder) == (1, True)
+    assert (sum(line.startswith("waiting") for line in lines), ": echo" in holder and "once" not in holder) == (1, True)
     assert f"error: {busy} is held by others{words_of_wait}; the command was not run" in lines
     assert seconds >= (2 if words_of_wait else 0)
 

@@ -5,13 +5,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from azguard import lease_state, leases, owners
+from azguard import lease_state, leases
 from azguard.account import Target
 from azguard.address import Address
 from azguard.deadline import Deadline
 from azguard.errors import AzguardError, GaveUp, Locked, NotFound, OutcomeUnknown, Unauthenticated, Unavailable
 from azguard.locks import clock, lock_blobs
 from azguard.locks.keeper import Held
+from azguard.owner_records import Version
 from azguard.owners import Owner
 from azguard.service_errors import is_lease_problem, status, translate
 from azguard.transmission import Fate, described, send
@@ -124,7 +125,7 @@ class Acquiring:
         order = sorted(self._slots, key=lambda slot: self._manner.uniform(0, 1))
         return next((held for slot in order if (held := self._ask(slot)) is not None), None)
 
-    def _ask(self, slot: Target, known: lock_blobs.Version | None = None) -> Held | None:
+    def _ask(self, slot: Target, known: Version | None = None) -> Held | None:
         lease_id, seconds = self._ids[slot.address], self._manner.seconds
         timeouts = {"connection_timeout": _CONNECT_SECONDS, "read_timeout": ANSWER_SECONDS}
         if slot.address not in self._asked:
@@ -160,7 +161,7 @@ class Acquiring:
                 break
         return self._ask(slot, made) if made is not None else None
 
-    def _granted(self, slot: Target, sent_at: float, known: lock_blobs.Version | None) -> Held | None:
+    def _granted(self, slot: Target, sent_at: float, known: Version | None) -> Held | None:
         """Write the owner's record and the fence, before the first renewal is due."""
         manner, lease_id = self._manner, self._ids[slot.address]
         patience = Deadline(manner.seconds * _PART_OF_TERM, answer_seconds=ANSWER_SECONDS)
@@ -244,5 +245,8 @@ class Holders:
             state = lease_state.look(slot, patience)
         except AzguardError as error:
             return error.message
-        owner = owners.owner(state.metadata)
-        return f"{slot} is leased, and no record says to whom" if owner is None else f"{slot} is held by {owner}"
+        if state.free:
+            return f"{slot} is free now"
+        if state.holder is None:
+            return f"{slot} is leased, and no record says to whom"
+        return f"{slot} is held by {state.holder}"

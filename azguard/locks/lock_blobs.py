@@ -3,31 +3,20 @@
 import io
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
-from azguard import blobs, lease_state, owners
+from azguard import owner_records, owners
 from azguard.account import Target
 from azguard.address import Address, Kind
 from azguard.conditions import Conditions
 from azguard.deadline import Deadline
 from azguard.errors import Changed, Exists, NotFound, OutcomeUnknown, UsageError
-from azguard.lineage import KEY, Lineage, new_op
+from azguard.lineage import new_op
+from azguard.owner_records import Version
 from azguard.owners import FENCE, SLOTS, Owner
-from azguard.settled import Look, judge, write
-from azguard.transmission import write_timeouts
 
 # Where the locks of tables are kept, unless another container is named.
 CONTAINER = "locks"
 _NEW = Conditions({"If-None-Match": "*"}, "if-none-match")
-
-
-@dataclass(frozen=True)
-class Version:
-    """A version of a lock blob: its ETag, and the metadata that came with it."""
-
-    etag: str
-    metadata: Mapping[str, str]
 
 
 def designated(table: Target, container: str) -> Target:
@@ -54,7 +43,7 @@ def agree(target: Target, count: int, create: bool, deadline: Deadline) -> None:
     """
     while True:
         try:
-            found = seen(target, deadline)
+            found = owner_records.seen(target, deadline)
         except NotFound:
             if not create:
                 raise
@@ -64,7 +53,7 @@ def agree(target: Target, count: int, create: bool, deadline: Deadline) -> None:
         if owners.number(found.metadata, SLOTS) is not None:
             return
         try:
-            _set(target, found, {SLOTS: str(count)}, Conditions({"If-Match": found.etag}), deadline)
+            owner_records.change(target, found, {SLOTS: str(count)}, Conditions({"If-Match": found.etag}), deadline)
         except Changed:
             continue
 
@@ -103,13 +92,10 @@ def make(target: Target, deadline: Deadline, metadata: Mapping[str, str] | None 
         return None
     except OutcomeUnknown:
         return None  # the same
-    return None if made.etag is None else Version(made.etag, upload.metadata)
-
-
-def seen(target: Target, deadline: Deadline, lease_id: str | None = None) -> Version:
-    """Return what is there; with ``lease_id`` only while that is the lease held on it."""
-    found = lease_state.look(target, deadline, lease_id)
-    return Version(found.etag, found.metadata)
+    if made.etag is None:
+        return None
+    # Nothing has been written since it was created, just now.
+    return Version(made.etag, upload.metadata, made.last_modified)
 
 
 def stamp(target: Target, lease_id: str, owner: Owner, count: int, known: Version | None, deadline: Deadline) -> int:
@@ -122,37 +108,15 @@ def stamp(target: Target, lease_id: str, owner: Owner, count: int, known: Versio
         UsageError: it is a lock of another number of slots.
     """
     while True:
-        version = known or seen(target, deadline, lease_id)
+        version = known or owner_records.seen(target, deadline, lease_id)
         check(target, version.metadata, count)
         fence = (owners.number(version.metadata, FENCE) or 0) + 1
-        added = {owners.OWNER: owner.as_metadata(), FENCE: str(fence), **({SLOTS: str(count)} if count > 1 else {})}
+        record = owner_records.dated(owner, version).as_metadata()
+        added = {owners.OWNER: record, FENCE: str(fence), **({SLOTS: str(count)} if count > 1 else {})}
         conditions = Conditions({"If-Match": version.etag}, lease_id=lease_id)
         try:
-            _set(target, version, added, conditions, deadline)
+            owner_records.change(target, version, added, conditions, deadline)
         except Changed:
             known = None  # written before the lease was ours
             continue
         return fence
-
-
-def _set(
-    target: Target, version: Version, added: Mapping[str, str], conditions: Conditions, deadline: Deadline
-) -> None:
-    """Add to the metadata of one version; like every write of azguard's it goes into the lineage."""
-    op = new_op(os.urandom(12))
-    client = target.account.blob(target.address)
-    others = {key: value for key, value in version.metadata.items() if key.lower() not in (*added, KEY)}
-    lineage = Lineage.parse(version.metadata.get(KEY)).after(op, version.etag)
-    metadata = {**others, **added, KEY: str(lineage)}
-
-    def look(patience: Deadline) -> Look[Any]:
-        found = seen(target, patience, conditions.lease_id)
-        return Look(judge(Lineage.parse(found.metadata.get(KEY)), op, version.etag, found.etag))
-
-    write(
-        lambda: client.set_blob_metadata(metadata, headers=blobs.headers(conditions), **write_timeouts(deadline)),
-        look,
-        target,
-        deadline,
-        expected_etag=version.etag,
-    )
