@@ -25,6 +25,7 @@ SERVICES = ("blob", "queue", "table", "file")
 EMULATOR_NAME = "devstoreaccount1"
 # The emulator's key is public: https://learn.microsoft.com/azure/storage/common/storage-use-azurite
 EMULATOR_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+
 EMULATOR_PORTS = {"blob": 10000, "queue": 10001, "table": 10002, "file": 10004}
 
 
@@ -57,9 +58,10 @@ class Account:
             ConfigError: the account was given without that service.
         """
         if service not in self.endpoints:
+            known = " and ".join(self.endpoints)
             raise ConfigError(
-                f"no {service} endpoint is configured for {self.name}",
-                hint=f"add {service.title()}Endpoint=… to the connection string",
+                f"no {service} endpoint is configured for {self.name}, only that of its service {known}",
+                hint=f"use a connection string that has {service.title()}Endpoint=…, or --{service}-endpoint URL",
             )
         return self.endpoints[service]
 

@@ -5,9 +5,21 @@ Messages name the part that is wrong, never the secret.
 
 from collections.abc import Mapping
 
+from azguard import endpoints
 from azguard.account import EMULATOR_KEY, EMULATOR_NAME, EMULATOR_PORTS, SERVICES, Account, Auth, emulator
-from azguard.address import base_of
 from azguard.errors import ConfigError
+
+# The parts by which a connection string is known as that of another service of Azure.
+_OTHERS = (
+    (("endpoint", "sharedaccesskeyname"), "Service Bus or Event Hubs"),
+    (("hostname", "sharedaccesskey"), "IoT Hub"),
+    (("accountendpoint",), "Cosmos DB"),
+    (("instrumentationkey",), "Application Insights"),
+    (("endpoint", "secret"), "App Configuration"),
+    (("endpoint", "accesskey"), "Communication Services, SignalR or Web PubSub"),
+    (("server",), "a database"),
+    (("data source",), "a database"),
+)
 
 
 def from_connection_string(text: str) -> Account:
@@ -19,35 +31,42 @@ def from_connection_string(text: str) -> Account:
     parts = _split_connection_string(text)
     if parts.get("usedevelopmentstorage", "").lower() == "true":
         return _development(parts)
+    _refuse_other_service(parts)
     name = parts.get("accountname", "")
-    endpoints = _endpoints(parts, name)
-    if not endpoints:
+    found = _endpoints(parts, name)
+    if not found:
         raise _missing("AccountName or a BlobEndpoint")
-    name = name or _name_of(next(iter(endpoints.values())))
+    first = next(iter(found.values()))
+    # Only a key needs the name, and a key without one is refused below.
+    name = name or endpoints.account_name(first) or first.partition("://")[2]
     # The order of the SDK: a key before a signature.
     if parts.get("accountkey"):
         if not parts.get("accountname"):
             raise _missing("AccountName")
-        return Account(name, endpoints, Auth.KEY, checked_key(parts["accountkey"], "AccountKey"))
+        return Account(name, found, Auth.KEY, checked_key(parts["accountkey"], "AccountKey"))
     if sas := parts.get("sharedaccesssignature"):
-        return Account(name, endpoints, Auth.SAS, checked_sas(sas, "SharedAccessSignature"))
+        return Account(name, found, Auth.SAS, checked_sas(sas, "SharedAccessSignature"))
     raise _missing("AccountKey (or SharedAccessSignature)")
 
 
 def _endpoints(parts: Mapping[str, str], name: str) -> dict[str, str]:
     protocol = parts.get("defaultendpointsprotocol", "https")
-    suffix = parts.get("endpointsuffix", "core.windows.net")
+    suffix = parts.get("endpointsuffix", endpoints.PUBLIC_SUFFIX)
     if protocol not in ("http", "https"):
         raise ConfigError("DefaultEndpointsProtocol is neither http nor https")
     given = {service: parts[f"{service}endpoint"] for service in SERVICES if parts.get(f"{service}endpoint")}
     if given:
-        return {service: _checked_endpoint(url, f"{service.title()}Endpoint") for service, url in given.items()}
-    if not name:
-        return {}
-    return {
-        service: _checked_endpoint(f"{protocol}://{_checked_name(name)}.{service}.{suffix}", "EndpointSuffix")
-        for service in SERVICES
-    }
+        return {each: endpoints.check_of(each, url, f"{each.title()}Endpoint", name) for each, url in given.items()}
+    return endpoints.by_name(name, endpoints.check_suffix(suffix, "EndpointSuffix"), protocol) if name else {}
+
+
+def _refuse_other_service(parts: Mapping[str, str]) -> None:
+    for names, service in _OTHERS:
+        if all(name in parts for name in names):
+            raise ConfigError(
+                f"that connection string is of {service}, not of a storage account",
+                hint="copy the one under Access keys of the storage account: it begins with DefaultEndpointsProtocol",
+            )
 
 
 def _development(parts: Mapping[str, str]) -> Account:
@@ -55,28 +74,25 @@ def _development(parts: Mapping[str, str]) -> Account:
     proxy = parts.get("developmentstorageproxyuri")
     if not proxy:
         return emulator()
-    base = _checked_endpoint(proxy, "DevelopmentStorageProxyUri")
-    endpoints = {service: f"{base}:{port}/{EMULATOR_NAME}" for service, port in EMULATOR_PORTS.items()}
-    return Account(EMULATOR_NAME, endpoints, Auth.KEY, EMULATOR_KEY)
+    base = endpoints.check(proxy, "DevelopmentStorageProxyUri")
+    found = {service: f"{base}:{port}/{EMULATOR_NAME}" for service, port in EMULATOR_PORTS.items()}
+    return Account(EMULATOR_NAME, found, Auth.KEY, EMULATOR_KEY)
 
 
-def from_name(name: str, auth: Auth, secret: str | None, endpoints: Mapping[str, str] | None = None) -> Account:
-    """Return an account of the public cloud by its name; ``endpoints`` replaces the usual ones.
+def from_name(
+    name: str,
+    auth: Auth,
+    secret: str | None,
+    given: Mapping[str, str] | None = None,
+    suffix: str | None = None,
+) -> Account:
+    """Return an account by its name; ``given`` are endpoints by service, ``suffix`` is that of its cloud.
 
     Raises:
-        ConfigError: the name or an endpoint is malformed.
+        ConfigError: the name, an endpoint or the suffix is malformed.
     """
-    known = {service: f"https://{_checked_name(name)}.{service}.core.windows.net" for service in SERVICES}
-    given = {service: _checked_endpoint(url, f"the {service} endpoint") for service, url in (endpoints or {}).items()}
-    return Account(name, {**known, **given}, auth, secret)
-
-
-def _checked_name(name: str) -> str:
-    import re
-
-    if not re.fullmatch(r"[a-z0-9]{3,24}", name):
-        raise ConfigError(f"{name!r} is not a storage account name", hint="3 to 24 lower-case letters and digits")
-    return name
+    checked = None if suffix is None else endpoints.check_suffix(suffix, "the endpoint suffix")
+    return Account(name, endpoints.complete(name, given or {}, checked), auth, secret)
 
 
 def checked_key(key: str, where: str) -> str:
@@ -130,25 +146,3 @@ def _missing(part: str) -> ConfigError:
         f"the connection string has no {part}",
         hint="copy it whole from the portal (Access keys), in single quotes",
     )
-
-
-def _checked_endpoint(url: str, where: str) -> str:
-    """Return an endpoint in its one spelling; a query, which may be a SAS, is no part of it."""
-    from urllib.parse import urlsplit
-
-    try:
-        parts = urlsplit(url)
-        base = base_of(parts)
-        valid = parts.scheme in ("http", "https") and parts.hostname and parts.username is None
-    except ValueError:
-        valid = False
-    if not valid or any(char.isspace() for char in url):
-        raise ConfigError(f"{where} is not a URL", hint="write it as https://NAME.blob.core.windows.net")
-    return base + parts.path.rstrip("/")
-
-
-def _name_of(endpoint: str) -> str:
-    from urllib.parse import urlsplit
-
-    parts = urlsplit(endpoint)
-    return parts.path.strip("/") or (parts.hostname or "").split(".")[0]

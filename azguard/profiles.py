@@ -19,7 +19,7 @@ from pathlib import Path
 from azguard.errors import ConfigError
 
 KEYS = ("connection-string", "account-name", "account-key", "sas-token", "auth-mode", "emulator",
-        "blob-endpoint", "queue-endpoint", "table-endpoint", "file-endpoint")  # fmt: skip
+        "blob-endpoint", "queue-endpoint", "table-endpoint", "file-endpoint", "endpoint-suffix")  # fmt: skip
 _SECRET = ("connection-string", "account-key", "sas-token")
 
 

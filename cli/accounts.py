@@ -4,8 +4,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from azguard import credentials, profiles
-from azguard.account import SERVICES, Account, Auth, emulator
+from azguard import credentials, endpoints, profiles
+from azguard.account import EMULATOR_NAME, SERVICES, Account, Auth, emulator
+from azguard.address import same_host
+from azguard.cli.secret_files import secret
 from azguard.errors import ConfigError, UsageError
 
 _FROM_ENVIRONMENT = {
@@ -18,6 +20,9 @@ _FROM_ENVIRONMENT = {
 }
 _PROOF = ("account-key", "sas-token", "auth-mode")
 _SOURCES = ("emulator", "connection-string", "account-name", "profile")
+_ENDPOINTS = tuple(f"{service}-endpoint" for service in SERVICES)
+_SERVICE_ENDPOINT = "AZURE_STORAGE_SERVICE_ENDPOINT"
+_TYPED = ("connection-string", "account-name", *_PROOF, "profile", *_ENDPOINTS, "endpoint-suffix")
 _NOTHING = ConfigError(
     "no storage account is configured",
     hint="export AZURE_STORAGE_CONNECTION_STRING='…', or add --account-name NAME --auth-mode login, "
@@ -32,21 +37,29 @@ def choose(shared: Mapping[str, Any], environ: Mapping[str, str], file: Path, lo
         UsageError: an option is empty, or two options contradict each other.
         ConfigError: no source names an account, or the one that does is malformed.
     """
-    given = options(shared)
+    given = _named(options(shared))
     if "profile" in given:
         return _of_profile(profiles.pick(file, given["profile"]), local)
     if any(source in given for source in _SOURCES):
         return from_settings(_completed(given, environ), local)
     from_environment = _environment(environ)
     if "connection-string" in from_environment and not given:
-        return credentials.from_connection_string(_secret(from_environment["connection-string"]))
+        return credentials.from_connection_string(secret(from_environment["connection-string"]))
     if "account-name" in from_environment:
-        ambient = {key: value for key, value in from_environment.items() if key != "connection-string"}
-        return from_settings(_proved(given, ambient), local)
+        return from_settings(_proved(given, from_environment), local)
     if given:
         option = next(iter(given))
         raise UsageError(f"--{option} needs --account-name", hint="or set AZURE_STORAGE_ACCOUNT")
     return _of_profile(profiles.pick(file, _profile_name(environ)), local)
+
+
+def _named(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return settings with the name of the account, which an endpoint may tell as well."""
+    first = next((settings[name] for name in _ENDPOINTS if name in settings), None)
+    if first is None or "account-name" in settings or any(source in settings for source in _SOURCES):
+        return dict(settings)
+    name = endpoints.account_name(endpoints.check(first, "the endpoint"))
+    return {**settings, "account-name": name} if name else dict(settings)
 
 
 def _of_profile(profile: profiles.Profile | None, local: Callable[[], Account]) -> Account:
@@ -65,7 +78,7 @@ def options(shared: Mapping[str, Any]) -> dict[str, str]:
         UsageError: an option is empty, or two options contradict each other.
     """
     given: dict[str, str] = {}
-    for name in ("connection-string", "account-name", "account-key", "sas-token", "auth-mode", "profile"):
+    for name in _TYPED:
         value = shared.get(name.replace("-", "_"))
         if value is not None and not value.strip():
             raise UsageError(
@@ -95,7 +108,7 @@ def to_keep(shared: Mapping[str, Any]) -> dict[str, str]:
     given = options(shared)
     if "profile" in given:
         raise UsageError("--profile names a profile, and this writes one", hint="--account-name NAME --auth-mode login")
-    if not any(source in given for source in _SOURCES):
+    if not any(source in _named(given) for source in _SOURCES):
         raise UsageError("a profile needs an account", hint="--account-name NAME --auth-mode login")
     kept = {key: f"@{Path(value[1:]).absolute()}" if value.startswith("@") else value for key, value in given.items()}
     from_settings(kept, emulator)
@@ -104,12 +117,14 @@ def to_keep(shared: Mapping[str, Any]) -> dict[str, str]:
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for name, variable in _FROM_ENVIRONMENT.items():
+    for name, variable in (*_FROM_ENVIRONMENT.items(), ("service-endpoint", _SERVICE_ENDPOINT)):
         if variable in environ:
             if not environ[variable].strip():
                 raise ConfigError(f"{variable} is set but empty", hint=f"set it, or remove it: unset {variable}")
             found[name] = environ[variable]
-    return found
+    if (endpoint := found.pop("service-endpoint", None)) is not None:
+        found.setdefault(f"{endpoints.service_of(endpoint, _SERVICE_ENDPOINT)}-endpoint", endpoint)
+    return found if "connection-string" in found else _named(found)
 
 
 def _profile_name(environ: Mapping[str, str]) -> str | None:
@@ -120,17 +135,19 @@ def _profile_name(environ: Mapping[str, str]) -> str | None:
 
 
 def _completed(given: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
-    """Add to ``--account-name`` what the environment knows of that account; nothing to any other source."""
+    """Add to an account named by options what the environment knows of that account; nothing to any other source."""
     if "account-name" not in given:
         return dict(given)
-    ambient = _environment(environ)
+    ambient = {key: value for key, value in _environment(environ).items() if key != "connection-string"}
+    ambient = _named(ambient)
     if ambient.get("account-name", given["account-name"]) != given["account-name"]:
         return dict(given)
-    return _proved(given, {key: value for key, value in ambient.items() if key != "connection-string"})
+    return _proved(given, ambient)
 
 
 def _proved(given: Mapping[str, str], ambient: Mapping[str, str]) -> dict[str, str]:
     """Return both; who the options say is asking replaces whatever the environment says about that."""
+    ambient = {name: value for name, value in ambient.items() if name != "connection-string"}
     if any(name in given for name in _PROOF):
         ambient = {name: value for name, value in ambient.items() if name not in _PROOF}
     elif sum(name in ambient for name in ("account-key", "sas-token")) > 1 or (
@@ -139,7 +156,40 @@ def _proved(given: Mapping[str, str], ambient: Mapping[str, str]) -> dict[str, s
     ):
         both = [_FROM_ENVIRONMENT[name] for name in _PROOF if name in ambient]
         raise ConfigError(f"{' and '.join(both)} contradict each other", hint="unset what is not meant")
+    elif any(name in ambient for name in _PROOF):
+        _check_not_elsewhere(given, ambient)
+    if any(name in given for name in (*_ENDPOINTS, "endpoint-suffix")):
+        ambient = {name: value for name, value in ambient.items() if name not in _ENDPOINTS}
     return {**ambient, **given}
+
+
+def _check_not_elsewhere(given: Mapping[str, str], ambient: Mapping[str, str]) -> None:
+    """See that what proves who is asking, of the environment, is not sent to an endpoint that only an option names.
+
+    Raises:
+        UsageError: the endpoint is not that of the environment's account, so another's secret would go there.
+    """
+    suffix = given.get("endpoint-suffix")
+    if suffix is not None and suffix.strip(".").lower() not in endpoints.CLOUDS:
+        raise _elsewhere("endpoint-suffix", ambient)
+    own = {service: ambient[f"{service}-endpoint"] for service in SERVICES if f"{service}-endpoint" in ambient}
+    name = given.get("account-name", ambient.get("account-name", ""))
+    # The emulator's account is in no cloud: only an endpoint of its own says where it is.
+    usual = endpoints.complete(name, own, suffix) if own or name != EMULATOR_NAME else {}
+    for service in SERVICES:
+        typed = given.get(f"{service}-endpoint")
+        if typed is not None and same_host(endpoints.check(typed, f"--{service}-endpoint")) != same_host(
+            usual.get(service, "")
+        ):
+            raise _elsewhere(f"{service}-endpoint", ambient)
+
+
+def _elsewhere(option: str, ambient: Mapping[str, str]) -> UsageError:
+    variable = next(_FROM_ENVIRONMENT[name] for name in _PROOF if name in ambient)
+    return UsageError(
+        f"--{option} names another place than the environment, whose {variable} is not meant for it",
+        hint="say by option who is asking: --account-key @FILE, --sas-token @FILE or --auth-mode login",
+    )
 
 
 def from_settings(settings: Mapping[str, str], local: Callable[[], Account]) -> Account:
@@ -152,12 +202,13 @@ def from_settings(settings: Mapping[str, str], local: Callable[[], Account]) -> 
     if settings.get("emulator", "").lower() == "true":
         return local()
     if "connection-string" in settings:
-        return credentials.from_connection_string(_secret(settings["connection-string"]))
+        return credentials.from_connection_string(secret(settings["connection-string"]))
+    settings = _named(settings)
     if "account-name" not in settings:
         raise ConfigError("the profile names no account", hint="give it account-name or connection-string")
-    endpoints = {service: settings[f"{service}-endpoint"] for service in SERVICES if f"{service}-endpoint" in settings}
-    auth, secret = _proof(settings)
-    return credentials.from_name(settings["account-name"], auth, secret, endpoints)
+    given = {service: settings[f"{service}-endpoint"] for service in SERVICES if f"{service}-endpoint" in settings}
+    auth, proof = _proof(settings)
+    return credentials.from_name(settings["account-name"], auth, proof, given, settings.get("endpoint-suffix"))
 
 
 def _proof(settings: Mapping[str, str]) -> tuple[Auth, str | None]:
@@ -172,25 +223,10 @@ def _proof(settings: Mapping[str, str]) -> tuple[Auth, str | None]:
     if "account-key" in settings and "sas-token" in settings:
         raise UsageError("--account-key and --sas-token contradict each other", hint="leave one out")
     if "account-key" in settings:
-        return Auth.KEY, credentials.checked_key(_secret(settings["account-key"]), "the account key")
+        return Auth.KEY, credentials.checked_key(secret(settings["account-key"]), "the account key")
     if "sas-token" in settings:
-        return Auth.SAS, credentials.checked_sas(_secret(settings["sas-token"]), "the SAS token")
+        return Auth.SAS, credentials.checked_sas(secret(settings["sas-token"]), "the SAS token")
     raise ConfigError(
         f"nothing proves who you are to account {settings['account-name']!r}",
         hint="add --auth-mode login, or --account-key @FILE, or --sas-token @FILE",
     )
-
-
-def _secret(value: str) -> str:
-    """Return the value, or what stands in the file for ``@FILE``."""
-    if not value.startswith("@"):
-        return value
-    try:
-        text = Path(value[1:]).read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise ConfigError(f"the secret's file {value[1:]!r} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"the secret's file {value[1:]!r} is not text") from None
-    if not text:
-        raise ConfigError(f"the secret's file {value[1:]!r} is empty")
-    return text

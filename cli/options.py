@@ -194,6 +194,22 @@ def account(
     profile: Annotated[
         str | None, typer.Option("--profile", metavar="NAME", help="A profile from the configuration file.")
     ] = None,
+    blob_endpoint: Annotated[
+        str | None, typer.Option("--blob-endpoint", metavar="URL", help="Where its blobs are, if not in a usual place.")
+    ] = None,
+    table_endpoint: Annotated[
+        str | None, typer.Option("--table-endpoint", metavar="URL", help="The same for tables.")
+    ] = None,
+    queue_endpoint: Annotated[
+        str | None, typer.Option("--queue-endpoint", metavar="URL", help="The same for queues.")
+    ] = None,
+    file_endpoint: Annotated[
+        str | None, typer.Option("--file-endpoint", metavar="URL", help="The same for files.")
+    ] = None,
+    endpoint_suffix: Annotated[
+        str | None,
+        typer.Option("--endpoint-suffix", metavar="SUFFIX", help="Its cloud, e.g. core.chinacloudapi.cn."),
+    ] = None,
     emulator: Annotated[bool, typer.Option("--emulator", help="The emulator on this machine.")] = False,
     timeout: Annotated[
         str | None,

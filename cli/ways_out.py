@@ -8,7 +8,8 @@ from azguard.errors import AzguardError, Changed, Gone, NotFound
 from azguard.redaction import OPTIONS
 
 _GUARDS = ("--etag", "--if-match", "--if-none-match", "--if-modified-since", "--if-unmodified-since", "--if-tags")
-_ACCOUNT = (*OPTIONS, "--account-name", "--auth-mode", "--profile", "--emulator", "--scope")
+_ENDPOINTS = ("--blob-endpoint", "--table-endpoint", "--queue-endpoint", "--file-endpoint", "--endpoint-suffix")
+_ACCOUNT = (*OPTIONS, *_ENDPOINTS, "--account-name", "--auth-mode", "--profile", "--emulator", "--scope")
 _FLAGS = ("--emulator",)
 
 

@@ -76,6 +76,14 @@ def test_a_service_that_was_not_given_is_a_config_error() -> None:
         (f"BlobEndpoint=https://acc.blob.core.windows.net;AccountKey={KEY}", "AccountName"),
         ("BlobEndpoint=https://acc.blob.core.windows.net;SharedAccessSignature=sv=1", "SharedAccessSignature"),
         ("UseDevelopmentStorage=false", "AccountName"),
+        (f"BlobEndpoint=https://acc.queue.core.windows.net;AccountName=acc;AccountKey={KEY}", "of the queue service"),
+        (f"BlobEndpoint=https://acc.blob.core.windows.net/?{SAS};AccountName=acc", "carries a SAS"),
+        (f"Endpoint=sb://x.servicebus.windows.net/;SharedAccessKeyName=a;SharedAccessKey={KEY}", "Service Bus"),
+        (f"AccountEndpoint=https://x.documents.azure.com:443/;AccountKey={KEY};", "Cosmos DB"),
+        (f"HostName=x.azure-devices.net;SharedAccessKeyName=a;SharedAccessKey={KEY}", "IoT Hub"),
+        ("InstrumentationKey=0;IngestionEndpoint=https://x", "Application Insights"),
+        (f"Endpoint=https://x.azconfig.io;Id=a;Secret={KEY}", "App Configuration"),
+        ("Server=tcp:x.database.windows.net;Password=abcdef", "a database"),
     ],
 )
 def test_a_missing_or_malformed_part_is_named_and_the_secret_is_not(text: str, named: str) -> None:
