@@ -7,13 +7,25 @@ that it does not evaluate together are refused, and a write with none of them is
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 from azguard import etags, fences, lease_ids
 from azguard.account import Target
 from azguard.address import Kind
 from azguard.errors import Changed, UsageError
 from azguard.known import Known
-from azguard.operations import TABLE_ENTITY_UPDATE, Condition, Guard, Lease, Operation, rejected_together, why_not
+from azguard.operations import (
+    TABLE_ENTITY_UPDATE,
+    Condition,
+    Guard,
+    Lease,
+    Operation,
+    Write,
+    rejected_together,
+    why_no_race,
+    why_not,
+    why_not_overwriting,
+)
 from azguard.times import parse_http_date
 
 _EMPTY_HINT = "an unset shell variable looks like this; leave the option out to be guarded by what you last read"
@@ -49,6 +61,13 @@ class Asked:
     last_writer_wins: bool = False
     allow_race: bool = False
 
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> "Asked":
+        """Return the conditions among the options of a command line."""
+        given: dict[str, Any] = {each.name: options.get(each.name) for each in fields(cls)}
+        given |= {name: bool(given[name]) for name in ("last_writer_wins", "allow_race")}
+        return cls(**given)
+
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
@@ -81,14 +100,9 @@ def resolve(operation: Operation, asked: Asked, target: Target, known: Known | N
         Changed: the write needs a version, and this scope has never read one.
     """
     known = known or Known()
-    _refuse_empty(asked)
-    values = {
-        condition: value
-        for condition in Condition
-        if (value := getattr(asked, condition.replace("-", "_"))) is not None
-    }
-    _refuse_unhonoured(operation, asked, values)
-    lease_id = _lease(operation, asked.lease_id, known.lease)
+    check(operation, asked)
+    values = _values(asked)
+    lease_id = None if asked.lease_id is None else lease_ids.checked(asked.lease_id, known.lease)
     if asked.fence is not None:
         return _fenced(operation, asked, [condition.flag for condition in values], lease_id, target)
     headers = {
@@ -112,6 +126,22 @@ def resolve(operation: Operation, asked: Asked, target: Target, known: Known | N
     )
 
 
+def check(operation: Operation, asked: Asked) -> None:
+    """Refuse what the operation does not honour, whatever it is done to.
+
+    Raises:
+        UsageError: an empty value, or a condition or combination that would be ignored; says why.
+    """
+    _refuse_empty(asked)
+    _refuse_unhonoured(operation, asked, _values(asked))
+    _refuse_without_effect(operation, asked)
+
+
+def _values(asked: Asked) -> dict[Condition, str]:
+    every = ((condition, getattr(asked, condition.replace("-", "_"))) for condition in Condition)
+    return {condition: value for condition, value in every if value is not None}
+
+
 def _refuse_empty(asked: Asked) -> None:
     for each in fields(asked):
         value = getattr(asked, each.name)
@@ -121,8 +151,9 @@ def _refuse_empty(asked: Asked) -> None:
 
 def _refuse_unhonoured(operation: Operation, asked: Asked, values: Mapping[Condition, str]) -> None:
     flags = [condition.flag for condition in values]
-    if asked.last_writer_wins and not operation.writes:
-        raise UsageError("--last-writer-wins is for writes", hint="leave it out")
+    if asked.last_writer_wins and not operation.overwrites:
+        reason = why_not_overwriting(operation)
+        raise UsageError(f"--last-writer-wins changes nothing here: {reason}", hint="leave it out")
     if asked.last_writer_wins and (flags or asked.etag is not None):
         raise UsageError(
             f"--last-writer-wins and {(flags or ['--etag'])[0]} contradict each other",
@@ -134,7 +165,18 @@ def _refuse_unhonoured(operation: Operation, asked: Asked, values: Mapping[Condi
             hint="--etag is a guard of its own; leave one of them out",
         )
     if asked.etag is not None and not operation.writes:
-        raise UsageError("--etag guards writes", hint="on a read, use --if-match")
+        reads = Condition.IF_MATCH in operation.honours
+        raise UsageError(
+            f"--etag guards writes, and {operation.title} writes nothing",
+            hint="on a read, use --if-match" if reads else "leave it out",
+        )
+    if asked.etag is not None and operation.guard is Guard.NONE:
+        raise UsageError(
+            f"--etag cannot be kept here: {why_not(operation, Condition.IF_MATCH)}",
+            hint="nothing can tie it to a version: --last-writer-wins, if it is to be done whatever is there"
+            if operation.write is Write.CHANGES
+            else "leave it out",
+        )
     for condition in values:
         if condition not in operation.honours:
             raise UsageError(
@@ -152,12 +194,21 @@ def _refuse_unhonoured(operation: Operation, asked: Asked, values: Mapping[Condi
         )
 
 
-def _lease(operation: Operation, asked: str | None, held: str | None) -> str | None:
-    if asked is None:
-        return None
-    if not operation.names_lease:
-        raise UsageError("--lease-id is not enforced here: the operation takes no lease id", hint="leave it out")
-    return lease_ids.checked(asked, held)
+def _refuse_without_effect(operation: Operation, asked: Asked) -> None:
+    """Refuse what is no header's condition and means nothing to this operation."""
+    if asked.allow_race and operation.guard is not Guard.COMPARE:
+        raise UsageError(f"--allow-race changes nothing here: {why_no_race(operation)}", hint="leave it out")
+    if asked.lease_id is not None and not operation.names_lease:
+        reason = (
+            "acquiring and breaking a lease go without its id"
+            if operation.lease is Lease.SUBJECT
+            else f"{operation.title} takes no lease id"
+        )
+        raise UsageError(f"--lease-id is not enforced here: {reason}", hint="leave it out")
+    if asked.fence is not None and not operation.fences:
+        raise UsageError(
+            "--fence is not enforced here: only blob put, blob delete and safe-update keep it", hint="leave it out"
+        )
 
 
 def _sent(operation: Operation, condition: Condition, value: str, known: Known, target: Target) -> str:
@@ -224,12 +275,6 @@ def _guarded(
     known: Known,
     allow_race: bool,
 ) -> Conditions:
-    if operation.guard is Guard.NONE:
-        raise UsageError(
-            f"--etag cannot be kept here: {why_not(operation, Condition.IF_MATCH)}",
-            address=str(target.address),
-            hint="leave it out",
-        )
     if operation.guard is Guard.COMPARE and not allow_race:
         raise UsageError(
             "--etag cannot be kept atomically here: another writer may come between the comparison and the write",
@@ -242,10 +287,6 @@ def _guarded(
 def _fenced(
     operation: Operation, asked: Asked, flags: Sequence[str], lease_id: str | None, target: Target
 ) -> Conditions:
-    if not operation.fences:
-        raise UsageError(
-            "--fence is not enforced here: only blob put, blob delete and safe-update keep it", hint="leave it out"
-        )
     if asked.last_writer_wins:
         raise UsageError("--fence and --last-writer-wins contradict each other", hint="leave one of them out")
     others = [*flags, *(["--etag"] if asked.etag is not None else [])]

@@ -106,6 +106,16 @@ class Operation:
         return self.write not in (Write.NO, Write.FREE)
 
     @property
+    def overwrites(self) -> bool:
+        """Return whether it can overwrite what others wrote, so that ``--last-writer-wins`` changes something.
+
+        A rename creates only, unless it is told to replace what is at its destination.
+        """
+        return self.write in (Write.PUTS, Write.CHANGES) or (
+            self.write is Write.CREATES and self.guard is not Guard.NONE
+        )
+
+    @property
     def creates(self) -> bool:
         """Return whether it can be told to create only: by If-None-Match: *, or by itself."""
         return self.write in (Write.CREATES, Write.PUTS)
@@ -170,6 +180,7 @@ _OPTIONAL, _REQUIRED, _SUBJECT = Lease.OPTIONAL, Lease.REQUIRED, Lease.SUBJECT
 _IF_MATCH, _LEASE, _COMPARE = Guard.IF_MATCH, Guard.LEASE, Guard.COMPARE
 _DESTINATION = "x-ms-destination-lease-id"
 _RECEIPT = "the pop receipt takes their place"
+_IN_EACH_LINE = 'each line has its own: "etag", "if_match" or "last_writer_wins"'
 _UPSERT = "Update and Merge Entity keep a version, Insert Entity creates only"
 
 # Blobs. Only Get Blob and Get Blob Properties are documented to combine conditions; the rule of writes is
@@ -243,14 +254,16 @@ CONTAINER_LIST_BLOBS = _reads("container.list_blobs", "list-blobs")
 
 # Tables have no ETag, entities do.
 TABLE_CREATE = _creates("table.create", "create-table")
-TABLE_DELETE = _changes("table.delete", "delete-table")
+TABLE_DELETE = _changes("table.delete", "delete-table", remark="a table has no ETag")
 TABLE_QUERY_TABLES = _reads("table.query_tables", "query-tables")
 TABLE_GET_ACL = _reads("table.get_acl", "get-table-acl")
 # An ACL without an ETag: its content can be compared, and nothing holds the others off.
 TABLE_SET_ACL = _changes("table.set_acl", "set-table-acl", guard=_COMPARE)
 TABLE_ENTITY_QUERY = _reads("table.entity_query", "query-entities")
 TABLE_ENTITY_GET = _reads("table.entity_get", "query-entities")
-TABLE_ENTITY_INSERT = _creates("table.entity_insert", "insert-entity")
+TABLE_ENTITY_INSERT = _creates(
+    "table.entity_insert", "insert-entity", remark="Insert Or Replace Entity, an upsert, writes whatever is there"
+)
 TABLE_ENTITY_UPDATE = _changes("table.entity_update", "update-entity2", ETAG, guard=_IF_MATCH)
 TABLE_ENTITY_MERGE = _changes("table.entity_merge", "merge-entity", ETAG, guard=_IF_MATCH)
 TABLE_ENTITY_DELETE = _changes("table.entity_delete", "delete-entity1", ETAG, guard=_IF_MATCH)
@@ -259,7 +272,7 @@ TABLE_ENTITY_DELETE = _changes("table.entity_delete", "delete-entity1", ETAG, gu
 TABLE_ENTITY_INSERT_OR_REPLACE = _changes("table.entity_insert_or_replace", "insert-or-replace-entity", remark=_UPSERT)
 TABLE_ENTITY_INSERT_OR_MERGE = _changes("table.entity_insert_or_merge", "insert-or-merge-entity", remark=_UPSERT)
 # Each operation inside is one of the rows above and is guarded as that row says.
-TABLE_BATCH = _free("table.batch", "performing-entity-group-transactions", remark="each part has its own")
+TABLE_BATCH = _free("table.batch", "performing-entity-group-transactions", remark=_IN_EACH_LINE)
 
 # Queues have neither ETags nor leases; the pop receipt of a message is its version.
 QUEUE_CREATE = _creates("queue.create", "create-queue4")
@@ -369,6 +382,22 @@ def why_not(operation: Operation, condition: Condition) -> str:
     flags = [each.flag for each in Condition if each in operation.honours]
     honours = f"only {_listed(flags)}" if flags else "no conditions"
     return _with_remark(operation, f"{operation.title} honours {honours}")
+
+
+def why_not_overwriting(operation: Operation) -> str:
+    """Return, in one sentence without its full stop, why ``--last-writer-wins`` changes nothing here."""
+    if not operation.writes:
+        return f"{operation.title} writes nothing"
+    return _with_remark(operation, f"{operation.title} overwrites nothing")
+
+
+def why_no_race(operation: Operation) -> str:
+    """Return, in one sentence without its full stop, why ``--allow-race`` changes nothing here."""
+    if operation.guard is Guard.IF_MATCH:
+        return "the service itself compares, so there is no race to allow"
+    if operation.guard is Guard.LEASE:
+        return "a lease keeps others out meanwhile, so there is no race to allow"
+    return f"with {operation.title} no version is compared"
 
 
 def _with_remark(operation: Operation, sentence: str) -> str:

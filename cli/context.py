@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -130,9 +130,7 @@ class Environment:
         """Return what an operation sends for this run's conditions, or its own lease id, and the cache's guard."""
         which = operation or self.operation
         assert which is not None
-        given: dict[str, Any] = {name: self.shared.get(name) for name in _ASKED}
-        given |= {name: bool(self.shared.get(name)) for name in _FLAGS}
-        asked = Asked(**(given if lease_id is None else {**given, "lease_id": lease_id}))
+        asked = Asked.of(self.shared if lease_id is None else {**self.shared, "lease_id": lease_id})
         found = conditions.resolve(which, asked, target, self.known(target, which, asked, file))
         if found.lease_id is None and which.lease is Lease.REQUIRED:
             # Without it the service would refuse the write; the guard stays what it is.
@@ -278,8 +276,6 @@ def local_emulator(folders: Folders) -> Account:
 
 # How the command is recorded that delivered only some properties.
 PARTIAL = " --select"
-_FLAGS = ("last_writer_wins", "allow_race")
-_ASKED = tuple(each.name for each in fields(Asked) if each.name not in _FLAGS)
 
 
 def _seen(entry: "Entry | None") -> Seen | None:

@@ -74,11 +74,6 @@ def perform(
 ) -> None:
     """Make one write, under the lock of its table if that is asked for, and show its result."""
     target = env.locate(address, Kind.ENTITY)
-    if verb is Verb.INSERT and env.shared.get("last_writer_wins"):
-        raise UsageError(
-            "--last-writer-wins and insert contradict each other: an insert never overwrites",
-            hint="azguard entity upsert writes whatever is there",
-        )
     conditions = env.conditions(target, operation=verb.operation(merges=merges))
     content = keyed(target, {}) if verb is Verb.DELETE else read(target, *entity)
     made = EntityWrite(target, verb, content, conditions, env.new_op(), merges)

@@ -5,8 +5,10 @@ validates even plain text with pydantic, whose import takes longer than all else
 the commands here take text and flags only, so that step is replaced by one that returns the text.
 """
 
+import inspect
 import re
 from collections.abc import Callable
+from copy import copy
 from functools import cache
 from typing import Any
 
@@ -17,13 +19,19 @@ from typer.main import get_command
 from azguard import names
 from azguard.cli import options
 from azguard.errors import UsageError
-from azguard.operations import TABLE_ENTITY_INSERT, Condition, Operation
+from azguard.operations import Condition, Operation
 
 # Where a run's facts lie in Click's context.
 SHARED, ORDER, OPERATION, ARGV = "azguard.shared", "azguard.order", "azguard.operation", "azguard.argv"
 COMMAND = "azguard.command"
 
 
+# Every option that asks for a condition, whatever the command.
+_CONDITIONS = frozenset(
+    name
+    for declaration in (options.conditions, options.rare_conditions)
+    for name in inspect.signature(declaration).parameters
+)
 # Options whose text is content.
 _OF_BYTES = ("append", "create")
 
@@ -90,12 +98,13 @@ class Command(_Plain, TyperCommand):
         if marks.get("azguard_remote"):
             shared = [*_params(options.account, options.ACCOUNT), *shared]
         operation: Operation | None = marks.get("azguard_operation")
-        if operation is not None:
+        if marks.get("azguard_remote"):
             shared = [*_condition_params(operation), *shared]
         # A command's own option of the same name wins, with its own default and help.
         self._shared = [param.name for param in shared if param.name not in own]
         self.params = [*self.params, *(param for param in shared if param.name not in own)]
         self._operation = operation
+        self._no_conditions: str | None = marks.get("azguard_no_conditions")
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         args = _filled_in(args, getattr(self.callback, "__dict__", {}).get("azguard_optional", ""))
@@ -110,12 +119,26 @@ class Command(_Plain, TyperCommand):
         shared = ctx.meta.setdefault(SHARED, {})
         for name in self._shared:
             value = ctx.params.pop(name)
+            if value not in (None, False) and name in _CONDITIONS:
+                self._check_condition(name)
             # An option before the command's name holds unless it is given again behind it.
             if value not in (None, False) or name not in shared:
                 shared[name] = value
+        if self._operation is not None:
+            from azguard import conditions
+
+            conditions.check(self._operation, conditions.Asked.of(shared))
         ctx.meta[OPERATION] = self._operation
         ctx.meta[COMMAND] = (" ".join(ctx.command_path.split()[1:]), dict(ctx.params))
         return super().invoke(ctx)
+
+    def _check_condition(self, name: str) -> None:
+        """Refuse a condition on a command that has none, before anything else is looked at."""
+        reason = self._no_conditions
+        if name == "source_lease_id":
+            reason = "the service has not heeded the lease of a copy's source since 2012"
+        if reason is not None:
+            raise UsageError(f"--{name.replace('_', '-')} is not enforced here: {reason}", hint="leave it out")
 
 
 def _refuse_bytes(param: Any, value: Any) -> None:
@@ -204,8 +227,20 @@ def _params(declaration: Callable[..., None], panel: str) -> tuple[TyperOption, 
     return params
 
 
-def _condition_params(operation: Operation) -> list[TyperOption]:
-    """Return every condition option; those the service does not honour here are hidden, and refused by name."""
+def _condition_params(operation: Operation | None) -> list[TyperOption]:
+    """Return every condition option; those that mean nothing here are hidden, and refused by name with the reason."""
+    shown = set() if operation is None else _shown(operation)
+    params = []
+    for declaration in (options.conditions, options.rare_conditions):
+        for param in _params(declaration, options.CONDITIONS):
+            own = copy(param)
+            own.hidden = param.name not in shown
+            params.append(own)
+    return params
+
+
+def _shown(operation: Operation) -> set[str]:
+    """Return the names of the condition options that mean something to an operation."""
     shown = {condition.replace("-", "_") for condition in Condition if condition in operation.honours}
     if operation.names_lease:
         shown.add("lease_id")
@@ -213,15 +248,8 @@ def _condition_params(operation: Operation) -> list[TyperOption]:
         shown.add("etag")
     if operation.fences:
         shown.add("fence")
-    if operation.guarded and operation is not TABLE_ENTITY_INSERT:
+    if operation.overwrites:
         shown.add("last_writer_wins")
     if operation.guard == "compare":
         shown.add("allow_race")
-    params = []
-    for param in _params(options.conditions, options.CONDITIONS):
-        from copy import copy
-
-        own = copy(param)
-        own.hidden = param.name not in shown
-        params.append(own)
-    return params
+    return shown

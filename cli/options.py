@@ -112,10 +112,18 @@ def operation(which: Operation) -> Callable[[Command], Command]:
     return mark
 
 
-def remote(command: Command) -> Command:
-    """Mark a command as one that talks to an account: it gets the account options."""
-    command.__dict__["azguard_remote"] = True
-    return command
+def remote(reason: str) -> Callable[[Command], Command]:
+    """Mark a command as one that talks to an account: it gets the account options.
+
+    ``reason`` says, in a sentence without its full stop, why it takes no condition: each is refused with that.
+    """
+
+    def mark(command: Command) -> Command:
+        command.__dict__["azguard_remote"] = True
+        command.__dict__["azguard_no_conditions"] = reason
+        return command
+
+    return mark
 
 
 def conditions(
@@ -173,6 +181,52 @@ def conditions(
     ] = False,
 ) -> None:
     """Declare the condition options of every operation."""
+
+
+def rare_conditions(
+    source_if_match: Annotated[
+        str | None, typer.Option("--source-if-match", metavar="ETAG", help="Only if the source's ETag is this.")
+    ] = None,
+    source_if_none_match: Annotated[
+        str | None,
+        typer.Option("--source-if-none-match", metavar="ETAG", help="Only if the source's ETag differs."),
+    ] = None,
+    source_if_modified_since: Annotated[
+        str | None,
+        typer.Option("--source-if-modified-since", metavar="TIME", help="Only if the source was modified since."),
+    ] = None,
+    source_if_unmodified_since: Annotated[
+        str | None,
+        typer.Option("--source-if-unmodified-since", metavar="TIME", help="Only if the source was not modified since."),
+    ] = None,
+    source_if_tags: Annotated[
+        str | None, typer.Option("--source-if-tags", metavar="EXPR", help="Only if the source's index tags match.")
+    ] = None,
+    if_append_position: Annotated[
+        str | None,
+        typer.Option("--if-append-position", metavar="N", help="Only if the blob has so many bytes before the append."),
+    ] = None,
+    if_max_size: Annotated[
+        str | None,
+        typer.Option("--if-max-size", metavar="N", help="Only if the blob has at most so many bytes afterwards."),
+    ] = None,
+    if_sequence_number_le: Annotated[
+        str | None,
+        typer.Option("--if-sequence-number-le", metavar="N", help="Only if the sequence number is at most this."),
+    ] = None,
+    if_sequence_number_lt: Annotated[
+        str | None,
+        typer.Option("--if-sequence-number-lt", metavar="N", help="Only if the sequence number is less than this."),
+    ] = None,
+    if_sequence_number_eq: Annotated[
+        str | None,
+        typer.Option("--if-sequence-number-eq", metavar="N", help="Only if the sequence number is this."),
+    ] = None,
+    source_lease_id: Annotated[
+        str | None, typer.Option("--source-lease-id", metavar="ID", help="The lease of the source.")
+    ] = None,
+) -> None:
+    """Declare the condition options that few operations honour."""
 
 
 def account(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from azguard import conditions, operations
+from azguard import conditions
 from azguard.address import Kind
 from azguard.cli import entities, files, locking
 from azguard.cli.context import Environment
@@ -41,11 +41,6 @@ def read(env: Environment, file: str, *, stamps: bool) -> list[Item]:
         UsageError: a line is malformed, or the service would refuse it; names the line.
         Changed: an item needs a version, and this scope has never read one; names the line.
     """
-    if env.shared.get("last_writer_wins"):
-        raise UsageError(
-            "--last-writer-wins is not for a whole transaction",
-            hint='write it into each line that it is for: "last_writer_wins": true',
-        )
     op = env.new_op()
     items: list[Item] = []
     with files.source(file)[0] as stream:
@@ -60,7 +55,6 @@ def read(env: Environment, file: str, *, stamps: bool) -> list[Item]:
             if len(items) > core.MOST_ITEMS:
                 break
     core.check(items)
-    env.conditions(items[0].write.target, operation=operations.TABLE_BATCH)
     return items
 
 

@@ -62,7 +62,7 @@ def exists(ctx: typer.Context, container: options.Container) -> None:
 
 
 @app.command(name="list")
-@options.remote
+@options.remote("List Containers honours no conditions")
 def list_(ctx: typer.Context, prefix: options.Prefix = None, num_results: options.Limit = None) -> None:
     """List the account's containers.
 

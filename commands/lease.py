@@ -169,7 +169,7 @@ def list_(
 
 
 @app.command()
-@options.remote
+@options.remote("lease wait only looks, until the lease is free")
 def wait(
     ctx: typer.Context,
     address: options.Leasable,

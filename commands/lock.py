@@ -18,7 +18,7 @@ app = group("Locks: run a command while holding one; see and break them.")
 
 
 @app.command()
-@options.remote
+@options.remote("the lease of the lock is what guards it")
 def run(
     ctx: typer.Context,
     words: Annotated[
@@ -90,7 +90,7 @@ def run(
 
 
 @app.command()
-@options.remote
+@options.remote("lock show only looks")
 def show(
     ctx: typer.Context,
     address: options.Lock,
@@ -111,7 +111,7 @@ def show(
 
 
 @app.command(name="list")
-@options.remote
+@options.remote("lock list only looks")
 def list_(
     ctx: typer.Context,
     container: Annotated[str, typer.Argument(metavar="CONTAINER", help="Where the locks are.")] = lock_blobs.CONTAINER,

@@ -36,7 +36,7 @@ def show(ctx: typer.Context, name: Name) -> None:
 
 
 @app.command(name="set")
-@options.remote
+@options.remote("a profile keeps the account, and no conditions")
 def set_(
     ctx: typer.Context,
     name: Name,

@@ -12,7 +12,7 @@ from azguard.errors import UsageError
 
 
 @with_optional_value("--create")
-@options.remote
+@options.remote("safe-update guards each write by the version it has just read")
 def safe_update(
     ctx: typer.Context,
     address: Annotated[

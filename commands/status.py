@@ -10,7 +10,7 @@ from azguard.cli.groups import alone
 from azguard.errors import Changed, Unavailable
 
 
-@options.remote
+@options.remote("status compares what is there with what was read here, and writes nothing")
 def status(
     ctx: typer.Context,
     addresses: Annotated[

@@ -32,7 +32,7 @@ def create(ctx: typer.Context, table: options.Table) -> None:
 
 
 @app.command(name="list")
-@options.remote
+@options.operation(operations.TABLE_QUERY_TABLES)
 def list_(ctx: typer.Context, prefix: options.Prefix = None, num_results: options.Limit = None) -> None:
     """List the account's tables.
 

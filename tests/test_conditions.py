@@ -104,7 +104,7 @@ def test_the_portable_guard_is_kept_by_what_the_table_says_or_refused(operation:
         with pytest.raises(UsageError, match="atomically") as caught:
             conditions.resolve(operation, asked(etag=etag), where)
         assert "--allow-race" in (caught.value.hint or "")
-    found = conditions.resolve(operation, asked(etag=etag, allow_race=True), where)
+    found = conditions.resolve(operation, asked(etag=etag, allow_race=operation.guard is Guard.COMPARE), where)
     headers = {"If-Match": etag} if operation.guard is Guard.IF_MATCH else {}
     assert found == Conditions(headers, operation.guard.value, etag)
 
@@ -117,7 +117,8 @@ def test_without_any_condition_a_write_is_guarded_by_what_was_last_read(operatio
         with pytest.raises(UsageError, match="nothing in the service can guard"):
             conditions.resolve(operation, asked(), target(operation), known)
         return
-    found = conditions.resolve(operation, asked(allow_race=True), target(operation), known)
+    race = operation.guard is Guard.COMPARE
+    found = conditions.resolve(operation, asked(allow_race=race), target(operation), known)
     if operation.guarded and operation.guard is not Guard.NONE:
         headers = {"If-Match": etag} if operation.guard is Guard.IF_MATCH else {}
         assert found == Conditions(headers, operation.guard.value, etag, lineage="op.parent")
@@ -145,14 +146,24 @@ def test_what_was_never_read_is_created_only_or_not_touched(operation: Operation
 @pytest.mark.parametrize("operation", EVERY)
 def test_last_writer_wins_sends_no_condition(operation: Operation) -> None:
     wanted = asked(last_writer_wins=True)
-    if not operation.writes:
-        with pytest.raises(UsageError, match="--last-writer-wins"):
+    if not operation.overwrites:
+        with pytest.raises(UsageError, match="--last-writer-wins changes nothing here: "):
             conditions.resolve(operation, wanted, target(operation), Known(Seen(ETAG)))
         return
     # An entity without If-Match would be inserted where it is missing: that is upsert, another operation.
     headers = {"If-Match": "*"} if operation.honours == operations.ETAG else {}
     found = conditions.resolve(operation, wanted, target(operation), Known(Seen(ETAG)))
     assert found == Conditions(headers, "none")
+
+
+@pytest.mark.parametrize("operation", EVERY)
+def test_a_race_is_allowed_only_where_there_is_one(operation: Operation) -> None:
+    wanted = asked(allow_race=True)
+    if operation.guard is Guard.COMPARE:
+        conditions.check(operation, wanted)
+    else:
+        with pytest.raises(UsageError, match="--allow-race changes nothing here: "):
+            conditions.check(operation, wanted)
 
 
 @pytest.mark.parametrize("operation", EVERY)

@@ -229,6 +229,12 @@ def test_etag_is_kept_by_comparing_only_where_nothing_holds_the_others_off() -> 
     }
 
 
+def test_last_writer_wins_changes_something_on_every_write_that_can_overwrite_and_on_nothing_else() -> None:
+    renames = {"directory.rename", "file.rename"}  # told to replace, they overwrite their destination
+    expected = {row.name for row in ALL.values() if row.write in (Write.PUTS, Write.CHANGES)} | renames
+    assert {row.name for row in ALL.values() if row.overwrites} == expected
+
+
 def test_what_overwrites_and_cannot_be_guarded_at_all_is_these() -> None:
     assert {row.name for row in ALL.values() if row.write is Write.CHANGES and row.guard is Guard.NONE} == {
         "table.delete",
