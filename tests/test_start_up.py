@@ -60,7 +60,7 @@ def test_the_help_of_a_command_imports_no_sdk_and_nothing_slow(name: str, tmp_pa
 
 def test_showing_a_blob_imports_the_blob_sdk_only(tmp_path: Path, connection_string: str) -> None:
     account = {"AZURE_STORAGE_CONNECTION_STRING": connection_string}
-    for line in ("container create start-up -o none", "blob put start-up/empty -o none"):
+    for line in ("container create start-up -o none", "blob put start-up/empty --allow-empty -o none"):
         assert imported(line, (), tmp_path, account) == "status 0 loaded "
     others = ("azure.storage.queue", "azure.storage.fileshare", "azure.data.tables", "azure.identity")
     # asyncio and importlib.metadata come with the SDK itself.
