@@ -10,8 +10,9 @@ from azguard import blobs, lease_state
 from azguard.account import Target
 from azguard.conditions import Conditions
 from azguard.deadline import Deadline
+from azguard.errors import Changed
 from azguard.lineage import KEY, Lineage, new_op
-from azguard.owners import SERVICE_CLOCK, Owner
+from azguard.owners import OWNER, SERVICE_CLOCK, Owner
 from azguard.settled import Look, judge, write
 from azguard.times import iso
 from azguard.transmission import write_timeouts
@@ -25,6 +26,17 @@ class Version:
     metadata: Mapping[str, str]
     #: The service's clock when it said so; None if it did not tell.
     answered_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A change of metadata: the version it replaced, and the one with the same content that took its place."""
+
+    before: str
+    #: None where a lost answer was settled without learning them.
+    after: str | None
+    last_modified: datetime | None
+    lineage: str
 
 
 def seen(target: Target, deadline: Deadline, lease_id: str | None = None) -> Version:
@@ -45,13 +57,48 @@ def dated(owner: Owner, version: Version) -> Owner:
     return replace(owner, since=iso(version.answered_at), clock=SERVICE_CLOCK)
 
 
+def leave(target: Target, lease_id: str, owner: Owner, deadline: Deadline) -> Moved:
+    """Write the record of who holds a lease, under that lease. Other metadata stays, and the content is not touched.
+
+    Raises:
+        Locked: the lease is not held any more.
+        Changed: it is written, under the same lease, faster than it can be read before the deadline.
+        OutcomeUnknown: it was sent, and whether it was applied cannot be known.
+    """
+    while True:
+        version = seen(target, deadline, lease_id)
+        record = dated(owner, version).as_metadata()
+        try:
+            return change(target, version, {OWNER: record}, _under(lease_id, version), deadline)
+        except Changed:
+            if deadline.passed:
+                raise
+
+
+def remove(target: Target, lease_id: str, deadline: Deadline) -> Moved | None:
+    """Remove the record of who holds a lease, under that lease; return None if there is none any more.
+
+    Raises:
+        Locked, Changed, OutcomeUnknown: as ``leave``.
+    """
+    while True:
+        version = seen(target, deadline, lease_id)
+        if OWNER not in {key.lower() for key in version.metadata}:
+            return None
+        try:
+            return change(target, version, {OWNER: None}, _under(lease_id, version), deadline)
+        except Changed:
+            if deadline.passed:
+                raise
+
+
 def change(
     target: Target,
     version: Version,
     added: Mapping[str, str | None],
     conditions: Conditions,
     deadline: Deadline,
-) -> None:
+) -> Moved:
     """Change the metadata of one version; None removes a key. Like every write of azguard's it goes into the lineage.
 
     Raises:
@@ -68,12 +115,21 @@ def change(
 
     def look(patience: Deadline) -> Look[Any]:
         found = seen(target, patience, conditions.lease_id)
-        return Look(judge(Lineage.parse(found.metadata.get(KEY)), op, version.etag, found.etag))
+        history = Lineage.parse(found.metadata.get(KEY))
+        # What was written after ours is another version.
+        newest = bool(history.entries) and history.entries[0][0] == op
+        return Look(judge(history, op, version.etag, found.etag), {"etag": found.etag if newest else None})
 
-    write(
+    settled = write(
         lambda: client.set_blob_metadata(metadata, headers=blobs.headers(conditions), **write_timeouts(deadline)),
         look,
         target,
         deadline,
         expected_etag=version.etag,
     )
+    answer: Mapping[str, Any] = settled.answer
+    return Moved(version.etag, answer.get("etag"), answer.get("last_modified"), str(lineage))
+
+
+def _under(lease_id: str, version: Version) -> Conditions:
+    return Conditions({"If-Match": version.etag}, lease_id=lease_id)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from azguard import lease_facts, lease_ids, lease_state, lease_wait, leased_blobs, leases
 from azguard.account import Target
-from azguard.cli import values
+from azguard.cli import lease_reasons, values
 from azguard.cli.context import Environment
 from azguard.conditions import Conditions
 from azguard.deadline import Deadline
@@ -17,6 +17,7 @@ from azguard.errors import AzguardError, Locked, NotFound, OutcomeUnknown, Usage
 from azguard.etag_cache import HeldLease
 from azguard.lease_state import Action, LeaseState
 from azguard.leases import DEFAULT_SECONDS, LONGEST, SHORTEST, LeaseDone
+from azguard.owners import Owner
 from azguard.times import iso
 
 # How long a wait lasts unless --timeout says otherwise.
@@ -109,18 +110,23 @@ def held(env: Environment, *, all_scopes: bool) -> Iterator[HeldShown]:
 
 
 def acquire(
-    env: Environment, target: Target, lease_id: str, seconds: int | None, patience: Deadline | None
+    env: Environment,
+    target: Target,
+    lease_id: str,
+    seconds: int | None,
+    patience: Deadline | None,
+    record: Owner | None = None,
 ) -> LeaseDone:
-    """Acquire a lease; with ``patience``, wait that long for somebody else's to end.
+    """Acquire a lease; with ``patience``, wait that long for another's to end. ``record`` is left on the blob.
 
     Raises:
-        Locked: somebody else holds it, and nobody said to wait.
-        GaveUp: somebody else still holds it at the end.
+        Locked: another holds it, and there is no patience.
+        GaveUp: another still holds it at the end.
     """
     asked, chance = conditions(env, target, Action.ACQUIRE), random.Random()
     while True:
         try:
-            return _acquired(env, target, lease_id, seconds, asked)
+            return _acquired(env, target, lease_id, seconds, asked, record)
         except Locked as error:
             if patience is None or error.service_code not in _WAIT_FOR:
                 raise
@@ -129,12 +135,19 @@ def acquire(
         lease_wait.until_free(target, patience, lambda state: _say_waiting(env, state), chance)
 
 
-def _acquired(env: Environment, target: Target, lease_id: str, seconds: int | None, asked: Conditions) -> LeaseDone:
+def _acquired(
+    env: Environment,
+    target: Target,
+    lease_id: str,
+    seconds: int | None,
+    asked: Conditions,
+    record: Owner | None,
+) -> LeaseDone:
     """Acquire a lease whose id is recorded before it is asked for, so that a crash in between can be made good."""
     key, cache = env.key(target), env.cache
     before = cache.held(key)
     ours = before is not None and before.lease_id == lease_id
-    cache.hold(key, lease_id, duration=seconds, action=env.command)
+    cache.hold(key, lease_id, duration=seconds, action=_action(env, recorded=record is not None))
     try:
         done = leases.acquire(target, lease_id, seconds, asked, env.deadline.fresh())
         cache.confirm(key, lease_id)
@@ -152,7 +165,12 @@ def _acquired(env: Environment, target: Target, lease_id: str, seconds: int | No
         raise
     if done.attempts > 1:
         env.out.warn("an answer was lost, and its request may come late: after a release, look whether it is leased")
-    return done
+    return done if record is None else lease_reasons.leave(env, target, record, done, ours=ours)
+
+
+def _action(env: Environment, *, recorded: bool) -> str:
+    """Return how a lease is remembered: by the command, and whether it has left a record."""
+    return env.command + (lease_reasons.RECORDED if recorded else "")
 
 
 def renew(env: Environment, target: Target, lease_id: str) -> LeaseDone:
@@ -172,7 +190,8 @@ def change(env: Environment, target: Target, lease_id: str, proposed: str) -> Le
     key, known = env.key(target), _known(env, target, asked)
     # The term runs on; where it is not known, the record stays until it is released.
     duration, since = (None, None) if known is None else (known.duration, datetime.fromisoformat(known.time))
-    env.cache.hold(key, proposed, duration=duration, action=env.command)
+    recorded = known is not None and known.action.endswith(lease_reasons.RECORDED)
+    env.cache.hold(key, proposed, duration=duration, action=_action(env, recorded=recorded))
     try:
         with _losing(env, target, asked):
             done = leases.change(target, proposed, asked, env.deadline)
@@ -187,8 +206,9 @@ def change(env: Environment, target: Target, lease_id: str, proposed: str) -> Le
 
 
 def release(env: Environment, target: Target, lease_id: str) -> LeaseDone:
-    """Release a lease and forget it."""
+    """Release a lease and forget it; the record that we left with it goes first."""
     asked = conditions(env, target, Action.RELEASE, lease_id)
+    lease_reasons.remove(env, target, _known(env, target, asked), asked)
     with _losing(env, target, asked):
         done = leases.release(target, asked, env.deadline)
     env.cache.drop(env.key(target), str(asked.lease_id))

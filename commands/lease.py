@@ -6,7 +6,7 @@ import typer
 
 from azguard import lease_facts, lease_state, leased_blobs, operations
 from azguard.address import Kind
-from azguard.cli import breaking, context, leasing, options, signals, values
+from azguard.cli import breaking, context, lease_reasons, leasing, options, signals, values
 from azguard.cli.groups import group
 from azguard.errors import UsageError
 
@@ -25,11 +25,16 @@ def acquire(
         str | None,
         typer.Option("--wait", metavar="DURATION", help="Wait so long for another's lease (exit 75); else exit 49."),
     ] = None,
+    reason: options.Reason = None,
 ) -> None:
     """Acquire a lease, which keeps others from writing or deleting.
 
     The id is recorded here before it is asked for: commands take it as --lease-id @held, and after a crash "lease
     list --held" shows it and "lease release" frees it. With -o tsv the id is printed alone.
+
+    With --reason it leaves a record in the blob's metadata: who holds it, since when and for what, for "lease show"
+    and for those who are refused. That is a write, so the ETag changes; what this scope has read moves along. "lease
+    release" removes the record. A write that replaces the metadata, such as blob put, takes it away.
 
     Not guaranteed: a finite lease ends by itself, also under a writer that was held up; its writes are then refused,
     but only those that carry the lease id. The lease of a container keeps it from being deleted, and nothing else.
@@ -40,7 +45,7 @@ def acquire(
     target = leasing.locate(env, address)
     seconds, lease_id = leasing.term(lease_duration, infinite=infinite), leasing.new_id(proposed_lease_id)
     patience = None if wait is None else env.patience(None, env.duration(wait, "--wait"))
-    done = leasing.acquire(env, target, lease_id, seconds, patience)
+    done = leasing.acquire(env, target, lease_id, seconds, patience, lease_reasons.record(env, target, reason))
     with signals.undisturbed():
         env.show(done, alone="lease_id")
 

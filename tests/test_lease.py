@@ -8,6 +8,7 @@ import re
 import subprocess
 import threading
 import uuid
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -585,6 +586,72 @@ def test_a_holder_that_never_stops_writing_is_left_alone_in_the_end(cli: CliWorl
     record = {OWNER: owner().as_metadata()}
     ran, breaks = between(cli, blob, lambda client: client.set_blob_metadata(record, lease=A), "--yes", times=99)
     assert (ran.code, breaks, state(cli, f"blob:{blob}")) == (42, 5, "leased")
+
+
+def test_the_result_of_a_break_says_who_was_hit(cli: CliWorld, blob: str) -> None:
+    take(cli, blob, owner())
+    found = cli.call("lease", "break", f"blob:{blob}", "--yes").json["broken"]
+    record = cli.call("lease", "show", f"blob:{blob}").json["last_owner"]
+    assert (found.pop("age") // 3600, found) == (
+        3,
+        {"held_by": "alice@build1", "clock": "service", "fence": None, "owner": record, "terraform": None,
+         "lease_state": "leased", "lease_duration": "infinite"},
+    )  # fmt: skip
+
+
+def test_a_break_without_a_record_says_so(cli: CliWorld, blob: str) -> None:
+    sdk(cli, blob).acquire_lease(-1, A)
+    ran = cli.call("lease", "break", f"blob:{blob}", "--yes")
+    assert (ran.code, ran.json["broken"]["held_by"], ran.json["broken"]["owner"], ran.err.splitlines()) == (
+        0, None, None,
+        [f"{blob} is leased, infinite; no record says who holds it",
+         "warning: no record says who held it: whether it was still the lease that was shown cannot be told"],
+    )  # fmt: skip
+
+
+def hand_over_to(cli: CliWorld, blob: str, *, record: bool) -> Callable[[Any], None]:
+    """Return what releases a lease and lets the next holder in, who leaves a record or writes the blob."""
+
+    def hand_over(client: Any) -> None:
+        from azure.storage.blob import BlobLeaseClient
+
+        BlobLeaseClient(client, A).release()
+        if record:
+            take(cli, blob, owner("bob", datetime.now(UTC)), B)
+        else:
+            client.acquire_lease(-1, B)
+            client.upload_blob(b"theirs", overwrite=True, lease=B)
+
+    return hand_over
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [(True, "another holds the lease on {} now"),
+     (False, "{} was written meanwhile, and no record says whether its holder is the same")],
+)  # fmt: skip
+def test_without_a_record_the_next_holder_who_writes_is_never_hit(
+    cli: CliWorld, blob: str, record: bool, message: str
+) -> None:
+    sdk(cli, blob).acquire_lease(-1, A)
+    ran, breaks = between(cli, blob, hand_over_to(cli, blob, record=record), "--yes")
+    assert (ran.code, breaks, state(cli, f"blob:{blob}")) == (42, 1, "leased")
+    assert ran.error["message"] == message.format(blob)
+
+
+def test_a_lease_of_another_kind_is_another_lease_whatever_its_record_says(cli: CliWorld, blob: str) -> None:
+    """The record of the one who was shown is still there, and the next one holds it for a minute."""
+    take(cli, blob, owner())
+
+    def hand_over(client: Any) -> None:
+        from azure.storage.blob import BlobLeaseClient
+
+        BlobLeaseClient(client, A).release()
+        client.acquire_lease(60, B)
+        client.upload_blob(b"theirs", overwrite=True, lease=B, metadata={OWNER: owner().as_metadata()})
+
+    ran, breaks = between(cli, blob, hand_over, "--yes")
+    assert (ran.code, breaks, state(cli, f"blob:{blob}")) == (42, 1, "leased")
 
 
 @pytest.mark.parametrize("words", [("--yes",), ("--if-owner", "alice"), ("--if-older-than", "2h")])
