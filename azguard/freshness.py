@@ -44,8 +44,11 @@ class Freshness:
 
 def look(reads: Sequence[Read], deadline: Callable[[], Deadline]) -> Iterator[Freshness]:
     """Yield the freshness of each resource, in the order given."""
-    with ThreadPoolExecutor(min(_PARALLEL, max(1, len(reads)))) as pool:
+    pool = ThreadPoolExecutor(min(_PARALLEL, max(1, len(reads))))
+    try:
         yield from pool.map(lambda each: _look(each, deadline()), reads)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)  # Ctrl-C does not wait for the answers to reads.
 
 
 def _look(read: Read, deadline: Deadline) -> Freshness:
