@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from azguard import denials, errors, proxies, unreachable
 from azguard.account import Target
+from azguard.whole_answers import NotOfTheService, not_of_the_service
 
 _AUTHENTICATION = {
     "AuthenticationFailed", "InvalidAuthenticationInfo", "NoAuthenticationInformation", "MissingAuthenticationHeader",
@@ -131,8 +132,8 @@ def translate(error: BaseException, target: Target, *, expected_etag: str | None
         return errors.NotModified(f"{target} is unchanged", **facts)
     if found == 400 and code in _CONFLICTING_BLOCKS:
         return errors.Changed(f"{target} was written by somebody else while this upload ran", **facts)
-    if found == 407 or (found in (401, 403) and not _is_of_service(response)):
-        return _not_asked(found, target, facts)
+    if found == 407:
+        return _not_asked(NotOfTheService(found, response.headers), target, facts)
     if code in _AUTHENTICATION or found == 401:
         denial = denials.explain(error, code, target)
         return errors.Unauthenticated(denial.message, hint=denial.hint, **facts)
@@ -159,22 +160,17 @@ def translate(error: BaseException, target: Target, *, expected_etag: str | None
     )
 
 
-def _is_of_service(response: Any) -> bool:
-    """Return whether Azure Storage gave an answer, and nothing between it and us."""
-    if response is None:
-        return True
-    return "x-ms-request-id" in response.headers or "x-ms-version" in response.headers
-
-
-def _not_asked(found: int, target: Target, facts: dict[str, Any]) -> errors.AzguardError:
-    """Return what a refusal means that does not come from the service."""
+def _not_asked(foreign: NotOfTheService, target: Target, facts: dict[str, Any]) -> errors.AzguardError:
+    """Return what an answer means that does not come from the service."""
+    facts = {**facts, "http_status": foreign.status}
     host, proxy = urlsplit(target.endpoint).hostname or "", proxies.between(target.endpoint)
-    if proxy is not None:
-        reason = unreachable.refused_by(proxy, host, found)
+    if proxy is not None and foreign.status in (401, 403, 407):
+        reason = unreachable.refused_by(proxy, host, foreign.status)
         return errors.Unavailable(reason.message, hint=reason.hint, **facts)
+    through = "" if proxy is None else f", through the proxy {proxy.address}"
     return errors.Unavailable(
-        f"HTTP {found} came from what stands before {host}, not from Azure Storage",
-        hint="a proxy, a firewall or a login page may be in the way",
+        f"what answered for {target.endpoint}{through} is not Azure Storage: {foreign.described}",
+        hint="a proxy, a firewall or a login page stands in between, or the endpoint is wrong",
         **facts,
     )
 
@@ -241,6 +237,8 @@ def _without_status(error: BaseException, target: Target, facts: dict[str, Any])
             hint="az login, or use --account-key or --sas-token",
             **facts,
         )
+    if (foreign := not_of_the_service(error)) is not None:
+        return _not_asked(foreign, target, facts)
     if isinstance(error, (AzureError, OSError)):
         reason = unreachable.explain(error, target)
         return errors.Unavailable(reason.message, hint=reason.hint, **facts)

@@ -13,7 +13,7 @@ from azguard.account import CONNECT_SECONDS, Target
 from azguard.deadline import Deadline
 from azguard.service_errors import service_code, status, translate
 from azguard.unreachable import is_final, never_sent
-from azguard.whole_answers import within
+from azguard.whole_answers import not_of_the_service, within
 
 T = TypeVar("T")
 # These say that this transmission did not commit. The last six come from what stands before the service.
@@ -156,5 +156,7 @@ def _transient(error: BaseException) -> bool:
     found = status(error)
     if found is not None:
         return found >= 500 or found in (408, 429)
+    if (foreign := not_of_the_service(error)) is not None:
+        return foreign.may_pass
     # No credential to be had is the local machine's answer, and a slow one.
     return isinstance(error, (AzureError, OSError)) and not isinstance(error, ClientAuthenticationError)

@@ -70,7 +70,7 @@ def says(text: str) -> Answer:
 
 
 def status_of(status: int) -> Answer:
-    return says(f"HTTP/1.1 {status} Word\nContent-Length: 0\nConnection: close\n\n")
+    return says(f"HTTP/1.1 {status} Word\nx-ms-version: 2026-02-06\nContent-Length: 0\nConnection: close\n\n")
 
 
 def resets(connection: socket.socket) -> None:
@@ -185,6 +185,13 @@ def test_what_the_sdk_leaks_leaves_the_write_in_doubt(leaked: Exception) -> None
 # Refused and committed
 
 
+@pytest.mark.parametrize("status", [200, 201, 302, *sorted(REFUSALS)])
+def test_what_is_not_said_by_the_service_is_neither_a_success_nor_a_refusal(status: int) -> None:
+    page = f"HTTP/1.1 {status} Word\nServer: nginx\nLocation: http://{HOST}/login\nContent-Length: 0\n\n"
+    with serving(says(page)) as port:
+        assert fate_at(target(port)) is Fate.IN_DOUBT
+
+
 @pytest.mark.parametrize("status", sorted(REFUSALS))
 def test_a_status_that_says_no_is_a_refusal(status: int) -> None:
     with serving(status_of(status)) as port:
@@ -193,7 +200,8 @@ def test_a_status_that_says_no_is_a_refusal(status: int) -> None:
 
 def test_an_answer_is_a_commit() -> None:
     when = "Sat, 21 Nov 2026 10:00:00 GMT"
-    created = f'HTTP/1.1 201 Created\nContent-Length: 0\nETag: "1"\nLast-Modified: {when}\nDate: {when}\n\n'
+    head = f'Content-Length: 0\nETag: "1"\nLast-Modified: {when}\nDate: {when}\nx-ms-version: 2026-02-06'
+    created = f"HTTP/1.1 201 Created\n{head}\n\n"
     with serving(says(created)) as port:
         sent = send(lambda: put(target(port)))
     assert (sent.fate, sent.answer["etag"] if sent.answer else None) == (Fate.COMMITTED, '"1"')

@@ -28,7 +28,8 @@ _BUSY = (
     b"<Error><Code>ServerBusy</Code><Message>The server is currently unable to receive requests.</Message></Error>"
 )
 _FAILURE = (
-    b"HTTP/1.1 503 The server is busy.\r\nx-ms-error-code: ServerBusy\r\nContent-Type: application/xml\r\n"
+    b"HTTP/1.1 503 The server is busy.\r\nx-ms-error-code: ServerBusy\r\nx-ms-version: 2026-02-06\r\n"
+    b"Content-Type: application/xml\r\n"
     b"Content-Length: %d\r\n\r\n" % len(_BUSY)
 )
 

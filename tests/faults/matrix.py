@@ -57,8 +57,8 @@ class Column(Enum):
 
 
 _ZOMBIES = (Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN, Column.ZOMBIE_LAST)
-# The request was executed, and the answer lost.
-ANSWER_LOST = (Column.DROP, Column.FAIL_AFTER, Column.LATE)
+# The request was executed, and the answer lost, or not there in time.
+ANSWER_LOST = (Column.DROP, Column.FAIL_AFTER, Column.LATE, Column.HALF, Column.SLOW)
 # It was not executed when the client looks, and may still be.
 NOT_THERE_YET = (Column.ZOMBIE_THEN, Column.ZOMBIE_LAST, Column.RESET, Column.FAIL_BEFORE)
 
@@ -184,13 +184,13 @@ _INCREMENT = "safe-update blob:{blob} --increment n"
 _ENTITY = "safe-update entity:{entity} --increment n"
 _TRANSACTION = "entity transaction -"
 _BY_LEDGER = _ENTITY + " --guard ledger"
-_LOST = {**_in((*ANSWER_LOST, Column.HALF), NO_TRACE), **_in((Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), NO_TRACE)}
+_LOST = {**_in(ANSWER_LOST, NO_TRACE), **_in((Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), NO_TRACE)}
 _DELETED = _in((*ANSWER_LOST, Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), GONE_BY_WHOM)
 _DELETED_ANYHOW = {**_DELETED, **_in(NOT_THERE_YET, MAY_STILL_ARRIVE)}
 _UNCONDITIONAL = _in(NOT_THERE_YET, MAY_STILL_ARRIVE)
 # A zombie under a fence is stopped by a higher one only; sent again, it could undo what its own holder wrote since.
 _BY_FENCE = _in(NOT_THERE_YET, ON_ITS_FENCE)
-_REFUSED_BY_FENCE: Cells = {column: ON_ITS_FENCE for column in Column if column is not Column.SLOW}
+_REFUSED_BY_FENCE: Cells = dict.fromkeys(Column, ON_ITS_FENCE)
 _FENCE = " --fence 7"
 _OTHER = "0e6e2a5b-3f0d-4a53-9f6e-2f1d8a7c6b02"
 
@@ -304,7 +304,7 @@ ROWS = (
     Row("entity-transaction-delete", _TRANSACTION, "POST batch", (_entity,), stdin=_items("insert", "delete"),
         leaves=None),
     Row("entity-transaction-deletes", _TRANSACTION, "POST batch", (_entity,), stdin=_items("", "delete"), leaves=None,
-        cells=_in((*ANSWER_LOST, Column.HALF, Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), GONE_BY_WHOM)),
+        cells=_in((*ANSWER_LOST, Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), GONE_BY_WHOM)),
     Row("entity-transaction-upsert", _TRANSACTION, "POST batch", stdin=_items("", "upsert"), leaves=_TWO,
         cells=_UNCONDITIONAL),
     Row("update-fence-metadata", "safe-update blob:{blob} --metadata --set n=\"2\"" + _FENCE, "PUT metadata",

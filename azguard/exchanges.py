@@ -1,0 +1,228 @@
+"""HTTP exchanges that end: connections with a wall-clock limit, and answers that are taken only if they are whole.
+
+Python's timeouts are about silence. A peer that sends, or reads, one byte a second is never silent, and would keep a
+command alive for ever. Here each wait for the network is bounded by what is left of the whole exchange.
+
+Python's HTTP client takes a head that ends in the middle for a whole one: an ETag cut short then looks like an ETag,
+and missing metadata like none. Here every line of an answer must have its end: the status, the headers up to the empty
+line, the sizes of chunks. And a head may have more than a hundred lines, which the client refuses: a blob with eighty
+metadata keys has as many.
+"""
+
+import io
+import threading
+import time
+from contextvars import ContextVar
+from http.client import HTTPResponse, IncompleteRead, RemoteDisconnected
+from typing import Any
+
+# An exchange may take longer than its limit by the time that what it moves takes at this pace, which any network that
+# can be worked with keeps.
+PACE_BYTES_PER_SECOND = 64 * 1024
+# What is handed to the socket at once: one TLS record, so that the limit is looked at between two of them.
+_PIECE = 16 * 1024
+# Twice what the service takes for metadata, names and all; http.client refuses a longer line, and takes it for one.
+_LONGEST_HEAD = 64 * 1024
+
+
+class Exchange:
+    """One request and its answer, from the connection to the last byte, within ``seconds`` of wall-clock time.
+
+    What is moved adds to that, at ``PACE_BYTES_PER_SECOND``, so that the same limit serves a byte and a block. So the
+    longest, a range or a block of 8 MiB, may take two minutes more, if it keeps that pace to its end.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._ends = time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        """Return the seconds left.
+
+        Raises:
+            TimeoutError: there are none.
+        """
+        left = self._ends - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("timed out")
+        return left
+
+    @property
+    def patience(self) -> float:
+        """Return the seconds within which one piece must be taken. What moved before is no time to be silent in.
+
+        Raises:
+            TimeoutError: the exchange has no time left.
+        """
+        return min(self.left, self._seconds)
+
+    def moved(self, count: int) -> None:
+        """Add the time for so many bytes that were sent or received."""
+        self._ends += count / PACE_BYTES_PER_SECOND
+
+    def sent(self) -> None:
+        """Note that the request was handed over: from here on the answer has ``seconds``."""
+        self._ends = min(self._ends, time.monotonic() + self._seconds)
+
+
+#: The exchange that this thread is in.
+CURRENT: ContextVar[Exchange | None] = ContextVar("exchange", default=None)
+
+
+class _Timed(io.RawIOBase):
+    """The bytes of an answer as they come, within the limit of the exchange."""
+
+    def __init__(self, raw: Any, sock: Any) -> None:
+        self._raw, self._socket = raw, sock
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        exchange = CURRENT.get()
+        if exchange is not None:
+            self._socket.settimeout(exchange.left)
+        count: int | None = self._raw.readinto(buffer)
+        if exchange is not None and count:
+            exchange.moved(count)
+        return count
+
+    def fileno(self) -> int:
+        return int(self._raw.fileno())
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _WholeLines(io.BufferedReader):
+    """An answer whose lines all have their end.
+
+    ``in_head`` says that heads are being read: status, headers, empty line. The headers are handed over as one line.
+    http.client joins them anyway before it reads them, and refuses more than a hundred lines.
+    """
+
+    in_head = False
+
+    def __init__(self, raw: io.RawIOBase) -> None:
+        super().__init__(raw)
+        self._has_status = False
+        self._empty_line = b""
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        """Return a line, or all headers at once.
+
+        Raises:
+            RemoteDisconnected: the connection ended before an answer began.
+            IncompleteRead: it ended within one.
+        """
+        if self._empty_line:
+            line, self._empty_line = self._empty_line, b""
+            return line
+        line = self._whole_line(size)
+        if not self.in_head:
+            return line
+        if not self._has_status:
+            self._has_status = True
+            return line
+        headers = b""
+        while line not in (b"\r\n", b"\n") and len(headers) <= _LONGEST_HEAD:
+            headers += line
+            line = self._whole_line(size)
+        self._has_status = False
+        self._empty_line = line if headers else b""
+        return headers or line
+
+    def _whole_line(self, size: int | None) -> bytes:
+        line = super().readline(size)
+        if not line and self.in_head and not self._has_status:
+            raise RemoteDisconnected("Remote end closed connection without response")
+        if not line.endswith(b"\n") and (size is None or size < 0 or len(line) < size):
+            raise IncompleteRead(line)
+        return line
+
+
+class _WholeResponse(HTTPResponse):
+    """http.client's reading of an answer, over whole lines."""
+
+    def __init__(self, sock: Any, *arguments: Any, **options: Any) -> None:
+        super().__init__(sock, *arguments, **options)
+        self.fp: Any = _WholeLines(_Timed(self.fp.detach(), sock))
+
+    def begin(self, *arguments: Any, **options: Any) -> None:
+        lines = self.fp
+        lines.in_head = True
+        try:
+            super().begin(*arguments, **options)
+        finally:
+            lines.in_head = False
+
+
+class _Connection:
+    """What is put before a connection class of urllib3."""
+
+    response_class = _WholeResponse
+
+    def send(self, data: Any) -> None:
+        """Send, within the limit of the exchange."""
+        parent: Any = super()
+        exchange = CURRENT.get()
+        this: Any = self
+        if exchange is None or not isinstance(data, (bytes, bytearray, memoryview)):
+            parent.send(data)
+            return
+        if this.sock is None:
+            this.connect()
+        view = memoryview(data)
+        for start in range(0, len(view), _PIECE):
+            piece = view[start : start + _PIECE]
+            this.sock.settimeout(exchange.patience)
+            parent.send(piece)
+            exchange.moved(len(piece))
+
+    def getresponse(self, *arguments: Any, **options: Any) -> Any:
+        """Wait for the answer, now that the request was sent."""
+        exchange = CURRENT.get()
+        if exchange is not None:
+            exchange.sent()
+        parent: Any = super()
+        return parent.getresponse(*arguments, **options)
+
+    def _new_conn(self) -> Any:
+        """Connect in a thread of its own: nothing else ends a look-up of a name before its time, Ctrl-C included."""
+        from urllib3.exceptions import ConnectTimeoutError
+
+        parent: Any = super()
+        this: Any = self
+        ended: list[Any] = []
+
+        def connect() -> None:
+            try:
+                ended.append(parent._new_conn())
+            except BaseException as error:  # noqa: BLE001  # raised again where it is waited for
+                ended.append(error)
+
+        seconds = this.timeout if isinstance(this.timeout, (int, float)) else None
+        thread = threading.Thread(target=connect, name="connect", daemon=True)
+        thread.start()
+        thread.join(seconds)
+        if not ended:
+            raise ConnectTimeoutError(self, f"Connection to {this.host} timed out.")
+        if isinstance(ended[0], BaseException):
+            raise ended[0]
+        return ended[0]
+
+
+def limit(manager: Any) -> None:
+    """Have a pool manager of urllib3 make such connections from now on, whatever their kind."""
+    manager.pool_classes_by_scheme = {
+        scheme: _pool_class(pool) for scheme, pool in manager.pool_classes_by_scheme.items()
+    }
+
+
+def _pool_class(pool: Any) -> Any:
+    if issubclass(pool.ConnectionCls, _Connection):
+        return pool
+    connection = type(pool.ConnectionCls.__name__, (_Connection, pool.ConnectionCls), {})
+    return type(pool.__name__, (pool,), {"ConnectionCls": connection})
