@@ -133,7 +133,7 @@ def translate(error: BaseException, target: Target, *, expected_etag: str | None
     if found == 400 and code in _CONFLICTING_BLOCKS:
         return errors.Changed(f"{target} was written by somebody else while this upload ran", **facts)
     if found == 407:
-        return _not_asked(NotOfTheService(found, response.headers), target, facts)
+        return _not_asked(NotOfTheService(found, {}), target, facts)
     if code in _AUTHENTICATION or found == 401:
         denial = denials.explain(error, code, target)
         return errors.Unauthenticated(denial.message, hint=denial.hint, **facts)

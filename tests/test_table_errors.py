@@ -33,6 +33,7 @@ class Handler(BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.send_response(status)
         kind = "application/xml" if body.startswith("<") else "application/json;odata=minimalmetadata"
+        self.send_header("x-ms-version", "2019-02-02")
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
