@@ -1,32 +1,46 @@
 """azguard's side of the guardian: fork it, tell it what to run and until when, hear how it ended."""
 
 import os
+import select
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from azguard import process_groups
+from azguard import process_groups, process_tree
 from azguard.errors import AzguardError, CommandNotFound, LockLost, NotExecutable
-from azguard.locks import channel, guardian_process
+from azguard.locks import channel, clock, guardian_process
 from azguard.locks.channel import Channel
+from azguard.locks.command_tree import without_other_locks
+from azguard.locks.guardian_process import MARGIN_SECONDS
+from azguard.process_tree import Process
 from azguard.terminals import Terminal
 
 _STARTING = {126: NotExecutable, 127: CommandNotFound}
 # What the system does not let us kill, such as a set-user-id command, is not waited for longer.
 _UNKILLABLE_SECONDS = 5.0
+# How often the guardian is asked whether it still watches. All silence is counted in these: a clock would count the
+# time too in which we were stopped ourselves.
+_ASKING_SECONDS = 0.5
+# A guardian that was stopped goes on after so many unanswered questions, and is given up after so many more: a frozen
+# one, or one under a debugger. Less time is left when the lock is lost.
+_CONTINUED_AFTER, _GIVEN_UP_AFTER, _GIVEN_UP_AFTER_LOSS = 2, 20, 4
+_POLL_SECONDS = 0.01
 
 
 @dataclass(frozen=True)
 class Ended:
     """How a command ended: its exit status, 128 + N if signal N ended it.
 
-    ``signal`` is that N; ``typed`` says that it had the terminal, where Ctrl-C reaches nobody else.
+    ``signal`` is that N; ``typed`` says that it had the terminal, where Ctrl-C reaches nobody else. ``left`` is what
+    was to be ended and could not be, for people.
     """
 
     status: int
     signal: int | None = None
     typed: bool = False
+    left: tuple[str, ...] = ()
 
 
 class Guardian:
@@ -34,6 +48,8 @@ class Guardian:
 
     def __init__(self, pid: int, ours: Channel) -> None:
         self._pid, self._channel = pid, ours
+        self._is_reaped = self._is_lost = False
+        self._ends, self._grace, self._on_lost = float("inf"), 0.0, "term"
         # One for all who read: the command may have ended by the time we hear that it was started.
         self._incoming = self._messages()
         self.command: int | None = None
@@ -41,6 +57,8 @@ class Guardian:
     @classmethod
     def fork(cls) -> "Guardian":
         """Start the process; it waits for what to run, and ends if we do."""
+        # Ignored, as the one who started us may have it, an ended process would be forgotten at once, with its pid.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         ours, theirs = channel.pair()
         terminal = Terminal.of_this_process()
         before = guardian_process.ignored_signals()
@@ -71,6 +89,9 @@ class Guardian:
             CommandNotFound, NotExecutable: it could not be started.
             LockLost: the lock is about to end already, as after azguard was stopped for long.
         """
+        # What the guardian leaves behind if it is killed is ours to end.
+        process_tree.adopt_orphans()
+        self._ends, self._grace, self._on_lost = ends, grace, on_lost
         self._channel.send(
             do="start", command=list(command), environ=dict(environ), ends=ends, grace=grace, on_lost=on_lost,
             nested=nested,
@@ -83,10 +104,12 @@ class Guardian:
             if message["is"] == "started":
                 self.command = message["pid"]
                 return
+        self._kill_all()
         raise AzguardError("the process that was to run the command was killed")
 
     def extend(self, ends: float) -> None:
         """Say until when the lock is held now."""
+        self._ends = ends
         self._channel.send(do="extend", ends=ends)
 
     def pass_on(self, number: int) -> None:
@@ -99,27 +122,97 @@ class Guardian:
 
     def lost(self) -> None:
         """Say that the lock is lost: the command is to be ended."""
+        self._is_lost = True
         self._channel.send(do="lost")
 
     def wait(self, tell: Callable[[dict[str, Any]], None]) -> Ended:
-        """Wait for the end of the command; whatever else the guardian reports goes to ``tell``."""
+        """Wait for the end of the command; whatever else the guardian reports goes to ``tell``.
+
+        ``silent`` is reported of a guardian that does not answer, and ``killed`` of one that is gone. Then all that
+        the command started is ended from here.
+        """
         for message in self._incoming:
             if message["is"] == "ended":
-                return Ended(message["status"], message["signal"], message["typed"])
+                return Ended(message["status"], message["signal"], message["typed"], tuple(message["left"]))
             tell(message)
-        # Somebody killed it, and with it, on Linux, the command; what that had started is in its group still.
-        if self.command is not None:
-            process_groups.kill(self.command, _UNKILLABLE_SECONDS)
-        return Ended(128 + signal.SIGKILL, signal.SIGKILL)
+        left = self._kill_all()
+        return Ended(128 + signal.SIGKILL, signal.SIGKILL, left=tuple(_described(left)))
 
     def close(self) -> None:
         """Let it go; a command that still runs is ended."""
         self._channel.close()
-        try:
-            os.waitpid(self._pid, 0)
-        except ChildProcessError:
-            pass  # SIGCHLD is ignored, as whoever started us had it: the system has collected it by now
+        until = time.monotonic() + self._grace + 2 * _UNKILLABLE_SECONDS
+        while not self._reap():
+            if time.monotonic() > until:
+                self._kill_all()
+                return
+            self._continue_guardian()
+            time.sleep(_POLL_SECONDS)
+
+    def left_running(self) -> list[str]:
+        """Return what the command left running when it ended, for people; to be asked after ``close``."""
+        return _described(self._offspring())
 
     def _messages(self) -> Iterator[dict[str, Any]]:
-        while (messages := self._channel.receive()) is not None:
-            yield from messages
+        unanswered = 0
+        while not self._is_given_up(unanswered):
+            if not select.select([self._channel], [], [], _ASKING_SECONDS)[0]:
+                unanswered += 1
+                if unanswered == 1:
+                    self._channel.send(do="ping")
+                if unanswered > _CONTINUED_AFTER:
+                    self._continue_guardian()
+                continue
+            unanswered = 0
+            messages = self._channel.receive()
+            if messages is None:
+                yield {"is": "killed"}
+                return
+            yield from (message for message in messages if message["is"] != "here")
+        yield {"is": "silent"}
+        self._ask_all_to_end()
+
+    def _is_given_up(self, unanswered: int) -> bool:
+        if self._on_lost == "continue":
+            return False
+        grace = self._grace if self._on_lost == "term" else 0.0
+        is_late = clock.now() >= self._ends - grace - MARGIN_SECONDS
+        return unanswered >= (_GIVEN_UP_AFTER_LOSS if self._is_lost or is_late else _GIVEN_UP_AFTER)
+
+    def _ask_all_to_end(self) -> None:
+        """Do what the guardian does with a lock that is lost, up to the end of the grace."""
+        if self._on_lost == "kill":
+            return
+        process_tree.terminate(without_other_locks(self._offspring()))
+        kill_at = min(clock.now() + self._grace, self._ends - MARGIN_SECONDS)
+        while self._offspring() and clock.now() < kill_at:
+            time.sleep(_POLL_SECONDS)
+
+    def _kill_all(self) -> list[Process]:
+        """Kill the guardian and all that the command started; return what could not be killed."""
+        if not self._is_reaped:
+            os.kill(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
+            self._is_reaped = True
+        if self.command is not None and not process_tree.IS_KNOWN:
+            process_groups.kill(self.command, _UNKILLABLE_SECONDS)
+        return process_tree.kill(self._offspring, _UNKILLABLE_SECONDS)
+
+    def _offspring(self) -> list[Process]:
+        """Return what the command started. Our own helpers, such as a login's ``az``, are in our own group."""
+        ours = os.getpgrp()
+        found = process_tree.descendants(os.getpid())
+        return [each for each in found if each.group != ours and each.pid != self._pid]
+
+    def _reap(self) -> bool:
+        if not self._is_reaped:
+            self._is_reaped = os.waitpid(self._pid, os.WNOHANG)[0] != 0
+        return self._is_reaped
+
+    def _continue_guardian(self) -> None:
+        if not self._reap():
+            os.kill(self._pid, signal.SIGCONT)
+
+
+def _described(processes: Iterable[Process]) -> list[str]:
+    return [f"{each.name} (pid {each.pid})" for each in processes]

@@ -1,11 +1,13 @@
 """The guardian itself: a process of one thread and without an SDK, which runs the command and ends it in time.
 
-It ends the command, with its whole process group, when azguard says that the lock is lost, when azguard is gone
+It ends the command, with all that it started, when azguard says that the lock is lost, when azguard is gone
 (``kill -9``), and when azguard falls silent (SIGSTOP, a hung network) until shortly before the lease ends. If the
-guardian itself is killed, Linux kills the command with it.
+guardian itself is killed or stopped, azguard does the same. The two have different names, so that one ``pkill`` does
+not hit both.
 
-Not guaranteed: what the command moves into another process group or session is beyond reach, and so is what runs as
-somebody else. A machine that is suspended, or a guardian that is stopped together with azguard, ends the command late.
+Not guaranteed: what runs as another user is beyond reach and, elsewhere than on Linux, what leaves the command's
+process group. If azguard and the guardian are killed at the same moment, Linux kills the command, but not what it has
+started. A machine that is suspended, or a guardian that is stopped together with azguard, ends the command late.
 """
 
 import os
@@ -16,22 +18,22 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from azguard import process_groups
+from azguard import process_tree
 from azguard.locks import clock
 from azguard.locks.channel import Channel
+from azguard.locks.command_tree import NAME, CommandTree
 from azguard.terminals import Terminal
 
 # What is left to the system to end a killed group, before the lease ends.
 MARGIN_SECONDS = 1.0
 # How late a suspended machine's wake-up may be noticed: select's clock stands still during suspend.
 _TICK_SECONDS = 0.25
-# How often to look whether the last of a group that is being ended has gone.
+# How often to look whether the last of what is being ended has gone.
 _ENDING_SECONDS = 0.02
 # What the system does not let us kill, such as a set-user-id command, is not waited for longer.
 _UNKILLABLE_SECONDS = 5.0
 # Meant for azguard, which passes them on; a group-wide kill must not end the guardian first.
 _DEAF = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGTSTP", "SIGTTIN", "SIGTTOU")
-_PR_SET_PDEATHSIG = 1
 
 
 def ignored_signals() -> frozenset[int]:
@@ -45,6 +47,8 @@ def serve(channel: Channel, terminal: Terminal | None, ignored: frozenset[int]) 
     status = 1
     try:
         os.setpgid(0, 0)
+        process_tree.rename(NAME)
+        process_tree.adopt_orphans()
         for name in _DEAF:
             signal.signal(getattr(signal, name), signal.SIG_IGN)
         _Guardian(channel, terminal, ignored).run()
@@ -59,10 +63,10 @@ class _Guardian:
     def __init__(self, channel: Channel, terminal: Terminal | None, ignored: frozenset[int]) -> None:
         self._channel, self._terminal, self._ignored = channel, terminal, ignored
         self._command = 0
-        self._status: int | None = None
+        self._tree = CommandTree(0)
         self._ends = self._grace = 0.0
         self._on_lost = "term"
-        self._kill_at: float | None = None  # set while the group is being ended
+        self._kill_at: float | None = None  # set while the command is being ended
         self._alone = self._nested = self._paused = False
         self._early: list[int] = []  # signals that came before the command was there
         self._woken, waker = os.pipe()
@@ -79,6 +83,7 @@ class _Guardian:
             ready, _, _ = select.select(watched, [], [], self._patience())
             if self._woken in ready:
                 os.read(self._woken, 4096)
+            if self._command:
                 self._look_at_command()
             if self._channel in ready:
                 self._hear()
@@ -89,12 +94,10 @@ class _Guardian:
     def _is_over(self) -> bool:
         if not self._command:
             return self._alone
-        if self._status is None:
-            return False
+        if self._kill_at is not None:
+            return self._tree.is_gone() or clock.now() > self._kill_at + _UNKILLABLE_SECONDS
         # What a command leaves running when it ends by itself is its own affair, as under any other runner.
-        if self._kill_at is None or clock.now() > self._kill_at + _UNKILLABLE_SECONDS:
-            return True
-        return not process_groups.is_alive(self._command)
+        return self._tree.status is not None
 
     def _patience(self) -> float | None:
         if not self._command:
@@ -116,6 +119,7 @@ class _Guardian:
             "signal": self._pass_on,
             "continue": lambda message: self._continue(),
             "lost": lambda message: self._lose(),
+            "ping": lambda message: self._channel.send(**{"is": "here"}),
         }
         for message in messages:
             handlers[message["do"]](message)
@@ -140,6 +144,7 @@ class _Guardian:
             self._channel.send(**{"is": "failed"}, status=status, why=f"{message['command'][0]}: {error.strerror}")
             return
         self._command = process.pid
+        self._tree = CommandTree(process.pid)
         process.returncode = 0  # reaped below, by its pid
         self._channel.send(**{"is": "started"}, pid=process.pid)
         for number in self._early:
@@ -159,8 +164,10 @@ class _Guardian:
             self._end()  # it shall not go on without the lock, not even to end
             return
         # Who is stopped and asked to end shall not have to be let go on first.
-        ending = number in (signal.SIGTERM, signal.SIGHUP)
-        (process_groups.terminate if ending else process_groups.send)(self._command, number)
+        if number in (signal.SIGTERM, signal.SIGHUP):
+            self._tree.ask_to_end(number)
+        else:
+            self._tree.send(number)
 
     def _continue(self) -> None:
         self._paused = False
@@ -169,21 +176,21 @@ class _Guardian:
             return
         if self._terminal is not None:
             self._terminal.move(self._terminal.group, self._command)
-        process_groups.send(self._command, signal.SIGCONT)
+        self._tree.go_on()
 
     def _lose(self) -> None:
         if self._command and self._on_lost != "continue":
             self._end()
 
     def _end(self) -> None:
-        """Begin to end the group; for the rest see ``_act_in_time``."""
+        """Begin to end the command; for the rest see ``_act_in_time``."""
         if self._kill_at is not None:
             return
         now = clock.now()
         grace = 0.0 if self._on_lost == "kill" else self._grace
         self._kill_at = min(now + grace, max(now, self._ends - MARGIN_SECONDS))
         if self._kill_at > now:
-            process_groups.terminate(self._command)
+            self._tree.terminate()
 
     def _act_in_time(self) -> None:
         now = clock.now()
@@ -191,13 +198,13 @@ class _Guardian:
             return
         if self._kill_at is not None:
             if now >= self._kill_at:
-                process_groups.send(self._command, signal.SIGKILL)
+                self._tree.kill()
             return
-        if self._status is not None or self._on_lost == "continue" or not self._is_late():
+        if self._tree.status is not None or self._on_lost == "continue" or not self._is_late():
             return
         if self._paused:
             # Stopped it does no harm, and goes on if azguard finds that nobody has had the lock meanwhile.
-            process_groups.send(self._command, signal.SIGSTOP)
+            self._tree.freeze()
         else:
             self._channel.send(**{"is": "late"})
             self._end()
@@ -208,17 +215,11 @@ class _Guardian:
         return clock.now() >= self._ends - grace - MARGIN_SECONDS
 
     def _look_at_command(self) -> None:
-        if not self._command or self._status is not None:
-            return
-        pid, status = os.waitpid(self._command, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
-        if not pid:
-            return
-        self._paused = os.WIFSTOPPED(status)
-        if os.WIFEXITED(status) or os.WIFSIGNALED(status):
-            self._status = status
-        elif self._paused and self._kill_at is None and not self._lent(os.WSTOPSIG(status)):
-            self._take_terminal_back()
-            self._channel.send(**{"is": "stopped"}, terminal=self._terminal is not None)
+        for status in self._tree.reap():
+            self._paused = os.WIFSTOPPED(status)
+            if self._paused and self._kill_at is None and not self._lent(os.WSTOPSIG(status)):
+                self._take_terminal_back()
+                self._channel.send(**{"is": "stopped"}, terminal=self._terminal is not None)
 
     def _lent(self, number: int) -> bool:
         """Put the command in the foreground if it was stopped for want of that; return whether it goes on."""
@@ -227,26 +228,28 @@ class _Guardian:
         if not self._terminal.move(self._terminal.group, self._command):
             return False
         self._paused = False
-        return process_groups.send(self._command, signal.SIGCONT)
+        self._tree.send(signal.SIGCONT)
+        return True
 
     def _take_terminal_back(self) -> bool:
         """Give the terminal back to azguard; return whether the command had it."""
         return self._terminal is not None and self._terminal.move(self._command, self._terminal.group)
 
     def _report(self, *, typed: bool) -> None:
-        assert self._status is not None
-        code = os.waitstatus_to_exitcode(self._status)
+        # None is a command that the system does not let us kill.
+        code = -signal.SIGKILL if self._tree.status is None else os.waitstatus_to_exitcode(self._tree.status)
         self._channel.send(
             **{"is": "ended"},
             status=128 - code if code < 0 else code,
             signal=-code if code < 0 else None,
             typed=typed,
+            left=[] if self._kill_at is None else self._tree.left(),
         )
 
 
 def _prologue(terminal: Terminal | None, ignored: frozenset[int]) -> Callable[[], None]:
     """Return what the command's process does before it becomes the command."""
-    dies_with_parent = _dies_with_parent()
+    dies_with_parent = process_tree.dying_with_parent()
     ours = os.getpid()
     # In a pipeline somebody else may need the terminal, such as a pager; a command that does is lent it once it asks.
     at_once = os.isatty(0) and os.isatty(1)
@@ -262,13 +265,3 @@ def _prologue(terminal: Terminal | None, ignored: frozenset[int]) -> Callable[[]
             os._exit(128 + signal.SIGKILL)
 
     return prologue
-
-
-def _dies_with_parent() -> Callable[[], object]:
-    """Return what makes Linux kill this process when its parent dies; elsewhere nothing does."""
-    if sys.platform != "linux":
-        return lambda: None
-    import ctypes
-
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-    return lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

@@ -25,6 +25,7 @@ from azguard.locks.signals import Stops, ignored, passed_on, remembered
 
 # A lease that cannot be released ends by itself.
 _RELEASE_SECONDS = 5.0
+_SILENT = "the process that guards the command was stopped, so that the command had to be ended"
 # A renewal before a command that was stopped goes on.
 _RESUME_SECONDS = 5.0
 
@@ -63,6 +64,8 @@ def run(plan: Plan, busy: int) -> int:
         raise
     finally:
         guardian.close()
+    if left := guardian.left_running():
+        plan.manner.say(f"warning: the lock is released, and what the command started runs on: {', '.join(left)}")
     if ended.typed and ended.signal == signal.SIGINT:
         # Ctrl-C reached the command alone, which had the terminal. The script that we are a line of gets it now.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -97,6 +100,7 @@ class Run:
                 self._release()
         except BaseException:
             with ignored():
+                self._guardian.close()
                 self._release()
             raise
         if self._lost:
@@ -169,8 +173,11 @@ class Run:
         )
 
         def hear(message: dict[str, Any]) -> None:
-            if message["is"] == "late":
-                self._lost = self._lost or describe_late(self._keepers)
+            if message["is"] == "killed":
+                plan.manner.say("warning: the process that guards the command was killed, so the command is ended")
+            elif message["is"] in ("late", "silent"):
+                why = describe_late(self._keepers) if message["is"] == "late" else (_SILENT,)
+                self._lost = self._lost or why
                 self._heartbeat.stop()
             elif (message["terminal"] or stops.asked) and stops.stop():
                 self._resume()
@@ -212,10 +219,11 @@ class Run:
         books.drop(held.target, held.lease_id)
 
     def _lock_lost(self, ended: Ended) -> LockLost:
+        left = [f"this could not be ended, and runs on: {each}" for each in ended.left]
         return LockLost(
             "the lock was lost while the command ran",
             address=str(self._plan.locks[0].target.address) if len(self._plan.locks) == 1 else None,
-            detail=(*self._lost, f"the command's own exit status: {ended.status}"),
+            detail=(*self._lost, f"the command's own exit status: {ended.status}", *left),
             hint="what it did last may have run beside another holder: check with the fence before you run it again",
             facts={"command_status": ended.status},
         )

@@ -1,0 +1,175 @@
+"""Processes by descent: all that a process has started, whichever process group or session it has moved to.
+
+Linux keeps it together: an orphan becomes a child of the nearest ancestor that adopts orphans. Elsewhere a process
+that leaves its group is beyond reach.
+"""
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+
+#: Whether this system can tell who descends from whom.
+IS_KNOWN = sys.platform == "linux" and os.path.exists("/proc/self/stat")
+# From <linux/prctl.h>.
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+# A process that forks while it is killed leaves a child for the next round.
+_ROUND_SECONDS = 0.02
+# Children can be overlooked while others end.
+_EMPTY_LOOKS = 2
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process that runs: ``started`` and ``pid`` together are its identity."""
+
+    pid: int
+    parent: int
+    group: int
+    started: int
+    is_stopped: bool
+    name: str
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends. Elsewhere than on Linux nothing happens."""
+    if IS_KNOWN:
+        _prctl()(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def dying_with_parent() -> Callable[[], object]:
+    """Return what makes Linux kill this process when its parent dies; elsewhere nothing does."""
+    if sys.platform != "linux":
+        return lambda: None
+    prctl = _prctl()
+    return lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def descendants(root: int) -> list[Process]:
+    """Return the processes that descend from another, parents first. What has ended and is not reaped is left out.
+
+    One that is forked meanwhile can be missing.
+    """
+    if not IS_KNOWN:
+        return []
+    listed = os.path.exists(f"/proc/self/task/{threading.get_native_id()}/children")
+    children = _listed_children if listed else _scanned_children()
+    found: list[Process] = []
+    parents = [root]
+    while parents:
+        for pid in children(parents.pop()):
+            process = _read(pid)
+            if process is not None:
+                found.append(process)
+                parents.append(pid)
+    return found
+
+
+def send(processes: Iterable[Process], number: int) -> None:
+    """Send a signal to processes; what has ended, or runs as another user, is passed over."""
+    for process in processes:
+        now = _read(process.pid)
+        if now is None or now.started != process.started:
+            continue
+        try:
+            os.kill(process.pid, number)
+        except (ProcessLookupError, PermissionError):
+            continue
+
+
+def terminate(processes: Collection[Process]) -> None:
+    """Ask processes to end, those that are stopped too."""
+    send(processes, signal.SIGTERM)
+    send(processes, signal.SIGCONT)
+
+
+def kill(find: Callable[[], Collection[Process]], seconds: float) -> list[Process]:
+    """Kill what is found, again and again until nothing is, and return what is left after so many seconds."""
+    until = time.monotonic() + seconds
+    empty = 0
+    while True:
+        found = list(find())
+        empty = empty + 1 if not found else 0
+        if empty == _EMPTY_LOOKS or time.monotonic() >= until:
+            return found
+        send(found, signal.SIGKILL)
+        if found:
+            time.sleep(_ROUND_SECONDS)
+
+
+def rename(name: str) -> None:
+    """Give this process another name and another command line, as ``ps`` and ``pkill`` see them.
+
+    Elsewhere than on Linux, or where that is not permitted, both stay.
+    """
+    try:
+        with open("/proc/self/comm", "w", encoding="ascii") as comm:
+            comm.write(name)
+        _overwrite_command_line(name.encode())
+    except (OSError, ValueError, IndexError):
+        return
+
+
+def _overwrite_command_line(text: bytes) -> None:
+    # Through a file: a wrong address is then an error and not a crash.
+    with open("/proc/self/stat", "rb") as stat:
+        fields = stat.read().rpartition(b")")[2].split()
+    # arg_start and arg_end, fields 48 and 49 of proc(5); these here begin with field 3.
+    begin, end = int(fields[45]), int(fields[46])
+    with open("/proc/self/cmdline", "rb") as cmdline, open("/proc/self/mem", "r+b", buffering=0) as memory:
+        memory.seek(begin)
+        if end - begin > len(text) and memory.read(end - begin) == cmdline.read():
+            memory.seek(begin)
+            memory.write(text.ljust(end - begin, b"\0"))
+
+
+def _prctl() -> Callable[..., int]:
+    import ctypes
+
+    found: Callable[..., int] = ctypes.CDLL(None, use_errno=True).prctl
+    return found
+
+
+def _listed_children(parent: int) -> list[int]:
+    try:
+        found = []
+        for thread in os.listdir(f"/proc/{parent}/task"):
+            with open(f"/proc/{parent}/task/{thread}/children", "rb") as file:
+                found += [int(pid) for pid in file.read().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    return found
+
+
+def _scanned_children() -> Callable[[int], list[int]]:
+    """Return what ``_listed_children`` does, for a kernel that lists none: from one look at all processes."""
+    by_parent: dict[int, list[int]] = {}
+    for entry in os.listdir("/proc"):
+        process = _read(int(entry)) if entry.isdecimal() else None
+        if process is not None:
+            by_parent.setdefault(process.parent, []).append(process.pid)
+    return lambda parent: by_parent.get(parent, [])
+
+
+def _read(pid: int) -> Process | None:
+    """Return a process, or None if it has ended."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            # pid (name) state parent group ...: the name may hold anything.
+            before, _, after = file.read().rpartition(b")")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    fields = after.split()
+    if not fields or fields[0] in (b"Z", b"X"):
+        return None
+    return Process(
+        pid=pid,
+        parent=int(fields[1]),
+        group=int(fields[2]),
+        started=int(fields[19]),
+        is_stopped=fields[0] in (b"T", b"t"),
+        name=before.partition(b"(")[2].decode(errors="replace"),
+    )
