@@ -48,21 +48,22 @@ def dying_with_parent() -> Callable[[], object]:
     return lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def descendants(root: int) -> list[Process]:
+def descendants(root: int, but: Collection[Process] = ()) -> list[Process]:
     """Return the processes that descend from another, parents first. What has ended and is not reaped is left out.
 
-    One that is forked meanwhile can be missing.
+    ``but`` is what is left out together with what descends from it. One that is forked meanwhile can be missing.
     """
     if not IS_KNOWN:
         return []
     listed = os.path.exists(f"/proc/self/task/{threading.get_native_id()}/children")
     children = _listed_children if listed else _scanned_children()
+    left_out = {(each.pid, each.started) for each in but}
     found: list[Process] = []
     parents = [root]
     while parents:
         for pid in children(parents.pop()):
             process = _read(pid)
-            if process is not None:
+            if process is not None and (pid, process.started) not in left_out:
                 found.append(process)
                 parents.append(pid)
     return found

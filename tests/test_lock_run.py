@@ -23,7 +23,7 @@ from azguard.locks import lock_blobs
 from azguard.owners import Owner
 from tests.cli_world import CliWorld, Ran, command
 from tests.emulator_world import until
-from tests.lock_world import NOTHING, Locks, locks
+from tests.lock_world import NOTHING, Locks, break_now, locks
 
 # Some hundreds of megabytes, read as fast as they come.
 _FLOOD = 500_000_000
@@ -318,13 +318,6 @@ def test_a_run_inside_a_lock_that_is_lost_does_not_run_its_command(world: Locks)
     ran = running.ended()
     assert (ran.code, ran.out, (world.cli.root / "ran").exists()) == (77, "77\n", False)
     assert "the lock around this command is lost" in ran.err
-
-
-def break_now(world: Locks, lock: str) -> None:
-    """Break the lease on a lock at once, as an operator does."""
-    from azure.storage.blob import BlobLeaseClient
-
-    BlobLeaseClient(world.blob(lock)).break_lease(0)
 
 
 def test_what_runs_inside_writes_the_locked_blob_with_its_lease(world: Locks) -> None:
