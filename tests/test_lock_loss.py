@@ -304,9 +304,7 @@ def test_an_outage_longer_than_the_lease_ends_the_command_in_time(stage: Stage) 
     # The term less the grace of five seconds and a reserve of one; the first heartbeat is a little after the lease.
     assert (lost(ran), scene.working.signals()) == (LOST, ["SIGTERM"] * 2)
     assert "  it could not be renewed in time" in ran.err.splitlines()
-    assert [
-        line for line in ran.err.splitlines() if line.startswith("  the last renewal failed: no answer from http://")
-    ]
+    assert [line for line in ran.err.splitlines() if line.startswith("  the last renewal failed: ")]
     assert asked < 9.5
     assert life < 15 - RESERVE_LEFT
     assert (scene.heartbeat.exists(), scene.all_gone()) == (False, True)
