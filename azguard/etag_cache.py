@@ -235,6 +235,11 @@ class EtagCache:
         """Remember that a lease was released, refused or lost."""
         self._database.write((f"DELETE FROM leases WHERE {_THIS} AND lease_id = ?", [(*self._this(key), lease_id)]))
 
+    def strike(self, lease: HeldLease) -> None:
+        """Forget a confirmed lease of any scope, unless it was asked for or renewed since ``lease`` was read."""
+        row = (lease.scope, *lease.key, lease.lease_id, ticks(datetime.fromisoformat(lease.time)))
+        self._database.write((f"DELETE FROM leases WHERE {_THIS} AND lease_id = ? AND time = ? AND confirmed", [row]))
+
     def held(self, key: Key) -> HeldLease | None:
         """Return the newest lease this scope asked for and has not released; its term may have ended."""
         query = f"SELECT {_LEASE} FROM leases WHERE {_THIS} ORDER BY number DESC LIMIT 1"

@@ -4,8 +4,8 @@ import random
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, datetime
 
 from azguard import lease_facts, lease_ids, lease_state, lease_wait, leased_blobs, leases
 from azguard.account import Target
@@ -18,31 +18,11 @@ from azguard.etag_cache import HeldLease
 from azguard.lease_state import Action, LeaseState
 from azguard.leases import DEFAULT_SECONDS, LONGEST, SHORTEST, LeaseDone
 from azguard.owners import Owner
-from azguard.times import iso
 
 # How long a wait lasts unless --timeout says otherwise.
 WAIT_SECONDS = 60.0
 # Somebody else is in the way, so that waiting is the answer.
 _WAIT_FOR = ("LeaseAlreadyPresent", "LeaseIsBreakingAndCannotBeAcquired")
-
-
-@dataclass(frozen=True)
-class HeldShown:
-    """A lease this scope asked for and has not released.
-
-    ``until`` is when a finite one ends at the latest if it was not renewed elsewhere; ``confirmed`` is False where the
-    service's answer was not seen, so that it may or may not be held.
-    """
-
-    address: str
-    lease_id: str
-    confirmed: bool
-    duration: int | str
-    since: str
-    until: str | None
-    action: str
-    scope: str
-    account: str
 
 
 def locate(env: Environment, address: str) -> Target:
@@ -89,24 +69,6 @@ def new_id(proposed: str | None) -> str:
 def conditions(env: Environment, target: Target, action: Action | None, lease_id: str | None = None) -> Conditions:
     """Return what an operation on a lease of this kind of resource sends."""
     return env.conditions(target, operation=lease_state.operation(target, action), lease_id=lease_id)
-
-
-def held(env: Environment, *, all_scopes: bool) -> Iterator[HeldShown]:
-    """Yield the leases that this scope holds, newest first, without asking anybody."""
-    for each in env.cache.all_held(None if all_scopes else env.scope):
-        since = datetime.fromisoformat(each.time)
-        until = None if each.duration is None else iso(since + timedelta(seconds=each.duration))
-        yield HeldShown(
-            address=each.address,
-            lease_id=each.lease_id,
-            confirmed=each.confirmed,
-            duration=each.duration or "infinite",
-            since=each.time,
-            until=until,
-            action=each.action,
-            scope=each.scope,
-            account=each.account,
-        )
 
 
 def acquire(

@@ -6,7 +6,7 @@ import typer
 
 from azguard import lease_facts, lease_state, leased_blobs, operations
 from azguard.address import Kind
-from azguard.cli import breaking, context, lease_reasons, leasing, options, signals, values
+from azguard.cli import breaking, context, held_leases, lease_reasons, leasing, options, signals, values
 from azguard.cli.groups import group
 from azguard.errors import UsageError
 
@@ -150,12 +150,14 @@ def list_(
     ] = None,
     prefix: options.Prefix = None,
     num_results: options.Limit = None,
-    held: Annotated[bool, typer.Option("--held", help="What this scope holds; asks nobody.")] = False,
+    held: Annotated[bool, typer.Option("--held", help="What this scope holds and has not released.")] = False,
     all_scopes: options.AllScopes = False,
 ) -> None:
     """List the leased blobs of a container, or with --held the leases that this scope has not released.
 
     Leased and breaking ones by default; --state chooses others. The service finds them by going through all blobs.
+    With --held the service is asked for each; what it proves to be over, because it was deleted, broken or taken by
+    another, is forgotten. Without an answer the list is of what is remembered (state: unknown, or ended).
 
     Example: azguard lease list site
     """
@@ -163,7 +165,7 @@ def list_(
     if held:
         if container or state or prefix or num_results:
             raise UsageError("--held lists what this scope holds, in any container", hint="leave the rest out")
-        env.show_each(leasing.held(env, all_scopes=all_scopes))
+        env.show_each(held_leases.listed(env, all_scopes=all_scopes))
         return
     if container is None or all_scopes:
         raise UsageError("which container is missing", hint="azguard lease list CONTAINER; or --held [--all-scopes]")

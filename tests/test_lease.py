@@ -231,14 +231,14 @@ def test_a_lease_that_was_lost_is_forgotten(cli: CliWorld, blob: str) -> None:
     assert cli.call("lease", "list", "--held").json == []
 
 
-def test_the_leases_a_scope_holds_are_listed_without_asking_anybody(cli: CliWorld, blob: str) -> None:
+def test_the_leases_a_scope_holds_are_listed_without_an_account(cli: CliWorld, blob: str) -> None:
     site = blob.partition("/")[0]
     cli.call("lease", "acquire", f"blob:{blob}", "--lease-duration", "20", "--proposed-lease-id", A)
     cli.call("lease", "acquire", f"container:{site}", "--infinite", "--proposed-lease-id", B)
     nobody = CliWorld(cli.root)
     infinite, finite = nobody.call("lease", "list", "--held").json
     since = datetime.fromisoformat(finite["since"])
-    same = {"confirmed": True, "action": "lease acquire", "scope": "test",
+    same = {"state": "unknown", "confirmed": True, "action": "lease acquire", "scope": "test",
             "account": f"http://127.0.0.1:{cli.port}/devstoreaccount1"}  # fmt: skip
     assert [infinite, finite] == [
         {**same, "address": f"container:{site}", "lease_id": B, "duration": "infinite", "since": infinite["since"],
@@ -427,6 +427,24 @@ def test_show_tells_who_locked_a_terraform_state(cli: CliWorld, blob: str) -> No
     assert (
         "held by Terraform 1.9.5, OperationTypeApply by alice@build1, since 2026-11-21T07:05:26.123456789Z" in ran.err
     )
+
+
+def test_a_container_of_states_lists_what_terraform_and_others_hold(cli: CliWorld, blob: str) -> None:
+    site = blob.partition("/")[0]
+    lock_as_terraform_does(cli, blob)
+    for name in ("free", "other", "run"):
+        sdk(cli, f"{site}/{name}").upload_blob(b"")
+    sdk(cli, f"{site}/other").acquire_lease(-1, B)
+    assert cli.run("lock", "run", f"blob:{site}/run", "--", "true").code == 0
+    found = cli.call("lock", "list", site).json
+    facts = [(each["address"], each["state"], each["held_by"], each["fence"]) for each in found]
+    assert facts == [
+        (f"blob:{blob}", "held", "alice@build1", None), (f"blob:{site}/other", "held", None, None),
+        (f"blob:{site}/run", "free", None, 1),
+    ]  # fmt: skip
+    assert (found[0]["terraform"]["id"], found[2]["last_owner"]["command"]) == (A, "true")
+    held = [each["address"] for each in cli.call("lock", "list", site, "--held").json]
+    assert held == [f"blob:{blob}", f"blob:{site}/other"]
 
 
 @pytest.mark.parametrize(
