@@ -4,7 +4,7 @@ This is the one place that builds clients, and so the one that sets their retrie
 the SDK's own retries are off, because a retried write can be applied twice.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,8 @@ from azguard.errors import ConfigError
 if TYPE_CHECKING:
     from azure.data.tables import TableClient, TableServiceClient
     from azure.storage.blob import BlobClient, BlobServiceClient, ContainerClient
+
+    from azguard.logins import Login
 
 # A live endpoint accepts a connection within a second; four leave room for one lost packet and the answer.
 CONNECT_SECONDS = 4.0
@@ -63,7 +65,28 @@ class Account:
                 f"no {service} endpoint is configured for {self.name}, only that of its service {known}",
                 hint=f"use a connection string that has {service.title()}Endpoint=…, or --{service}-endpoint URL",
             )
+        if self.auth is Auth.LOGIN and not self.endpoints[service].startswith("https:"):
+            raise ConfigError("a login needs https", hint="use --account-key or --sas-token for an emulator")
         return self.endpoints[service]
+
+    @property
+    def login(self) -> "Login":
+        """Return who logs in; one for all clients, so that they share its tokens."""
+        if "login" not in self._shared:
+            import os
+
+            from azguard import endpoints, logins
+
+            cloud = endpoints.cloud(next(iter(self.endpoints.values()), ""))
+            self._shared["login"] = logins.choose(os.environ, cloud)
+        found: Login = self._shared["login"]
+        if "tell_end" in self._shared:
+            found.tell_end = self._shared.pop("tell_end")
+        return found
+
+    def watch_login(self, tell_end: Callable[[float, str], None]) -> None:
+        """Have it told when the token of a login ends, once one is fetched; see ``Login.tell_end``."""
+        self._shared["tell_end"] = tell_end
 
     def at(self, location: Location) -> "Account":
         """Return the account for an address that was given as a URL: that endpoint, with our credentials.
@@ -146,8 +169,6 @@ class Account:
         endpoint = self.endpoint("table")
         if self.auth is Auth.ANONYMOUS:
             raise ConfigError("the Table service knows no anonymous access", hint="--account-key, --sas-token or login")
-        if self.auth is Auth.LOGIN and not endpoint.startswith("https:"):
-            raise ConfigError("a login needs https", hint="use --account-key or --sas-token for an emulator")
         return endpoint
 
     def _credential(self) -> Any:
@@ -161,11 +182,7 @@ class Account:
             return AzureSasCredential((self.secret or "").lstrip("?"))
         if self.auth is Auth.ANONYMOUS:
             return None
-        if "login" not in self._shared:
-            from azure.identity import DefaultAzureCredential
-
-            self._shared["login"] = DefaultAzureCredential()
-        return self._shared["login"]
+        return self.login
 
     def _settings(self) -> dict[str, Any]:
         return {

@@ -74,7 +74,10 @@ _INSIDE = rf"(?i)(?:account_?key|sig|shared_?access_?key)=({_VALUE})"
 #: The options whose value is a secret, unless it names a file.
 OPTIONS = ("--connection-string", "--account-key", "--sas-token")
 _SHARED = ("connection_string", "account_key", "sas_token")
-_VARIABLES = ("AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN")
+_VARIABLES = (
+    "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_CLIENT_SECRET",
+    "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "SYSTEM_ACCESSTOKEN",
+)  # fmt: skip
 
 
 def redacted(text: str, secrets: Iterable[str] = ()) -> str:

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from azguard import proxies
 from azguard.account import EMULATOR_NAME, Target
+from azguard.logins import LoginFailed
 from azguard.proxies import Proxy
 from azguard.whole_answers import CUT_SHORT
 
@@ -56,10 +57,12 @@ def explain(error: BaseException, target: Target) -> Reason:
 def never_sent(cause: BaseException) -> bool:
     """Return whether an exception in a chain of causes proves that no byte of the request was sent.
 
-    A certificate is verified before anything is said; a proxy that refuses a tunnel passes nothing on. Other TLS
-    errors can come after the request was delivered.
+    A token is fetched and a certificate verified before anything is said; a proxy that refuses a tunnel passes nothing
+    on. Other TLS errors can come after the request was delivered.
     """
-    return isinstance(cause, ssl.SSLCertVerificationError) or _is_setting(cause) or _tunnel_refusal(cause) is not None
+    if isinstance(cause, (ssl.SSLCertVerificationError, LoginFailed)):
+        return True
+    return _is_setting(cause) or _tunnel_refusal(cause) is not None
 
 
 def is_final(error: BaseException) -> bool:

@@ -9,6 +9,7 @@ from azguard.account import EMULATOR_NAME, SERVICES, Account, Auth, emulator
 from azguard.address import same_host
 from azguard.cli.secret_files import secret
 from azguard.errors import ConfigError, UsageError
+from azguard.folders import Folders
 
 _FROM_ENVIRONMENT = {
     "connection-string": "AZURE_STORAGE_CONNECTION_STRING",
@@ -230,3 +231,12 @@ def _proof(settings: Mapping[str, str]) -> tuple[Auth, str | None]:
         f"nothing proves who you are to account {settings['account-name']!r}",
         hint="add --auth-mode login, or --account-key @FILE, or --sas-token @FILE",
     )
+
+
+def local_emulator(folders: Folders) -> Account:
+    """Return the account of the emulator that runs on this machine, or of its usual ports."""
+    from azguard import account
+    from azguard.emulator import state
+
+    running = state.load(folders.emulator)
+    return account.emulator(running.ports if running is not None else None)

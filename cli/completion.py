@@ -182,11 +182,10 @@ def _resources(typed: Typed, incomplete: str, kind: Kind, environ: Mapping[str, 
 def _listed(typed: Typed, incomplete: str, kind: Kind, environ: Mapping[str, str]) -> Iterator[Candidate]:
     from azguard.account import Target
     from azguard.cli import accounts
-    from azguard.cli.context import local_emulator
     from azguard.deadline import Deadline
 
     folders = Folders.of(environ)
-    account = accounts.choose(typed.options, environ, Path(folders.profiles), lambda: local_emulator(folders))
+    account = accounts.choose(typed.options, environ, Path(folders.profiles), lambda: accounts.local_emulator(folders))
     if kind.service == "table":
         from azguard.entities import tables
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,7 @@ import typer
 from azguard import address, conditions, lease_ids
 from azguard.account import Account, Auth, Target
 from azguard.address import Kind, Location
-from azguard.cli import files, values
+from azguard.cli import ending, files, values
 from azguard.cli.groups import ARGV, OPERATION, SHARED
 from azguard.cli.output import Output
 from azguard.cli.progress import Progress
@@ -41,6 +41,8 @@ class Environment:
     command: str
     environ: Mapping[str, str]
     argv: tuple[str, ...] = ()
+    #: The credentials of which this run has warned that they end too soon.
+    warned: set[str] = field(default_factory=set)
 
     @cached_property
     def out(self) -> Output:
@@ -71,7 +73,12 @@ class Environment:
         """Return the account this run means."""
         from azguard.cli import accounts
 
-        return accounts.choose(self.shared, self.environ, self.folders.profiles, lambda: local_emulator(self.folders))
+        return accounts.choose(
+            self.shared,
+            self.environ,
+            self.folders.profiles,
+            lambda: accounts.local_emulator(self.folders),
+        )
 
     @cached_property
     def deadline(self) -> Deadline:
@@ -120,9 +127,10 @@ class Environment:
                 f"{location.address.short} is a snapshot or version, which cannot be written",
                 hint="leave ?snapshot=… or ?versionid=… out",
             )
-        if location.sas is not None:
-            return Target(Account("", {}, Auth.ANONYMOUS).at(location), location.address)
-        return Target(self.account.at(location), location.address)
+        account = Account("", {}, Auth.ANONYMOUS) if location.sas is not None else self.account
+        target = Target(account.at(location), location.address)
+        ending.warn(self, target, self.deadline.seconds)
+        return target
 
     def conditions(
         self, target: Target, file: Path | None = None, operation: Operation | None = None, lease_id: str | None = None
@@ -263,15 +271,6 @@ class Environment:
         last = self.cache.last(key)
         copy = None if file is None else self.cache.bound(key, file)
         return _seen(last), _seen(copy)
-
-
-def local_emulator(folders: Folders) -> Account:
-    """Return the account of the emulator that runs on this machine, or of its usual ports."""
-    from azguard import account
-    from azguard.emulator import state
-
-    running = state.load(folders.emulator)
-    return account.emulator(running.ports if running is not None else None)
 
 
 # How the command is recorded that delivered only some properties.

@@ -11,7 +11,7 @@ from pathlib import Path
 from azguard import child
 from azguard.account import Target
 from azguard.address import Address, Kind
-from azguard.cli import owning, values
+from azguard.cli import ending, owning, values
 from azguard.cli.context import Environment
 from azguard.errors import GaveUp, UsageError
 from azguard.leases import DEFAULT_SECONDS, LONGEST, SHORTEST
@@ -87,12 +87,15 @@ def planned(env: Environment, addresses: Sequence[str], command: Sequence[str], 
             hint=f"at most --grace {seconds // 3}s",
         )
     child.check(command, env.environ)
+    wait = 0.0 if asked.no_wait else _WAIT_SECONDS if asked.wait is None else env.duration(asked.wait, "--wait")
+    for each in locks:
+        ending.warn(env, each.target, wait + seconds)
     return Plan(
         locks=locks,
         command=command,
         environ=env.environ,
         manner=_manner(env, _owner(env, command, asked), seconds, create=not asked.no_create),
-        wait=0.0 if asked.no_wait else _WAIT_SECONDS if asked.wait is None else env.duration(asked.wait, "--wait"),
+        wait=wait,
         grace=grace,
         on_lost=str(values.choice(asked.on_lost, "--on-lost", ON_LOST)),
         heartbeat=_file(asked.heartbeat_file),

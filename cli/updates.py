@@ -10,7 +10,7 @@ from typing import Any
 from azguard import safe_update
 from azguard.account import Target
 from azguard.address import Kind
-from azguard.cli import update_choices
+from azguard.cli import ending, update_choices
 from azguard.cli.context import Environment
 from azguard.cli.update_choices import RAW_OP, Asked
 from azguard.cli.update_resume import keeper
@@ -104,6 +104,7 @@ def planned(env: Environment, address: str, asked: Asked) -> Update:
     target = env.locate(address, writable=True)
     update_choices.check(target.kind, asked)
     deadline = env.patience(asked.timeout, _SECONDS)
+    ending.warn(env, target, deadline.seconds)
     lease_id, change = env.lease_id(target, asked.lease_id), update_choices.changes(env, target.kind, asked)
     plan = Plan(
         transform=lambda content: change(target, deadline, content),
