@@ -34,7 +34,8 @@ class LeasedBlob:
     lease_duration: str | None
     etag: str
     last_modified: datetime
-    #: Who says to hold it, as its record has it.
+    #: Who says to hold it: ``user@host``, and all that its record has.
+    held_by: str | None
     holder: str | None
     #: How many seconds ago it was taken by its record; None if it is free, or that is not known.
     age: int | None
@@ -95,6 +96,7 @@ def _leased(state: LeaseState, name: str) -> LeasedBlob:
         lease_duration=state.duration,
         etag=state.etag,
         last_modified=state.last_modified,
+        held_by=found.held_by,
         holder=None if holder is None else str(holder),
         age=found.age,
         clock=found.clock,

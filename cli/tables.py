@@ -12,6 +12,7 @@ _COLUMNS = (
     "state",
     "held_by",
     "age",
+    "clock",
     "fence",
     "content_length",
     "last_modified",
@@ -26,10 +27,12 @@ _COLUMNS = (
 )
 # What is left out first where the terminal is too narrow for a line per resource.
 _DISPENSABLE = (
-    "file", "holder", "content_type", "until", "confirmed", "lease_state", "last_modified", "content_length",
+    "file", "clock", "holder", "content_type", "until", "confirmed", "lease_state", "last_modified", "content_length",
 )  # fmt: skip
 _RIGHT = ("content_length", "age", "fence")
 _SECONDS = ("age",)
+# What says nothing as long as it is so in every line.
+_USUAL = (("lease_state", "available"), ("clock", "service"))
 _TITLES = {"content_length": "bytes", "content_type": "type", "lease_state": "lease", "held_by": "by"}
 _IN_ENTITIES = "RowKey"
 # The first column may be folded down to this width; the others are shown whole or not at all.
@@ -114,7 +117,7 @@ def _needed(rows: list[dict[str, Any]], keys: list[str]) -> int:
 
 
 def _says(key: str, value: Any) -> bool:
-    return value not in (None, {}, []) and (key, value) != ("lease_state", "available")
+    return value not in (None, {}, []) and (key, value) not in _USUAL
 
 
 def _title(key: str) -> str:
@@ -130,13 +133,17 @@ def _value(key: str, value: Any) -> str:
     return span(value) if key in _SECONDS and isinstance(value, int) else _text(value)
 
 
+def _member(key: str, value: Any) -> str:
+    return f"({_text(value)})" if isinstance(value, dict) else _value(key, value)
+
+
 def _text(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
-        return "  ".join(f"{key}={_value(key, each)}" for key, each in value.items() if each is not None)
+        return "  ".join(f"{key}={_member(key, each)}" for key, each in value.items() if each is not None)
     if isinstance(value, list):
         return ", ".join(_text(each) for each in value)
     # A blob's name or metadata must not be able to drive the terminal.

@@ -489,7 +489,7 @@ def test_leased_blobs_are_found_page_by_page_and_by_state(cli: CliWorld) -> None
     assert first == {
         "address": f"blob:{site}/00", "name": "00", "lease_state": "leased", "lease_status": "locked",
         "lease_duration": "infinite", "etag": shown["etag"], "last_modified": shown["last_modified"],
-        "holder": str(owner("user0")), "age": first["age"], "clock": "service",
+        "held_by": "user0@build1", "holder": str(owner("user0")), "age": first["age"], "clock": "service",
     }  # fmt: skip
     assert first["age"] // 3600 == 3
     with proxy.running(cli.port, lambda _: proxy.Fault.NONE) as between:

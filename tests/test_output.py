@@ -258,6 +258,29 @@ def test_a_lease_that_is_held_is_shown_with_the_id_to_release_it_by(width: int, 
     assert tables.fitting([held], width) == columns
 
 
+def leased(clock: str) -> dict[str, object]:
+    """Return a lock as a table shows it."""
+    return {"address": "blob:tfstate/prod", "state": "held", "held_by": "alice@build1", "age": 10_800, "clock": clock,
+            "owner": {"who": "alice", "pid": None}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("clock", "columns"),
+    [("service", ["address", "state", "by", "age"]), ("holder", ["address", "state", "by", "age", "clock"])],
+)
+def test_an_age_by_the_clock_of_its_holder_is_marked(
+    capsys: pytest.CaptureFixture[str], clock: str, columns: list[str]
+) -> None:
+    tables.show([leased(clock)], color=False)
+    shown = capsys.readouterr().out.split()
+    assert (shown[: len(columns)], "3h" in shown) == (columns, True)
+
+
+def test_what_holds_a_record_is_told_without_what_is_missing_in_it(capsys: pytest.CaptureFixture[str]) -> None:
+    tables.show({"broken": leased("service")}, color=False)
+    assert "age=3h clock=service owner=(who=alice)" in " ".join(capsys.readouterr().out.split())
+
+
 def test_names_cannot_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     tables.show([{"name": "a\x1b[2Jb\x07"}], color=False)
     assert ("\x1b" in capsys.readouterr().out) is False
