@@ -14,6 +14,7 @@ from azguard.errors import AzguardError, NotFound
 
 # The service answers each in a few milliseconds; more threads than this only wait for each other.
 _PARALLEL = 8
+UNCHANGED, PROPERTIES_UNCHANGED = "unchanged", "properties_unchanged"
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,10 @@ class Read:
 
 @dataclass(frozen=True)
 class Freshness:
-    """What became of one resource since it was read: unchanged, changed, leased, vanished or unanswered."""
+    """What became of one resource since it was read: unchanged, changed, leased, vanished or unanswered.
+
+    Of a container or a table ``properties_unchanged`` is all that its ETag tells: nothing of what is in it.
+    """
 
     address: str
     state: str
@@ -58,12 +62,21 @@ def _look(read: Read, deadline: Deadline) -> Freshness:
         return _answer(read, "vanished")
     except AzguardError as error:
         return _answer(read, "unanswered", reason=error.message)
-    state = "unchanged"
+    state, reason = _as_it_was(read.target.kind)
     if etag != read.etag:
         state = "changed"
     elif lease_state in ("leased", "breaking") and not read.held:
         state = "leased"
-    return _answer(read, state, etag, modified, lease_state)
+    return _answer(read, state, etag, modified, lease_state, reason)
+
+
+def _as_it_was(kind: Kind) -> tuple[str, str | None]:
+    """Return the word for the same ETag, and what that does not tell."""
+    if kind is Kind.CONTAINER:
+        return PROPERTIES_UNCHANGED, "a container's ETag says nothing of the blobs in it"
+    if kind is Kind.TABLE:
+        return PROPERTIES_UNCHANGED, "the ETag is of the access policies, and says nothing of the entities"
+    return UNCHANGED, None
 
 
 def _current(target: Target, deadline: Deadline) -> tuple[str | None, datetime | None, str | None]:

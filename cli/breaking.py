@@ -1,13 +1,11 @@
 """From the options of ``azguard lease break`` to the core: an operator's act, shown first, and meant."""
 
-import sys
-
 from azguard import lease_break, lease_facts
 from azguard.account import Target
-from azguard.cli import leasing, values
+from azguard.cli import asking, leasing, values
 from azguard.cli.context import Environment
 from azguard.deadline import Deadline
-from azguard.errors import Interrupted, UsageError
+from azguard.errors import UsageError
 from azguard.lease_break import BreakDone, Safeguards
 from azguard.lease_state import Action
 from azguard.leases import LONGEST_BREAK, LeaseDone
@@ -42,7 +40,7 @@ def broken(env: Environment, target: Target, period: int | None, safeguards: Saf
             "--if-owner and --if-older-than are of one version, and another condition does not name it",
             hint="leave the condition out, or name the version: --if-match ETAG",
         )
-    if not (yes or judged or exact or _on_terminal()):
+    if not (yes or judged or exact or asking.on_terminal()):
         raise UsageError(
             "breaking a lease takes it from its holder, so say that it is meant",
             hint="--yes; or only if it is what you think: --if-owner NAME, --if-older-than 2h, --if-match ETAG",
@@ -51,7 +49,7 @@ def broken(env: Environment, target: Target, period: int | None, safeguards: Saf
     env.out.say(f"{target} is {lease_facts.describe(state)}")
     safeguards.check(state, target)
     if not (yes or judged or exact):
-        _ask()
+        asking.confirm("break it?", "nothing was broken")
     done = lease_break.break_shown(target, state, period, asked, env.deadline)
     if done.broken.held_by is None:
         env.out.warn("no record says who held it: whether it was still the lease that was shown cannot be told")
@@ -61,15 +59,3 @@ def broken(env: Environment, target: Target, period: int | None, safeguards: Saf
 def after(env: Environment, done: LeaseDone) -> Deadline:
     """Return how long to wait for the end of a lease that was broken."""
     return env.patience(env.shared.get("timeout"), (done.lease_time or LONGEST_BREAK) + _SLACK_SECONDS)
-
-
-def _on_terminal() -> bool:
-    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def _ask() -> None:
-    """Ask on the terminal; only a yes is one."""
-    sys.stderr.write("break it? [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise Interrupted("nothing was broken")

@@ -18,6 +18,8 @@ def of(error: AzguardError, command: str, params: dict[str, Any], argv: Sequence
 
     ``command`` is the one that ran, ``params`` its own arguments, ``argv`` all that was typed.
     """
+    if isinstance(error, Changed) and "contents" in error.facts:
+        return _after_count(command, params, argv)
     if isinstance(error, (Gone, NotFound)):
         return _after_deletion(command, argv)
     if not isinstance(error, Changed) or not error.expected_etag:
@@ -45,6 +47,13 @@ def _after_put(params: dict[str, Any], argv: Sequence[str]) -> str:
         f"or let azguard retry the change: {update} -- COMMAND",
     )
     return "\n      ".join(lines)
+
+
+def _after_count(command: str, params: dict[str, Any], argv: Sequence[str]) -> str:
+    noun = command.split()[0]
+    look = ["blob", "list"] if noun == "container" else ["entity", "query"]
+    see = _line(["azguard", *look, str(params[noun]), *_account(argv)])
+    return f"see what is in it: {see}\n      to delete that too: {_line(['azguard', *argv, '--with-contents'])}"
 
 
 def _after_deletion(command: str, argv: Sequence[str]) -> str | None:

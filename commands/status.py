@@ -9,6 +9,8 @@ from azguard.cli import context, memory, options
 from azguard.cli.groups import alone
 from azguard.errors import Changed, Unavailable
 
+_FRESH = {freshness.UNCHANGED, freshness.PROPERTIES_UNCHANGED}
+
 
 @options.remote("status compares what is there with what was read here, and writes nothing")
 def status(
@@ -20,12 +22,14 @@ def status(
 ) -> None:
     """Ask which of the resources read here changed, vanished or are leased: exit 0 none, 42 some.
 
+    The ETag of a container or a table says nothing of what is in it: properties_unchanged is all it can tell.
+
     Example: azguard status
     """
     env = context.of(ctx)
     found = list(freshness.look(memory.reads(env, addresses or ()), env.deadline.fresh))
     states = {each.state for each in found}
-    worst = Unavailable.exit_code if "unanswered" in states else Changed.exit_code if states - {"unchanged"} else 0
+    worst = Unavailable.exit_code if "unanswered" in states else Changed.exit_code if states - _FRESH else 0
     env.answer(found, worst)
 
 

@@ -6,7 +6,7 @@ import typer
 
 from azguard import operations
 from azguard.address import Kind
-from azguard.cli import context, files, options, values
+from azguard.cli import context, deletions, files, options, values
 from azguard.cli.groups import group
 from azguard.entities import acl, tables
 
@@ -45,8 +45,12 @@ def list_(ctx: typer.Context, prefix: options.Prefix = None, num_results: option
 
 @app.command()
 @options.operation(operations.TABLE_DELETE)
-def delete(ctx: typer.Context, table: options.Table) -> None:
-    """Delete a table and all that is in it. Nothing can guard that, so it has to be said: --last-writer-wins.
+def delete(ctx: typer.Context, table: options.Table, with_contents: deletions.WithContents = False) -> None:
+    """Delete a table, if it is empty. Nothing can guard that, so it has to be said: --last-writer-wins.
+
+    One that has entities in it is refused (exit 42) unless --with-contents is given; on a terminal azguard asks. Not
+    guaranteed: an entity that is written between the count and the delete is deleted too. Where that matters, stop
+    those who write first.
 
     A table that is not there is an error (exit 44). Its name is free again after 40 seconds or more; until then a
     create ends with 49.
@@ -55,7 +59,9 @@ def delete(ctx: typer.Context, table: options.Table) -> None:
     """
     env = context.of(ctx)
     target = env.locate(table, Kind.TABLE)
-    env.show(tables.delete(target, env.conditions(target), env.deadline))
+    conditions = env.conditions(target)
+    deletions.check_contents(env, target, with_contents=with_contents)
+    env.show(tables.delete(target, conditions, env.deadline.fresh()))
     env.forget(target)
 
 

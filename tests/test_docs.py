@@ -108,7 +108,7 @@ def test_the_fences_end_as_they_say(cli: CliWorld) -> None:
 
 def test_the_reads_of_tables_end_as_they_say(cli: CliWorld) -> None:
     table_world.orders(cli)
-    assert cli.call("table", "delete", "Orders", "--last-writer-wins").code == 0
+    assert cli.call("table", "delete", "Orders", "--last-writer-wins", "--with-contents").code == 0
     lines, environ = without_jq(block("reading-tables")), on_path(cli.root / "bin", cli.environ())
     assert statuses(lines, cli.root, environ) == [(line, stated(line)) for line in lines]
 
@@ -132,7 +132,7 @@ def test_the_leases_end_as_they_say(cli: CliWorld) -> None:
 
 def test_the_tables_end_as_they_say(cli: CliWorld) -> None:
     lines = block("tables")
-    cli.call("table", "delete", "Orders", "--last-writer-wins")
+    cli.call("table", "delete", "Orders", "--last-writer-wins", "--with-contents")
     found = re.search(r"^```json\n(\{\"op\".*?)^```$", README, re.DOTALL | re.MULTILINE)
     assert found is not None
     cli.file("orders.jsonl", found[1])

@@ -21,7 +21,7 @@ def shared(cli: CliWorld) -> Iterator[CliWorld]:
     """Yield a world with a container of its own for the examples."""
     assert cli.call("container", "create", "examples").code == 0
     yield cli
-    assert cli.call("container", "delete", "examples", "--last-writer-wins").code == 0
+    assert cli.call("container", "delete", "examples", "--last-writer-wins", "--with-contents").code == 0
 
 
 def example(world: CliWorld, *words: str, scope: str = "test", **env: str) -> Ran:

@@ -32,8 +32,8 @@ ORDERS = "".join(
 DEPLOY = "blob:locks/deploy-prod"
 # Of commands whose examples speak of more: what there is besides, and is not with the others.
 BEFORE: dict[str, tuple[tuple[str, ...], ...]] = {
-    "container create": (("container", "delete", "site"),),
-    "table create": (("table", "delete", "Orders", "--last-writer-wins"),),
+    "container create": (("container", "delete", "site", "--with-contents"),),
+    "table create": (("table", "delete", "Orders", "--last-writer-wins", "--with-contents"),),
     **dict.fromkeys(
         ("lease renew", "lease change", "lease release", "lease break"),
         (("lease", "acquire", "blob:site/config.json"),),
@@ -46,8 +46,8 @@ BEFORE: dict[str, tuple[tuple[str, ...], ...]] = {
 
 def prepare(cli: CliWorld) -> None:
     """Make what the examples speak of: a blob and an entity that were read here, a profile, and files."""
-    cli.call("container", "delete", "site", "--last-writer-wins")
-    cli.call("table", "delete", "Orders", "--last-writer-wins")
+    cli.call("container", "delete", "site", "--last-writer-wins", "--with-contents")
+    cli.call("table", "delete", "Orders", "--last-writer-wins", "--with-contents")
     cli.call("cache", "clear")
     content = str(cli.file("config.json", '{"replicas": 1}'))
     for line in (

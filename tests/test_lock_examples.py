@@ -25,7 +25,7 @@ INFO = {"ID": "", "Operation": "OperationTypeApply", "Info": "", "Who": "ci@runn
 def locks(cli: CliWorld) -> Iterator[CliWorld]:
     """Yield a world whose locks nobody else uses; the names in the examples are fixed."""
     yield cli
-    cli.call("container", "delete", "locks", "--last-writer-wins")
+    cli.call("container", "delete", "locks", "--last-writer-wins", "--with-contents")
 
 
 def step(name: str) -> str:

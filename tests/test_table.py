@@ -87,7 +87,7 @@ def test_a_create_that_did_not_arrive_is_sent_again(cli: CliWorld, name: str) ->
 @pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET])
 def test_a_delete_in_doubt_is_never_sent_again(cli: CliWorld, name: str, fault: Fault) -> None:
     cli.call("table", "create", name)
-    ran, log = spoilt(cli, "DELETE", fault, "table", "delete", name, "--last-writer-wins")
+    ran, log = spoilt(cli, "DELETE", fault, "table", "delete", name, "--last-writer-wins", "--with-contents")
     assert (ran.code, log) == (74, [("DELETE", fault.reaches)])
 
 
@@ -130,7 +130,7 @@ def test_access_policies_that_changed_are_not_replaced(cli: CliWorld) -> None:
         ran = acl(cli, table, {}, "--allow-race", "-o", "json", *guard)
         assert (ran.code, ran.error["expected_etag"], ran.error["current_etag"]) == (42, read["etag"], now["etag"])
     assert acl(cli, table, {}, "--allow-race", "--etag", now["etag"]).code == 0
-    assert cli.call("status", "table:" + table).json[0]["state"] == "unchanged"
+    assert cli.call("status", "table:" + table).json[0]["state"] == "properties_unchanged"
 
 
 @pytest.mark.parametrize(("words", "code"), [((), 42), (("--allow-race",), 42), (("--last-writer-wins",), 0)])

@@ -1,0 +1,22 @@
+"""Questions on the terminal, for what cannot be undone."""
+
+import sys
+
+from azguard.errors import Interrupted
+
+
+def on_terminal() -> bool:
+    """Return whether there is a person to ask: stdin and stderr are a terminal."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def confirm(question: str, otherwise: str) -> None:
+    """Ask on the terminal; only a yes is one.
+
+    Raises:
+        Interrupted: the answer is another; ``otherwise`` says what was not done.
+    """
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise Interrupted(otherwise)
