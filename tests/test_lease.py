@@ -79,7 +79,7 @@ def test_a_lease_is_acquired_renewed_changed_and_released(cli: CliWorld, blob: s
 def test_a_lease_keeps_others_out_until_it_is_released(cli: CliWorld, blob: str, kind: str) -> None:
     site = blob.partition("/")[0]
     address = f"blob:{blob}" if kind == "blob" else f"container:{site}"
-    delete = ("blob", "delete", blob) if kind == "blob" else ("container", "delete", site)
+    delete = ("blob", "delete", blob) if kind == "blob" else ("container", "delete", site, "--with-contents")
     acquired = cli.call("lease", "acquire", address, "--infinite", "-o", "tsv")
     codes = [
         cli.call(*delete, "--last-writer-wins", scope="other").code,
