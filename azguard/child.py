@@ -25,7 +25,14 @@ def check(command: Sequence[str], environ: Mapping[str, str]) -> None:
         return
     if os.path.dirname(command[0]) and os.path.exists(command[0]):
         raise NotExecutable(f"{command[0]} is not executable", hint=f"chmod +x {command[0]}")
-    raise CommandNotFound(f"{command[0]}: no such command")
+    raise CommandNotFound(f"{command[0]}: command not found", hint=not_found_hint(command))
+
+
+def not_found_hint(command: Sequence[str]) -> str:
+    """Return what to do about a command that is not there."""
+    if len(command) == 1 and " " in command[0]:
+        return "there is no shell; for a line of shell write -- sh -c '...'"
+    return "is it installed, and on the PATH?"
 
 
 def run(command: Sequence[str], environ: Mapping[str, str]) -> int:

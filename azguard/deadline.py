@@ -9,19 +9,23 @@ PATIENCE_SECONDS = 4.0
 # How long a request that was sent may go unanswered: a write is then in doubt, a read is made again. Longer than the
 # service's usual worst, shorter than anyone's patience; a doubt costs one more read.
 ANSWER_SECONDS = 20.0
+# Asking what became of a write is worth this long even when the time for trying is over.
+SETTLE_SECONDS = 5.0
 
 
 @dataclass
 class Deadline:
     """A moment after which no new attempt begins. ``seconds`` counts from construction.
 
-    ``answer_seconds`` is how long one request that was sent may go unanswered.
+    ``answer_seconds`` is how long one request that was sent may go unanswered, and ``settle_seconds`` how long to ask
+    what became of a write even after the deadline.
     """
 
     seconds: float = PATIENCE_SECONDS
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     answer_seconds: float = ANSWER_SECONDS
+    settle_seconds: float = SETTLE_SECONDS
     started: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -51,7 +55,7 @@ class Deadline:
 
     def lasting(self, seconds: float) -> "Deadline":
         """Return a deadline of another length that begins now."""
-        return Deadline(seconds, self.clock, self.sleep, self.answer_seconds)
+        return Deadline(seconds, self.clock, self.sleep, self.answer_seconds, self.settle_seconds)
 
     def pause(self, seconds: float) -> None:
         """Sleep so long, but not beyond the deadline."""

@@ -14,6 +14,7 @@ from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from azguard import process_groups
+from azguard.child import not_found_hint
 from azguard.errors import GaveUp, TransformFailed, UsageError
 
 if TYPE_CHECKING:
@@ -121,11 +122,7 @@ def _start(command: Sequence[str], environ: Mapping[str, str]) -> "subprocess.Po
 def _not_found(command: Sequence[str]) -> TransformFailed:
     if "/" in command[0] and os.path.exists(command[0]):
         return TransformFailed(f"{_shown(command)}: its interpreter was not found", hint="see the script's first line")
-    if len(command) == 1 and " " in command[0]:
-        hint = "there is no shell; for a line of shell write -- sh -c '...'"
-    else:
-        hint = "is it installed, and on the PATH?"
-    return TransformFailed(f"{_shown(command)}: command not found", hint=hint)
+    return TransformFailed(f"{_shown(command)}: command not found", hint=not_found_hint(command))
 
 
 class _Exchange:

@@ -14,7 +14,7 @@ from azguard.deadline import Deadline
 from azguard.errors import AzguardError, Changed, Locked, NotFound, OutcomeUnknown
 from azguard.lease_state import Action, look
 from azguard.service_errors import translate
-from azguard.settled import SETTLE_SECONDS, Look, Verdict
+from azguard.settled import Look, Verdict
 from azguard.transmission import Fate, send
 
 Facts = Mapping[str, Any]
@@ -121,7 +121,7 @@ def held(target: Target, lease_id: str, patience: Deadline) -> Look[Facts]:
 
 
 def _ask(seen: Callable[[Deadline], Look[Facts]], deadline: Deadline) -> Look[Facts]:
-    patience = max(min(SETTLE_SECONDS, deadline.seconds), deadline.remaining)
+    patience = max(min(deadline.settle_seconds, deadline.seconds), deadline.remaining)
     try:
         return seen(deadline.lasting(patience))
     except AzguardError:

@@ -7,7 +7,6 @@ from azguard.account import Target
 from azguard.deadline import Deadline
 from azguard.errors import GaveUp
 from azguard.lease_state import LeaseState, look
-from azguard.settled import SETTLE_SECONDS
 from azguard.times import span
 
 # Often enough to notice soon, seldom enough for many who wait; jittered, so that they do not come all at once.
@@ -27,7 +26,7 @@ def until_free(
     """
     told: LeaseState | None = None
     while True:
-        state = look(target, patience.lasting(max(SETTLE_SECONDS, patience.remaining)))
+        state = look(target, patience.lasting(max(patience.settle_seconds, patience.remaining)))
         if state.free:
             return state
         if told is None or told.holder != state.holder:

@@ -197,9 +197,12 @@ def break_(target: Target, period: int | None, conditions: Conditions, deadline:
     return _done(request, settle(request, deadline), None)
 
 
-def give_back(target: Target, lease_id: str, deadline: Deadline) -> bool:
-    """Release a lease on the way out, without an error; return whether it is known not to be held any more."""
-    patience = deadline.lasting(_RELEASE_SECONDS)
+def give_back(target: Target, lease_id: str, deadline: Deadline, seconds: float = _RELEASE_SECONDS) -> bool:
+    """Release a lease on the way out, without an error; return whether it is known not to be held any more.
+
+    ``seconds`` bounds it all.
+    """
+    patience = deadline.lasting(seconds)
     while True:
         sent = send(lambda: client(target, lease_id).release(**write_timeouts(patience, _RELEASE_PAUSE)))
         if sent.error is None or is_lease_problem(sent.error) or status(sent.error) == 404:

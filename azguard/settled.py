@@ -19,8 +19,6 @@ from azguard.service_errors import translate
 from azguard.transmission import Fate, Sent, send
 
 T = TypeVar("T")
-# Asking what became of a write is worth this long even when the time for trying is over.
-SETTLE_SECONDS = 5.0
 _PAUSE = 0.2
 
 
@@ -158,7 +156,7 @@ def _words(error: BaseException, target: Target) -> str:
 
 
 def _ask(look: Callable[[Deadline], Look[T]], target: Target, deadline: Deadline, error: BaseException) -> Look[T]:
-    patience = deadline.lasting(max(SETTLE_SECONDS, deadline.remaining))
+    patience = deadline.lasting(max(deadline.settle_seconds, deadline.remaining))
     try:
         return look(patience)
     # Whyever it cannot be asked: what must be told is that a write was sent.

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from azguard.deadline import Deadline
 from azguard.lineage import bare
 from azguard.service_errors import is_conflict, is_lease_problem, translate
-from azguard.settled import SETTLE_SECONDS, Verdict, judge
+from azguard.settled import Verdict, judge
 from azguard.transmission import Fate, send
 from azguard.update_lease import GuardLease
 from azguard.update_plan import Updated
@@ -71,7 +71,7 @@ def fence(run: Run, lease: GuardLease) -> Updated | None:
         OutcomeUnknown: neither can be done.
         AzguardError: the resource cannot be asked.
     """
-    patience, lease_id = run.patience(SETTLE_SECONDS), lease.in_use
+    patience, lease_id = run.patience(run.deadline.settle_seconds), lease.in_use
     abort = run.tools.new_op()
     while True:
         state = run.resource.read(patience)

@@ -72,7 +72,7 @@ def test_run_of_a_missing_command_exits_127_at_once(world: World) -> None:
     assert (answer.returncode, answer.stdout, answer.stderr) == (
         127,
         "",
-        "error: no-such-command: no such command\n",
+        "error: no-such-command: command not found\nhint: is it installed, and on the PATH?\n",
     )
 
 

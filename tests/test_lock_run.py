@@ -6,7 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -33,8 +32,8 @@ _FLOOD = 500_000_000
 class Slow:
     """Runs that take their time, begun before the other tests and looked at after them."""
 
-    not_there: "Future[tuple[Ran, float]]"
-    mute: "Future[tuple[Ran, float]]"
+    not_there: "Future[Ran]"
+    mute: "Future[Ran]"
     flood: "Future[tuple[int, int, str, bool]]"
 
 
@@ -48,8 +47,8 @@ def slow(connection_string: str, tmp_path_factory: pytest.TempPathFactory) -> It
         ThreadPoolExecutor(3) as pool,
     ):
         yield Slow(
-            pool.submit(timed, at(folder, 9)),
-            pool.submit(timed, at(folder, server.getsockname()[1])),
+            pool.submit(tried, at(folder, 9)),
+            pool.submit(tried, at(folder, server.getsockname()[1])),
             pool.submit(flooded, world, folder / "heartbeat"),
         )
 
@@ -59,11 +58,9 @@ def at(folder: Path, port: int) -> CliWorld:
     return CliWorld(folder, f"AccountName=acc;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:{port}/acc")
 
 
-def timed(world: CliWorld) -> tuple[Ran, float]:
-    """Run something under a lock; return what that left, and the seconds it took."""
-    began = time.monotonic()
-    ran = world.run("lock", "run", "blob:locks/a", "--", "touch", "ran")
-    return ran, time.monotonic() - began
+def tried(world: CliWorld) -> Ran:
+    """Run something under a lock, and return what that left."""
+    return world.run("lock", "run", "blob:locks/a", "--", "touch", "ran")
 
 
 def flooded(world: Locks, heartbeat: Path) -> tuple[int, int, str, bool]:
@@ -171,6 +168,18 @@ def test_what_the_command_leaves_running_when_it_ends_is_left_alone(world: Locks
     os.kill(int(pid.read_text()), signal.SIGKILL)
 
 
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["echo hi"], "there is no shell; for a line of shell write -- sh -c '...'"),
+        (["no-such-command", "x"], "is it installed, and on the PATH?"),
+    ],
+)
+def test_a_command_that_is_not_there_is_told_before_any_request(offline: CliWorld, words: list[str], hint: str) -> None:
+    ran = at(offline.root, 9).call("lock", "run", "blob:locks/a", "--", *words)
+    assert (ran.code, ran.err) == (127, f"error: {words[0]}: command not found\nhint: {hint}\n")
+
+
 @pytest.mark.parametrize(("name", "status"), [("no-such-command", 127), ("plain", 126), ("strange", 126)])
 def test_a_command_that_cannot_be_started_takes_no_lock(world: Locks, name: str, status: int) -> None:
     world.cli.file("plain")
@@ -264,15 +273,15 @@ def busy(world: Locks) -> Iterator[str]:
 def test_a_busy_lock_is_waited_for_as_long_as_asked(
     world: Locks, busy: str, words: list[str], status: int, words_of_wait: str
 ) -> None:
-    began = time.monotonic()
     ran = world.run(busy, *words, "--", "touch", "ran")
-    seconds = time.monotonic() - began
     lines = ran.err.splitlines()
-    holder = next(line for line in lines if "is held by" in line and line.startswith("waiting"))
+    holder = next(line for line in lines if line.startswith("  ") and " is held by " in line)
     assert (ran.code, (world.cli.root / "ran").exists(), world.held()) == (status, False, [])
-    assert (sum(line.startswith("waiting") for line in lines), ": echo" in holder and "once" not in holder) == (1, True)
+    # What does not wait says nothing of waiting.
+    waiting = [line.removeprefix(f"waiting for {busy}:") for line in lines if line.startswith("waiting for ")]
+    assert waiting == ([holder.removeprefix(" ")] if words_of_wait else [])
+    assert (": echo" in holder, "once" in holder) == (True, False)
     assert f"error: {busy} is held by others{words_of_wait}; the command was not run" in lines
-    assert seconds >= (2 if words_of_wait else 0)
 
 
 def test_conflict_exit_code_0_says_so_and_is_no_failure(world: Locks, busy: str) -> None:
@@ -371,17 +380,15 @@ def test_the_locks_of_tables_are_in_a_container_of_their_own_unless_told_otherwi
     assert said == "table:NoSuchTable has no lease of its own; its lock is blob:locks/table/NoSuchTable"
 
 
-def test_a_service_that_is_not_there_is_told_within_seconds(slow: Slow) -> None:
-    ran, seconds = slow.not_there.result(60)
+def test_a_service_that_is_not_there_is_told(slow: Slow) -> None:
+    ran = slow.not_there.result(60)
     told = "error: no answer from http://127.0.0.1:9/acc: connection refused: nothing listens there"
     assert (ran.code, ran.err.splitlines()[0]) == (53, told)
-    assert seconds < 20  # four, if the machine has nothing else to do
 
 
-def test_a_service_that_never_answers_is_told_within_seconds(slow: Slow) -> None:
-    ran, seconds = slow.mute.result(60)
-    assert (ran.code, "  timed out" in ran.err.splitlines()) == (53, True)
-    assert seconds < 25  # some ten, if the machine has nothing else to do
+def test_a_service_that_never_answers_is_told(slow: Slow) -> None:
+    ran = slow.mute.result(60)
+    assert (ran.code, ran.err.splitlines()[0].endswith(": timed out")) == (53, True)
 
 
 def test_a_command_that_floods_its_output_is_not_slowed_down_and_its_lock_is_renewed(slow: Slow) -> None:

@@ -26,6 +26,13 @@ _CONNECT_SECONDS = 2.0
 ANSWER_SECONDS = 3.0
 # The record and the fence are written before the first renewal is due.
 _PART_OF_TERM = 1 / 3
+# How much longer than --wait the requests of an acquisition may take: a short wait is for other holders, and a service
+# that is far away needs some round trips all the same.
+_ALLOWANCE_SECONDS = 2.0
+# No request is given less.
+_LEAST_SECONDS = 0.5
+# Bounded: a lease that is not released ends by itself.
+_PUT_BACK_SECONDS = 2.0
 
 
 class Books(Protocol):
@@ -51,7 +58,10 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Manner:
-    """How to acquire: ``seconds`` is the lease's term, ``patience`` how long silence of the service is put up with."""
+    """How to acquire.
+
+    ``seconds`` is the lease's term, and ``patience`` how many seconds the service may fail or be silent.
+    """
 
     owner: Owner
     seconds: int
@@ -89,6 +99,7 @@ class Acquiring:
         self._answered = False  # whether the service ever did
         self._silence: Deadline | None = None
         self._holders = Holders(wanted, self._slots, manner)
+        self._without_wait = Deadline(manner.patience + _ALLOWANCE_SECONDS)
 
     def run(self) -> Held:
         """Return the lock, held."""
@@ -107,17 +118,28 @@ class Acquiring:
             return self._round()
         except (Unavailable, OutcomeUnknown) as error:
             self._silence = silence
-            # One lost answer is no silence yet, however long it was waited for.
-            if before is not None and silence.passed and (self._deadline.passed or not self._answered):
+            # One lost answer is no silence yet, however long it was waited for, unless the time is over.
+            is_silent = before is not None and silence.passed and (self._deadline.passed or not self._answered)
+            if is_silent or self._left() <= _LEAST_SECONDS:
                 raise _not_run(error) from error
             return None
+
+    def _left(self) -> float:
+        """Return how many seconds requests may still take."""
+        if not self._deadline.seconds:
+            return self._without_wait.remaining
+        return max(0.0, self._deadline.seconds + _ALLOWANCE_SECONDS - self._deadline.elapsed)
+
+    def _patience(self, seconds: float) -> Deadline:
+        """Return how long a step of several requests may take from now on."""
+        left = max(_LEAST_SECONDS, min(seconds, self._left()))
+        return Deadline(left, answer_seconds=min(ANSWER_SECONDS, left), settle_seconds=left)
 
     def _round(self) -> Held | None:
         if not self._agreed:
             try:
-                lock_blobs.agree(
-                    self._wanted.target, self._wanted.slots, self._manner.create, self._manner.patience_now()
-                )
+                patience = self._patience(self._manner.patience)
+                lock_blobs.agree(self._wanted.target, self._wanted.slots, self._manner.create, patience)
             except Locked:
                 return None  # by a holder who has not written the number of slots yet, or never does
             self._agreed = True
@@ -127,7 +149,11 @@ class Acquiring:
 
     def _ask(self, slot: Target, known: Version | None = None) -> Held | None:
         lease_id, seconds = self._ids[slot.address], self._manner.seconds
-        timeouts = {"connection_timeout": _CONNECT_SECONDS, "read_timeout": ANSWER_SECONDS}
+        left = max(_LEAST_SECONDS, self._left())
+        timeouts = {
+            "connection_timeout": min(_CONNECT_SECONDS, left),
+            "read_timeout": min(ANSWER_SECONDS, left),
+        }
         if slot.address not in self._asked:
             self._manner.books.hold(slot, lease_id, seconds)
             self._asked[slot.address] = slot
@@ -157,14 +183,14 @@ class Acquiring:
             found.hint = "leave out --no-create, and it is made"
             raise found from error
         for _ in range(2):  # the first time may only have made its container
-            if (made := lock_blobs.make(slot, self._manner.patience_now())) is not None:
+            if (made := lock_blobs.make(slot, self._patience(self._manner.patience))) is not None:
                 break
         return self._ask(slot, made) if made is not None else None
 
     def _granted(self, slot: Target, sent_at: float, known: Version | None) -> Held | None:
         """Write the owner's record and the fence, before the first renewal is due."""
         manner, lease_id = self._manner, self._ids[slot.address]
-        patience = Deadline(manner.seconds * _PART_OF_TERM, answer_seconds=ANSWER_SECONDS)
+        patience = self._patience(manner.seconds * _PART_OF_TERM)
         try:
             fence = lock_blobs.stamp(slot, lease_id, manner.owner, self._wanted.slots, known, patience)
         except (Locked, NotFound):
@@ -184,18 +210,22 @@ class Acquiring:
 
     def _wait(self) -> None:
         if self._silence is None:
-            self._holders.tell(self._manner.patience_now())
+            is_news = self._holders.ask(lambda: self._patience(self._manner.patience))
             if self._deadline.passed:
                 raise self._holders.gave_up(self._deadline.seconds)
+            if is_news:
+                self._holders.tell()
         pause = self._manner.uniform(*_POLL_SECONDS)
         limit = self._deadline if self._silence is None or self._silence.passed else self._silence
-        limit.pause(pause)
+        limit.pause(min(pause, self._left()))
 
     def _put_back(self, but: Target | None = None) -> None:
         """Release whatever was asked for and may be ours, but for one; a refusal says that it is not."""
+        time = Deadline(_PUT_BACK_SECONDS, answer_seconds=ANSWER_SECONDS)
         for slot in [each for each in self._asked.values() if each != but]:
             lease_id = self._ids[slot.address]
-            if slot.address not in self._doubtful or leases.give_back(slot, lease_id, self._deadline):
+            is_free = slot.address not in self._doubtful
+            if is_free or (not time.passed and leases.give_back(slot, lease_id, time, time.remaining)):
                 self._manner.books.drop(slot, lease_id)
             self._forget(slot)
 
@@ -221,12 +251,17 @@ class Holders:
         self._told: list[str] = []
         self._told_at: float | None = None
 
-    def tell(self, patience: Deadline) -> None:
-        """Say who holds the lock, when that is news or was said long ago."""
+    def ask(self, patience: Callable[[], Deadline]) -> bool:
+        """Ask who holds the lock, unless that was asked lately; return whether it was asked."""
         now = self._manner.now()
         if self._told_at is not None and now - self._told_at < _REMINDER_SECONDS:
-            return
-        self._told, self._told_at = [self._described(slot, patience) for slot in self._slots], now
+            return False
+        limit = patience()
+        self._told, self._told_at = [self._described(slot, limit) for slot in self._slots], now
+        return True
+
+    def tell(self) -> None:
+        """Say who holds the lock."""
         for line in self._told:
             self._manner.say(f"waiting for {self._wanted.target.address}: {line}")
 

@@ -74,7 +74,11 @@ def check(target: Target, metadata: Mapping[str, str], count: int) -> None:
 
 
 def make(target: Target, deadline: Deadline, metadata: Mapping[str, str] | None = None) -> Version | None:
-    """Create a lock blob, and its container, if they are missing; return the new blob, None if it was there."""
+    """Create a lock blob, or its container if that is missing; return the new blob, None if there is none of ours.
+
+    Raises:
+        OutcomeUnknown, Unavailable: the service does not answer, or fails.
+    """
     from azguard import containers, uploads  # a lock is made once and acquired often
 
     settings = uploads.Settings(content_type="application/octet-stream", metadata=dict(metadata or {}))
@@ -90,8 +94,6 @@ def make(target: Target, deadline: Deadline, metadata: Mapping[str, str] | None 
         except (Exists, OutcomeUnknown):
             pass  # it is there, or the next request tells that it is not
         return None
-    except OutcomeUnknown:
-        return None  # the same
     if made.etag is None:
         return None
     # Nothing has been written since it was created, just now.
