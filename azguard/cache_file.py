@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 NAME = "etags.db"
 # "azgd": a database with another number belongs to another program.
 APPLICATION_ID = 0x617A6764
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+# The same tables, in which no copy was known by its inode: nothing to convert.
+_WITHOUT_INODES = 1
 # How long to wait for other processes before doing without the cache.
 BUSY_SECONDS = 10.0
 MEMORY = ":memory:"
@@ -37,7 +39,8 @@ _REASONS = {
     _CANNOT_OPEN: "it or its folder cannot be opened",
 }
 
-# copy is the real path whose content that version is; empty is what the scope last read, from wherever.
+# copy is the real path of a file with that version's content, or its inode, behind a byte that begins no path; empty is
+# what the scope last read, from wherever.
 _SCHEMA = f"""
 CREATE TABLE entries (
     scope TEXT NOT NULL, account TEXT NOT NULL, address TEXT NOT NULL, copy BLOB NOT NULL,
@@ -101,7 +104,7 @@ def open_existing(path: Path) -> Opened:
             os.chmod(path, 0o600)
     uri = f"{path.as_uri()}?mode=rw"
     try:
-        return Opened(_probed(connect(uri)), uri, None)
+        return Opened(_current(_probed(connect(uri))), uri, None)
     except sqlite3.Error as error:
         if is_damage(error) or any(_is_odd(sidecar) for sidecar in _sidecars(path)):
             raise Damaged("is damaged") from None
@@ -183,14 +186,26 @@ def _code(error: Exception) -> int:
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
+def _current(connection: "Connection") -> "Connection":
+    """Return the connection to a database of this version, converted if it was of the one before."""
+    try:
+        if connection.execute("PRAGMA user_version").fetchone() != (SCHEMA_VERSION,):
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
 def _probed(connection: "Connection") -> "Connection":
+    known = [(APPLICATION_ID, version) for version in (_WITHOUT_INODES, SCHEMA_VERSION)]
     found = None
     try:
         found = connection.execute("SELECT * FROM pragma_application_id, pragma_user_version").fetchone()
     finally:
-        if found != (APPLICATION_ID, SCHEMA_VERSION):
+        if found not in known:
             connection.close()
-    if found == (APPLICATION_ID, SCHEMA_VERSION):
+    if found in known:
         return connection
     if found[0] == APPLICATION_ID and found[1] > SCHEMA_VERSION:
         raise Newer

@@ -8,7 +8,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from azguard import address as addresses
+from azguard import etags
 from azguard.errors import UsageError
+from azguard.lineage import Lineage
 from azguard.times import iso
 
 Row = tuple[Any, ...]
@@ -18,6 +20,8 @@ _MICROSECOND = timedelta(microseconds=1)
 # An endpoint has neither a query nor a user; a SAS has its signature behind one of these.
 _SECRET_ACCOUNT = re.compile(r"sig=|[?@]")
 _SECRET_ADDRESS = re.compile(r"[?&]sig=|accountkey=|sharedaccesssignature=", re.IGNORECASE)
+_SELECTING = " --select "
+_HINT = "import what azguard cache export printed"
 # The largest length SQLite can hold; the largest blob is far below.
 _LONGEST = 2**63 - 1
 
@@ -94,9 +98,15 @@ def checked(key: Key, command: str = "") -> Key:
     return key
 
 
-def real(path: str | os.PathLike[str]) -> bytes:
-    """Return the real path of a file as the cache keeps it: in bytes, for not every path is text."""
-    return os.fsencode(os.path.realpath(path))
+def selecting(command: str, names: str | None) -> str:
+    """Return how a command is recorded that delivered only these properties; None is all."""
+    return command if names is None else f"{command}{_SELECTING}{names}"
+
+
+def selection(command: str) -> str | None:
+    """Return the names of the properties that a recorded command delivered, None if it was all."""
+    _, found, names = f"{command} ".partition(_SELECTING)
+    return names.strip() if found else None
 
 
 def ticks(moment: datetime) -> int:
@@ -155,8 +165,11 @@ def _row(found: Mapping[str, object], line: int) -> Row:
             raise UsageError(f"line {line}: there is no field {field!r}")
     for field, (valid, meaning) in _FIELDS.items():
         if not valid(found.get(field)):
-            raise UsageError(f"line {line}: {field} is not {meaning}", hint="import what azguard cache export printed")
+            raise UsageError(f"line {line}: {field} is not {meaning}", hint=_HINT)
     values: dict[str, Any] = dict(found)
+    kind = addresses.parse(values["address"]).address.kind
+    if not etags.is_version(kind, values["etag"]):
+        raise UsageError(f"line {line}: etag is not an ETag of {kind.one}", hint=_HINT)
     path = None if values.get("path") is None else os.fsencode(values["path"])
     if values.get("copy") and path is None:
         raise UsageError(f"line {line}: path is missing, and the record is of a copy in a file")
@@ -192,7 +205,7 @@ def _is_shown(value: object) -> bool:
 
 
 def _is_account(value: object) -> bool:
-    return _is_shown(value) and re.fullmatch(r"https?://[^?@]+", str(value)) is not None and "sig=" not in str(value)
+    return _is_shown(value) and re.fullmatch(r"https?://[^\s?#@]+", str(value)) is not None and "sig=" not in str(value)
 
 
 def _is_address(value: object) -> bool:
@@ -220,6 +233,10 @@ def _is_hash(value: object) -> bool:
     return isinstance(value, str) and re.fullmatch(r"sha256:[0-9a-f]{64}", value) is not None
 
 
+def _is_lineage(value: object) -> bool:
+    return isinstance(value, str) and bool(value) and str(Lineage.parse(value)) == value
+
+
 def _is_path(value: object) -> bool:
     try:
         return isinstance(value, str) and "\0" not in value and os.path.isabs(os.fsencode(value))
@@ -239,7 +256,7 @@ _FIELDS = {
     "last_modified": (lambda value: value is None or _is_time(value), "an ISO 8601 time with its zone"),
     "length": (lambda value: value is None or _is_length(value), "a number of bytes"),
     "content_hash": (lambda value: value is None or _is_hash(value), "sha256: and 64 hexadecimal digits"),
-    "lineage": (lambda value: value is None or _is_shown(value), "a lineage"),
+    "lineage": (lambda value: value is None or _is_lineage(value), "a lineage"),
     "path": (lambda value: value is None or _is_path(value), "an absolute path"),
     "time": (_is_time, "an ISO 8601 time with its zone"),
     "command": (_is_command, "a command without credentials"),

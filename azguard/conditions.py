@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from azguard import etags, fences, lease_ids
+from azguard import etags, fences, lease_ids, remembered
 from azguard.account import Target
-from azguard.address import Kind
 from azguard.errors import Changed, UsageError
 from azguard.known import Known
 from azguard.operations import (
@@ -113,13 +112,13 @@ def resolve(operation: Operation, asked: Asked, target: Target, known: Known | N
         return _guarded(operation, target, headers, etag, lease_id, known, asked.allow_race)
     if asked.last_writer_wins and target.kind.service == "table" and Condition.IF_MATCH in operation.honours:
         headers = {Condition.IF_MATCH.header: "*"}  # without If-Match the service would create what is missing
-    if not values and operation.guarded and not asked.last_writer_wins and lease_id is None:
-        return _by_default(operation, target, known, asked.allow_race)
+    if not values and operation.guarded and not asked.last_writer_wins:
+        return _by_default(operation, target, known, lease_id, asked.allow_race)
     expected = headers.get(Condition.IF_MATCH.header)
     expected = None if expected == "*" else expected
     return Conditions(
         headers=headers,
-        guard="none" if asked.last_writer_wins else _guard_name(headers, lease_id),
+        guard=_guard_name({} if asked.last_writer_wins else headers, lease_id),
         expected_etag=expected,
         lease_id=lease_id,
         lineage=known.lineage(expected),
@@ -236,34 +235,36 @@ def _etag(value: str, option: str, known: Known, target: Target) -> str:
         if option.startswith("--source-"):
             raise UsageError(f"{option}: @last is of what is written, not of its source", hint="name the ETag itself")
         if known.last is None:
-            raise _never_read(target, (_how_to_see(target),))
-        return known.last.etag
+            raise remembered.never_read(target, (remembered.how_to_see(target),))
+        return remembered.version(known.last, target)
     return etags.of_entity(value, option) if target.kind.service == "table" else etags.quoted(value, option)
 
 
-def _by_default(operation: Operation, target: Target, known: Known, allow_race: bool) -> Conditions:
+def _by_default(
+    operation: Operation, target: Target, known: Known, lease_id: str | None, allow_race: bool
+) -> Conditions:
+    """Return the guard of a write that names no condition. A lease id goes along; it replaces no version."""
     if known.guard is not None and operation.guard is not Guard.NONE:
+        if known.other is not None:
+            raise remembered.two_versions(target, known)
         if known.guard.partial and operation is TABLE_ENTITY_UPDATE:
             raise Changed(
                 f"only a part of {target} was read here, and replacing it would lose the rest",
                 address=str(target.address),
                 hint=f"read it whole: azguard entity get {target}; or use merge; or name the version: --etag ETAG",
             )
-        return _guarded(operation, target, {}, known.guard.etag, None, known, allow_race)
+        return _guarded(operation, target, {}, remembered.version(known.guard, target), lease_id, known, allow_race)
     if operation.creates:
-        if Condition.IF_NONE_MATCH not in operation.honours:
-            return Conditions(guard="if-none-match", never_read=True)
-        return Conditions({Condition.IF_NONE_MATCH.header: "*"}, "if-none-match", never_read=True)
+        only = {Condition.IF_NONE_MATCH.header: "*"} if Condition.IF_NONE_MATCH in operation.honours else {}
+        return Conditions(only, "if-none-match", lease_id=lease_id, never_read=True)
     if operation.guard is Guard.NONE:
         raise UsageError(
             f"nothing in the service can guard {operation.title}, so it is never done by default",
             address=str(target.address),
             hint="say --last-writer-wins to do it all the same",
         )
-    ways = [_how_to_see(target)]
-    if operation.lease is not Lease.NONE:
-        ways.append("hold its lease: --lease-id ID")
-    raise _never_read(target, (*ways, "say --last-writer-wins"))
+    alone = "say --last-writer-wins" + (", so that the lease alone guards it" if lease_id is not None else "")
+    raise remembered.never_read(target, (remembered.how_to_see(target), alone))
 
 
 def _guarded(
@@ -311,21 +312,3 @@ def _guard_name(headers: Mapping[str, str], lease_id: str | None) -> str:
     if headers:
         return "conditions"
     return "lease" if lease_id is not None else "none"
-
-
-def _how_to_see(target: Target) -> str:
-    if target.kind is Kind.BLOB:
-        return f"read it first: azguard blob get {target} -f FILE; or name the version you mean: --etag ETAG"
-    if target.kind is Kind.ENTITY:
-        return f"read it first: azguard entity get {target}; or name the version you mean: --etag ETAG"
-    if target.kind is Kind.TABLE:
-        return f"read it first: azguard table acl get {target}"
-    return f"name the version you mean: --etag ETAG, as azguard {target.kind} show {target} tells it"
-
-
-def _never_read(target: Target, ways: Sequence[str]) -> Changed:
-    return Changed(
-        f"{target} was never read here, so there is nothing to guard this with",
-        address=str(target.address),
-        hint="; or ".join(ways),
-    )

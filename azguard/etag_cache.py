@@ -6,7 +6,8 @@ command, and it errs to the safe side: an entry that is missing or old leads to 
 unguarded one.
 
 Not guaranteed: content delivered while the cache could not be written (a warning said so) is not tied to its
-version; a file that was renamed is no longer tied to its version, and is guarded by what the scope last read.
+version; neither is a file that ``cp`` made, which is guarded by what the scope last read, nor one that was moved and is
+older than the last ``_INODES`` copies of its resource.
 """
 
 import os
@@ -14,15 +15,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from azguard import cache_records
 from azguard.cache_database import CacheDatabase
 from azguard.cache_file import NAME
 from azguard.cache_records import Entry, HeldLease, Key, Row, checked, ticks
+from azguard.copies import Copy
 from azguard.errors import UsageError
 from azguard.known import Seen
 
-__all__ = ["Entry", "EtagCache", "HeldLease", "Key"]
+__all__ = ["Bound", "Entry", "EtagCache", "HeldLease", "Key"]
 
 # The empty copy: the version the scope last read, from wherever.
 _LAST = b""
@@ -36,18 +39,30 @@ _INSERT = (
     " content_hash, lineage, path, time, command) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _RECORD = _INSERT.format(or_replace="OR REPLACE")
-# An import never takes the place of something read since.
-_MERGE = _INSERT.format(or_replace="") + (
+_UPDATE = _INSERT.format(or_replace="") + (
     " ON CONFLICT (scope, account, address, copy) DO UPDATE SET etag = excluded.etag,"
     " last_modified = excluded.last_modified, length = excluded.length, content_hash = excluded.content_hash,"
-    " lineage = excluded.lineage, path = excluded.path, time = excluded.time, command = excluded.command"
-    " WHERE excluded.time >= entries.time"
+    " lineage = excluded.lineage, path = excluded.path, time = excluded.time, command = excluded.command WHERE "
+)
+# An import never takes the place of something read since.
+_MERGE = _UPDATE + "excluded.time >= entries.time"
+# What was read in part takes the place of the same part only: who read it whole has not seen the rest anew.
+_RECORD_PART = _UPDATE + (
+    "substr(entries.command, instr(entries.command, ' --select '))"
+    " = substr(excluded.command, instr(excluded.command, ' --select '))"
+)
+# Each get -f makes another inode: of those of a resource, only the newest are kept.
+_INODES = 64
+_TRIM = (
+    f"DELETE FROM entries WHERE {{this}} AND copy >= x'00' AND copy < x'01' AND time < (SELECT time FROM entries"
+    f" WHERE {{this}} AND copy >= x'00' AND copy < x'01' ORDER BY time DESC LIMIT 1 OFFSET {_INODES - 1})"
 )
 _LIST = (
     f"SELECT {_ENTRY} FROM entries WHERE copy = x'' AND (?1 IS NULL OR scope = ?1)"
     " AND (?2 IS NULL OR substr(address, 1, length(?2)) = ?2) ORDER BY time DESC"
 )
-_EXPORT = f"SELECT copy, {_ENTRY} FROM entries WHERE ?1 IS NULL OR scope = ?1"
+# An inode is of this machine.
+_EXPORT = f"SELECT copy, {_ENTRY} FROM entries WHERE (?1 IS NULL OR scope = ?1) AND (copy = x'' OR copy >= x'01')"
 # A file's version is kept as long as its resource's entry: without it, the file would be guarded by a newer
 # one.
 _OLD = (
@@ -59,6 +74,13 @@ _HOLD = (
     " VALUES (?, ?, ?, ?, ?, ?, 0, ?) ON CONFLICT (scope, account, address, lease_id)"
     " DO UPDATE SET duration = excluded.duration, action = excluded.action, time = excluded.time"
 )
+
+
+class Bound(NamedTuple):
+    """The versions that a file is tied to: by its path, and by its inode."""
+
+    path: Entry | None
+    inode: Entry | None
 
 
 class EtagCache:
@@ -93,9 +115,12 @@ class EtagCache:
         """Return what this scope last read or wrote of a resource."""
         return self._entry(key, _LAST)
 
-    def bound(self, key: Key, path: Path) -> Entry | None:
-        """Return the version whose content this scope put into a file, even if a newer one was read since."""
-        return self._entry(key, cache_records.real(path))
+    def bound(self, key: Key, copy: Copy) -> Bound:
+        """Return the versions whose content this scope put into a file, even if a newer one was read since."""
+        query = f"SELECT copy, {_ENTRY} FROM entries WHERE {_THIS} AND copy IN (?, ?)"
+        rows = self._database.read(query, (*self._this(key), copy.path, copy.inode))
+        found = {row[0]: cache_records.entry(row[1:]) for row in rows}
+        return Bound(found.get(copy.path), found.get(copy.inode))
 
     def record(
         self,
@@ -106,10 +131,10 @@ class EtagCache:
         length: int | None = None,
         content_hash: str | None = None,
         lineage: str | None = None,
-        path: Path | None = None,
+        copy: Copy | None = None,
         command: str,
     ) -> None:
-        """Remember the version just delivered or written, for its resource and, if given, for the file.
+        """Remember the version just delivered or written, for its resource and, if given, for the file with a copy.
 
         Raises:
             UsageError: there is no ETag, or the key or the command has a credential in it.
@@ -117,13 +142,14 @@ class EtagCache:
         this = (self.scope, *checked(key, command))
         if not etag:
             raise UsageError("there is no ETag to remember", address=key.address)
-        file = None if path is None else cache_records.real(path)
-        known = (etag, last_modified, length, content_hash, lineage, file, ticks(self._now()), command)
-        copies = (_LAST,) if file is None else (_LAST, file)
-        self._database.write((_RECORD, [(*this, copy, *known) for copy in copies]))
+        copy = copy or Copy(None)
+        known = (etag, last_modified, length, content_hash, lineage, copy.path, ticks(self._now()), command)
+        rows = [(*this, mark, *known) for mark in (_LAST, *copy.marks)]
+        trim = [] if copy.inode is None else [(_TRIM.format(this=_THIS), [(*this, *this)])]
+        self._database.write((_RECORD, rows), *trim)
 
     def record_all(self, seen: Iterable[tuple[Key, Seen]], command: str) -> None:
-        """Remember many versions just delivered, in one transaction.
+        """Remember many versions just delivered, in one transaction; parts of them, if the command says so.
 
         Raises:
             UsageError: as for ``record``; nothing was remembered.
@@ -136,7 +162,7 @@ class EtagCache:
             known = (version.etag, version.last_modified, None, None, version.lineage, None, moment, command)
             rows.append((self.scope, *checked(key, command), _LAST, *known))
         if rows:
-            self._database.write((_RECORD, rows))
+            self._database.write((_RECORD_PART if cache_records.selection(command) is not None else _RECORD, rows))
 
     def follow(self, key: Key, before: str, after: str, lineage: str | None) -> None:
         """Move what this scope knows of version ``before`` to ``after``, which has the same content."""

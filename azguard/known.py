@@ -7,32 +7,40 @@ from dataclasses import dataclass
 class Seen:
     """A version this scope has seen, and the azguard lineage that version carried.
 
-    ``partial`` says that only some properties of it were seen, so that nobody here could write it back whole.
+    ``selected`` names the properties of an entity that were seen, None is all: what was seen in part could not be
+    written back whole.
     """
 
     etag: str
     lineage: str | None = None
     last_modified: str | None = None
-    partial: bool = False
+    selected: str | None = None
+
+    @property
+    def partial(self) -> bool:
+        """Return whether only some properties were seen."""
+        return self.selected is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What this scope knows of a resource.
+    """What this scope knows of a resource."""
 
-    ``last`` is what it last read, which is ``@last``. ``copy`` is the version whose content is in the file being
-    written, if that is known: it guards by default, whatever was read since. ``lease`` is the lease id it holds.
-    """
-
+    #: What it last read or wrote, which is ``@last``.
     last: Seen | None = None
+    #: The version that the copy being written came with: it guards by default, whatever was read since.
     copy: Seen | None = None
+    #: The version that the file itself came with, where its path had another one: then neither guards.
+    other: Seen | None = None
+    #: The id of the lease it holds.
     lease: str | None = None
 
     @property
     def guard(self) -> Seen | None:
-        """Return the version that guards a write nobody named a condition for."""
+        """Return the version that guards a write without a condition of its own."""
         return self.copy or self.last
 
     def lineage(self, etag: str | None) -> str | None:
         """Return the lineage of a version, if it is known."""
-        return next((seen.lineage for seen in (self.copy, self.last) if seen is not None and seen.etag == etag), None)
+        found = (seen for seen in (self.copy, self.other, self.last) if seen is not None and seen.etag == etag)
+        return next((seen.lineage for seen in found if seen.lineage is not None), None)

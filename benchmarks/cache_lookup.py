@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from azguard import copies
 from azguard.etag_cache import EtagCache, Key
 
 ACCOUNT = "https://benchmarks.blob.core.windows.net"
@@ -77,7 +78,7 @@ def measure(folder: Path, count: int) -> None:
     show("look-up by file", [milliseconds(cache.bound, each, file) for each in present])
 
     def record(each: Key) -> None:
-        cache.record(each, etag='"0x1"', path=file, command="blob get")
+        cache.record(each, etag='"0x1"', copy=copies.at(file), command="blob get")
 
     show("record", [milliseconds(record, each) for each in present])
     cache.close()

@@ -1,6 +1,7 @@
 """What a command is handed: the account, the cache, the conditions and the output of this run."""
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -10,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from azguard import address, conditions, lease_ids
+from azguard import address, cache_records, conditions, lease_ids
 from azguard.account import Account, Auth, Target
 from azguard.address import Kind, Location
-from azguard.cli import ending, files, values
+from azguard.cli import deliveries, ending, files, values
 from azguard.cli.groups import ARGV, OPERATION, SHARED
-from azguard.cli.output import Output
+from azguard.cli.output import Output, plain
 from azguard.cli.progress import Progress
 from azguard.conditions import Asked, Conditions
 from azguard.deadline import PATIENCE_SECONDS, Deadline
@@ -26,9 +27,9 @@ from azguard.lineage import new_op
 from azguard.locks import inherited
 from azguard.operations import Lease, Operation
 from azguard.times import iso, parse_duration
-from azguard.versioned import Landed
 
 if TYPE_CHECKING:
+    from azguard.copies import Copy
     from azguard.etag_cache import Entry, EtagCache, Key
 
 
@@ -133,37 +134,53 @@ class Environment:
         return target
 
     def conditions(
-        self, target: Target, file: Path | None = None, operation: Operation | None = None, lease_id: str | None = None
+        self,
+        target: Target,
+        copy: "Copy | Seen | None" = None,
+        operation: Operation | None = None,
+        lease_id: str | None = None,
     ) -> Conditions:
-        """Return what an operation sends for this run's conditions, or its own lease id, and the cache's guard."""
+        """Return what an operation sends for this run's conditions, or its own lease id, and the cache's guard.
+
+        ``copy`` is the file that is written, or the version that what is written came with.
+        """
         which = operation or self.operation
         assert which is not None
         asked = Asked.of(self.shared if lease_id is None else {**self.shared, "lease_id": lease_id})
-        found = conditions.resolve(which, asked, target, self.known(target, which, asked, file))
-        if found.lease_id is None and which.lease is Lease.REQUIRED:
-            # Without it the service would refuse the write; the guard stays what it is.
-            return replace(found, lease_id=inherited.lease_id(target, self.environ))
-        return found
+        found = conditions.resolve(which, asked, target, self.known(target, which, asked, copy))
+        around = inherited.lease_id(target, self.environ)
+        if around is None or found.lease_id is not None or which.lease is not Lease.REQUIRED:
+            return found
+        # Without it the service would refuse the write; the version stays what it is.
+        return replace(found, lease_id=around, guard="lease" if found.guard == "none" else found.guard)
 
-    def known(self, target: Target, operation: Operation, asked: Asked, file: Path | None = None) -> Known:
+    def known(self, target: Target, operation: Operation, asked: Asked, copy: "Copy | Seen | None" = None) -> Known:
         """Return what this scope knows of a resource, as far as what was asked for needs it."""
         held = self._held(target) if asked.lease_id == "@held" else None
         needs_cache = operation.writes or "@last" in (asked.if_match, asked.if_none_match, asked.etag)
-        last, copy = self._seen(target, file) if needs_cache else (None, None)
-        return Known(last, copy, held)
+        if not needs_cache:
+            return Known(lease=held)
+        last = self.last(target)
+        if isinstance(copy, Seen):
+            return Known(last=last, copy=last if last is not None and last.etag == copy.etag else copy, lease=held)
+        if copy is None:
+            return Known(last=last, lease=held)
+        path, inode = (_seen(each) for each in self.cache.bound(self.key(target), copy))
+        is_moved = path is not None and inode is not None and path.etag != inode.etag
+        return Known(last=last, copy=path or inode, other=inode if is_moved else None, lease=held)
 
     def remember(
         self,
         target: Target,
         result: Any,
-        file: Path | None = None,
+        copy: "Copy | None" = None,
         lineage: str | None = None,
         *,
-        partial: bool = False,
+        selected: str | None = None,
     ) -> None:
         """Record what was just delivered or written, so that the next write is guarded by it.
 
-        A write whose ETag could not be learnt leaves nothing to be guarded by. ``partial`` is as in ``Seen``.
+        A write whose ETag could not be learnt leaves nothing to be guarded by. ``selected`` is as in ``Seen``.
         """
         if result.etag is None:
             self.cache.forget(self.key(target))
@@ -175,27 +192,14 @@ class Environment:
             length=getattr(result, "content_length", None),
             content_hash=getattr(result, "content_hash", None),
             lineage=lineage,
-            path=file,
-            command=self.command + (PARTIAL if partial else ""),
+            copy=copy,
+            command=cache_records.selecting(self.command, selected),
         )
 
-    def remember_content(self, target: Target, landed: Landed, content: bytes, lineage: str | None) -> None:
-        """Record content that a safe-update wrote, or found to be right."""
-        if landed.etag is None:
-            self.cache.forget(self.key(target))
-            return
-        import hashlib
-
-        self.cache.record(
-            self.key(target),
-            etag=landed.etag,
-            last_modified=iso(landed.last_modified),
-            length=len(content),
-            content_hash=f"sha256:{hashlib.sha256(content).hexdigest()}",
-            lineage=lineage,
-            path=None,
-            command=self.command,
-        )
+    def delivered(self, result: object) -> bool:
+        """Return whether a result that was shown is, whole, where it can be used."""
+        self.out.flush()
+        return self.out.shows_whole(plain(result)) and deliveries.to_stream(sys.stdout).is_kept
 
     def follow(self, target: Target, before: str | None, after: str | None, lineage: str | None) -> None:
         """Record that a version read here got a new ETag by our own write, with its content unchanged."""
@@ -265,22 +269,11 @@ class Environment:
         """Return the version this scope last read or wrote."""
         return _seen(self.cache.last(self.key(target)))
 
-    def _seen(self, target: Target, file: Path | None) -> tuple[Seen | None, Seen | None]:
-        """Return the version last read, and the one whose content was put into the file."""
-        key = self.key(target)
-        last = self.cache.last(key)
-        copy = None if file is None else self.cache.bound(key, file)
-        return _seen(last), _seen(copy)
-
-
-# How the command is recorded that delivered only some properties.
-PARTIAL = " --select"
-
 
 def _seen(entry: "Entry | None") -> Seen | None:
     if entry is None:
         return None
-    return Seen(entry.etag, entry.lineage, entry.last_modified, entry.command.endswith(PARTIAL))
+    return Seen(entry.etag, entry.lineage, entry.last_modified, cache_records.selection(entry.command))
 
 
 def of(ctx: typer.Context) -> Environment:

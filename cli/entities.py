@@ -1,13 +1,14 @@
 """From the options of the commands that write entities to the core, and what is remembered of it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
-from azguard import json_text
+from azguard import cache_records, etags, json_text
 from azguard.account import Target
 from azguard.address import Kind
-from azguard.cli import files, locking
-from azguard.cli.context import PARTIAL, Environment
+from azguard.cli import deliveries, files, locking
+from azguard.cli.context import Environment
 from azguard.cli.locking import TableLock
 from azguard.entities import edm, reading, typed_text, writes
 from azguard.entities.edm import Entity
@@ -15,6 +16,7 @@ from azguard.entities.requests import Stored
 from azguard.entities.writes import EntityWrite, Verb
 from azguard.errors import UsageError
 from azguard.etag_cache import Key
+from azguard.known import Seen
 from azguard.lineage import KEY
 
 # What the service and azguard keep beside the properties; it is no part of what is written.
@@ -23,7 +25,14 @@ _NOT_WRITTEN = (edm.TIMESTAMP, KEY)
 _AZ_ETAG = "etag"
 
 
-def read(target: Target, words: Sequence[str] | None, file: str | None) -> Entity:
+class EntityCopy(NamedTuple):
+    """An entity to write, and the version that it was read as, if it says so."""
+
+    entity: Entity
+    version: Seen | None
+
+
+def read(target: Target, words: Sequence[str] | None, file: str | None) -> EntityCopy:
     """Return the entity to write, from words such as ``n:int64=5``, a file or stdin.
 
     Raises:
@@ -33,15 +42,15 @@ def read(target: Target, words: Sequence[str] | None, file: str | None) -> Entit
         raise UsageError(f"-f {file} and {words[0]!r} do not go together", hint="leave one of them out")
     if words:
         return keyed(target, typed_text.entity(words))
-    with files.source(file)[0] as stream:
+    with files.source(file) as stream:
         return keyed(target, parsed(stream.read(), file or "stdin", '{"status": "new"}'))
 
 
-def keyed(target: Target, found: Entity) -> Entity:
+def keyed(target: Target, found: Entity) -> EntityCopy:
     """Return an entity with the keys of its address, and without what the service sets itself.
 
     Raises:
-        UsageError: it has other keys.
+        UsageError: it has other keys, or its ETag is none.
     """
     keys = dict(zip(edm.KEYS, target.address.parts[1:], strict=True))
     for name, key in keys.items():
@@ -57,9 +66,30 @@ def keyed(target: Target, found: Entity) -> Entity:
         for name, value in found.items()
         if name.removesuffix(edm.ANNOTATION) not in dropped
         and not name.startswith("odata.")
-        and not (name == _AZ_ETAG and writes.modified(str(value)))
+        and not _is_az_etag(name, value)
     }
-    return {**keys, **kept}
+    return EntityCopy({**keys, **kept}, _version(found))
+
+
+def _version(found: Entity) -> Seen | None:
+    """Return the version that an entity was read as: by azguard, by the service itself, or by az."""
+    told = {name: value for name, value in found.items() if name == reading.ETAG or _is_az_etag(name, value)}
+    for name, value in told.items():
+        if not isinstance(value, str) or not etags.is_version(Kind.ENTITY, value):
+            raise UsageError(
+                f"{name} is {value!r}, which is not the ETag of an entity",
+                hint="leave it as azguard entity get printed it; or take it out, and name the version with --etag",
+            )
+    if len(set(told.values())) > 1:
+        raise UsageError(
+            f"the entity has two versions: {reading.ETAG} is {told[reading.ETAG]}, {_AZ_ETAG} is {told[_AZ_ETAG]}",
+            hint="take out the one that it was not read as",
+        )
+    return Seen(next(iter(told.values()))) if told else None
+
+
+def _is_az_etag(name: str, value: object) -> bool:
+    return name == _AZ_ETAG and writes.modified(str(value)) is not None
 
 
 def perform(
@@ -74,9 +104,9 @@ def perform(
 ) -> None:
     """Make one write, under the lock of its table if that is asked for, and show its result."""
     target = env.locate(address, Kind.ENTITY)
-    conditions = env.conditions(target, operation=verb.operation(merges=merges))
-    content = keyed(target, {}) if verb is Verb.DELETE else read(target, *entity)
-    made = EntityWrite(target, verb, content, conditions, env.new_op(), merges)
+    copy = _to_delete(target, entity[1]) if verb is Verb.DELETE else read(target, *entity)
+    conditions = env.conditions(target, copy.version, operation=verb.operation(merges=merges))
+    made = EntityWrite(target, verb, copy.entity, conditions, env.new_op(), merges)
     made = made.stamped() if stamps else made
     writes.check(made)
     with locking.around_write(env, target, lock) as check:
@@ -86,13 +116,38 @@ def perform(
     env.show(done)
 
 
+def _to_delete(target: Target, file: str | None) -> EntityCopy:
+    """Return what a delete needs of an entity: its keys, and the version that a copy of it was read as.
+
+    Raises:
+        UsageError: the copy is malformed, or tells no version.
+    """
+    if file is None:
+        return keyed(target, {})
+    return only_version(target, read(target, None, file), file)
+
+
+def only_version(target: Target, copy: EntityCopy, name: str) -> EntityCopy:
+    """Return what a delete needs of a copy.
+
+    Raises:
+        UsageError: it tells no version, and a delete has no use for anything else.
+    """
+    if copy.version is None:
+        raise UsageError(
+            f"a delete takes nothing from {name} but {reading.ETAG}, and there is none",
+            hint="leave it out to be guarded by what you last read, or name the version with --etag",
+        )
+    return EntityCopy(keyed(target, {}).entity, copy.version)
+
+
 def remember(env: Environment, made: EntityWrite, done: Any) -> None:
     """Record the version that was written, unless it has properties that were never read here."""
     if made.verb is Verb.DELETE or made.leaves_unseen:
         env.forget(made.target)
     else:
         before = env.last(made.target) if made.verb is Verb.MERGE else None
-        env.remember(made.target, done, lineage=made.stamp, partial=before is not None and before.partial)
+        env.remember(made.target, done, lineage=made.stamp, selected=None if before is None else before.selected)
 
 
 def parsed(content: bytes, name: str, example: str) -> dict[str, Any]:
@@ -114,29 +169,35 @@ def parsed(content: bytes, name: str, example: str) -> dict[str, Any]:
     return found
 
 
-def deliver(
-    env: Environment,
-    table: Target,
-    pages: Iterable[Sequence[Stored]],
-    shape: Callable[[Stored], Mapping[str, Any]],
-    *,
-    partial: bool,
-) -> None:
-    """Print the entities of a table and record the versions of those that were printed, and of no others.
+def deliver_one(env: Environment, target: Target, stored: Stored, select: Sequence[str]) -> None:
+    """Print an entity and record its version, if all of it was delivered."""
+    row = reading.shown(stored, select)
+    env.out.show_row(row)
+    env.out.flush()
+    if env.out.shows_whole(row) and deliveries.to_stream(sys.stdout).is_kept:
+        _remember_read(env, target, [stored], select)
+
+
+def deliver(env: Environment, table: Target, pages: Iterable[Sequence[Stored]], select: Sequence[str]) -> None:
+    """Print the entities of a table and record the versions of those that were printed whole, and of no others.
 
     They go page by page, in one transaction each, where the format lets them.
     """
     batches = pages if env.out.streams else [[each for page in pages for each in page]]
     for page in batches:
-        env.out.show_rows(map(shape, page))
+        rows = [reading.shown(each, select) for each in page]
+        env.out.show_rows(rows)
         env.out.flush()
-        remember_read(env, table, page, partial=partial)
+        whole = env.out.whole(rows)
+        if deliveries.to_stream(sys.stdout).is_kept:
+            _remember_read(env, table, [each for each, is_whole in zip(page, whole, strict=True) if is_whole], select)
 
 
-def remember_read(env: Environment, table: Target, delivered: Iterable[Stored], *, partial: bool) -> None:
+def _remember_read(env: Environment, table: Target, delivered: Iterable[Stored], select: Sequence[str]) -> None:
     """Record the versions of entities of one table that were just delivered, some properties of them or all."""
     found = ((reading.address(table, each), reading.seen(each)) for each in delivered)
+    names = ",".join(sorted(set(select))) or None
     env.cache.record_all(
         ((Key(table.endpoint, str(address)), seen) for address, seen in found if address is not None),
-        env.command + (PARTIAL if partial else ""),
+        cache_records.selecting(env.command, names),
     )

@@ -1,24 +1,28 @@
 """Files and streams named on the command line."""
 
 import os
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from azguard.cli.values import not_empty
 from azguard.errors import UsageError
+
+if TYPE_CHECKING:
+    from azguard.copies import Copy
 
 # Names of files that are open already, as /dev/stdin is, whatever they were opened on.
 _OPEN_FILES = ("/dev/stdin", "/dev/fd/", "/proc/")
 
 
-def source(file: str | None) -> tuple[AbstractContextManager[BinaryIO], Path | None]:
+def source(file: str | None) -> AbstractContextManager[BinaryIO]:
     """Return the content to read: a file, or stdin for none or ``-``.
 
     Raises:
-        UsageError: the file cannot be read, or stdin is a terminal where nobody would know what to type.
+        UsageError: the file cannot be read, or stdin is a terminal where there is no telling what to type.
     """
     if not_empty(file, "--file") in (None, "-"):
         if sys.stdin is None or (file is None and sys.stdin.isatty()):
@@ -26,25 +30,26 @@ def source(file: str | None) -> tuple[AbstractContextManager[BinaryIO], Path | N
                 "nothing to write: stdin is a terminal",
                 hint="name a file with -f FILE, or pipe the content in",
             )
-        return nullcontext(sys.stdin.buffer), None
+        return nullcontext(sys.stdin.buffer)
     assert file is not None
-    path = Path(file)
     try:
-        stream = open(path, "rb")  # noqa: SIM115  # the caller's with statement closes it
+        return open(file, "rb")
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from None
-    # A pipe or a device holds no version that could be read from it again.
-    return stream, regular(path)
+
+
+def copy(stream: BinaryIO) -> "Copy | None":
+    """Return the file that is read, which carries a version; a pipe or a device carries none."""
+    if size(stream) is None:
+        return None
+    from azguard import copies
+
+    return copies.behind(stream.fileno(), None if stream is sys.stdin.buffer else Path(stream.name))
 
 
 def output(file: str | None) -> Path | None:
     """Return where to write, or None for stdout (no file, or ``-``)."""
     return None if not_empty(file, "--file") in (None, "-") else Path(str(file))
-
-
-def regular(path: Path | None) -> Path | None:
-    """Return the path if it is a file that keeps what is written to it."""
-    return path if path is not None and path.is_file() else None
 
 
 def keeps_content(file: str | None) -> bool:
@@ -92,9 +97,13 @@ def stdout() -> BinaryIO:
     return sys.stdout.buffer
 
 
-def size(path: Path | None) -> int | None:
-    """Return a regular file's size in bytes, for progress."""
-    return os.path.getsize(path) if path is not None and path.is_file() else None
+def size(stream: BinaryIO) -> int | None:
+    """Return the size in bytes of the regular file that is read, None of a pipe or a device."""
+    try:
+        found = os.fstat(stream.fileno())
+    except OSError:
+        return None  # in memory
+    return found.st_size if stat.S_ISREG(found.st_mode) else None
 
 
 def read(name: str) -> bytes:
@@ -119,7 +128,7 @@ def read_json(file: str | None) -> object:
     """
     import json
 
-    with source(file)[0] as stream:
+    with source(file) as stream:
         try:
             return json.loads(stream.read())
         except ValueError as error:
@@ -134,7 +143,7 @@ def json_lines(name: str) -> Iterator[dict[str, object]]:
     """
     import json
 
-    with source(name)[0] as stream:
+    with source(name) as stream:
         for number, line in enumerate(stream, 1):
             try:
                 found = json.loads(line)

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
@@ -98,6 +98,26 @@ class Output:
                 self.json_lines([row])
         else:
             self.show_each(map(self._row, rows))
+
+    def shows_whole(self, row: Mapping[str, object]) -> bool:
+        """Return whether all of an entity is printed: not in part, and not at all with ``-o none``."""
+        value = plain(self._row(row))
+        return self.format != "none" and self._queried(value) is value
+
+    def whole(self, rows: Sequence[Mapping[str, object]]) -> list[bool]:
+        """Return of each entity whether all of it is printed; --query can choose some and leave them whole."""
+        if self.format == "none":
+            return [False] * len(rows)
+        values = [plain(self._row(row)) for row in rows]
+        if self.query is not None:
+            found = self._queried(values)
+            printed = {id(each) for each in found} if isinstance(found, list) else {id(found)}
+            return [id(value) in printed for value in values]
+        if self.format == "table":
+            from azguard.cli import tables
+
+            return [tables.shows_all(values)] * len(rows)
+        return [True] * len(rows)
 
     def _row(self, row: Mapping[str, object]) -> Mapping[str, object]:
         from azguard.entities.reading import without_types

@@ -61,6 +61,14 @@ def show(value: Any, color: bool) -> None:
     sys.stdout.write("".join(f"{line.rstrip()}\n" for line in shown.get().splitlines()))
 
 
+def shows_all(rows: list[dict[str, Any]]) -> bool:
+    """Return whether this terminal is wide enough for every property of a list of entities."""
+    from rich.console import Console
+
+    said = {key for row in rows for key in row if _says(key, row[key])}
+    return not rows or said <= set(fitting(rows, Console().width))
+
+
 def _panel(value: dict[str, Any]) -> Any:
     from rich.table import Table
     from rich.text import Text

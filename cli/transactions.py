@@ -43,7 +43,7 @@ def read(env: Environment, file: str, *, stamps: bool) -> list[Item]:
     """
     op = env.new_op()
     items: list[Item] = []
-    with files.source(file)[0] as stream:
+    with files.source(file) as stream:
         for line, text in enumerate(stream, 1):
             try:
                 made = _write(env, entities.parsed(text, "the line", _HINT), op)
@@ -63,11 +63,13 @@ def _write(env: Environment, found: Mapping[str, Any], op: str) -> EntityWrite:
     verb = Verb(found["op"])
     merges = verb is Verb.UPSERT and found.get("mode", "merge") == "merge"
     target = env.locate(found["address"], Kind.ENTITY)
-    entity = entities.keyed(target, found.get("entity", {}))
+    copy = entities.keyed(target, found.get("entity", {}))
+    if verb is Verb.DELETE and "entity" in found:
+        copy = entities.only_version(target, copy, '"entity"')
     asked = Asked(**{name: found[name] for name in (*_TEXTS, *_FLAGS) if name in found})
     operation = verb.operation(merges=merges)
-    sent = conditions.resolve(operation, asked, target, env.known(target, operation, asked))
-    made = EntityWrite(target, verb, entity, sent, op, merges)
+    sent = conditions.resolve(operation, asked, target, env.known(target, operation, asked, copy.version))
+    made = EntityWrite(target, verb, copy.entity, sent, op, merges)
     writes.check(made)
     return made
 
@@ -80,9 +82,8 @@ def _check(found: Mapping[str, Any]) -> None:
     verb = _one_of(found, "op", [verb.value for verb in Verb])
     if not isinstance(found.get("address"), str):
         raise UsageError('there is no "address"', hint=_HINT)
-    if (verb == Verb.DELETE) == ("entity" in found):
-        wrong = "a delete takes no" if verb == Verb.DELETE else "there is no"
-        raise UsageError(f'{wrong} "entity"', hint=_HINT)
+    if verb != Verb.DELETE and "entity" not in found:
+        raise UsageError('there is no "entity"', hint=_HINT)
     if not isinstance(found.get("entity", {}), dict):
         raise UsageError('"entity" is not a JSON object', hint=_HINT)
     for name in _TEXTS:

@@ -18,7 +18,8 @@ from azguard.deadline import PATIENCE_SECONDS, Deadline
 from azguard.errors import UsageError
 from azguard.safe_update import Attempts, Plan, Tools, Updated
 from azguard.settled import Verdict
-from azguard.versioned import Versioned
+from azguard.times import iso
+from azguard.versioned import Landed, Versioned
 
 # How long an update is tried for, unless --timeout says otherwise.
 _SECONDS = 60.0
@@ -62,6 +63,8 @@ class Update:
     deadline: Deadline
     tools: Tools
     metadata: bool
+    #: Whether a command of the user's is given the content.
+    shows_content: bool
 
     def finished(self, ended: Updated) -> Result:
         """Remember the version that was written and return the result."""
@@ -92,7 +95,27 @@ class Update:
             # The content is as it was: whoever had read the version before has read this one too.
             self.env.follow(self.target, ended.base, ended.landed.etag, ended.lineage)
             return
-        self.env.remember_content(self.target, ended.landed, ended.content, ended.lineage)
+        if ended.outcome == "unchanged" and not self.shows_content:
+            return  # the edits saw the content, and nothing else did
+        self._remember_content(ended.landed, ended.content, ended.lineage)
+
+    def _remember_content(self, landed: Landed, content: bytes, lineage: str | None) -> None:
+        """Record content that was written, or that the command found to be right."""
+        key = self.env.key(self.target)
+        if landed.etag is None:
+            self.env.cache.forget(key)
+            return
+        import hashlib
+
+        self.env.cache.record(
+            key,
+            etag=landed.etag,
+            last_modified=iso(landed.last_modified),
+            length=len(content),
+            content_hash=f"sha256:{hashlib.sha256(content).hexdigest()}",
+            lineage=lineage,
+            command=self.env.command,
+        )
 
 
 def planned(env: Environment, address: str, asked: Asked) -> Update:
@@ -124,7 +147,7 @@ def planned(env: Environment, address: str, asked: Asked) -> Update:
     keep, past = keeper(env, target, plan), Attempts(env.folders.attempts, plan.op, keyed=asked.op_id is not None)
     tools = Tools(turn=lambda: _turn(env, target, deadline, tell), tell=tell, keep=keep, attempts=past)
     resource = update_choices.resource(target, asked, plan.op, lease_id)
-    return Update(env, target, resource, plan, deadline, tools, asked.metadata)
+    return Update(env, target, resource, plan, deadline, tools, asked.metadata, bool(asked.command))
 
 
 def show_preview(env: Environment, address: str, asked: Asked) -> None:

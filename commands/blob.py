@@ -6,7 +6,7 @@ import typer
 
 from azguard import blobs, deletes, downloads, operations, uploads
 from azguard.address import Kind
-from azguard.cli import context, files, options, values
+from azguard.cli import context, deliveries, files, options, values
 from azguard.cli.groups import group
 
 app = group("Blobs: get, put, show, exists, list, delete.")
@@ -28,6 +28,9 @@ def get(
 ) -> None:
     """Read a blob and remember its version, which guards the next put.
 
+    A file it was read into, by -f or by the shell's >, keeps the version that it came with, also when it is moved. What
+    went to /dev/null was not read.
+
     Example: azguard blob get site/config.json -f config.json
     """
     env = context.of(ctx)
@@ -36,9 +39,12 @@ def get(
     with env.progress(f"get {target}") as progress:
         if path is None:
             got, lineage = downloads.to_stream(target, conditions, files.stdout(), env.deadline, progress.at)
+            place = deliveries.to_stream(files.stdout(), got.content_length)
         else:
             got, lineage = downloads.to_file(target, conditions, path, env.deadline, progress.at)
-    env.remember(target, got, files.regular(path), lineage)
+            place = deliveries.to_file(path)
+    if place.is_kept:
+        env.remember(target, got, place.copy, lineage)
     env.show_beside(got, beside, bytes_on_stdout=path is None)
 
 
@@ -99,7 +105,7 @@ def put(
     """
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB, writable=True)
-    source, path = files.source(file)
+    source = files.source(file)
     settings = uploads.Settings(
         content_type=values.content_type(content_type, target.address.name, file),
         content_encoding=values.not_empty(content_encoding, "--content-encoding"),
@@ -112,10 +118,13 @@ def put(
         tags=values.tags(tags),
     )
     make = uploads.Upload if no_lineage else uploads.Upload.stamped
-    upload = make(target, settings, env.conditions(target, path), env.deadline, env.new_op())
-    with source as stream, env.progress(f"put {target}", files.size(path)) as progress:
-        written = uploads.put(upload, stream, progress.at, allow_empty=allow_empty or files.keeps_content(file))
-    env.remember(target, written, path, upload.stamp)
+    with source as stream:
+        copy, size = files.copy(stream), files.size(stream)
+        upload = make(target, settings, env.conditions(target, copy), env.deadline, env.new_op())
+        with env.progress(f"put {target}", size) as progress:
+            written = uploads.put(upload, stream, progress.at, allow_empty=allow_empty or files.keeps_content(file))
+    # A file of another size was read from its middle, or changed meanwhile.
+    env.remember(target, written, copy if size == written.content_length else None, upload.stamp)
     env.show(written)
 
 

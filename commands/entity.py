@@ -22,7 +22,10 @@ def get(ctx: typer.Context, entity: options.Entity, select: options.Select = Non
 
     It is printed as the service's own JSON: each property, beside it its type where JSON does not tell it
     ("n@odata.type": "Edm.Int64"), and the ETag as "odata.etag". What was printed can be edited and written back as it
-    is, ETag and Timestamp included. What was read with --select can be merged, but not replaced (exit 42).
+    is, ETag and Timestamp included; that ETag then guards it, whatever was read since.
+
+    What was read with --select can be merged, but not replaced (exit 42). What went to /dev/null, or was not printed
+    whole because of --query or -o none, was not read.
 
     Example: azguard entity get Orders/eu/1007
     """
@@ -30,9 +33,7 @@ def get(ctx: typer.Context, entity: options.Entity, select: options.Select = Non
     target = env.locate(entity, Kind.ENTITY)
     env.conditions(target)
     names = values.selected(select)
-    stored = reading.get(target, names, env.deadline)
-    entities.remember_read(env, target, [stored], partial=bool(names))
-    env.out.show_row(reading.shown(stored, names))
+    entities.deliver_one(env, target, reading.get(target, names, env.deadline), names)
 
 
 @app.command()
@@ -64,7 +65,7 @@ def query(
     names, most = values.selected(select), values.count(top, "--top")
     bound = filters.bound(values.not_empty(filter_, "--filter"), param or ())
     pages = reading.query(target, bound, names, most, env.deadline)
-    entities.deliver(env, target, pages, lambda each: reading.shown(each, names), partial=bool(names))
+    entities.deliver(env, target, pages, names)
 
 
 @app.command()
@@ -104,9 +105,11 @@ def replace(
 ) -> None:
     """Replace an entity, but only the version you have seen; properties that are not named are gone.
 
-    What azguard entity get prints can be edited and put back. One never read here is refused before any request, and
-    one that changed since too (exit 42); one that is missing is not created (exit 44). --last-writer-wins replaces
-    whatever is there, and creates nothing either.
+    What azguard entity get prints can be edited and put back: its "odata.etag", or the "etag" that az prints, is the
+    version it was made of, and guards it whatever was read since. --etag @last is what was read last instead.
+
+    One never read here is refused before any request, and one that changed since too (exit 42); one that is missing is
+    not created (exit 44). --last-writer-wins replaces whatever is there, and creates nothing either.
 
     Example: azguard entity replace Orders/eu/1007 -f order.json
     """
@@ -175,18 +178,24 @@ def upsert(
 def delete(
     ctx: typer.Context,
     entity: options.Entity,
+    file: Annotated[
+        str | None,
+        typer.Option("--file", "-f", metavar="FILE|-", help="Only the version that this copy was read as, as JSON."),
+    ] = None,
     with_table_lock: options.WithTableLock = False,
     wait: options.LockWait = None,
     lock_container: options.LockContainer = None,
 ) -> None:
     """Delete an entity, but only the version you have seen.
 
+    With -f that is the "odata.etag" of a copy that azguard entity get printed, whatever was read since.
+
     One that is missing is exit 44, not success: so of several who claim an entity by deleting it, one gets 0.
 
     Example: azguard entity delete Orders/eu/1007
     """
     lock = TableLock(with_table_lock, wait, lock_container)
-    entities.perform(context.of(ctx), entity, Verb.DELETE, lock)
+    entities.perform(context.of(ctx), entity, Verb.DELETE, lock, (None, file))
 
 
 @app.command()
@@ -205,7 +214,8 @@ def transaction(
     Each line is a JSON object: "op" is insert, replace, merge, upsert or delete, "address" is TABLE/PARTITION/ROW,
     "entity" is what azguard entity get prints. "etag", "if_match" and "last_writer_wins" are that item's condition, and
     "mode" is merge or replace, for an upsert. Without a condition the rules and defaults of the single commands hold:
-    what was read last guards a replace, merge or delete, an insert only creates, an upsert needs last_writer_wins.
+    the "odata.etag" of the entity guards a replace, merge or delete, else what was read last; an insert only creates;
+    an upsert needs last_writer_wins.
 
     If one item fails nothing is written; the error names its line, and the exit status is that item's.
 

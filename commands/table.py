@@ -78,8 +78,9 @@ def get(ctx: typer.Context, table: options.Table) -> None:
     target = env.locate(table, Kind.TABLE)
     env.conditions(target)
     found = acl.get(target, env.deadline)
-    env.remember(target, found)
     env.show(found)
+    if env.delivered(found):
+        env.remember(target, found)
 
 
 @policies.command(name="set")

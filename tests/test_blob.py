@@ -170,9 +170,9 @@ def test_a_delete_says_what_guarded_it_and_forgets_the_blob(cli: CliWorld, site:
 def test_a_blob_never_read_is_not_deleted_and_nothing_is_requested(cli: CliWorld, site: str) -> None:
     with proxy.running(cli.port, lambda _: proxy.Fault.NONE) as between:
         ran = cli.through(between.port).call("blob", "delete", f"{site}/a", "-o", "json")
-    ways = (f"azguard blob get {site}/a -f FILE", "--etag ETAG", "--lease-id ID", "--last-writer-wins")
+    ways = (f"azguard blob get {site}/a -f FILE", "--etag ETAG", "--last-writer-wins")
     assert (ran.code, ran.error["kind"], between.log) == (42, "changed", [])
-    assert [way in ran.error["hint"] for way in ways] == [True] * 4
+    assert [way in ran.error["hint"] for way in ways] == [True] * 3
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,8 @@ def test_a_blob_never_read_is_not_deleted_and_nothing_is_requested(cli: CliWorld
         (("--if-unmodified-since", "2101-01-01"), 0), (("--if-unmodified-since", "2001-01-01"), 42),
         (("--if-tags", "\"env\" = 'dev'"), 0), (("--if-tags", "\"env\" = 'prod'"), 42),
         (("--etag", "{etag}"), 0), (("--etag", "0x1"), 42), (("--last-writer-wins",), 0), ((), 42),
-        (("--lease-id", LEASE), 49), (("--lease-id", ""), 2), (("--delete-snapshots", "all"), 2),
+        (("--lease-id", LEASE), 42), (("--etag", "{etag}", "--lease-id", LEASE), 49),
+        (("--last-writer-wins", "--lease-id", LEASE), 49), (("--lease-id", ""), 2), (("--delete-snapshots", "all"), 2),
     ],
 )  # fmt: skip
 def test_every_condition_is_enforced_on_a_delete(
@@ -198,10 +199,10 @@ def test_every_condition_is_enforced_on_a_delete(
 def test_a_leased_blob_is_deleted_only_with_its_lease(cli: CliWorld, site: str) -> None:
     etag = put(cli, f"{site}/a")
     sdk(cli, site).acquire_lease(15, LEASE)
-    codes = [
-        cli.call("blob", "delete", f"{site}/a", *words).code for words in (("--etag", etag), ("--lease-id", LEASE))
-    ]
-    assert codes == [49, 0]
+    guards = (("--etag", etag), ("--lease-id", LEASE), ("--etag", "0x1", "--lease-id", LEASE))
+    codes = [cli.call("blob", "delete", f"{site}/a", *words).code for words in guards]
+    done = cli.call("blob", "delete", f"{site}/a", "--etag", etag, "--lease-id", LEASE)
+    assert (codes, done.code, done.json["guard"]) == ([49, 42, 42], 0, "if-match")
 
 
 def test_a_blob_that_somebody_deleted_is_said_to_be_gone(cli: CliWorld, site: str) -> None:

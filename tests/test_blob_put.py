@@ -182,7 +182,7 @@ def test_every_condition_is_enforced_on_small_and_large_blobs(
         (("--if-modified-since", "2001-01-01"), "if-modified-since", "Mon, 01 Jan 2001 00:00:00 GMT"),
         (("--if-unmodified-since", "2101-01-01"), "if-unmodified-since", "Sat, 01 Jan 2101 00:00:00 GMT"),
         (("--if-tags", "\"env\" = 'dev'"), "x-ms-if-tags", "\"env\" = 'dev'"),
-        (("--lease-id", LEASE), "x-ms-lease-id", LEASE),
+        (("--last-writer-wins", "--lease-id", LEASE), "x-ms-lease-id", LEASE),
         (("--last-writer-wins",), "", None),
     ],
 )

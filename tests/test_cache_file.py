@@ -6,12 +6,14 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
+from azguard import copies
 from azguard.etag_cache import EtagCache
 from tests.caches import CONFIG, Clock, etag_of, never
 
@@ -168,7 +170,7 @@ def test_a_second_damaged_file_of_the_same_second_takes_no_ones_place(tmp_path: 
 def test_the_file_of_a_newer_azguard_is_left_alone(tmp_path: Path) -> None:
     filled(tmp_path, entries=10)
     with sqlite3.connect(tmp_path / "etags.db") as connection:
-        connection.execute("PRAGMA user_version = 2")
+        connection.execute("PRAGMA user_version = 3")
     connection.close()
     before = (tmp_path / "etags.db").read_bytes()
     run = Run(tmp_path)
@@ -183,6 +185,72 @@ def test_the_file_of_a_newer_azguard_is_left_alone(tmp_path: Path) -> None:
         f"the ETag cache {tmp_path}/etags.db cannot be used: it was made by a newer azguard; "
         "update this one; what is read now will not guard later writes"
     ]
+
+
+# As the azguard before copies were known by their inodes made it.
+_SCHEMA_1 = """
+CREATE TABLE entries (
+    scope TEXT NOT NULL, account TEXT NOT NULL, address TEXT NOT NULL, copy BLOB NOT NULL,
+    etag TEXT NOT NULL, last_modified TEXT, length INTEGER, content_hash TEXT, lineage TEXT,
+    path BLOB, time INTEGER NOT NULL, command TEXT NOT NULL,
+    PRIMARY KEY (scope, account, address, copy)
+) WITHOUT ROWID;
+CREATE INDEX entries_by_time ON entries (time) WHERE copy = x'';
+CREATE TABLE leases (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    scope TEXT NOT NULL, account TEXT NOT NULL, address TEXT NOT NULL, lease_id TEXT NOT NULL,
+    duration INTEGER, action TEXT NOT NULL, confirmed INTEGER NOT NULL, time INTEGER NOT NULL,
+    UNIQUE (scope, account, address, lease_id)
+);
+PRAGMA application_id = 1635411812;
+PRAGMA user_version = 1;
+"""
+
+
+def of_version_1(folder: Path) -> None:
+    """Make a cache of the version before, with one entry, one file and one lease."""
+    this = ("one", *CONFIG)
+    with closing(sqlite3.connect(folder / "etags.db")) as connection, connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.executescript(_SCHEMA_1)
+        for copy, etag in ((b"", '"0x2"'), (os.fsencode(folder / "copy"), '"0x1"')):
+            row = (*this, copy, etag, None, 1, None, None, copy or None, 1795262400000000, "blob get")
+            connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        connection.execute("INSERT INTO leases VALUES (1, ?, ?, ?, 'id', NULL, 'lease acquire', 1, 1)", this)
+
+
+def test_the_file_of_the_version_before_is_kept_with_all_that_is_in_it(tmp_path: Path) -> None:
+    of_version_1(tmp_path)
+    (tmp_path / "copy").write_text("x")
+    for _ in range(2):
+        run = Run(tmp_path)
+        bound = run.cache.bound(CONFIG, copies.at(tmp_path / "copy"))
+        held = run.cache.held(CONFIG)
+        found = (etag_of(run.cache.last(CONFIG)), etag_of(bound.path), bound.inode, held is not None and held.lease_id)
+        assert (found, run.warnings) == (('"0x2"', '"0x1"', None, "id"), [])
+        run.cache.close()
+    run.cache.record(CONFIG, etag='"0x3"', copy=copies.at(tmp_path / "copy"), command="blob put")
+    bound = run.cache.bound(CONFIG, copies.at(tmp_path / "copy"))
+    assert [etag_of(each) for each in bound] == ['"0x3"'] * 2
+    with closing(sqlite3.connect(tmp_path / "etags.db")) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+
+
+def test_many_processes_convert_the_file_of_the_version_before_once(tmp_path: Path) -> None:
+    of_version_1(tmp_path)
+    code = textwrap.dedent("""
+        import sys
+        from pathlib import Path
+        from azguard.etag_cache import EtagCache, Key
+        from tests.caches import CONFIG, Clock
+        cache = EtagCache.open(Path(sys.argv[1]), "one", warn=print, now=Clock())
+        print(cache.last(CONFIG).etag)
+    """)
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    running = [
+        subprocess.Popen([sys.executable, "-c", code, tmp_path], stdout=subprocess.PIPE, env=environ) for _ in range(8)
+    ]
+    assert [process.communicate(timeout=60)[0] for process in running] == [b'"0x2"\n'] * 8
 
 
 def test_a_folder_that_cannot_be_is_said_once(tmp_path: Path) -> None:
@@ -257,14 +325,20 @@ _AS_NOBODY = (
 
 
 @posix
-def test_a_read_only_file_is_read_and_said_once(nobodys: Path) -> None:
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_read_only_file_is_read_and_said_once(nobodys: Path, version: int) -> None:
+    with closing(sqlite3.connect(nobodys / "etags.db")) as connection:
+        connection.execute(f"PRAGMA user_version = {version}")
     (nobodys / "etags.db").chmod(0o400)
     *found, warning = _limited(nobodys, *_AS_NOBODY)
     assert (found, "cannot be written: it is read-only" in warning) == (['"0x1"', '"0x1"', "11"], True)
 
 
 @posix
-def test_a_file_in_a_read_only_folder_is_read_and_said_once(nobodys: Path) -> None:
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_file_in_a_read_only_folder_is_read_and_said_once(nobodys: Path, version: int) -> None:
+    with closing(sqlite3.connect(nobodys / "etags.db")) as connection:
+        connection.execute(f"PRAGMA user_version = {version}")
     nobodys.chmod(0o500)
     *found, warning = _limited(nobodys, *_AS_NOBODY)
     assert (found, "cannot be written" in warning) == (['"0x1"', '"0x1"', "11"], True)

@@ -21,6 +21,7 @@ _BEGIN = """
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from azguard import copies
 from azguard.etag_cache import EtagCache, Key
 name, count = sys.argv[1], int(sys.argv[2])
 def key(number):
@@ -28,7 +29,7 @@ def key(number):
 def opened():
     return EtagCache.open(Path("cache"), name, warn=lambda text: print(text), now=lambda: datetime.now(UTC))
 def record(cache, number):
-    cache.record(key(number), etag=f"{name}-{number}", path=Path(f"{name}-{number}"), command="blob get")
+    cache.record(key(number), etag=f"{name}-{number}", copy=copies.at(Path(f"{name}-{number}")), command="blob get")
 import sqlite3, fcntl
 print("ready", flush=True)
 sys.stdin.readline()

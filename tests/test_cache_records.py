@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from azguard import copies
 from azguard.errors import UsageError
 from azguard.etag_cache import EtagCache
 from tests.caches import ACCOUNT, CONFIG, OTHER, Clock, etag_of, never
@@ -35,8 +36,8 @@ def test_what_was_exported_is_loaded_again_through_json(tmp_path: Path) -> None:
     here, there = opened(tmp_path / "a", clock), opened(tmp_path / "b", clock)
     here.record(
         CONFIG,
-        etag="W/\"datetime'2026-11-21T11%3A00%3A00Z'\"",
-        path=tmp_path / "caf\udce9",
+        etag='"0x1"',
+        copy=copies.at(tmp_path / "caf\udce9"),
         command="entity get",
     )
     clock.after(seconds=1)
@@ -45,7 +46,10 @@ def test_what_was_exported_is_loaded_again_through_json(tmp_path: Path) -> None:
     text = [json.dumps(record) for record in here.export()]
     assert there.load(json.loads(line) for line in text) == 2
     assert (list(there.export()), list(there.all_held())) == (list(here.export()), [])
-    assert there.bound(CONFIG, tmp_path / "caf\udce9") == here.bound(CONFIG, tmp_path / "caf\udce9")
+    assert (
+        there.bound(CONFIG, copies.at(tmp_path / "caf\udce9")).path
+        == here.bound(CONFIG, copies.at(tmp_path / "caf\udce9")).path
+    )
 
 
 def test_one_scope_is_exported_alone(tmp_path: Path) -> None:
@@ -71,10 +75,13 @@ def test_a_record_never_takes_the_place_of_a_newer_read(tmp_path: Path) -> None:
         ("address", "site/config.json"), ("address", "blob:site"), ("address", ACCOUNT + "/site/config.json"),
         ("address", "blob:site/a?sv=1&sig=abc"), ("address", "blob:site/\udcff"), ("address", None),
         ("etag", ""), ("etag", None), ("etag", "a\nb"), ("etag", 5),
+        ("etag", "*"), ("etag", '"*"'), ("etag", "0x1"), ("etag", '"0x1","0x2"'), ("etag", 'W/"0x1"'),
+        ("etag", '"@last"'),
+        ("etag", "W/\"datetime'2026-11-21T11%3A00%3A00Z'\""), ("account", "http://a b"), ("account", "http://host#x"),
         ("last_modified", "yesterday"), ("last_modified", 5),
         ("length", -1), ("length", "14"), ("length", True), ("length", 1.5), ("length", 2**63),
         ("content_hash", "md5:abc"), ("content_hash", "sha256:" + "g" * 64),
-        ("lineage", ""), ("lineage", 5),
+        ("lineage", ""), ("lineage", 5), ("lineage", "anything"), ("lineage", "AAAAAAAAAAAAAAAA.0x0,x"),
         ("path", "config.json"), ("path", ""), ("path", "/a\0b"), ("path", "/\ud800"), ("path", 5),
         ("time", None), ("time", "2026-11-21T12:00:00"), ("time", "0001-01-01T00:00:00+01:00"),
         ("command", None), ("command", "blob get a?sig=abc"),
@@ -104,6 +111,26 @@ def test_a_record_of_another_shape_is_refused(tmp_path: Path, record: Any, said:
     with pytest.raises(UsageError) as refused:
         opened(tmp_path, Clock()).load([record])
     assert str(refused.value) == said
+
+
+@pytest.mark.parametrize(
+    ("address", "etag", "good"),
+    [
+        ("entity:Orders/eu/1", "W/\"datetime'2026-11-21T11%3A00%3A00Z'\"", True),
+        ("entity:Orders/eu/1", '"0x1"', False),
+        ("entity:Orders/eu/1", "*", False), ("entity:Orders/eu/1", 'W/"*"', False), ("table:Orders", '"0x1"', False),
+        ("table:Orders", f'"acl-{"0" * 32}"', True), ("container:site", '"0x1"', True), ("file:docs/a", '"0x1"', True),
+        ("message:work/1", '"0x1"', False),
+    ],
+)  # fmt: skip
+def test_an_etag_is_checked_by_what_the_address_is(tmp_path: Path, address: str, etag: str, good: bool) -> None:
+    cache = opened(tmp_path, Clock())
+    record = {**GOOD, "address": address, "etag": etag}
+    if good:
+        assert cache.load([record]) == 1
+    else:
+        with pytest.raises(UsageError, match="line 1: etag is not an ETag of a"):
+            cache.load([record])
 
 
 def test_fields_that_may_be_missing_may_be_missing(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """What was asked for → what is sent: for every operation and every condition of all four services."""
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,9 +10,9 @@ from azguard import conditions, operations
 from azguard.account import Target, emulator
 from azguard.address import Address, Kind
 from azguard.conditions import Asked, Conditions
-from azguard.errors import Changed, UsageError
+from azguard.errors import AzguardError, Changed, UsageError
 from azguard.known import Known, Seen
-from azguard.operations import ALL, Condition, Guard, Lease, Operation, Write
+from azguard.operations import ALL, Condition, Guard, Operation, Write
 
 ETAG, NEWER = '"0x8DC1234567890AB"', '"0x8DDFFFFFFFFFFFF"'
 ENTITY_ETAG = "W/\"datetime'2026-11-21T10%3A00%3A00.0000000Z'\""
@@ -83,13 +85,41 @@ def test_a_wildcard_is_taken_where_it_means_something(operation: Operation) -> N
 
 
 @pytest.mark.parametrize("operation", EVERY)
-def test_a_lease_id_is_sent_where_leases_are_checked(operation: Operation) -> None:
-    wanted = asked(lease_id=LEASE)
+def test_a_lease_id_goes_along_with_the_guard_that_the_write_would_have_without(operation: Operation) -> None:
+    where, (etag, _) = target(operation), value(operation, Condition.IF_MATCH)
     if not operation.names_lease:
         with pytest.raises(UsageError, match="--lease-id"):
-            conditions.resolve(operation, wanted, target(operation))
-    else:
-        assert conditions.resolve(operation, wanted, target(operation)) == Conditions(guard="lease", lease_id=LEASE)
+            conditions.resolve(operation, asked(lease_id=LEASE), where)
+        return
+    for known in (Known(), Known(Seen(etag)), Known(Seen(NEWER), Seen(etag))):
+        try:
+            without = conditions.resolve(operation, asked(allow_race=True), where, known)
+        except AzguardError as refusal:
+            with pytest.raises(type(refusal), match=re.escape(refusal.message)):
+                conditions.resolve(operation, asked(lease_id=LEASE, allow_race=True), where, known)
+            continue
+        found = conditions.resolve(operation, asked(lease_id=LEASE, allow_race=True), where, known)
+        guard = "lease" if without.guard == "none" else without.guard
+        assert found == replace(without, lease_id=LEASE, guard=guard)
+
+
+@pytest.mark.parametrize("operation", [each for each in ALL.values() if each.guarded and each.names_lease])
+def test_last_writer_wins_leaves_the_version_out_and_the_lease_id_in(operation: Operation) -> None:
+    wanted = asked(lease_id=LEASE, last_writer_wins=True)
+    found = conditions.resolve(operation, wanted, target(operation), Known(Seen(ETAG)))
+    assert found == Conditions(guard="lease", lease_id=LEASE)
+
+
+@pytest.mark.parametrize("held", [None, LEASE])
+def test_what_was_never_read_is_refused_with_a_lease_id_too_and_the_hint_says_how_to_rely_on_it(
+    held: str | None,
+) -> None:
+    with pytest.raises(Changed) as caught:
+        conditions.resolve(operations.BLOB_DELETE, asked(lease_id=held), BLOB)
+    assert ("--lease-id" in str(caught.value.hint), "the lease alone" in str(caught.value.hint)) == (
+        False,
+        held is not None,
+    )
 
 
 @pytest.mark.parametrize("operation", EVERY)
@@ -132,7 +162,7 @@ def test_what_was_never_read_is_created_only_or_not_touched(operation: Operation
     if operation.write is Write.CHANGES and operation.guard is not Guard.NONE:
         with pytest.raises(Changed) as caught:
             conditions.resolve(operation, asked(), where)
-        ways = ("--etag ETAG", "--last-writer-wins", *(("--lease-id ID",) if operation.lease is not Lease.NONE else ()))
+        ways = ("--etag ETAG", "--last-writer-wins")
         assert (caught.value.exit_code, [way in (caught.value.hint or "") for way in ways]) == (42, [True] * len(ways))
         return
     if operation.write is Write.CHANGES:
@@ -218,8 +248,9 @@ def test_last_is_no_version_of_a_source() -> None:
 
 
 def test_held_is_the_lease_of_this_scope() -> None:
-    found = conditions.resolve(operations.BLOB_PUT_BLOCK_BLOB, asked(lease_id="@held"), BLOB, Known(lease=LEASE))
-    assert found == Conditions(guard="lease", lease_id=LEASE)
+    known = Known(Seen(ETAG), lease=LEASE)
+    found = conditions.resolve(operations.BLOB_PUT_BLOCK_BLOB, asked(lease_id="@held"), BLOB, known)
+    assert found == Conditions({"If-Match": ETAG}, "if-match", ETAG, LEASE)
 
 
 def test_held_without_a_lease_is_a_usage_error() -> None:
@@ -266,7 +297,7 @@ def test_an_entity_etag_is_sent_byte_for_byte() -> None:
     assert found.headers == {"If-Match": ENTITY_ETAG}
 
 
-@pytest.mark.parametrize("typed", ["0x1", ENTITY_ETAG.strip('"'), f" {ENTITY_ETAG}", "W/''"])
+@pytest.mark.parametrize("typed", ["0x1", ENTITY_ETAG.strip('"'), f" {ENTITY_ETAG}", "W/''", "*", 'W/"*"', '"*"'])
 def test_what_is_no_entity_etag_is_a_usage_error(typed: str) -> None:
     with pytest.raises(UsageError, match="entity"):
         conditions.resolve(operations.TABLE_ENTITY_UPDATE, asked(etag=typed), target(operations.TABLE_ENTITY_UPDATE))
@@ -297,6 +328,37 @@ def test_the_lineage_goes_with_the_version_it_was_read_with_and_no_other() -> No
         "op.parent",
         None,
     ]
+
+
+def test_a_file_that_two_versions_go_with_guards_nothing_and_both_are_named() -> None:
+    known = Known(last=Seen(NEWER), copy=Seen(NEWER), other=Seen(ETAG, "op.parent"))
+    put = operations.BLOB_PUT_BLOCK_BLOB
+    with pytest.raises(Changed) as caught:
+        conditions.resolve(put, asked(), BLOB, known)
+    said = " ".join(caught.value.detail)
+    assert (NEWER in said, ETAG in said, "--etag ETAG" in str(caught.value.hint)) == (True, True, True)
+    named = conditions.resolve(put, asked(etag=ETAG), BLOB, known)
+    assert named == Conditions({"If-Match": ETAG}, "if-match", ETAG, None, "op.parent")
+
+
+@pytest.mark.parametrize(
+    "remembered", ["*", '"*"', '"0x1","0x2"', "0x1", 'W/"0x1"', '"@last"', '""', '"0x1"\n', ENTITY_ETAG]
+)
+@pytest.mark.parametrize(
+    "given", [{}, {"lease_id": LEASE}, {"etag": "@last"}, {"if_match": "@last"}, {"if_none_match": "@last"}]
+)
+def test_what_is_remembered_and_is_no_etag_is_never_sent(remembered: str, given: dict[str, str]) -> None:
+    for known in (Known(Seen(remembered)), Known(Seen(remembered), Seen(remembered))):
+        with pytest.raises(Changed, match="is no ETag") as caught:
+            conditions.resolve(operations.BLOB_PUT_BLOCK_BLOB, asked(**given), BLOB, known)
+        assert "azguard cache forget blob:site/a" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("remembered", ["*", ETAG, 'W/"*"', "W/\"datetime'*'\"", ENTITY_ETAG.strip('"')])
+def test_what_is_remembered_and_is_no_etag_of_an_entity_is_never_sent(remembered: str) -> None:
+    operation = operations.TABLE_ENTITY_UPDATE
+    with pytest.raises(Changed, match="is no ETag"):
+        conditions.resolve(operation, asked(), target(operation), Known(Seen(remembered)))
 
 
 # Fences

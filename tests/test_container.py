@@ -67,7 +67,8 @@ def test_exists_answers_by_its_exit_status(cli: CliWorld, name: str, code: int) 
         ("delete", ("--if-modified-since", "2001-01-01"), 0), ("delete", ("--if-modified-since", "2101-01-01"), 42),
         ("delete", ("--if-modified-since", "2001-01-01", "--if-unmodified-since", "2101-01-01"), 2),
         ("delete", ("--etag", "{etag}"), 0), ("delete", ("--etag", "0x1"), 42), ("delete", ("--etag", "@last"), 42),
-        ("delete", ("--last-writer-wins",), 0), ("delete", (), 42), ("delete", ("--lease-id", LEASE), 49),
+        ("delete", ("--last-writer-wins",), 0), ("delete", (), 42), ("delete", ("--lease-id", LEASE), 42),
+        ("delete", ("--last-writer-wins", "--lease-id", LEASE), 49),
     ],
 )  # fmt: skip
 def test_a_condition_is_enforced_or_refused(

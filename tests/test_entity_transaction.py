@@ -139,7 +139,11 @@ REFUSED: list[tuple[Any, int, str]] = [
     ([item("destroy", "@/a")], 2, "line 1: \"op\" is 'destroy'"),
     ([item("delete", "@/a"), {"op": "delete"}], 2, 'line 2: there is no "address"'),
     ([{"op": "insert", "address": "@/c"}], 2, 'line 1: there is no "entity"'),
-    ([{**item("delete", "@/a"), "entity": {}}], 2, 'line 1: a delete takes no "entity"'),
+    (
+        [{**item("delete", "@/a"), "entity": {}}],
+        2,
+        'line 1: a delete takes nothing from "entity" but odata.etag, and there is none',
+    ),
     ([{**item("insert", "@/c"), "entity": []}], 2, 'line 1: "entity" is not a JSON object'),
     ([item("replace", "@/a", eTag=OLD)], 2, "line 1: 'eTag' is not known"),
     ([item("replace", "@/a", etag=None)], 2, 'line 1: "etag" is not a text'),

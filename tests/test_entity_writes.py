@@ -369,6 +369,7 @@ def test_a_refusal_is_told_for_people_with_a_way_out(cli: CliWorld, order: str) 
 
 def test_what_was_read_in_part_is_not_replaced_until_it_is_read_whole(cli: CliWorld, order: str) -> None:
     made(cli, order)
+    cli.call("cache", "forget", f"entity:{order}")
     assert cli.call("entity", "get", order, "--select", "status").code == 0
     refused = write(cli, "replace", order)
     assert (refused.code, refused.error["message"]) == (

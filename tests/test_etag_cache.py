@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from azguard import copies
 from azguard.errors import UsageError
 from azguard.etag_cache import Entry, EtagCache, HeldLease, Key
 from azguard.known import Seen
@@ -93,9 +94,9 @@ def test_scopes_do_not_see_each_others_reads(opened: Open) -> None:
 
 def test_a_file_keeps_the_version_it_is_a_copy_of(opened: Open, tmp_path: Path) -> None:
     cache, copy = opened(), tmp_path / "config.json"
-    cache.record(CONFIG, etag='"0x1"', path=copy, command="blob get")
+    cache.record(CONFIG, etag='"0x1"', copy=copies.at(copy), command="blob get")
     cache.record(CONFIG, etag='"0x2"', command="blob get")
-    assert (cache.last(CONFIG), cache.bound(CONFIG, copy)) == (
+    assert (cache.last(CONFIG), cache.bound(CONFIG, copies.at(copy)).path) == (
         plain('"0x2"'),
         plain('"0x1"', path=str(copy)),
     )
@@ -104,25 +105,30 @@ def test_a_file_keeps_the_version_it_is_a_copy_of(opened: Open, tmp_path: Path) 
 def test_a_file_is_known_by_its_real_path(opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    opened().record(CONFIG, etag='"0x1"', path=tmp_path / "link" / "config.json", command="blob get")
+    opened().record(CONFIG, etag='"0x1"', copy=copies.at(tmp_path / "link" / "config.json"), command="blob get")
     monkeypatch.chdir(tmp_path / "real")
-    assert etag_of(opened().bound(CONFIG, Path("config.json"))) == '"0x1"'
+    assert etag_of(opened().bound(CONFIG, copies.at(Path("config.json"))).path) == '"0x1"'
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="file names are any bytes")
 def test_a_path_that_is_not_text_is_kept(opened: Open, tmp_path: Path) -> None:
     copy = tmp_path / os.fsdecode(b"caf\xe9")
-    opened().record(CONFIG, etag='"0x1"', path=copy, command="blob get")
-    assert opened().bound(CONFIG, copy) == plain('"0x1"', path=str(copy))
+    opened().record(CONFIG, etag='"0x1"', copy=copies.at(copy), command="blob get")
+    assert opened().bound(CONFIG, copies.at(copy)).path == plain('"0x1"', path=str(copy))
 
 
 def test_a_version_of_the_same_content_is_followed_by_the_files_that_have_it(opened: Open, tmp_path: Path) -> None:
     cache, old, new = opened(), tmp_path / "old", tmp_path / "new"
-    cache.record(CONFIG, etag='"0x1"', path=old, command="blob get")
-    cache.record(CONFIG, etag='"0x2"', path=new, command="blob get")
+    cache.record(CONFIG, etag='"0x1"', copy=copies.at(old), command="blob get")
+    cache.record(CONFIG, etag='"0x2"', copy=copies.at(new), command="blob get")
     opened("two").record(CONFIG, etag='"0x2"', command="blob get")
     cache.follow(CONFIG, '"0x2"', '"0x3"', "AAAAAAAAAAAAAAAA.0x2")
-    found = (cache.last(CONFIG), cache.bound(CONFIG, old), cache.bound(CONFIG, new), opened("two").last(CONFIG))
+    found = (
+        cache.last(CONFIG),
+        cache.bound(CONFIG, copies.at(old)).path,
+        cache.bound(CONFIG, copies.at(new)).path,
+        opened("two").last(CONFIG),
+    )
     assert [etag_of(entry) for entry in found] == ['"0x3"', '"0x1"', '"0x3"', '"0x2"']
     assert found[0] == plain('"0x3"', path=str(new), lineage="AAAAAAAAAAAAAAAA.0x2")
 
@@ -130,10 +136,10 @@ def test_a_version_of_the_same_content_is_followed_by_the_files_that_have_it(ope
 def test_forget_drops_the_entry_and_its_files_of_this_scope_only(opened: Open, tmp_path: Path) -> None:
     one, two, copy = opened("one"), opened("two"), tmp_path / "config.json"
     for cache in (one, two):
-        cache.record(CONFIG, etag='"0x1"', path=copy, command="blob get")
+        cache.record(CONFIG, etag='"0x1"', copy=copies.at(copy), command="blob get")
     assert (one.forget(CONFIG), one.forget(CONFIG)) == (1, 0)
-    assert (one.last(CONFIG), one.bound(CONFIG, copy)) == (None, None)
-    assert (etag_of(two.last(CONFIG)), etag_of(two.bound(CONFIG, copy))) == ('"0x1"', '"0x1"')
+    assert (one.last(CONFIG), one.bound(CONFIG, copies.at(copy)).path) == (None, None)
+    assert (etag_of(two.last(CONFIG)), etag_of(two.bound(CONFIG, copies.at(copy)).path)) == ('"0x1"', '"0x1"')
 
 
 def test_forget_in_all_scopes_drops_every_entry_of_the_resource(opened: Open) -> None:
@@ -150,7 +156,7 @@ def test_entries_are_listed_newest_first_and_narrowed(opened: Open, clock: Clock
     for seconds, (cache, key) in enumerate([(one, CONFIG), (one, OTHER), (two, CONFIG), (one, CONFIG)]):
         # With and without a fraction of a second: as text, these would not sort.
         clock.moment = NOON + timedelta(seconds=seconds // 2, milliseconds=500 * (seconds % 2))
-        cache.record(key, etag=f'"{seconds}"', path=tmp_path / "x", command="blob get")
+        cache.record(key, etag=f'"{seconds}"', copy=copies.at(tmp_path / "x"), command="blob get")
     assert [
         [entry.etag for entry in one.entries()],
         [entry.etag for entry in one.entries("one")],
@@ -173,7 +179,7 @@ def test_recording_while_listing_loses_nothing(opened: Open) -> None:
 
 def test_clear_counts_entries_and_keeps_leases(opened: Open, tmp_path: Path) -> None:
     one, two = opened("one"), opened("two")
-    one.record(CONFIG, etag='"1"', path=tmp_path / "x", command="blob get")
+    one.record(CONFIG, etag='"1"', copy=copies.at(tmp_path / "x"), command="blob get")
     two.record(CONFIG, etag='"2"', command="blob get")
     one.hold(CONFIG, "lease", duration=None, action="lease acquire")
     assert (one.clear("one"), etag_of(two.last(CONFIG)), one.clear(None), two.last(CONFIG)) == (
@@ -183,21 +189,22 @@ def test_clear_counts_entries_and_keeps_leases(opened: Open, tmp_path: Path) -> 
         None,
     )
     assert one.held(CONFIG) is not None
-    assert one.bound(CONFIG, tmp_path / "x") is None
+    assert one.bound(CONFIG, copies.at(tmp_path / "x")).path is None
 
 
 def test_prune_keeps_a_file_as_long_as_its_resource(opened: Open, clock: Clock, tmp_path: Path) -> None:
     cache = opened()
-    cache.record(CONFIG, etag='"1"', path=tmp_path / "x", command="blob get")
-    cache.record(OTHER, etag='"1"', path=tmp_path / "y", command="blob get")
+    cache.record(CONFIG, etag='"1"', copy=copies.at(tmp_path / "x"), command="blob get")
+    cache.record(OTHER, etag='"1"', copy=copies.at(tmp_path / "y"), command="blob get")
     clock.after(days=40)
     cache.record(CONFIG, etag='"2"', command="blob get")
     # Were the old copy's version dropped alone, the file would be guarded by the newer one it never saw.
     assert cache.prune(timedelta(days=30)) == 1
     assert [
-        etag_of(entry) for entry in (cache.last(CONFIG), cache.bound(CONFIG, tmp_path / "x"), cache.last(OTHER))
+        etag_of(entry)
+        for entry in (cache.last(CONFIG), cache.bound(CONFIG, copies.at(tmp_path / "x")).path, cache.last(OTHER))
     ] == ['"2"', '"1"', None]
-    assert cache.bound(OTHER, tmp_path / "y") is None
+    assert cache.bound(OTHER, copies.at(tmp_path / "y")).path is None
 
 
 def test_prune_drops_leases_whose_term_ended_long_ago(opened: Open, clock: Clock) -> None:
@@ -310,7 +317,7 @@ def test_importing_the_cache_does_not_import_sqlite(tmp_path: Path) -> None:
 
 def test_an_account_that_begins_anew_is_forgotten_in_every_scope(opened: Open) -> None:
     elsewhere = Key("https://contoso.blob.core.windows.net", CONFIG.address)
-    opened("one").record(CONFIG, etag='"0x1"', path=Path("copy"), command="blob get")
+    opened("one").record(CONFIG, etag='"0x1"', copy=copies.at(Path("copy")), command="blob get")
     opened("two").record(CONFIG, etag='"0x1"', command="blob get")
     opened("one").record(elsewhere, etag='"0x9"', command="blob get")
     assert opened("one").forget_account(ACCOUNT) == 2

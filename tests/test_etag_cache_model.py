@@ -8,6 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from azguard import copies
 from azguard.etag_cache import EtagCache, Key
 from tests.caches import CONFIG, OTHER, Clock, etag_of, never
 
@@ -44,8 +45,8 @@ class AgainstADict(RuleBasedStateMachine):
         self.versions += 1
         self.clock.after(seconds=1)
         version = (f'"{self.versions}"', self.clock())
-        path = None if name is None else self._file(name)
-        self.caches[scope].record(key, etag=version[0], path=path, command="blob get")
+        copy = None if name is None else copies.at(self._file(name))
+        self.caches[scope].record(key, etag=version[0], copy=copy, command="blob get")
         self.seen[scope, key] = version
         if name is not None:
             self.copies[scope, key, name] = version
@@ -87,7 +88,7 @@ class AgainstADict(RuleBasedStateMachine):
                 assert etag_of(cache.last(key)) == self.seen.get((scope, key), (None,))[0]
                 for name in ("x", "y"):
                     expected = self.copies.get((scope, key, name), (None,))[0]
-                    assert etag_of(cache.bound(key, self._file(name))) == expected
+                    assert etag_of(cache.bound(key, copies.at(self._file(name))).path) == expected
         listed = [entry.etag for entry in self.caches["one"].entries()]
         assert listed == [etag for etag, _ in sorted(self.seen.values(), key=lambda each: each[1], reverse=True)]
 

@@ -1,0 +1,64 @@
+"""Where content goes that a command delivers: whether it stays there to be used, and in which file it is a copy."""
+
+import os
+import select
+import stat
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from azguard import copies
+from azguard.copies import Copy
+
+
+class Place(NamedTuple):
+    """Where content was delivered. ``copy`` is the file that holds it and nothing else."""
+
+    is_kept: bool
+    copy: Copy | None = None
+
+
+def to_file(path: Path) -> Place:
+    """Return what became of content written to the file, device or pipe at a path."""
+    mode = path.stat().st_mode
+    if stat.S_ISREG(mode):
+        return Place(True, copies.at(path))
+    return Place(not stat.S_ISCHR(mode) or _is_terminal(path))
+
+
+def to_stream(stream: IO[Any], length: int | None = None) -> Place:
+    """Return what became of content written to a stream and flushed.
+
+    ``length`` is that of the content in bytes, if a file that holds it alone is a copy. Not guaranteed: a reader that
+    goes away after this look, without having read all of it, is taken for one that has.
+    """
+    try:
+        descriptor = stream.fileno()
+        found = os.fstat(descriptor)
+    except (OSError, ValueError):
+        return Place(True)  # in memory
+    if stat.S_ISREG(found.st_mode):
+        is_copy = length is not None and found.st_size == length == os.lseek(descriptor, 0, os.SEEK_CUR)
+        return Place(True, copies.behind(descriptor) if is_copy else None)
+    if stat.S_ISCHR(found.st_mode):
+        return Place(os.isatty(descriptor))
+    return Place(not _is_abandoned(descriptor))
+
+
+def _is_terminal(path: Path) -> bool:
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.isatty(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _is_abandoned(descriptor: int) -> bool:
+    """Return whether the reader of a pipe is gone already: one that wants all of it waits for the end."""
+    if not hasattr(select, "poll"):
+        return False
+    poll = select.poll()
+    poll.register(descriptor, 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
