@@ -229,14 +229,8 @@ def _bad_request_hint(code: str | None, error: BaseException) -> str | None:
 
 
 def _without_status(error: BaseException, target: Target, facts: dict[str, Any]) -> errors.AzguardError:
-    from azure.core.exceptions import AzureError, ClientAuthenticationError
+    from azure.core.exceptions import AzureError
 
-    if isinstance(error, ClientAuthenticationError):
-        return errors.Unauthenticated(
-            f"no credential could be had: {_first_line(error)}",
-            hint="az login, or use --account-key or --sas-token",
-            **facts,
-        )
     if (foreign := not_of_the_service(error)) is not None:
         return _not_asked(foreign, target, facts)
     if isinstance(error, (AzureError, OSError)):

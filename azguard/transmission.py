@@ -151,12 +151,11 @@ def _page(walk: Iterator[Any]) -> list[Any] | None:
 
 
 def _transient(error: BaseException) -> bool:
-    from azure.core.exceptions import AzureError, ClientAuthenticationError
+    from azure.core.exceptions import AzureError
 
     found = status(error)
     if found is not None:
         return found >= 500 or found in (408, 429)
     if (foreign := not_of_the_service(error)) is not None:
         return foreign.may_pass
-    # No credential to be had is the local machine's answer, and a slow one.
-    return isinstance(error, (AzureError, OSError)) and not isinstance(error, ClientAuthenticationError)
+    return isinstance(error, (AzureError, OSError))

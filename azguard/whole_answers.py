@@ -80,6 +80,7 @@ def transport(**settings: Any) -> "RequestsTransport":
             if self.session is None:
                 super().open()
                 session: Any = self.session
+                session.auth = _keep_signature
                 adapter = _adapter()
                 for scheme in session.adapters:
                     session.adapters[scheme] = adapter
@@ -98,6 +99,11 @@ def transport(**settings: Any) -> "RequestsTransport":
             return response
 
     return WholeAnswers(**settings)
+
+
+def _keep_signature(request: Any) -> Any:
+    """Return a request as it is: without an auth, requests would replace our signature by what stands in a .netrc."""
+    return request
 
 
 def _adapter() -> Any:

@@ -59,6 +59,12 @@ def test_tables_of_the_emulator_are_reached_past_every_proxy(cli: CliWorld) -> N
     assert cli.call("table", "list", env={"HTTP_PROXY": through(_NOTHING_LISTENS)}).code == 0
 
 
+def test_a_password_in_netrc_does_not_replace_our_signature(cli: CliWorld) -> None:
+    netrc = cli.file("netrc", "machine 127.0.0.1 login me password secret\ndefault login me password secret\n")
+    netrc.chmod(0o600)
+    assert cli.call("container", "list", env={"NETRC": str(netrc)}).code == 0
+
+
 @pytest.mark.parametrize(
     ("host", "local"),
     [

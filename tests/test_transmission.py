@@ -289,13 +289,13 @@ def test_a_read_that_is_refused_is_not_made_again() -> None:
 
 
 def test_a_credential_that_cannot_be_had_is_not_asked_for_again() -> None:
-    from azure.core.exceptions import ClientAuthenticationError
+    from azguard.logins import LoginFailed
 
     made = []
 
     def call(timeouts: Mapping[str, Any]) -> str:
         made.append(timeouts)
-        raise ClientAuthenticationError("no login")
+        raise LoginFailed("no login")
 
     with pytest.raises(Exception, match="no login"):
         read(call, target(1), Clock().deadline(10))
