@@ -115,6 +115,10 @@ class Unauthenticated(AzguardError):
     kind, exit_code = "unauthenticated", 41
 
 
+class LoginFailed(Unauthenticated):
+    """No token could be had, so that nothing was sent to the service."""
+
+
 class Changed(AzguardError):
     """The condition failed: somebody wrote since the caller read, or the caller never read."""
 

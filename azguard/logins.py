@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from azguard import proxies
 from azguard.endpoints import Cloud
-from azguard.errors import Unauthenticated
+from azguard.errors import LoginFailed
 from azguard.times import iso
 
 _GITHUB = ("ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "AZURE_CLIENT_ID", "AZURE_TENANT_ID")
@@ -37,10 +38,6 @@ _TRIES, _PAUSE_SECONDS = 3, 0.5
 _TIMEOUTS = {"connection_timeout": _CONNECT_SECONDS, "read_timeout": _ANSWER_SECONDS, "retry_total": _TRIES - 1}
 
 
-class LoginFailed(Unauthenticated):
-    """No token could be had, so that nothing was sent to the service."""
-
-
 @dataclass
 class Login:
     """A credential for the SDK that knows when its token ends and where it comes from. Threads may share it.
@@ -51,6 +48,8 @@ class Login:
     credential: Any
     #: Where the token comes from, for messages.
     source: str
+    #: The URL of who hands out the token, or None where that is not one alone.
+    authority: str | None
     #: What to do if none can be had.
     way_out: str
     #: Whether a new token can be had for as long as the work takes.
@@ -88,14 +87,25 @@ class Login:
         return AccessToken(found.token, found.expires_on)
 
     def _failed(self, error: Exception, known: Any) -> LoginFailed:
+        from azure.core.exceptions import ServiceRequestError, ServiceResponseError
+
+        from azguard import unreachable
+
         why, *more = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+        hint: str | None = self.way_out
+        if isinstance(error, LoginFailed):
+            hint = error.hint
+        elif self.authority is not None and isinstance(error, (ServiceRequestError, ServiceResponseError)):
+            reason = unreachable.explain(error, self.authority)
+            why, more, hint = reason.message, [], reason.hint
         if known is None:
             message = f"no login could be had from {self.source}: {why}"
         else:
             ended = iso(datetime.fromtimestamp(known.expires_on, UTC))
             message = f"the login's token ended at {ended}, and no new one could be had from {self.source}: {why}"
-        hint = error.hint if isinstance(error, LoginFailed) else self.way_out
-        return LoginFailed(message, detail=tuple(line for line in more if "Credential: " in line), hint=hint)
+        # Of each credential in a chain, its first sentence.
+        detail = tuple(line.partition(". ")[0] for line in more if "Credential: " in line)
+        return LoginFailed(message, detail=detail, hint=hint)
 
 
 def choose(environ: Mapping[str, str], cloud: Cloud) -> Login:
@@ -111,6 +121,7 @@ def choose(environ: Mapping[str, str], cloud: Cloud) -> Login:
     return Login(
         DefaultAzureCredential(**authority),
         "this machine",
+        None,
         _way_out(environ),
         # A user's login renews itself, and Kubernetes renews its file. What a CI system handed out once ends.
         renewable=not environ.get("CI") and not environ.get("TF_BUILD"),
@@ -129,7 +140,8 @@ def _of_github(environ: Mapping[str, str], cloud: Cloud, settings: Mapping[str, 
         **settings,
     )
     way_out = "see whether AZURE_CLIENT_ID has a federated credential for this repository, branch or environment"
-    return Login(credential, "the OIDC token of this GitHub Actions job", way_out, renewable=True)
+    source = "the OIDC token of this GitHub Actions job"
+    return Login(credential, source, _authority_url(environ, settings), way_out, renewable=True)
 
 
 def _of_pipelines(environ: Mapping[str, str], settings: Mapping[str, Any]) -> Login:
@@ -144,7 +156,13 @@ def _of_pipelines(environ: Mapping[str, str], settings: Mapping[str, Any]) -> Lo
         **settings,
     )
     way_out = "see whether the service connection uses workload identity federation, and this pipeline may use it"
-    return Login(credential, "the OIDC token of this Azure Pipelines job", way_out, renewable=True)
+    source = "the OIDC token of this Azure Pipelines job"
+    return Login(credential, source, _authority_url(environ, settings), way_out, renewable=True)
+
+
+def _authority_url(environ: Mapping[str, str], settings: Mapping[str, Any]) -> str:
+    host = settings.get("authority") or environ["AZURE_AUTHORITY_HOST"]
+    return host if "://" in host else f"https://{host}"
 
 
 def github_assertion(url: str, token: str, audience: str, pause: Callable[[float], None] = time.sleep) -> str:
@@ -164,15 +182,19 @@ def github_assertion(url: str, token: str, audience: str, pause: Callable[[float
             break
         if attempt < _TRIES - 1:
             pause(_PAUSE_SECONDS * 2**attempt)
-    why = "does not answer" if status is None else f"answered HTTP {status} without a token"
-    raise LoginFailed(f"GitHub's token service {why}", hint="the job needs permissions: id-token: write")
+    if status is not None:
+        raise LoginFailed(
+            f"GitHub's token service answered HTTP {status} without a token",
+            hint="the job needs permissions: id-token: write",
+        )
+    proxy = proxies.between(url)
+    through = "" if proxy is None else f", through the proxy {proxy.address}"
+    raise LoginFailed(f"GitHub's token service does not answer{through}", hint="check the network, then try again")
 
 
 def _ask(url: str, token: str) -> tuple[int | None, str | None]:
     """Return the status of the answer, None if there was none, and the token in it."""
     import requests
-
-    from azguard.proxies import request_settings
 
     def sign(request: Any) -> Any:
         # As an auth, because requests would replace a header by what stands in a .netrc.
@@ -181,7 +203,11 @@ def _ask(url: str, token: str) -> tuple[int | None, str | None]:
 
     try:
         answer = requests.get(
-            url, auth=sign, timeout=(_CONNECT_SECONDS, _ANSWER_SECONDS), allow_redirects=False, **request_settings(url)
+            url,
+            auth=sign,
+            timeout=(_CONNECT_SECONDS, _ANSWER_SECONDS),
+            allow_redirects=False,
+            **proxies.request_settings(url),
         )
         found = answer.json()
     except requests.exceptions.JSONDecodeError:

@@ -3,7 +3,6 @@
 ``HTTPS_PROXY``, ``HTTP_PROXY``, ``ALL_PROXY`` and ``NO_PROXY`` are read as requests reads them.
 """
 
-import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -45,6 +44,10 @@ def is_loopback(host: str | None) -> bool:
     name = (host or "").lower().rstrip(".")
     if name == "localhost" or name.endswith(".localhost"):
         return True
+    if not name.startswith("127.") and ":" not in name:
+        return False
+    import ipaddress
+
     try:
         return ipaddress.ip_address(name).is_loopback
     except ValueError:

@@ -21,9 +21,9 @@ RESOURCE_TYPES = {"s": "the service", "c": "containers and tables", "o": "blobs,
 class Sas:
     """What a SAS says of itself; None is a field it does not have."""
 
-    #: From when on it is valid (``st``).
+    #: From when on it is valid (``st``, ``skt``).
     starts: datetime | None
-    #: Until when it is valid (``se``); None also if a stored access policy says it.
+    #: Until when it is valid (``se``, ``ske``); None also if a stored access policy says it.
     ends: datetime | None
     #: The permissions, a letter each (``sp``).
     permissions: str | None
@@ -52,8 +52,9 @@ def read(token: str) -> Sas:
     """Return the fields of a SAS; a field that cannot be understood counts as missing."""
     fields = dict(parse_qsl(token.lstrip("?"), keep_blank_values=False))
     return Sas(
-        starts=moment(fields.get("st")),
-        ends=moment(fields.get("se")),
+        # A user delegation SAS holds no longer than the key it was signed with.
+        starts=max(filter(None, (moment(fields.get("st")), moment(fields.get("skt")))), default=None),
+        ends=min(filter(None, (moment(fields.get("se")), moment(fields.get("ske")))), default=None),
         permissions=fields.get("sp"),
         services=fields.get("ss"),
         resource_types=fields.get("srt"),

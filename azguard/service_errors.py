@@ -234,7 +234,7 @@ def _without_status(error: BaseException, target: Target, facts: dict[str, Any])
     if (foreign := not_of_the_service(error)) is not None:
         return _not_asked(foreign, target, facts)
     if isinstance(error, (AzureError, OSError)):
-        reason = unreachable.explain(error, target)
+        reason = unreachable.explain(error, target.endpoint, target.kind.service)
         return errors.Unavailable(reason.message, hint=reason.hint, **facts)
     return errors.AzguardError(f"{type(error).__name__}: {_first_line(error)}", **facts)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from azguard import proxies
-from azguard.account import EMULATOR_NAME, Target
-from azguard.logins import LoginFailed
+from azguard.account import EMULATOR_NAME
+from azguard.errors import LoginFailed
 from azguard.proxies import Proxy
 from azguard.whole_answers import CUT_SHORT
 
@@ -35,9 +35,11 @@ class Reason:
     hint: str
 
 
-def explain(error: BaseException, target: Target) -> Reason:
-    """Return why a request got no answer. No URL is repeated: it may hold a SAS, or a proxy's password."""
-    endpoint = target.endpoint
+def explain(error: BaseException, endpoint: str, service: str | None = None) -> Reason:
+    """Return why a request to an endpoint, of one of the four services or of an authority, got no answer.
+
+    No other URL is repeated: it may hold a SAS, or a proxy's password.
+    """
     host, proxy = urlsplit(endpoint).hostname or endpoint, proxies.between(endpoint)
     text = str(error)
     if proxy is not None and (found := _by_proxy(error, host, proxy)):
@@ -46,7 +48,7 @@ def explain(error: BaseException, target: Target) -> Reason:
         return found
     refused = "Connection refused" in text
     if refused and proxies.is_loopback(host) and endpoint.endswith(f"/{EMULATOR_NAME}"):
-        return _stopped_emulator(target)
+        return _stopped_emulator(endpoint, service)
     through = "" if proxy is None else f", through the proxy {proxy.address}"
     for words, meaning, way_out in _PLAIN:
         if words in text:
@@ -170,10 +172,10 @@ def _plain_meaning(text: str) -> str:
     return next((meaning for words, meaning, _ in _PLAIN if words in text), "no connection")
 
 
-def _stopped_emulator(target: Target) -> Reason:
-    if target.kind.service == "file":
-        return Reason(f"nothing listens at {target.endpoint}: Azurite has no Files", "use a real account for files")
+def _stopped_emulator(endpoint: str, service: str | None) -> Reason:
+    if service == "file":
+        return Reason(f"nothing listens at {endpoint}: Azurite has no Files", "use a real account for files")
     return Reason(
-        f"the emulator is not running at {target.endpoint}",
+        f"the emulator is not running at {endpoint}",
         'azguard emulator start, then eval "$(azguard emulator env)"',
     )

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 def warn(env: "Environment", target: Target, seconds: float) -> None:
     """Warn once in a run if what proves who is asking ends within so many seconds.
 
-    Of a login that can be known only when it is asked for its first token, so the warning comes then. This machine's
-    clock may be wrong: the service decides, and the work begins all the same.
+    Of a login that is known only when it is asked for its first token, so the warning comes then. This machine's clock
+    may be wrong, so the work begins all the same; of what has ended already the service itself says so.
     """
     until = time.time() + seconds
     if target.account.auth is Auth.SAS:
@@ -29,13 +29,9 @@ def warn(env: "Environment", target: Target, seconds: float) -> None:
 
 
 def _warn(env: "Environment", what: str, ends: float, until: float, way_out: str) -> None:
-    if ends > until or env.warned:
-        return
-    env.warned.add(what)
     left = ends - time.time()
-    if left <= 0:
-        env.out.warn(f"by this machine's clock {what} ended at {_shown(ends)}")
-    else:
+    if left > 0 and ends <= until and not env.warned:
+        env.warned.add(what)
         env.out.warn(f"{what} ends at {_shown(ends)}, in {span(left)}; this may last until {_shown(until)}; {way_out}")
 
 

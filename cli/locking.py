@@ -137,6 +137,7 @@ def around_write(env: Environment, target: Target, asked: TableLock) -> Iterator
     blob = _designated(env, table, asked.container)
     wait = _WAIT_SECONDS if asked.wait is None else env.duration(asked.wait, "--wait")
     manner = _manner(env, owning.record(env, f"azguard {env.command}"), DEFAULT_SECONDS, create=True)
+    ending.warn(env, blob, wait + DEFAULT_SECONDS)
     with holding(blob, manner, wait, env.environ) as held:
         yield lambda: None if held is None else held.check()
 

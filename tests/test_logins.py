@@ -15,7 +15,8 @@ from azguard import logins
 from azguard.account import EMULATOR_KEY, EMULATOR_NAME, Account, Auth
 from azguard.emulator import install
 from azguard.endpoints import CLOUDS, cloud
-from azguard.logins import Login, LoginFailed
+from azguard.errors import LoginFailed
+from azguard.logins import Login
 from tests import login_world
 from tests.cli_world import CliWorld
 from tests.login_world import LoginWorld
@@ -125,10 +126,20 @@ def test_a_job_that_gets_no_token_is_told_so_without_its_secret(
 ) -> None:
     world.issuer.refusal = refusal
     offline.file("a", "text")
-    for command in (("show", "site/a"), ("put", "site/a", "-f", "a", "--if-none-match", "*")):
+    for command in (("show", "site/a", "--debug"), ("put", "site/a", "-f", "a", "--if-none-match", "*")):
         ran = offline.run("blob", *command, *world.account, env=world.github)
         assert (ran.code, words in ran.err, "id-token: write" in ran.err) == (41, True, True), ran.err
         assert (login_world.REQUEST_TOKEN in ran.err, "--timeout" in ran.err) == (False, False)
+
+
+@pytest.mark.parametrize("system", ["github", "pipelines"])
+def test_a_proxy_before_the_authority_is_named(offline: CliWorld, world: LoginWorld, system: str) -> None:
+    environ = {**getattr(world, system), "AZURE_AUTHORITY_HOST": "https://login.example.com",
+               "HTTPS_PROXY": "http://me:proxypassword@127.0.0.1:9"}  # fmt: skip
+    ran = offline.run("container", "list", *world.account, env=environ)
+    told = ran.err.splitlines()[0]
+    assert (ran.code, "the proxy 127.0.0.1:9 does not answer" in told) == (41, True), ran.err
+    assert ("proxypassword" in ran.err, "HTTPS_PROXY" in ran.err) == (False, True)
 
 
 def test_a_secret_of_a_service_principal_is_preferred_to_the_jobs_token(world: LoginWorld) -> None:
@@ -177,18 +188,18 @@ class Credential:
 
 def test_a_token_with_time_left_is_fetched_once_for_all_clients() -> None:
     credential = Credential(3600)
-    login = Login(credential, "here", "log in", renewable=True)
+    login = Login(credential, "here", None, "log in", renewable=True)
     assert ([login.get_token_info("s").token for _ in range(3)], credential.asked) == (["token-1"] * 3, 1)
 
 
 def test_a_token_that_is_about_to_end_serves_while_no_new_one_can_be_had() -> None:
-    login = Login(Credential(100), "here", "log in", renewable=True)
+    login = Login(Credential(100), "here", None, "log in", renewable=True)
     assert [login.get_token_info("s").token for _ in range(2)] == ["token-1", "token-1"]
 
 
 def test_without_any_token_the_error_says_where_it_was_looked_for() -> None:
     with pytest.raises(LoginFailed) as caught:
-        Login(Credential(), "here", "log in", renewable=True).get_token_info("s")
+        Login(Credential(), "here", None, "log in", renewable=True).get_token_info("s")
     assert (caught.value.message, caught.value.detail, caught.value.hint) == (
         "no login could be had from here: no more",
         ("AzureCliCredential: not logged in",),

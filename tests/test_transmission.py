@@ -289,7 +289,7 @@ def test_a_read_that_is_refused_is_not_made_again() -> None:
 
 
 def test_a_credential_that_cannot_be_had_is_not_asked_for_again() -> None:
-    from azguard.logins import LoginFailed
+    from azguard.errors import LoginFailed
 
     made = []
 
