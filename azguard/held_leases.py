@@ -36,7 +36,7 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True)
-class Known:
+class RememberedLease:
     """A remembered lease, and what the service said of it."""
 
     lease: HeldLease
@@ -48,7 +48,9 @@ class Known:
         return self.standing in (Standing.GONE, Standing.OVER)
 
 
-def ask(leases: Sequence[HeldLease], account: Account | None, deadline: Callable[[], Deadline]) -> Iterator[Known]:
+def ask(
+    leases: Sequence[HeldLease], account: Account | None, deadline: Callable[[], Deadline]
+) -> Iterator[RememberedLease]:
     """Yield each lease with what the service says of it, in the order given.
 
     Only leases of ``account`` are asked for. Where the service does not answer once, it is not asked again.
@@ -56,16 +58,18 @@ def ask(leases: Sequence[HeldLease], account: Account | None, deadline: Callable
     endpoints = set() if account is None else set(account.endpoints.values())
     silent = threading.Event()
 
-    def look(lease: HeldLease) -> Known:
+    def look(lease: HeldLease) -> RememberedLease:
         if account is None or lease.account not in endpoints or silent.is_set():
-            return Known(lease, Standing.UNKNOWN)
+            return RememberedLease(lease, Standing.UNKNOWN)
         try:
-            return Known(lease, _standing(Target(account, address.parse(lease.address).address), lease, deadline()))
+            return RememberedLease(
+                lease, _standing(Target(account, address.parse(lease.address).address), lease, deadline())
+            )
         except Unavailable:
             silent.set()
         except AzguardError:
             pass  # it may not be asked, for whatever reason; the list is of what is remembered
-        return Known(lease, Standing.UNKNOWN)
+        return RememberedLease(lease, Standing.UNKNOWN)
 
     with ThreadPoolExecutor(min(_PARALLEL, max(1, len(leases)))) as pool:
         yield from pool.map(look, leases)

@@ -23,14 +23,14 @@ def record(env: Environment, command: str, reason: str | None = None, *, lasting
     Raises:
         UsageError: the reason is empty, too long or not plain text.
     """
-    secrets = redaction.handed(env.shared, env.environ)
+    secrets, run = redaction.handed(env.shared, env.environ), _ci_run(env)
     return Owner(
         who=_user(),
         host=socket.gethostname(),
         pid=None if lasting else os.getpid(),
         command=redaction.redacted(command, secrets),
         since=iso(datetime.now(UTC).replace(microsecond=0)),
-        run=_ci_run(env),
+        run=None if run is None else redaction.redacted(run, secrets),
         reason=None if reason is None else redaction.redacted(_checked(reason), secrets),
     )
 

@@ -137,6 +137,14 @@ def test_a_write_waits_for_the_lock_of_its_table(cli: CliWorld, order: str, busy
     assert f"table:{busy} has no lease of its own; its lock is {lock}" in ran.err
 
 
+def test_the_record_of_the_lock_says_nothing_of_what_was_written(cli: CliWorld, order: str) -> None:
+    job = {"CI_JOB_URL": "https://ci:hunter2@gitlab.example.com/jobs/7"}
+    words = ("entity", "insert", order, "password=hunter2", "--with-table-lock")
+    assert cli.call(*words, env=job).code == 0
+    found = cli.call("lock", "show", f"table:{order.partition('/')[0]}").json["last_owner"]
+    assert (found["command"], found["run"]) == ("azguard entity insert", "https://ci:***@gitlab.example.com/jobs/7")
+
+
 def test_a_write_in_need_of_no_lock_is_not_held_up(cli: CliWorld, order: str, busy: str) -> None:
     assert (cli.call("entity", "insert", order, "a=1").code, busy) == (0, order.partition("/")[0])
 
