@@ -36,7 +36,7 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True)
-class RememberedLease:
+class CheckedLease:
     """A remembered lease, and what the service said of it."""
 
     lease: HeldLease
@@ -50,7 +50,7 @@ class RememberedLease:
 
 def ask(
     leases: Sequence[HeldLease], account: Account | None, deadline: Callable[[], Deadline]
-) -> Iterator[RememberedLease]:
+) -> Iterator[CheckedLease]:
     """Yield each lease with what the service says of it, in the order given.
 
     Only leases of ``account`` are asked for. Where the service does not answer once, it is not asked again.
@@ -58,18 +58,18 @@ def ask(
     endpoints = set() if account is None else set(account.endpoints.values())
     silent = threading.Event()
 
-    def look(lease: HeldLease) -> RememberedLease:
+    def look(lease: HeldLease) -> CheckedLease:
         if account is None or lease.account not in endpoints or silent.is_set():
-            return RememberedLease(lease, Standing.UNKNOWN)
+            return CheckedLease(lease, Standing.UNKNOWN)
         try:
-            return RememberedLease(
+            return CheckedLease(
                 lease, _standing(Target(account, address.parse(lease.address).address), lease, deadline())
             )
         except Unavailable:
             silent.set()
         except AzguardError:
             pass  # it may not be asked, for whatever reason; the list is of what is remembered
-        return RememberedLease(lease, Standing.UNKNOWN)
+        return CheckedLease(lease, Standing.UNKNOWN)
 
     with ThreadPoolExecutor(min(_PARALLEL, max(1, len(leases)))) as pool:
         yield from pool.map(look, leases)

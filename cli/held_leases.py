@@ -8,7 +8,7 @@ from azguard import held_leases
 from azguard.account import Account
 from azguard.cli.context import Environment
 from azguard.errors import AzguardError
-from azguard.held_leases import RememberedLease, Standing
+from azguard.held_leases import CheckedLease, Standing
 from azguard.times import iso
 
 # The list is of what is remembered; the service is asked for no longer than this.
@@ -63,7 +63,7 @@ def _account(env: Environment) -> Account | None:
         return None
 
 
-def _shown(known: RememberedLease) -> HeldShown:
+def _shown(known: CheckedLease) -> HeldShown:
     lease = known.lease
     since = datetime.fromisoformat(lease.time)
     until = None if lease.duration is None else since + timedelta(seconds=lease.duration)

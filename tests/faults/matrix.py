@@ -265,6 +265,8 @@ ROWS = (
     Row("update-no-lineage", _INCREMENT + " --no-lineage", "PUT blob", (_one,), leaves=_TWO, cells=_LOST),
     Row("update-guard-no-lineage", _INCREMENT + " --no-lineage --guard lease", "PUT blob", (_one,), leaves=_TWO),
     _lease("acquire", "--infinite", "leased"),
+    Row("lease-acquire-reason", "lease acquire blob:{blob} --infinite --reason why", "PUT metadata", (_old,),
+        leaves=b"old", lease="leased"),
     _lease("renew", "--lease-id {lease}", "leased", _leased),
     _lease("change", f"--lease-id {{lease}} --proposed-lease-id {_OTHER}", "leased", _leased),
     _lease("release", "--lease-id {lease}", "available", _leased),
