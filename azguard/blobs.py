@@ -1,6 +1,7 @@
 """Blobs: thin calls into the SDK, frozen values out. Content goes through uploads and downloads."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -63,7 +64,8 @@ def show(target: Target, conditions: Conditions, deadline: Deadline) -> BlobShow
         NotModified: a conditional read found nothing newer.
     Source: https://learn.microsoft.com/rest/api/storageservices/get-blob-properties
     """
-    return shown(target.address, properties(target, conditions, deadline))
+    with both_versions_told(target, conditions, deadline):
+        return shown(target.address, properties(target, conditions, deadline))
 
 
 def properties(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
@@ -133,6 +135,25 @@ def explained(error: Changed, target: Target, deadline: Deadline) -> Changed:
     size, when = current.size, current.last_modified
     error.detail = (*error.detail, f"now: {size:,} bytes, written {when:%Y-%m-%d %H:%M:%S} UTC")
     return error
+
+
+@contextmanager
+def both_versions_told(target: Target, conditions: Conditions, deadline: Deadline) -> Iterator[None]:
+    """Tell of a conditional read that failed the version it was for and the one there is.
+
+    Raises:
+        Changed: with both; NotFound: there is none, for which the emulator answers 412 as well.
+    """
+    try:
+        yield
+    except Changed as error:
+        if not conditions.headers:
+            raise
+        error.expected_etag = conditions.expected_etag
+        found = explained(error, target, deadline)
+        if isinstance(found, Gone):
+            raise NotFound(f"there is no blob {target}", str(target.address), request_id=error.request_id) from error
+        raise found from error.__cause__
 
 
 def gone(target: Target, expected_etag: str, refusal: AzguardError) -> Gone:

@@ -51,7 +51,8 @@ class Download:
     def __init__(self, target: Target, conditions: Conditions, patience: Callable[[], Deadline]) -> None:
         self.target, self.patience, self.lease_id = target, patience, conditions.lease_id
         self._client = target.account.blob(target.address)
-        self.first, self.properties = self._first(blobs.headers(conditions))
+        with blobs.both_versions_told(target, conditions, patience()):
+            self.first, self.properties = self._first(blobs.headers(conditions))
         self._digest = hashlib.sha256()
         self._delivered = 0
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from azguard import operations, owners
+from azguard import blobs, operations, owners
 from azguard.account import Target
 from azguard.address import Kind
 from azguard.conditions import Conditions
@@ -139,13 +139,15 @@ def look(
         NotFound: there is no such resource.
     """
     way = way_of(target)
-    headers = {} if conditions is None else dict(conditions.headers)
+    conditions = conditions or Conditions()
+    headers = dict(conditions.headers)
     if lease_id is not None:
         headers["x-ms-lease-id"] = lease_id
     asked, answers = way.properties(way.client(target)), Answers()
-    found = read(
-        lambda timeouts: asked(headers=dict(headers), raw_response_hook=answers.hear, **timeouts), target, deadline
-    )
+    with blobs.both_versions_told(target, conditions, deadline):
+        found = read(
+            lambda timeouts: asked(headers=dict(headers), raw_response_hook=answers.hear, **timeouts), target, deadline
+        )
     return LeaseState(
         address=str(target.address),
         state=str(found.lease.state),

@@ -82,6 +82,11 @@ class Environment:
         )
 
     @cached_property
+    def located(self) -> dict[str, Target]:
+        """Return the resources that this run is about, by address."""
+        return {}
+
+    @cached_property
     def deadline(self) -> Deadline:
         """Return how long this run keeps trying."""
         return self.patience(self.shared.get("timeout"), PATIENCE_SECONDS)
@@ -131,6 +136,7 @@ class Environment:
         account = Account("", {}, Auth.ANONYMOUS) if location.sas is not None else self.account
         target = Target(account.at(location), location.address)
         ending.warn(self, target, self.deadline.seconds)
+        self.located[str(target.address)] = target
         return target
 
     def conditions(

@@ -116,6 +116,8 @@ def _for_people(error: AzguardError, *, quiet: bool) -> str:
         now = f"it is now {error.current_etag}" if error.current_etag else "that is no longer the current version"
         now = "and there is nothing now" if isinstance(error, Gone) else now
         lines.append(f"  you have {error.expected_etag}, {now}")
+    elif isinstance(error, Changed) and error.current_etag:
+        lines.append(f"  it is now {error.current_etag}")
     lines += [f"  {line}" for line in error.detail]
     if error.hint and not quiet:
         lines.append(f"hint: {error.hint}")

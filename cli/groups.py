@@ -18,7 +18,7 @@ from typer.main import get_command
 
 from azguard import names
 from azguard.cli import options
-from azguard.errors import UsageError
+from azguard.errors import AzguardError, UsageError
 from azguard.operations import Condition, Operation
 
 # Where a run's facts lie in Click's context.
@@ -104,6 +104,7 @@ class Command(_Plain, TyperCommand):
         self._shared = [param.name for param in shared if param.name not in own]
         self.params = [*self.params, *(param for param in shared if param.name not in own)]
         self._operation = operation
+        self._remote = bool(marks.get("azguard_remote"))
         self._no_conditions: str | None = marks.get("azguard_no_conditions")
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -130,7 +131,14 @@ class Command(_Plain, TyperCommand):
             conditions.check(self._operation, conditions.Asked.of(shared))
         ctx.meta[OPERATION] = self._operation
         ctx.meta[COMMAND] = (" ".join(ctx.command_path.split()[1:]), dict(ctx.params))
-        return super().invoke(ctx)
+        try:
+            return super().invoke(ctx)
+        except AzguardError as error:
+            if self._remote and ctx.obj is not None:
+                from azguard.cli import explaining
+
+                explaining.explain(ctx.obj, error)
+            raise
 
     def _check_condition(self, name: str) -> None:
         """Refuse a condition on a command that has none, before anything else is looked at."""

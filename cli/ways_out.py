@@ -11,6 +11,7 @@ _GUARDS = ("--etag", "--if-match", "--if-none-match", "--if-modified-since", "--
 _ENDPOINTS = ("--blob-endpoint", "--table-endpoint", "--queue-endpoint", "--file-endpoint", "--endpoint-suffix")
 _ACCOUNT = (*OPTIONS, *_ENDPOINTS, "--account-name", "--auth-mode", "--profile", "--emulator", "--scope")
 _FLAGS = ("--emulator",)
+_READS = ("blob get", "blob show", "blob exists", "lease show")
 
 
 def of(error: AzguardError, command: str, params: dict[str, Any], argv: Sequence[str]) -> str | None:
@@ -22,6 +23,8 @@ def of(error: AzguardError, command: str, params: dict[str, Any], argv: Sequence
         return _after_count(command, params, argv)
     if isinstance(error, (Gone, NotFound)):
         return _after_deletion(command, argv)
+    if isinstance(error, Changed) and error.current_etag and command in _READS:
+        return _after_read(error.current_etag, argv)
     if not isinstance(error, Changed) or not error.expected_etag:
         return None
     if command == "blob put":
@@ -33,6 +36,18 @@ def of(error: AzguardError, command: str, params: dict[str, Any], argv: Sequence
     if command == "entity delete":
         return _after_delete(_get_entity(str(params["entity"]), argv), argv)
     return None
+
+
+def under_own_lease(argv: Sequence[str]) -> str:
+    """Return the command line as typed, under the lease that this scope holds."""
+    own = argv[: argv.index("--")] if "--" in argv else argv
+    words = ["azguard", *_without(own, ("--lease-id",)), "--lease-id", "@held", *argv[len(own) :]]
+    return f"that lease is your own: {_line(words)}"
+
+
+def _after_read(etag: str, argv: Sequence[str]) -> str:
+    now = f"to read what is there now: {_again(argv, [])}"
+    return f"{now}\n      or that version and no other: {_again(argv, ['--if-match', etag])}"
 
 
 def _after_put(params: dict[str, Any], argv: Sequence[str]) -> str:

@@ -1,0 +1,138 @@
+"""What this scope and the account know about a refusal, added to it before it is told.
+
+It costs requests only on the way to an error, and little time: an explanation is a courtesy.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+
+from azguard.account import Target
+from azguard.address import Kind, parse
+from azguard.cli import ways_out
+from azguard.cli.context import Environment
+from azguard.deadline import Deadline
+from azguard.errors import AzguardError, Locked, NotFound
+from azguard.locks import inherited
+
+# How long a listing may take that only finds a name to offer.
+_LOOK_SECONDS = 2.0
+# One page of a listing; among more names a near one is found less likely than it is worth.
+_MOST_NAMES = 1000
+_NAMES_OFFERED = 3
+_IN_THE_WAY = (
+    "LeaseIdMissing",
+    "LeaseAlreadyPresent",
+    "LeaseIdMismatchWithBlobOperation",
+    "LeaseIdMismatchWithContainerOperation",
+)
+
+
+def explain(env: Environment, error: AzguardError) -> None:
+    """Add to an error whose lease is in the way, if it is this scope's own, or which names are near a missing one."""
+    target = env.located.get(error.address or "")
+    if target is None:
+        return
+    if isinstance(error, Locked):
+        _name_own_lease(env, error, target)
+    elif isinstance(error, NotFound) and error.http_status == 404:
+        _offer_near_names(env, error, target)
+
+
+def _name_own_lease(env: Environment, error: Locked, target: Target) -> None:
+    code = error.service_code or ""
+    if code not in _IN_THE_WAY:
+        return
+    held = inherited.lease_id(target, env.environ) or _own_lease(env, target)
+    asked = env.shared.get("lease_id")
+    # Under @held, a mismatch says that it is not held any more.
+    if held is None or asked in ("@held", held):
+        return
+    if code == "LeaseAlreadyPresent":
+        error.message = f"{target} is leased already, by this scope itself"
+        error.hint = f"renew it: azguard lease renew {target.address}\n      or release it first"
+        return
+    error.message = f"{target} is leased by this scope itself, and " + (
+        "no lease id was given" if code == "LeaseIdMissing" else "another lease id was given"
+    )
+    error.hint = ways_out.under_own_lease(env.argv)
+
+
+def _own_lease(env: Environment, target: Target) -> str | None:
+    """Return the lease that this scope took and did not release, unless its term has ended."""
+    held = env.cache.held(env.key(target))
+    if held is None or not held.confirmed:
+        return None
+    ends = held.duration and datetime.fromisoformat(held.time) + timedelta(seconds=held.duration)
+    return held.lease_id if not ends or ends > datetime.now(UTC) else None
+
+
+def _offer_near_names(env: Environment, error: NotFound, target: Target) -> None:
+    if env.out.quiet:
+        return
+    code, address = error.service_code or "", target.address
+    if code in ("ContainerNotFound", "TableNotFound"):
+        listing = _containers if code == "ContainerNotFound" else _tables
+        near = _near(address.container, _remembered(env, target))
+        near = near or _near(address.container, _listed(env, target, listing))
+    elif target.kind is Kind.BLOB and env.cache.last(env.key(target)) is None:
+        folder, _, last = address.short.rpartition("/")
+        near = [f"{folder}/{each}" for each in _near(last, _listed(env, target, _blobs))]
+    else:
+        return  # What was read here was there: its name is right.
+    if near:
+        meant = f"did you mean {' or '.join(near)}?"
+        creates = error.hint is not None and error.hint.startswith("azguard ") and not env.command.endswith("delete")
+        error.hint = f"{meant}\n      or create it: {error.hint}" if creates else meant
+
+
+def _remembered(env: Environment, target: Target) -> Iterable[str]:
+    """Return the containers, or tables, of which this machine has read something, without asking the service."""
+    addresses = (
+        parse(each.address).address
+        for each in islice(env.cache.entries(), _MOST_NAMES)
+        if each.account == target.endpoint
+    )
+    return {each.container for each in addresses if each.kind.service == target.kind.service}
+
+
+def _listed(env: Environment, target: Target, listing: Callable[[Target, Deadline], Iterable[str]]) -> list[str]:
+    try:
+        return list(islice(listing(target, env.deadline.lasting(_LOOK_SECONDS)), _MOST_NAMES))
+    # Not allowed to list, say: then no name is offered, and what is missing is told all the same.
+    except Exception:  # noqa: BLE001
+        return []
+
+
+def _containers(target: Target, deadline: Deadline) -> Iterable[str]:
+    from azguard import containers
+
+    return (each.name for each in containers.listed(target.account, deadline, None, _MOST_NAMES))
+
+
+def _tables(target: Target, deadline: Deadline) -> Iterable[str]:
+    from azguard.entities import tables
+
+    return (each.name for each in tables.listed(target.account, deadline, None, _MOST_NAMES))
+
+
+def _blobs(target: Target, deadline: Deadline) -> Iterable[str]:
+    """Return the names, without their folder, of the blobs that are in the same folder."""
+    from azguard import blobs
+
+    container = Target(target.account, parse(f"container:{target.address.container}").address)
+    folder = "".join(target.address.name.rpartition("/")[:2])
+    found = blobs.listed(container, deadline, prefix=folder or None, limit=_MOST_NAMES)
+    return (each.name.removeprefix(folder) for each in found)
+
+
+def _near(missing: str, names: Iterable[str]) -> list[str]:
+    """Return the names that a typing error could have made into the missing one, the nearest first.
+
+    One that differs in its digits alone is a neighbour and not a misspelling: job-17 and job-18.
+    """
+    import difflib
+
+    others = {name for name in names if re.sub(r"[0-9]", "", name) != re.sub(r"[0-9]", "", missing)}
+    return difflib.get_close_matches(missing, sorted(others), _NAMES_OFFERED, 0.75)
