@@ -6,7 +6,7 @@ import uuid
 import pytest
 
 from azguard.emulator import proxy
-from tests.cli_world import CliWorld, Ran
+from tests.cli_world import CliWorld, Ran, command
 
 LEASE = "0f3c1111-2222-3333-4444-555566667777"
 
@@ -117,9 +117,8 @@ def test_acquiring_twice_says_who_was_first(cli: CliWorld, blob: str) -> None:
 
 
 def test_the_lease_of_a_lock_run_around_is_ones_own(cli: CliWorld, blob: str) -> None:
-    inside = "azguard lease acquire blob:$1 -o json"
-    script = inside.replace("azguard", "python -m azguard")
-    ran = cli.run("lock", "run", f"blob:{blob}", "--", "sh", "-c", script, "sh", blob)
+    inside = command("lease", "acquire", f"blob:{blob}", "-o", "json")
+    ran = cli.run("lock", "run", f"blob:{blob}", "--", *inside)
     assert (ran.code, "is leased already, by this scope itself" in ran.err) == (49, True), ran.err
 
 
