@@ -133,6 +133,8 @@ def read_json(file: str | None) -> object:
             return json.loads(stream.read())
         except ValueError as error:
             raise UsageError(f"{file or 'stdin'} is not JSON: {error}") from None
+        except RecursionError:
+            raise UsageError(f"{file or 'stdin'} is not JSON of use here: it is nested too deeply") from None
 
 
 def json_lines(name: str) -> Iterator[dict[str, object]]:
@@ -147,7 +149,7 @@ def json_lines(name: str) -> Iterator[dict[str, object]]:
         for number, line in enumerate(stream, 1):
             try:
                 found = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 found = None
             if not isinstance(found, dict):
                 raise UsageError(

@@ -52,7 +52,14 @@ class Output:
         """Print one result; ``alone`` is the field that TSV shows without the others, unless --query chooses."""
         if self.format != "none":
             value = plain(result)
-            self._print(value[alone] if alone and self.format == "tsv" and not self.query else self._queried(value))
+            alone = alone if self.format == "tsv" and not self.query else None
+            try:
+                self._print(value[alone] if alone else self._queried(value))
+            except RecursionError:
+                raise OutputFailed(
+                    "the operation is done, but --query makes of its result what is nested too deeply to be printed",
+                    hint=result_stream.HINT,
+                ) from None
 
     def _print(self, value: Any) -> None:
         if self.format == "json":
@@ -191,6 +198,8 @@ def _checked_query(query: str | None) -> str | None:
             compiled.search({})
         except JMESPathTypeError:
             pass  # of this empty result; the real one will have what the query is about
+    except RecursionError:
+        raise UsageError("--query is nested too deeply", hint="https://jmespath.org") from None
     except JMESPathError as error:
         raise UsageError(
             f"--query is not JMESPath: {str(error).splitlines()[0]}", hint="https://jmespath.org"

@@ -13,7 +13,7 @@ from azguard.cli import files, values
 from azguard.cli.context import Environment
 from azguard.cli.groups import ORDER
 from azguard.deadline import Deadline
-from azguard.errors import UsageError
+from azguard.errors import TransformFailed, UsageError
 from azguard.lineage import is_op, new_op, op_of_key
 from azguard.versioned import Versioned
 
@@ -116,14 +116,25 @@ def changes(env: Environment, kind: Kind, asked: Asked) -> Change:
             hint="add --set PATH=JSON or another edit, or a command: -- jq '.replicas += 1'",
         )
     change = _by_command(env, asked.command) if asked.command else _by_edits(kind, asked)
-    if kind is not Kind.ENTITY:
-        return change
+
+    def changed(target: Target, deadline: Deadline, content: bytes) -> bytes:
+        try:
+            made = change(target, deadline, content)
+            return _tidied(content, made) if kind is Kind.ENTITY else made
+        except RecursionError:
+            raise TransformFailed(
+                "the content, or what is to be made of it, is nested too deeply",
+                address=str(target.address),
+                hint="some hundred levels are possible; a command can do more: -- CMD",
+            ) from None
+
+    return changed
+
+
+def _tidied(content: bytes, made: bytes) -> bytes:
     from azguard.entities import texts
 
-    def tidied(target: Target, deadline: Deadline, content: bytes) -> bytes:
-        return texts.tidied(content, change(target, deadline, content))
-
-    return tidied
+    return texts.tidied(content, made)
 
 
 def accept(target: Target, asked: Asked) -> Callable[[bytes, bytes, str | None], None]:
