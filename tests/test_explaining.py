@@ -164,7 +164,7 @@ def test_a_container_or_table_that_is_misspelt_is_answered_by_its_right_name(
 
 def test_what_is_in_the_cache_is_offered_without_a_request(cli: CliWorld, blob: str) -> None:
     container = blob.partition("/")[0]
-    misspelt = container[:-1]
+    misspelt = container[1:]
     with proxy.running(cli.port, lambda _: proxy.Fault.NONE) as between:
         through = cli.through(between.port)
         assert through.call("blob", "get", blob).code == 0
