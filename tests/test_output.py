@@ -125,7 +125,7 @@ def test_quiet_leaves_the_error_and_drops_the_hint(cli: CliWorld, blob: str) -> 
 
 
 def test_debug_shows_where_an_error_came_from(cli: CliWorld, blob: str) -> None:
-    ran = cli.call("blob", "show", f"{blob}x", "--debug")
+    ran = cli.call("blob", "show", f"{blob}x", "--debug", "-q")
     assert (ran.code, "Traceback" in ran.err, ran.err.splitlines()[-1]) == (
         44,
         True,
