@@ -16,16 +16,15 @@ _OBJECTS_BEFORE_COLLECTING = 100_000
 
 def main() -> None:
     """Run the command line and exit with its status."""
-    handler = signal.getsignal(signal.SIGINT)
     # Until the command line is read there is nothing to undo: Ctrl-C just ends, without a traceback.
-    if handler is not signal.SIG_IGN:
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     # Registered first, so that it runs last.
     atexit.register(_ignore_signals)
     gc.set_threshold(_OBJECTS_BEFORE_COLLECTING)
     from azguard.cli.app import run
 
-    status = run(sys.argv[1:], lambda: signal.signal(signal.SIGINT, handler))
+    status = run(sys.argv[1:])
     if status in (129, 130, 143):
         # What was interrupted is settled and told; threads that still wait for an answer are not waited for.
         _end(status)

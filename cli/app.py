@@ -6,7 +6,6 @@
 import importlib
 import os
 import sys
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import typer
@@ -109,11 +108,8 @@ def _root() -> Any:
     return command
 
 
-def run(argv: list[str], begun: Callable[[], object] = lambda: None) -> int:
-    """Run one command line and return its exit status; nothing but a result ever reaches stdout.
-
-    ``begun`` is called once whatever happens next, Ctrl-C included, ends as an exit status and words.
-    """
+def run(argv: list[str]) -> int:
+    """Run one command line and return its exit status; nothing but a result ever reaches stdout."""
     from azguard.cli import errors, result_stream, signals
 
     result_stream.open_streams()
@@ -123,7 +119,6 @@ def run(argv: list[str], begun: Callable[[], object] = lambda: None) -> int:
     meta: dict[str, Any] = {}
     try:
         signals.end_in_order()
-        begun()
         context = command.make_context(ROOT, list(argv))
         meta = context.meta
         meta[groups.ARGV] = tuple(argv)

@@ -2,31 +2,64 @@
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 # Windows has no SIGHUP.
-_ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+_ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+# How long a signal that comes at a bad moment is put off, again and again: an import takes some 100 ms.
+_PUT_OFF_SECONDS = 0.02
 
 
-class Terminated(KeyboardInterrupt):
-    """SIGTERM or SIGHUP; handled as Ctrl-C is, but with an exit status of its own: 143 or 129."""
+class Ended(KeyboardInterrupt):
+    """Ctrl-C, SIGTERM or SIGHUP, with the exit status it stands for: 130, 143 or 129."""
 
     def __init__(self, number: int) -> None:
+        self.number = number
         self.status = 128 + number
 
 
 def end_in_order() -> None:
-    """Let SIGTERM and SIGHUP end this process as Ctrl-C does, so that what was begun is settled and released."""
+    """Let signals end this process by an exception, so that what was begun is settled and released."""
     for number in _ENDING:
         # What we were started to ignore, as nohup does, stays ignored.
         if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _terminate)
+            signal.signal(number, _end)
+    sys.unraisablehook = _put_off_what_was_lost
 
 
-def _terminate(number: int, frame: object) -> None:
-    raise Terminated(number)
+def _end(number: int, frame: FrameType | None) -> None:
+    if _is_importing(frame):
+        # It would leave half a module behind, and a module written in Rust panics.
+        _put_off(number)
+    else:
+        raise Ended(number)
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _put_off_what_was_lost(lost: "sys.UnraisableHookArgs") -> None:
+    """Send a signal again whose exception came in a destructor, where Python prints it and goes on."""
+    if isinstance(lost.exc_value, Ended):
+        _put_off(lost.exc_value.number)
+    else:
+        sys.__unraisablehook__(lost)
+
+
+def _put_off(number: int) -> None:
+    # To the main thread, which alone runs handlers: it may sleep, and would not notice another's signal.
+    timer = threading.Timer(_PUT_OFF_SECONDS, signal.pthread_kill, (threading.main_thread().ident, number))
+    timer.daemon = True
+    timer.start()
 
 
 @contextmanager
@@ -35,7 +68,7 @@ def undisturbed() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, *_ENDING)}
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in _ENDING}
     try:
         yield
     finally:
@@ -49,6 +82,6 @@ def hasten(status: int) -> None:
     def end(number: int, frame: object) -> None:
         os._exit(status)
 
-    for number in (signal.SIGINT, *_ENDING):
+    for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, end)

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 REPOSITORY = Path(__file__).parent.parent
 # What of the caller's environment could change what a command does.
@@ -100,9 +101,11 @@ class CliWorld:
 
     def call(self, *args: str, stdin: bytes = b"", scope: str = "test", env: Mapping[str, str] | None = None) -> Ran:
         """Run a command line inside this process and return what it left."""
+        from azguard.cli import signals
         from azguard.cli.app import run
 
-        with _here(self.root, self.environ(scope, env)), _streams(stdin) as (out, err):
+        # A signal must not end the tests as it ends a command.
+        with _here(self.root, self.environ(scope, env)), _streams(stdin) as (out, err), patch.object(signals, "hasten"):
             code = run(list(args))
         return Ran(code, out.getvalue(), err.getvalue().decode())
 
@@ -138,9 +141,9 @@ def command(*args: str) -> list[str]:
 
 @contextmanager
 def _here(folder: Path, environ: Mapping[str, str]) -> Iterator[None]:
-    """Stand in a folder with an environment, and go back with the signal handling of before."""
-    before, outside = dict(os.environ), os.getcwd()
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    """Stand in a folder with an environment, and go back with the handling of signals of before."""
+    before, outside, hook = dict(os.environ), os.getcwd(), sys.unraisablehook
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     os.environ.clear()
     os.environ.update(environ)
     os.chdir(folder)
@@ -150,6 +153,7 @@ def _here(folder: Path, environ: Mapping[str, str]) -> Iterator[None]:
         os.chdir(outside)
         os.environ.clear()
         os.environ.update(before)
+        sys.unraisablehook = hook
         for number, handler in handlers.items():
             signal.signal(number, handler)
 
