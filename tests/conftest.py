@@ -11,9 +11,12 @@ from azguard.emulator import azurite as emulator
 from azguard.emulator import install
 from azguard.emulator.state import Azurite
 from azguard.folders import Folders
-from tests import emulator_world
+from tests import emulator_world, surroundings
 from tests.cli_world import CliWorld
 from tests.emulator_world import World
+
+# Before the first test starts a program.
+surroundings.shed()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

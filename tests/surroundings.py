@@ -1,0 +1,40 @@
+"""What the tests inherit from where they are started: a terminal, and signals that are ignored.
+
+Both would reach the programs that the tests start, and change how those end.
+"""
+
+import fcntl
+import os
+import signal
+import termios
+
+
+def shed() -> None:
+    """Go on as if started without a terminal, and with no signal ignored."""
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            # As after nohup, or in the background of a script. A handler keeps us alive all the same; unlike what is
+            # ignored, it is not inherited.
+            signal.signal(number, _go_on)
+    try:
+        terminal = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return
+    if os.getsid(0) == os.getpid():
+        # The terminal of a session's leader is that of all its processes, and its Ctrl-C must still reach us.
+        _continue_in_child()
+    fcntl.ioctl(terminal, termios.TIOCNOTTY)
+    os.close(terminal)
+
+
+def _go_on(number: int, frame: object) -> None:
+    pass
+
+
+def _continue_in_child() -> None:
+    """Fork: the child goes on with what follows, and this process ends with the child's status."""
+    child = os.fork()
+    if child:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        os._exit(status if status >= 0 else 128 - status)
