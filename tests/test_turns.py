@@ -1,5 +1,6 @@
 """The queue of writers, among real processes: in order, and no dead or stopped one is in the way for long."""
 
+import itertools
 import os
 import select
 import signal
@@ -17,15 +18,14 @@ from azguard.turns import Turn
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no queue on Windows")
 REPOSITORY = Path(__file__).parent.parent
-# Says when it has its turn, and how long it waited; ends it when its stdin does.
+# Says when it has its turn; ends it when its stdin does.
 WRITER = """
-    import sys, time
+    import sys
     from pathlib import Path
     from azguard.deadline import Deadline
     from azguard.turns import Turn
-    began = time.monotonic()
-    with Turn(Path(sys.argv[1]), "key", Deadline(float(sys.argv[2]))):
-        print(f"{time.monotonic() - began:.3f}", flush=True)
+    with Turn(Path(sys.argv[1]), "key", Deadline(3600)):
+        print("turn", flush=True)
         sys.stdin.read()
 """
 
@@ -37,11 +37,11 @@ class Writers:
         self.folder = folder
         self.started: list[subprocess.Popen[str]] = []
 
-    def start(self, seconds: float = 60.0) -> subprocess.Popen[str]:
+    def start(self) -> subprocess.Popen[str]:
         """Start a writer and return it once it has a place in the queue."""
         before = self.tickets()
         process = subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(WRITER), str(self.folder), str(seconds)],
+            [sys.executable, "-c", textwrap.dedent(WRITER), str(self.folder)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -77,10 +77,10 @@ def finish(process: subprocess.Popen[str]) -> None:
     process.wait(20)
 
 
-def waited(process: subprocess.Popen[str]) -> float:
-    """Return how long a writer waited, once it has its turn."""
+def await_turn(process: subprocess.Popen[str]) -> None:
+    """Return once a writer has its turn; one that only gives up waiting would take half an hour."""
     assert process.stdout is not None
-    return float(process.stdout.readline())
+    assert process.stdout.readline() == "turn\n"
 
 
 def has_turn(process: subprocess.Popen[str]) -> bool:
@@ -93,7 +93,7 @@ def test_writers_have_their_turns_in_the_order_in_which_they_came(writers: Write
     order = []
     while queue:
         order.append([has_turn(process) for process in queue])
-        waited(queue[0])
+        await_turn(queue[0])
         finish(queue.pop(0))
     assert order == [[True, False, False, False], [True, False, False], [True, False], [True]]
     assert writers.tickets() == set()
@@ -101,63 +101,69 @@ def test_writers_have_their_turns_in_the_order_in_which_they_came(writers: Write
 
 def test_a_killed_holder_gives_its_turn_to_the_next(writers: Writers) -> None:
     holder, second = writers.start(), writers.start()
-    waited(holder)
+    await_turn(holder)
     holder.kill()
-    assert waited(second) < 20
+    await_turn(second)
 
 
 def test_a_killed_waiter_is_passed_over_in_order(writers: Writers) -> None:
     holder, second, third, fourth = (writers.start() for _ in range(4))
-    waited(holder)
+    await_turn(holder)
     second.kill()
     second.wait()
     still_waiting = [has_turn(third), has_turn(fourth)]
     finish(holder)
-    waited(third)
+    await_turn(third)
     assert (still_waiting, has_turn(fourth)) == ([False, False], False)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing tells that a process is stopped")
 def test_a_stopped_holder_is_passed_over_and_the_others_stay_in_order(writers: Writers) -> None:
     holder = writers.start()
-    waited(holder)
+    await_turn(holder)
     os.kill(holder.pid, signal.SIGSTOP)
     second, third = writers.start(), writers.start()
-    soon = waited(second) < 10
+    await_turn(second)
     early = has_turn(third)
     finish(second)
-    waited(third)
+    await_turn(third)
     os.kill(holder.pid, signal.SIGCONT)
     finish(holder)
-    assert (soon, early, len(writers.tickets())) == (True, False, 1)
+    assert (early, len(writers.tickets())) == (False, 1)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing tells that a process is stopped")
 def test_a_stopped_waiter_is_passed_over_but_not_those_before_it(writers: Writers) -> None:
     holder, second, third = (writers.start() for _ in range(3))
-    waited(holder)
+    await_turn(holder)
     os.kill(second.pid, signal.SIGSTOP)
     early = has_turn(third)
     finish(holder)
-    late = waited(third)
+    await_turn(third)
     os.kill(second.pid, signal.SIGCONT)
-    waited(second)
-    assert (early, late < 10) == (False, True)
+    await_turn(second)
+    assert early is False
 
 
 def test_a_holder_that_is_stuck_costs_the_next_half_of_its_time(writers: Writers) -> None:
-    holder = writers.start()
-    waited(holder)
-    assert 1.5 < waited(writers.start(seconds=4.0)) < 3.5
+    await_turn(writers.start())
+    looks = itertools.count()
+    deadline = Deadline(100, clock=lambda: float(next(looks)))
+    with Turn(writers.folder, "key", deadline):
+        assert 50 <= deadline.elapsed < 60
 
 
 def test_waiting_is_told_and_costs_no_time_of_the_processor(tmp_path: Path) -> None:
     told: list[str] = []
-    with Turn(tmp_path, "key", Deadline(60)):
-        before = time.process_time()
-        with Turn(tmp_path, "key", Deadline(4), told.append):
-            used = time.process_time() - before
-    assert (told, used < 0.1) == (
+    looks = []
+
+    def clock() -> float:
+        looks.append(time.monotonic())
+        return looks[-1]
+
+    with Turn(tmp_path, "key", Deadline(60)), Turn(tmp_path, "key", Deadline(4, clock), told.append):
+        pass
+    assert (told, len(looks) < 40) == (
         ["turn: waiting behind 1 on this machine", "turn: waited long enough, going ahead without"],
         True,
     )
@@ -170,16 +176,14 @@ def test_one_process_stopped_while_it_takes_a_number_does_not_stop_the_others(tm
         pass
     counter = os.open(next(tmp_path.glob("*/next")), os.O_RDWR)
     fcntl.flock(counter, fcntl.LOCK_EX)
-    began = time.monotonic()
     with Turn(tmp_path, "key", Deadline(0.4)):
-        assert 0.1 < time.monotonic() - began < 2
-    os.close(counter)
+        os.close(counter)
 
 
 def test_another_address_is_another_queue(tmp_path: Path) -> None:
-    began = time.monotonic()
-    with Turn(tmp_path, "one", Deadline(10)), Turn(tmp_path, "two", Deadline(10)):
-        assert time.monotonic() - began < 4
+    told: list[str] = []
+    with Turn(tmp_path, "one", Deadline(3600)), Turn(tmp_path, "two", Deadline(3600), told.append):
+        assert told == []
 
 
 def test_a_damaged_counter_is_no_error(tmp_path: Path) -> None:
@@ -199,7 +203,7 @@ def test_a_folder_that_cannot_be_made_is_no_error(tmp_path: Path) -> None:
 
 def test_an_interrupted_wait_leaves_nothing_behind(writers: Writers) -> None:
     holder = writers.start()
-    waited(holder)
+    await_turn(holder)
     waiter = writers.start()
     waiter.send_signal(signal.SIGINT)
     waiter.wait(20)
