@@ -41,17 +41,17 @@ def explain(error: Any, code: str | None, target: Target) -> Denial:
     """Return why the service answered 401 or 403 to a request with the credentials of a target."""
     response = getattr(error, "response", None)
     if response is None:
-        return Denial(f"the service does not allow this to {target}", "check the key, the SAS or the login")
+        return Denial(f"the service does not allow this to {_named(target)}", "check the key, the SAS or the login")
     now = service_time(response) or datetime.now(UTC)
     account = target.account
     if code == "KeyBasedAuthenticationNotPermitted":
-        return Denial(f"the account of {target} accepts neither keys nor the SAS made with them", "--auth-mode login")
+        return Denial(f"account {account.name} accepts neither keys nor a SAS made with them", "--auth-mode login")
     if account.auth is Auth.SAS:
         return _of_sas(sas.read(account.secret or ""), response.request, code, target, now)
     if account.auth is Auth.KEY:
         return _of_key(response.request, code, target, now)
     if account.auth is Auth.ANONYMOUS:
-        return Denial(f"{target} cannot be read without credentials", "--auth-mode login, --account-key or --sas-token")
+        return Denial(f"{_named(target)} is not public", "--auth-mode login, --account-key or --sas-token")
     return _of_login(error, code, target)
 
 
@@ -73,16 +73,18 @@ def _of_sas(token: Sas, request: Any, code: str | None, target: Target, now: dat
     if found is not None:
         return found
     if code in _MISMATCHES:
-        return Denial(f"the SAS does not allow this to {target}: {code}", _RENEW)
+        fields = {"ss": token.services, "srt": token.resource_types, "sr": token.resource, "spr": token.protocols}
+        has = " ".join(f"{name}={value}" for name, value in fields.items() if value)
+        return Denial(f"the SAS does not allow this to {_named(target)}: {code}; it has {has}", _RENEW)
     if code == "AuthorizationFailure" and _is_azure(target):
         return _kept_out(target)
     if token.policy is not None:
         return Denial(
-            f"the SAS does not allow this to {target}: its stored access policy {token.policy!r} (si) decides",
+            f"the SAS does not allow this to {_named(target)}: its stored access policy {token.policy!r} (si) decides",
             f"see whether the policy is there, has not ended, and allows it; else {_RENEW}",
         )
     return Denial(
-        f"the signature of the SAS does not fit {target}",
+        f"the signature of the SAS does not fit {_named(target)}",
         f"it was made for another resource, with a key that was changed since, or not copied whole; {_RENEW}",
     )
 
@@ -110,7 +112,7 @@ def _of_another_place(token: Sas, request: Any, code: str | None, target: Target
     level = _level(request, service)
     if token.resource_types is not None and level not in token.resource_types:
         return Denial(
-            f"the SAS is not for {sas.RESOURCE_TYPES[level]}, which {target} needs: it has srt={token.resource_types}",
+            f"{_named(target)} needs a SAS for {sas.RESOURCE_TYPES[level]}, and this has srt={token.resource_types}",
             f"make one with srt={''.join(each for each in 'sco' if each in token.resource_types + level)}",
         )
     if token.protocols == "https" and not target.endpoint.startswith("https:"):
@@ -128,12 +130,12 @@ def _without_permission(token: Sas, request: Any, code: str | None, target: Targ
         if has is not None and not set(needed) & set(has):
             words = " or ".join(f"{sas.PERMISSIONS[each]} ({each})" for each in needed)
             return Denial(
-                f"the SAS does not allow this to {target}: it needs {words}, and has sp={has}",
+                f"the SAS does not allow this to {_named(target)}: it needs {words}, and has sp={has}",
                 f"make one whose sp has {' or '.join(needed)} too, and give it by --sas-token @FILE",
             )
     if has is not None and code == "AuthorizationPermissionMismatch":
         return Denial(
-            f"the SAS does not allow this to {target}: it has sp={has}",
+            f"the SAS does not allow this to {_named(target)}: it has sp={has}",
             "make one that allows more: to overwrite what is there takes write (w), which create (c) does not hold",
         )
     return None
@@ -201,7 +203,7 @@ def _of_key(request: Any, code: str | None, target: Target, now: datetime) -> De
     if code == "AuthorizationFailure" and _is_azure(target):
         return _kept_out(target)
     return Denial(
-        f"the account key is not one of {target.account.name}, so {target} is out of reach",
+        f"the account key is not one of {target.account.name}, so {_named(target)} is out of reach",
         f"az storage account keys list --account-name {target.account.name}, and give it by --account-key @FILE",
     )
 
@@ -209,23 +211,28 @@ def _of_key(request: Any, code: str | None, target: Target, now: datetime) -> De
 def _of_login(error: Any, code: str | None, target: Target) -> Denial:
     if code in ("AuthorizationPermissionMismatch", "InsufficientAccountPermissions"):
         return Denial(
-            f"this login has no role that allows this to {target}",
+            f"this login has no role that allows this to {_named(target)}",
             f"assign one, such as {_ROLES[target.kind.service]}; it takes up to ten minutes to count",
         )
     if code == "AuthorizationFailure":
         return _kept_out(target)
     ended = "expired" in str(error)
     return Denial(
-        f"the login's token for {target} " + ("has ended" if ended else "is not accepted"),
+        f"the login's token for {_named(target)} " + ("has ended" if ended else "is not accepted"),
         "log in again: az login" + ("" if ended else ", in the account's own directory: az login --tenant TENANT"),
     )
 
 
 def _kept_out(target: Target) -> Denial:
     return Denial(
-        f"the account of {target} does not let this machine in",
+        f"the account of {_named(target)} does not let this machine in",
         "its firewall may not know this network: see Networking of the account in the portal",
     )
+
+
+def _named(target: Target) -> str:
+    """Return what was asked for; a listing of a whole service has no name of its own."""
+    return str(target) or f"account {target.account.name}"
 
 
 def _is_azure(target: Target) -> bool:

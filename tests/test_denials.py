@@ -57,7 +57,7 @@ def blob(cli: CliWorld) -> str:
         (account_sas("rw", ends=-10), r"the SAS ended at \S+Z \(se\); the service's clock says \S+Z"),
         (account_sas("rw", starts=5), r"the SAS begins only at \S+Z \(st\); the service's clock says"),
         (account_sas("w"), r"it needs read \(r\), and has sp=w"),
-        (account_sas("r", types="sc"), r"it has srt=sc"),
+        (account_sas("r", types="sc"), r"needs a SAS for blobs, files, messages and entities, and this has srt=sc"),
         (generate_blob_sas(EMULATOR_NAME, "site", "other", account_key=EMULATOR_KEY, permission="r",
                            expiry=in_minutes(9)), "the signature of the SAS does not fit"),
         (generate_container_sas(EMULATOR_NAME, "site", account_key=EMULATOR_KEY, policy_id="readers"),
@@ -77,6 +77,13 @@ def test_the_field_of_a_sas_that_does_not_allow_it_is_named(cli: CliWorld, blob:
 def test_the_permission_that_a_write_needs_is_named(cli: CliWorld, blob: str) -> None:
     ran = cli.call("blob", "put", f"{blob}?{account_sas('r')}", "-f", "a", "--last-writer-wins")
     assert (ran.code, "it needs create (c) or write (w), and has sp=r" in ran.err) == (43, True), ran.err
+
+
+def test_a_listing_of_the_whole_account_is_named(cli: CliWorld) -> None:
+    endpoint = f"http://127.0.0.1:{cli.port}/{EMULATOR_NAME}"
+    text = f"BlobEndpoint={endpoint};SharedAccessSignature={account_sas('r', types='o')}"
+    ran = cli.call("container", "list", "--connection-string", text)
+    assert (ran.code, "account devstoreaccount1 needs a SAS for the service" in ran.err) == (43, True), ran.err
 
 
 def test_the_account_key_of_another_account_is_named(cli: CliWorld, blob: str) -> None:
@@ -115,11 +122,11 @@ def test_a_clock_that_is_right_is_not_blamed() -> None:
         ("AuthenticationFailed", "se=2026-11-21T09:59:59Z&sp=r&sr=b&sig=x", "ended at 2026-11-21T09:59:59Z"),
         ("AuthenticationFailed", "se=2026-11-21&sp=r&sr=b&sig=x", "ended at 2026-11-21T00:00:00Z"),
         ("AuthorizationServiceMismatch", "ss=q&srt=o&sp=r&se=2027-01-01&sig=x", "is for the service queue (ss=q)"),
-        ("AuthorizationProtocolMismatch", "spr=https&sp=r&sr=b&sig=x", "AuthorizationProtocolMismatch"),
+        ("AuthorizationProtocolMismatch", "spr=https&sp=r&sr=b&sig=x", "AuthorizationProtocolMismatch; it has sr=b"),
         ("AuthorizationSourceIPMismatch", "sip=10.0.0.1-10.0.0.9&sp=r&sr=b&sig=x", "from 10.0.0.1-10.0.0.9 only"),
         ("AuthorizationPermissionMismatch", "sp=rc&sr=b&sig=x", "it has sp=rc"),
         ("AuthorizationFailure", "sp=r&sr=b&sig=x", "does not let this machine in"),
-        ("KeyBasedAuthenticationNotPermitted", "sp=r&sr=b&sig=x", "accepts neither keys nor the SAS"),
+        ("KeyBasedAuthenticationNotPermitted", "sp=r&sr=b&sig=x", "accepts neither keys nor a SAS"),
     ],
 )
 def test_what_only_the_real_service_says_is_understood(code: str, token: str, words: str) -> None:
