@@ -63,6 +63,12 @@ def create(
     return _written(target, settled.answer, "if-none-match", settled.attempts)
 
 
+def properties(target: Target, deadline: Deadline) -> Any:
+    """Return the SDK's properties of a container, the lineage in its metadata included."""
+    client = target.account.container(target.address)
+    return read(lambda t: client.get_container_properties(**t), target, deadline)
+
+
 def show(target: Target, conditions: Conditions, deadline: Deadline) -> ContainerShown:
     """Return a container's properties and metadata.
 
@@ -169,9 +175,8 @@ def _delete(
 
 def _created(target: Target, op: str, patience: Deadline) -> Look[Any]:
     """Return whether the container that is there is the one we made."""
-    client = target.account.container(target.address)
     try:
-        found = read(lambda t: client.get_container_properties(**t), target, patience)
+        found = properties(target, patience)
     except NotFound:
         return Look(Verdict.NOT_YET)
     if op in Lineage.parse((found.metadata or {}).get(KEY)):
@@ -181,9 +186,8 @@ def _created(target: Target, op: str, patience: Deadline) -> Look[Any]:
 
 def _deleted(target: Target, patience: Deadline, alone: Callable[[], bool] | None) -> Look[None]:
     """Return who deleted it: only the holder of a lease could have, if we held one."""
-    client = target.account.container(target.address)
     try:
-        read(lambda t: client.get_container_properties(**t), target, patience)
+        properties(target, patience)
     except NotFound:
         return Look(Verdict.COMMITTED if alone is not None and alone() else Verdict.UNKNOWN)
     return Look(Verdict.UNKNOWN if alone is None else Verdict.NOT_YET)

@@ -15,7 +15,7 @@ from azguard import blobs, blocks, fenced_writes, fences
 from azguard.account import SINGLE_BYTES, Target
 from azguard.conditions import Conditions
 from azguard.deadline import Deadline
-from azguard.errors import Changed, Exists, UsageError
+from azguard.errors import Changed, Exists, Locked, UsageError
 from azguard.lineage import KEY, UNSEEN, Lineage
 from azguard.settled import Settled, write
 from azguard.transmission import write_timeouts
@@ -141,6 +141,11 @@ def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None], *, al
         raise blobs.explained(error, upload.target, upload.deadline) from error
     except Exists as error:
         raise _never_read_here(error, upload) from error
+    except Locked as error:
+        # The live service looks at the lease before it looks whether the blob exists.
+        if not upload.conditions.never_read:
+            raise
+        raise replace(error, detail=(*error.detail, "and it was never read here: read it before you write")) from error
     return _told(upload, committed, length, digest)
 
 

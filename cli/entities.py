@@ -4,10 +4,10 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from azguard import cache_records, etags, json_text
+from azguard import cache_records, etags, existing, json_text
 from azguard.account import Target
 from azguard.address import Kind
-from azguard.cli import deliveries, files, locking
+from azguard.cli import creating, deliveries, files, locking
 from azguard.cli.context import Environment
 from azguard.cli.locking import TableLock
 from azguard.entities import edm, reading, typed_text, writes
@@ -101,8 +101,12 @@ def perform(
     *,
     stamps: bool = True,
     merges: bool = False,
+    skip: bool = False,
 ) -> None:
-    """Make one write, under the lock of its table if that is asked for, and show its result."""
+    """Make one write, under the lock of its table if that is asked for, and show its result.
+
+    ``skip`` leaves alone what an insert finds.
+    """
     target = env.locate(address, Kind.ENTITY)
     copy = _to_delete(target, entity[1]) if verb is Verb.DELETE else read(target, *entity)
     conditions = env.conditions(target, copy.version, operation=verb.operation(merges=merges))
@@ -111,8 +115,13 @@ def perform(
     writes.check(made)
     with locking.around_write(env, target, lock) as check:
         check()
-        done = writes.write(made, env.deadline.fresh())
-    remember(env, made, done)
+        done = creating.create(
+            lambda: writes.write(made, env.deadline.fresh()),
+            lambda: existing.entity(made, env.deadline),
+            skip=skip,
+        )
+    if done.outcome != existing.EXISTS:
+        remember(env, made, done)
     env.show(done)
 
 

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from azguard import blobs, deletes, downloads, operations, uploads
+from azguard import blobs, deletes, downloads, existing, operations, uploads
 from azguard.address import Kind
-from azguard.cli import context, deliveries, files, options, values
+from azguard.cli import context, creating, deliveries, files, options, values
 from azguard.cli.groups import group
 
 app = group("Blobs: get, put, show, exists, list, delete.")
@@ -86,12 +86,16 @@ def put(
     allow_empty: Annotated[
         bool, typer.Option("--allow-empty", help="Write an empty blob if stdin, or the pipe or device -f, is empty.")
     ] = False,
+    if_exists: creating.IfExists = None,
     no_lineage: options.NoLineage = False,
 ) -> None:
     """Write a blob, but only over the version you have seen.
 
     A blob never read from here is created, or refused if it exists (exit 45). One that changed since is refused
     (exit 42). A put replaces metadata, tags and headers as well; azguard safe-update keeps them.
+
+    One that is leased is refused as locked (exit 49), never read or not: Azure looks at the lease before all else. The
+    emulator does not, and says 45 of one that was never read.
 
     Empty input is refused before any request (exit 2): the command before the pipe may have failed. --allow-empty says
     that it is meant, and an empty file may be named by -f. A command that fails after its first byte cannot be told:
@@ -118,13 +122,21 @@ def put(
         tags=values.tags(tags),
     )
     make = uploads.Upload if no_lineage else uploads.Upload.stamped
+    skip = creating.skips(env, if_exists)
     with source as stream:
         copy, size = files.copy(stream), files.size(stream)
-        upload = make(target, settings, env.conditions(target, copy), env.deadline, env.new_op())
+        conditions = creating.conditions(target) if skip else env.conditions(target, copy)
+        upload = make(target, settings, conditions, env.deadline, env.new_op())
+        empty = allow_empty or files.keeps_content(file)
         with env.progress(f"put {target}", size) as progress:
-            written = uploads.put(upload, stream, progress.at, allow_empty=allow_empty or files.keeps_content(file))
+            written = creating.create(
+                lambda: uploads.put(upload, stream, progress.at, allow_empty=empty),
+                lambda: existing.blob(upload),
+                skip=skip,
+            )
     # A file of another size was read from its middle, or changed meanwhile.
-    env.remember(target, written, copy if size == written.content_length else None, upload.stamp)
+    whole = size == getattr(written, "content_length", None)
+    creating.remember(env, target, written, copy if whole else None, upload.stamp)
     env.show(written)
 
 

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from azguard import containers, operations
+from azguard import containers, existing, operations
 from azguard.address import Kind
-from azguard.cli import context, deletions, options, values
+from azguard.cli import context, creating, deletions, options, values
 from azguard.cli.groups import group
 
 app = group("Containers: create, show, exists, list, delete.")
@@ -20,10 +20,11 @@ def create(
     metadata: options.Metadata = None,
     public_access: Annotated[
         str | None,
-        typer.Option("--public-access", metavar="blob|container", help="Who may read it; nobody by default."),
+        typer.Option("--public-access", metavar="blob|container", help="Who may read it; only you by default."),
     ] = None,
+    if_exists: creating.IfExists = None,
 ) -> None:
-    """Create a container; one that exists is left alone (exit 45).
+    """Create a container; one that exists is left alone (exit 45, or 0 with --if-exists skip).
 
     Example: azguard container create site
     """
@@ -31,8 +32,13 @@ def create(
     target = env.locate(container, Kind.CONTAINER)
     env.conditions(target)
     access = values.choice(public_access, "--public-access", ("blob", "container"))
-    result = containers.create(target, values.metadata(metadata), access, env.deadline, env.new_op())
-    env.remember(target, result)
+    stamps, op, skip = values.metadata(metadata), env.new_op(), creating.skips(env, if_exists)
+    result = creating.create(
+        lambda: containers.create(target, stamps, access, env.deadline, op),
+        lambda: existing.container(target, op, env.deadline),
+        skip=skip,
+    )
+    creating.remember(env, target, result)
     env.show(result)
 
 

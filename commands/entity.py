@@ -6,7 +6,7 @@ import typer
 
 from azguard import operations
 from azguard.address import Kind
-from azguard.cli import context, entities, options, transactions, values
+from azguard.cli import context, creating, entities, options, transactions, values
 from azguard.cli.groups import group
 from azguard.cli.locking import TableLock
 from azguard.entities import filters, reading
@@ -75,12 +75,13 @@ def insert(
     entity: options.Entity,
     properties: options.Properties = None,
     file: options.EntityFile = None,
+    if_exists: creating.IfExists = None,
     no_lineage: options.NoEntityLineage = False,
     with_table_lock: options.WithTableLock = False,
     wait: options.LockWait = None,
     lock_container: options.LockContainer = None,
 ) -> None:
-    """Create an entity; one that exists is refused (exit 45).
+    """Create an entity; one that exists is left alone (exit 45, or 0 with --if-exists skip).
 
     An answer that was lost is settled by looking whose entity is there. Not guaranteed: an insert that the network
     delivers late can bring back an entity that somebody deleted meanwhile.
@@ -88,7 +89,9 @@ def insert(
     Example: azguard entity insert Orders/eu/1008 status=new n:int64=5
     """
     lock = TableLock(with_table_lock, wait, lock_container)
-    entities.perform(context.of(ctx), entity, Verb.INSERT, lock, (properties, file), stamps=not no_lineage)
+    env = context.of(ctx)
+    skip = creating.skips(env, if_exists)
+    entities.perform(env, entity, Verb.INSERT, lock, (properties, file), stamps=not no_lineage, skip=skip)
 
 
 @app.command()

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from azguard import operations
+from azguard import existing, operations
 from azguard.address import Kind
-from azguard.cli import context, deletions, files, options, values
+from azguard.cli import context, creating, deletions, files, options, values
 from azguard.cli.groups import group
 from azguard.entities import acl, tables
 
@@ -17,8 +17,8 @@ app.add_typer(policies, name="acl")
 
 @app.command()
 @options.operation(operations.TABLE_CREATE)
-def create(ctx: typer.Context, table: options.Table) -> None:
-    """Create a table; one that exists is left alone (exit 45).
+def create(ctx: typer.Context, table: options.Table, if_exists: creating.IfExists = None) -> None:
+    """Create a table; one that exists is left alone (exit 45, or 0 with --if-exists skip).
 
     A table carries no mark of its maker. If the answer gets lost and the table is there afterwards, whose it is cannot
     be known (exit 74).
@@ -28,7 +28,8 @@ def create(ctx: typer.Context, table: options.Table) -> None:
     env = context.of(ctx)
     target = env.locate(table, Kind.TABLE)
     env.conditions(target)
-    env.show(tables.create(target, env.deadline))
+    skip = creating.skips(env, if_exists)
+    env.show(creating.create(lambda: tables.create(target, env.deadline), lambda: existing.table(target), skip=skip))
 
 
 @app.command(name="list")

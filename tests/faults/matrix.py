@@ -212,6 +212,7 @@ def _lease(verb: str, options: str, lease: str, *before: Before) -> Row:
 
 ROWS = (
     Row("put-create", "blob put {blob}", "PUT blob", stdin=b"new"),
+    Row("put-skip", "blob put {blob} --if-exists skip", "PUT blob", stdin=b"new"),
     Row("put-if-match", "blob put {blob}", "PUT blob", (_old,), stdin=b"new"),
     Row("put-last-writer-wins", "blob put {blob} --last-writer-wins", "PUT blob", (_old,), stdin=b"new",
         cells=_UNCONDITIONAL),
@@ -246,6 +247,7 @@ ROWS = (
     Row("delete-fence-lease", "blob delete {blob} --lease-id {lease}" + _FENCE, "DELETE blob", (_fenced, _leased),
         leaves=None),
     Row("container-create", "container create {container}", "PUT container", leaves=b""),
+    Row("container-create-skip", "container create {container} --if-exists skip", "PUT container", leaves=b""),
     Row("container-delete-acquire", "container delete {container}", "PUT lease:acquire", (_container,),
         "DELETE container", leaves=None),
     Row("container-delete", "container delete {container}", "DELETE container", (_container,), leaves=None),
@@ -284,6 +286,7 @@ ROWS = (
     Row("update-entity-ledger-create", _BY_LEDGER + " --create", "POST batch", leaves=b'{"n": 1}'),
     Row("update-entity-ledger-no-lineage", _BY_LEDGER + " --no-lineage", "POST batch", (_entity,), leaves=_TWO),
     Row("entity-insert", "entity insert {entity} n:int32=2", "POST entity", leaves=_TWO),
+    Row("entity-insert-skip", "entity insert {entity} n:int32=2 --if-exists skip", "POST entity", leaves=_TWO),
     Row("entity-replace", "entity replace {entity} n:int32=2", "PUT entity", (_entity,), leaves=_TWO),
     Row("entity-replace-last-writer-wins", "entity replace {entity} n:int32=2 --last-writer-wins", "PUT entity",
         (_entity,), leaves=_TWO, cells=_UNCONDITIONAL),
