@@ -10,8 +10,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from azguard import __version__, whole_answers
-from azguard.address import Address, Kind, Location, same_host
+from azguard.address import Address, Kind, Location
 from azguard.errors import ConfigError
+from azguard.urls import same_host
 
 if TYPE_CHECKING:
     from azure.data.tables import TableClient, TableServiceClient

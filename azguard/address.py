@@ -5,16 +5,11 @@ so that the SAS never becomes part of an address, a cache key or a message.
 """
 
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-from azguard import names
+from azguard import names, urls
 from azguard.errors import UsageError
-
-if TYPE_CHECKING:
-    from urllib.parse import SplitResult
 
 
 class Kind(StrEnum):
@@ -52,16 +47,7 @@ _PARTS = {
     Kind.SHARE: ("NAME",), Kind.DIR: ("SHARE", "PATH"), Kind.FILE: ("SHARE", "PATH"),
 }  # fmt: skip
 _SUFFIXES = {Kind.BLOB: ("snapshot", "versionid"), Kind.SHARE: ("snapshot",)}
-# What a URL's query may say of the resource itself; the rest of it is the SAS.
-_IN_ADDRESS = ("snapshot", "sharesnapshot", "versionid", "restype")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z")
-# The Table service's own way to name an entity, or a table.
-_ODATA_ENTITY = re.compile(r"([A-Za-z0-9]+)\(PartitionKey='((?:[^']|'')*)', ?RowKey='((?:[^']|'')*)'\)")
-_ODATA_TABLE = re.compile(r"(?:Tables\('([A-Za-z0-9]+)'\)|([A-Za-z0-9]+)\(\))")
-# Azurite listens here; only a URL that neither its host nor the account in use tells needs the guess.
-_EMULATOR_PORTS = {10000: "blob", 10001: "queue", 10002: "table", 10004: "file"}
-# The endpoints of the account in use by service, asked for only where a URL's host does not tell its service.
-Endpoints = Callable[[], Mapping[str, str]]
 # A SAS names its version first, and its signature somewhere.
 _SAS_BEGINS = re.compile(r"\?(?:sv=\d{4}-\d\d-\d\d(?:&|$)|(?:[^/?]*&)?sig=.)", re.IGNORECASE)
 
@@ -109,7 +95,7 @@ class Location:
     sas: str | None = field(default=None, repr=False)
 
 
-def parse(text: str, kind: Kind | None = None, endpoints: Endpoints = dict) -> Location:
+def parse(text: str, kind: Kind | None = None, endpoints: urls.Endpoints = dict) -> Location:
     """Read an address or a full URL.
 
     ``kind`` is what the command takes; without it a plain address is a blob's, or has its prefix. ``endpoints`` tells
@@ -191,108 +177,31 @@ def _split_suffix(kind: Kind, body: str) -> tuple[str, str | None, str | None]:
     return body, None, None
 
 
-def _parse_url(text: str, kind: Kind | None, endpoints: Endpoints) -> Location:
+def _parse_url(text: str, kind: Kind | None, endpoints: urls.Endpoints) -> Location:
     from urllib.parse import parse_qsl, urlsplit
 
     try:
         url = urlsplit(text)
-        base = base_of(url)
+        base = urls.base_of(url)
     except ValueError:
         raise UsageError("that is not a URL: its host or port is malformed") from None
     if url.scheme not in ("http", "https") or not url.hostname:
         raise UsageError(f"{url.scheme}:// is not a storage URL", hint="a storage URL begins with https://")
     if url.fragment or "#" in text:
         raise UsageError("that URL has a '#' in it", hint="in a name, write it as %23")
-    place = _placed(url, base, kind, endpoints)
+    place = urls.placed(url, base, kind and kind.service, endpoints)
     query = dict(parse_qsl(url.query, keep_blank_values=True))
     service = place.service or (kind.service if kind else "blob")
     if kind is not None and service != kind.service:
         raise UsageError(f"that URL is of the {service} service, and this command takes {kind.one}")
-    found, body = _resource(service, _unquoted(place.path), kind, query.get("restype"))
+    found, body = _resource(service, urls.unquoted(place.path), kind, query.get("restype"))
     if not place.account or not body:
         raise UsageError("that URL names no resource", hint="add the container and the name to it")
     if any(f"?{suffix}=" in body for suffix in _SUFFIXES.get(found, ())):
         raise UsageError("a name with ?snapshot= or ?versionid= in it cannot be told from a snapshot's or version's")
     snapshot = query.get("snapshot", query.get("sharesnapshot"))
     address = _named(found, body, f"{place.endpoint}/{body}", snapshot, query.get("versionid"))
-    return Location(address, place.endpoint, place.account, _sas(url.query))
-
-
-def _from_odata(path: str) -> str:
-    """Return ``T/P/R`` for ``T(PartitionKey='P',RowKey='R')``, and a table's name for its two forms."""
-    if entity := _ODATA_ENTITY.fullmatch(path):
-        return "/".join(each.replace("''", "'") for each in entity.groups())
-    if table := _ODATA_TABLE.fullmatch(path):
-        return table[1] or table[2]
-    return path
-
-
-def base_of(url: "SplitResult") -> str:
-    """Return where a URL leads, without its path: one spelling for each server, and never a password.
-
-    Raises:
-        ValueError: the host or the port is malformed.
-    """
-    host = url.hostname or ""
-    host = f"[{host}]" if ":" in host else host
-    usual = {"http": 80, "https": 443}.get(url.scheme)
-    return f"{url.scheme}://{host}" + ("" if url.port in (None, usual) else f":{url.port}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a URL leads: the endpoint, the account, its service if that can be told, and the path below it."""
-
-    endpoint: str
-    account: str
-    service: str | None
-    path: str
-
-
-def _placed(url: "SplitResult", base: str, kind: Kind | None, endpoints: Endpoints) -> _Place:
-    host, path = url.hostname or "", url.path.removeprefix("/")
-    account, *labels = host.split(".")
-    if not _is_path_style(host) and (told := next((each for each in labels if each in _SERVICE.values()), None)):
-        return _Place(base, account, told, path)
-    whole = f"{same_host(base)}/{path}"
-    # Of services that share an endpoint, the one that the command takes.
-    for service, endpoint in sorted(endpoints().items(), key=lambda pair: kind is None or pair[0] != kind.service):
-        known = endpoint.rstrip("/")
-        if whole.startswith(f"{same_host(known)}/"):
-            # An account's endpoint ends with its name where the host is one of many accounts.
-            name = known.rpartition("/")[2] if known.count("/") > 2 else account
-            return _Place(known, name, service, whole.removeprefix(f"{same_host(known)}/"))
-    if _is_path_style(host):
-        account, _, path = path.partition("/")
-        return _Place(f"{base}/{account}", account, _EMULATOR_PORTS.get(url.port or 0), path)
-    return _Place(base, account, None, path)
-
-
-def same_host(endpoint: str) -> str:
-    """Return an endpoint with the names of this machine made one."""
-    return re.sub(r"^(https?://)(localhost|\[::1\])(?=[:/]|$)", r"\g<1>127.0.0.1", endpoint)
-
-
-def _unquoted(path: str) -> str:
-    from urllib.parse import unquote
-
-    try:
-        return unquote(path, errors="strict")
-    except UnicodeDecodeError:
-        raise UsageError("that URL's percent-encoding is not UTF-8") from None
-
-
-def _sas(query: str) -> str | None:
-    """Return the signature and what it signs, without what is part of the address."""
-    pairs = [pair for pair in query.split("&") if pair and pair.partition("=")[0] not in _IN_ADDRESS]
-    if not pairs:
-        return None
-    if not any(pair.startswith("sig=") and len(pair) > len("sig=") for pair in pairs):
-        raise UsageError(
-            "what stands behind the '?' of that URL is neither a SAS nor a snapshot",
-            hint="quote the URL, so that the shell does not cut it at the first &; in a name, write %3F for ?",
-        )
-    return "&".join(pairs)
+    return Location(address, place.endpoint, place.account, urls.sas(url.query))
 
 
 def _resource(service: str, path: str, kind: Kind | None, restype: str | None) -> tuple[Kind, str]:
@@ -300,7 +209,7 @@ def _resource(service: str, path: str, kind: Kind | None, restype: str | None) -
     folder = restype == "directory" or path.endswith("/")
     body = path if kind is Kind.BLOB or (service == "blob" and "/" in path.rstrip("/")) else path.rstrip("/")
     if service == "table":
-        body = _from_odata(body)
+        body = urls.from_odata(body)
         return kind or (Kind.ENTITY if "/" in body else Kind.TABLE), body
     if service == "queue":
         queue, messages, rest = body.partition("/messages")
@@ -312,7 +221,3 @@ def _resource(service: str, path: str, kind: Kind | None, restype: str | None) -
     if kind is Kind.BLOB and body and "/" not in body:
         return kind, f"$root/{body}"
     return kind or (Kind.BLOB if "/" in body else Kind.CONTAINER), body
-
-
-def _is_path_style(host: str) -> bool:
-    return host == "localhost" or ":" in host or re.fullmatch(r"[\d.]+", host) is not None

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from azguard.account import EMULATOR_NAME, EMULATOR_PORTS, SERVICES
-from azguard.address import base_of
 from azguard.errors import ConfigError
+from azguard.urls import base_of
 
 PUBLIC_SUFFIX = "core.windows.net"
 _HOST = re.compile(rf"(?P<name>[a-z0-9]{{3,24}}(?P<zone>\.z\d+)?)\.(?P<service>{'|'.join(SERVICES)})\.(?P<suffix>.+)")

@@ -6,10 +6,10 @@ from typing import Any
 
 from azguard import credentials, endpoints, profiles
 from azguard.account import EMULATOR_NAME, SERVICES, Account, Auth, emulator
-from azguard.address import same_host
 from azguard.cli.secret_files import secret
 from azguard.errors import ConfigError, UsageError
 from azguard.folders import Folders
+from azguard.urls import same_host
 
 _FROM_ENVIRONMENT = {
     "connection-string": "AZURE_STORAGE_CONNECTION_STRING",

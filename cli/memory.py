@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from azguard import address
 from azguard.account import Target
-from azguard.address import same_host
 from azguard.cli.context import Environment
 from azguard.errors import NotFound
 from azguard.etag_cache import Entry
 from azguard.freshness import Read
+from azguard.urls import same_host
 
 
 def remembered(env: Environment, text: str) -> list[Entry]:
