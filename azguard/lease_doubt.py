@@ -19,7 +19,7 @@ from azguard.transmission import Fate, send
 
 Facts = Mapping[str, Any]
 _PAUSE = 0.2
-# Nobody waits long for what only explains.
+# What only explains a refusal is not worth a long wait.
 _EXPLAIN_SECONDS = 2.0
 
 
@@ -97,7 +97,7 @@ def explained(target: Target, error: AzguardError, deadline: Deadline) -> Azguar
 
 
 def unknown(request: Request, error: AzguardError) -> OutcomeUnknown:
-    """Return the error that says so: sent, and nobody can know whether it was done."""
+    """Return the error that says so: sent, and it cannot be known whether it was done."""
     address = request.target.address
     ways = {
         Action.ACQUIRE: f"release it in case it was granted: azguard lease release {address}",

@@ -1,4 +1,4 @@
-"""Waiting for somebody else's lease to end."""
+"""Wait for the lease of another holder to end."""
 
 import random
 from collections.abc import Callable
@@ -16,7 +16,7 @@ _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.25, 1.0
 def until_free(
     target: Target, patience: Deadline, tell: Callable[[LeaseState], None], chance: random.Random
 ) -> LeaseState:
-    """Wait until anybody may acquire the lease, and return its state then.
+    """Wait until the lease is free to be acquired, and return its state then.
 
     ``tell`` is called with the state at first, and whenever another holder shows.
 

@@ -21,7 +21,7 @@ from azguard.owners import Owner
 
 # How long a wait lasts unless --timeout says otherwise.
 WAIT_SECONDS = 60.0
-# Somebody else is in the way, so that waiting is the answer.
+# Another holder is in the way, so that waiting is the answer.
 _WAIT_FOR = ("LeaseAlreadyPresent", "LeaseIsBreakingAndCannotBeAcquired")
 
 

@@ -100,12 +100,12 @@ def break_(
     if_older_than: options.IfOlderThan = None,
     wait: options.WaitUntilFree = False,
 ) -> None:
-    """Break somebody else's lease, after showing who holds it.
+    """Break the lease of another holder, after showing who that is.
 
-    By default a finite lease runs to its end and is not renewed any more, so that its holder notices before anybody
-    else gets in; an infinite one ends at once. A script says that it is meant by --yes, --if-owner, --if-older-than or
+    By default a finite lease runs to its end and is not renewed any more, so that its holder notices before the next
+    one gets in; an infinite one ends at once. A script says that it is meant by --yes, --if-owner, --if-older-than or
     --if-match. What is broken is the lease that was shown: a holder who comes after it and leaves a record is never
-    hit (exit 42). Not guaranteed: who leaves no record cannot be told from the holder before.
+    hit (exit 42). Not guaranteed: a next holder without a record cannot be told from the one before.
 
     --if-older-than goes by the service's clock. A record with the time of its holder's machine, such as Terraform's,
     proves no age; there the blob must not have been written for so long.
@@ -187,7 +187,7 @@ def wait(
 ) -> None:
     """Wait until a lease is free to be acquired.
 
-    Not guaranteed: somebody else may be quicker. To wait and acquire in one go: azguard lease acquire --wait 60s.
+    Not guaranteed: another may be quicker. To wait and acquire in one go: azguard lease acquire --wait 60s.
 
     Example: azguard lease wait blob:site/config.json
     """

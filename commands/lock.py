@@ -143,7 +143,7 @@ def break_(
 ) -> None:
     """Break a lock, after showing who holds it; its command is ended and exits with 77.
 
-    By default the lease runs to its end, so that the command is ended before anybody else gets in; with
+    By default the lease runs to its end, so that the command is ended before the next one gets in; with
     --lease-break-period 0 both run side by side until the holder notices. A script says that it is meant by --yes,
     --if-owner, --if-older-than or --if-match. Who has taken the lock meanwhile is never hit (exit 42).
 

@@ -4,14 +4,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from azguard import lease_age, service_dates
+from azguard import lease_age, lease_state, service_dates
 from azguard.account import Target, emulator
 from azguard.address import Address, Kind
+from azguard.deadline import Deadline
 from azguard.errors import Changed
 from azguard.lease_age import LeaseAge
 from azguard.lease_break import Safeguards
 from azguard.lease_state import LeaseState
 from azguard.owners import HOLDER_CLOCK, OWNER, SERVICE_CLOCK, Owner
+from tests.test_leases import now_is, scripted
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 TARGET = Target(emulator(), Address(Kind.BLOB, ("site", "a")))
@@ -85,6 +87,17 @@ def test_a_break_by_age_is_refused_with_the_reason_unless_the_age_is_certain(sta
 )  # fmt: skip
 def test_a_break_by_age_is_let_through_where_the_age_is_certain(state: LeaseState) -> None:
     Safeguards(older_than=2 * HOUR).check(state, TARGET)
+
+
+@pytest.mark.parametrize("kind", [Kind.BLOB, Kind.CONTAINER])
+@pytest.mark.parametrize("date", ["Sat, 21 Nov 2026 12:00:00 GMT", None])
+def test_the_time_is_that_of_the_very_answer(kind: Kind, date: str | None) -> None:
+    record = Owner("alice", "build1", 7, "deploy.sh", hours_ago(3), clock=SERVICE_CLOCK)
+    status, code, headers = now_is("leased")
+    told = {**headers, f"x-ms-meta-{OWNER}": record.as_metadata(), **({"Date": date} if date else {})}
+    target, _ = scripted(kind, (status, code, told))
+    state = lease_state.look(target, Deadline(0))
+    assert (state.answered_at, lease_age.measure(state).seconds) == ((NOW, 3 * HOUR) if date else (None, None))
 
 
 @pytest.mark.parametrize(
