@@ -4,12 +4,11 @@ The rules: an empty value is refused, a condition the service does not enforce i
 that it does not evaluate together are refused, and a write with none of them is guarded by what was last read.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from azguard import etags, fences, lease_ids, remembered
+from azguard import condition_values, fences, lease_ids, remembered
 from azguard.account import Target
 from azguard.errors import Changed, UsageError
 from azguard.known import Known
@@ -25,14 +24,8 @@ from azguard.operations import (
     why_not,
     why_not_overwriting,
 )
-from azguard.times import parse_http_date
 
 _EMPTY_HINT = "an unset shell variable looks like this; leave the option out to be guarded by what you last read"
-_LAST = "@last"
-# Conditions by what their value is; tags conditions are sent as they are.
-_ETAGS = frozenset(each for each in Condition if each.endswith("-match"))
-_DATES = frozenset(each for each in Condition if each.endswith("-since"))
-_NUMBERS = frozenset(each for each in Condition if each not in _ETAGS | _DATES and not each.endswith("if-tags"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +98,11 @@ def resolve(operation: Operation, asked: Asked, target: Target, known: Known | N
     if asked.fence is not None:
         return _fenced(operation, asked, [condition.flag for condition in values], lease_id, target)
     headers = {
-        condition.header: _sent(operation, condition, value, known, target) for condition, value in values.items()
+        condition.header: condition_values.sent(operation, condition, value, known, target)
+        for condition, value in values.items()
     }
     if asked.etag is not None:
-        etag = _etag(asked.etag, "--etag", known, target)
+        etag = condition_values.etag(asked.etag, "--etag", known, target)
         return _guarded(operation, target, headers, etag, lease_id, known, asked.allow_race)
     if asked.last_writer_wins and target.kind.service == "table" and Condition.IF_MATCH in operation.honours:
         headers = {Condition.IF_MATCH.header: "*"}  # without If-Match the service would create what is missing
@@ -208,36 +202,6 @@ def _refuse_without_effect(operation: Operation, asked: Asked) -> None:
         raise UsageError(
             "--fence is not enforced here: only blob put, blob delete and safe-update keep it", hint="leave it out"
         )
-
-
-def _sent(operation: Operation, condition: Condition, value: str, known: Known, target: Target) -> str:
-    if condition in _DATES:
-        return parse_http_date(value, condition.flag)
-    if condition in _NUMBERS:
-        return _number(value, condition.flag)
-    if condition not in _ETAGS:
-        return value
-    if value != "*":
-        return _etag(value, condition.flag, known, target)
-    if condition not in operation.wildcards:
-        raise UsageError(f"{condition.flag} '*' means nothing here: only a write that creates can require absence")
-    return value
-
-
-def _number(value: str, option: str) -> str:
-    if not re.fullmatch(r"[0-9]{1,19}", value):
-        raise UsageError(f"{option}: {value!r} is not a whole number")
-    return value
-
-
-def _etag(value: str, option: str, known: Known, target: Target) -> str:
-    if value == _LAST:
-        if option.startswith("--source-"):
-            raise UsageError(f"{option}: @last is of what is written, not of its source", hint="name the ETag itself")
-        if known.last is None:
-            raise remembered.never_read(target, (remembered.how_to_see(target),))
-        return remembered.version(known.last, target)
-    return etags.of_entity(value, option) if target.kind.service == "table" else etags.quoted(value, option)
 
 
 def _by_default(

@@ -173,7 +173,8 @@ class Loop:
         of the update is written down."""
         run, commit, lease_id = self.run, work.commit, self.lease.in_use
         assert commit is not None
-        run.guard = "lease" if lease_id else "if-match" if state.etag else "if-none-match"
+        # A lease of the caller's goes along; only one of our own was held for this very version.
+        run.guard = "lease" if self.lease.held else "if-match" if state.etag else "if-none-match"
         run.tell(f"attempt {run.attempts + 1}: writing {counted(len(work.content), 'byte')} over {state.label}")
         before = run.doubted
         run.sending(state)

@@ -46,7 +46,7 @@ def to_stream(stream: IO[Any], length: int | None = None) -> Place:
 
 def _is_terminal(path: Path) -> bool:
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_NOCTTY)
+        descriptor = os.open(path, os.O_WRONLY | getattr(os, "O_NOCTTY", 0))
     except OSError:
         return False
     try:

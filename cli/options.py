@@ -161,7 +161,9 @@ def conditions(
     ] = None,
     lease_id: Annotated[
         str | None,
-        typer.Option("--lease-id", metavar="ID|@held", help="The lease you hold; @held is this scope's own."),
+        typer.Option(
+            "--lease-id", metavar="ID|@held", help="The lease you hold, beside the version; @held is this scope's."
+        ),
     ] = None,
     fence: Annotated[
         str | None,

@@ -142,7 +142,7 @@ def test_the_users_lease_is_written_under() -> None:
     store = stored()
     store.acquire('"E1"', "theirs", 60)
     ended = Case(store).end(lease_id="theirs")
-    assert (ended.guard, store.active_lease()) == ("lease", "theirs")
+    assert (ended.guard, store.active_lease()) == ("if-match", "theirs")
 
 
 # Conflicts

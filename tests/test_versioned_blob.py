@@ -425,4 +425,4 @@ def test_an_infinite_lease_is_a_lock_at_once(target: Target, client: BlobClient,
     with pytest.raises(AzguardError) as caught:
         change(target, append)
     assert (caught.value.kind, sent) == ("locked", ["GET", "PUT"])
-    assert change(target, append, lease_id=lease.id).guard == "lease"
+    assert change(target, append, lease_id=lease.id).guard == "if-match"
