@@ -162,7 +162,7 @@ def conditions(
     lease_id: Annotated[
         str | None,
         typer.Option(
-            "--lease-id", metavar="ID|@held", help="The lease you hold, beside the version; @held is this scope's."
+            "--lease-id", metavar="ID|@held", help="The lease you hold; @held is this scope's. The version guards too."
         ),
     ] = None,
     fence: Annotated[
