@@ -103,7 +103,9 @@ def break_shown(
             raise _refused(
                 state, target, f"{target} was written meanwhile, and no record says whether its holder is the same"
             )
-        if (state.holder, state.duration) != (shown.holder, shown.duration):
+        # The kind of a lease that is being broken is not told any more.
+        other_kind = state.state == shown.state and state.duration != shown.duration
+        if state.holder != shown.holder or other_kind:
             raise _refused(state, target, f"another holds the lease on {target} now")
     raise _refused(state, target, f"{target} is written so often that its lease cannot be broken safely")
 

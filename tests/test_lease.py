@@ -599,6 +599,24 @@ def test_a_holder_that_writes_meanwhile_is_still_the_one_that_was_shown(cli: Cli
     assert (ran.code, breaks, state(cli, f"blob:{blob}")) == (0, 2, "broken")
 
 
+def test_a_lease_that_another_operator_breaks_meanwhile_is_still_the_one_that_was_shown(
+    cli: CliWorld, blob: str
+) -> None:
+    take(cli, blob, owner())
+
+    def break_first(client: Any) -> None:
+        from azure.storage.blob import BlobLeaseClient
+
+        client.set_blob_metadata({OWNER: owner().as_metadata()}, lease=A)
+        BlobLeaseClient(client).break_lease(60)
+
+    ran, breaks = between(cli, blob, break_first, "--yes", "--lease-break-period", "0")
+    hit = ran.json["broken"]
+    assert (ran.code, breaks, hit["lease_state"], hit["held_by"], state(cli, f"blob:{blob}")) == (
+        0, 2, "breaking", "alice@build1", "broken",
+    )  # fmt: skip
+
+
 def test_a_holder_that_never_stops_writing_is_left_alone_in_the_end(cli: CliWorld, blob: str) -> None:
     take(cli, blob, owner())
     record = {OWNER: owner().as_metadata()}
