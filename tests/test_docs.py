@@ -1,7 +1,6 @@
 """The README is right: its commands run, and what azguard has is in it."""
 
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -58,10 +57,6 @@ def stated(line: str) -> int:
     return int(remark[1]) if remark else 0
 
 
-def without_jq(lines: list[str]) -> list[str]:
-    return lines if shutil.which("jq") else [line for line in lines if "jq" not in line]
-
-
 def commands() -> Iterator[tuple[str, Any]]:
     """Yield every command with its words; a group is none."""
     root = app._root()
@@ -77,7 +72,7 @@ def _within(name: str, command: Any) -> Iterator[tuple[str, Any]]:
 
 
 def test_the_walk_through_ends_as_it_says(world: World) -> None:
-    lines = without_jq(block("walk-through"))
+    lines = block("walk-through")
     environ = on_path(world.bin, world.environ)
     assert statuses(lines, world.root, environ) == [(line, stated(line)) for line in lines]
 
@@ -89,7 +84,7 @@ def test_the_locks_end_as_they_say(world: World) -> None:
 
 
 def test_the_edits_run(cli: CliWorld) -> None:
-    lines = without_jq(block("edits"))
+    lines = block("edits")
     assert cli.call("container", "create", "site").code in (0, 45)
     cli.file("patch.json", '{"owner": null}')
     content = cli.file("config.json", '{"replicas": 1, "version": 1, "draft": true}')
@@ -109,7 +104,7 @@ def test_the_fences_end_as_they_say(cli: CliWorld) -> None:
 def test_the_reads_of_tables_end_as_they_say(cli: CliWorld) -> None:
     table_world.orders(cli)
     assert cli.call("table", "delete", "Orders", "--last-writer-wins", "--with-contents").code == 0
-    lines, environ = without_jq(block("reading-tables")), on_path(cli.root / "bin", cli.environ())
+    lines, environ = block("reading-tables"), on_path(cli.root / "bin", cli.environ())
     assert statuses(lines, cli.root, environ) == [(line, stated(line)) for line in lines]
 
 
@@ -117,7 +112,7 @@ def test_the_updates_of_entities_end_as_they_say(cli: CliWorld) -> None:
     cli.call("table", "create", "Orders")
     assert cli.call("entity", "upsert", "Orders/eu/1007", "n:int64=5", "--last-writer-wins").code == 0
     cli.call("entity", "delete", "Orders/eu/1", "--last-writer-wins")
-    lines, environ = without_jq(block("updating-entities")), on_path(cli.root / "bin", cli.environ(env={"RUN": "7"}))
+    lines, environ = block("updating-entities"), on_path(cli.root / "bin", cli.environ(env={"RUN": "7"}))
     assert statuses(lines, cli.root, environ) == [(line, stated(line)) for line in lines]
 
 
