@@ -13,7 +13,7 @@ from azguard.address import Kind, parse
 from azguard.cli import ways_out
 from azguard.cli.context import Environment
 from azguard.deadline import Deadline
-from azguard.errors import AzguardError, Locked, NotFound
+from azguard.errors import AzguardError, GaveUp, Locked, NotFound
 from azguard.locks import inherited
 
 # How long a listing may take that only finds a name to offer.
@@ -36,6 +36,8 @@ def explain(env: Environment, error: AzguardError) -> None:
         return
     if isinstance(error, Locked):
         _name_own_lease(env, error, target)
+    elif isinstance(error, GaveUp):
+        _name_own_lease_waited_for(env, error, target)
     elif isinstance(error, NotFound) and error.http_status == 404:
         _offer_near_names(env, error, target)
 
@@ -45,7 +47,7 @@ def _name_own_lease(env: Environment, error: Locked, target: Target) -> None:
     if code not in _IN_THE_WAY:
         return
     held = inherited.lease_id(target, env.environ) or _own_lease(env, target)
-    asked = env.shared.get("lease_id")
+    asked = ways_out.typed(env.argv, "--lease-id")
     # Under @held, a mismatch says that it is not held any more.
     if held is None or asked in ("@held", held):
         return
@@ -57,6 +59,17 @@ def _name_own_lease(env: Environment, error: Locked, target: Target) -> None:
         "no lease id was given" if code == "LeaseIdMissing" else "another lease id was given"
     )
     error.hint = ways_out.under_own_lease(env.argv)
+
+
+def _name_own_lease_waited_for(env: Environment, error: GaveUp, target: Target) -> None:
+    around = inherited.lease_id(target, env.environ)
+    updates = env.command == "safe-update"
+    if updates and (around or ways_out.typed(env.argv, "--lease-id")):
+        return  # It worked inside that lease; other writers were in its way.
+    if around or _own_lease(env, target):
+        error.message = f"{target} is leased by this scope itself, so waiting for it is in vain; nothing was done"
+        release = f"release it first: azguard lease release {target.address}"
+        error.hint = ways_out.under_own_lease(env.argv) if updates else release
 
 
 def _own_lease(env: Environment, target: Target) -> str | None:

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from azguard.errors import AzguardError, Changed, Gone, NotFound
@@ -38,10 +39,18 @@ def of(error: AzguardError, command: str, params: dict[str, Any], argv: Sequence
     return None
 
 
+def typed(argv: Sequence[str], option: str) -> str | None:
+    """Return the value that was typed for an option, or None."""
+    own = argv[: argv.index("--")] if "--" in argv else argv
+    values = [after for word, after in pairwise([*own, ""]) if word == option]
+    values += [word.partition("=")[2] for word in own if word.startswith(f"{option}=")]
+    return values[-1] if values else None
+
+
 def under_own_lease(argv: Sequence[str]) -> str:
     """Return the command line as typed, under the lease that this scope holds."""
     own = argv[: argv.index("--")] if "--" in argv else argv
-    words = ["azguard", *_without(own, ("--lease-id",)), "--lease-id", "@held", *argv[len(own) :]]
+    words = ["azguard", *_without(own, ("--lease-id", "--wait-lease")), "--lease-id", "@held", *argv[len(own) :]]
     return f"that lease is your own: {_line(words)}"
 
 

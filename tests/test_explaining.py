@@ -104,8 +104,9 @@ def test_a_lease_that_is_lost_is_not_called_ones_own(cli: CliWorld, blob: str) -
     assert cli.call("lease", "acquire", f"blob:{blob}").code == 0
     assert cli.call("lease", "break", f"blob:{blob}", "--yes", "--lease-break-period", "0", scope="other").code == 0
     assert cli.call("lease", "acquire", f"blob:{blob}", scope="other").code == 0
-    ran = cli.call("blob", "put", blob, "--lease-id", "@held", "-o", "json", stdin=b"new")
-    assert (ran.code, "itself" in ran.error["message"]) == (49, False)
+    for words in (("blob", "put", blob), ("safe-update", f"blob:{blob}", "--set", "a=2")):
+        ran = cli.call(*words, "--lease-id", "@held", "-o", "json", stdin=b"new")
+        assert (ran.code, "itself" in ran.error["message"]) == (49, False)
 
 
 def test_acquiring_twice_says_who_was_first(cli: CliWorld, blob: str) -> None:
@@ -128,6 +129,25 @@ def test_a_container_s_own_lease_is_named_too(cli: CliWorld) -> None:
     assert cli.call("lease", "acquire", f"container:{container}").code == 0
     ran = cli.call("container", "delete", container, "--last-writer-wins", "-o", "json")
     assert (ran.code, "is leased by this scope itself" in ran.error["message"]) == (49, True), ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "way"),
+    [
+        (("safe-update", "blob:{blob}", "--wait-lease", "--timeout", "1s", "--set", "a=2"), "that lease is your own: "),
+        (("lease", "acquire", "blob:{blob}", "--wait", "1s"), "release it first: "),
+        (("lease", "wait", "blob:{blob}", "--timeout", "1s"), "release it first: "),
+        (("lock", "run", "blob:{blob}", "--no-wait", "--", "true"), "release it first: "),
+    ],
+)
+def test_waiting_for_ones_own_lease_is_called_vain(cli: CliWorld, blob: str, words: tuple[str, ...], way: str) -> None:
+    assert cli.call("lease", "acquire", f"blob:{blob}").code == 0
+    ran = cli.call(*[word.format(blob=blob) for word in words])
+    said = f"error: {blob} is leased by this scope itself, so waiting for it is in vain; nothing was done"
+    hint = next(line for line in ran.err.splitlines() if line.startswith("hint: "))
+    assert (ran.code, said in ran.err.splitlines(), hint.startswith(f"hint: {way}azguard ")) == (75, True, True)
+    line = hint.removeprefix(f"hint: {way}")
+    assert ("--wait-lease" in line, cli.call(*shlex.split(line)[1:]).code) == (False, 0)
 
 
 # Near names
