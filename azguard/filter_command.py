@@ -1,21 +1,21 @@
 """Run somebody's filter command: content on its standard input, new content from its standard output.
 
-The command gets a process group of its own, so that all it starts can be ended with it. That group is not
-the terminal's foreground group: Ctrl-C reaches only us and is passed on, and a command that reads from the
-terminal itself is stopped by the system, until the deadline. POSIX only.
+The command gets a process group of its own, so that what it starts can be ended with it. If the command is stopped
+instead of ending by itself, so is what has left the group: on Linux this process adopts orphans, and finds them all.
+The group is not the terminal's foreground group: Ctrl-C reaches only us and is passed on, and a command that reads from
+the terminal itself is stopped by the system, until the deadline. POSIX only.
 """
 
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from azguard import process_groups
 from azguard.child import not_found_hint
 from azguard.errors import GaveUp, TransformFailed, UsageError
+from azguard.filter_tree import FilterTree
 
 if TYPE_CHECKING:
     import subprocess
@@ -45,8 +45,10 @@ def run(
 
     Its output is complete when nothing it started holds it open any more. A command that does not read its
     input is no error. ``deadline`` is in seconds of ``clock``, or None; ``grace`` is in seconds. Whichever
-    way this ends, nothing of the command's process group is left running. What it moves into another group or
-    session is beyond reach, and so is what runs as somebody else.
+    way this ends, nothing of the command's process group is left running. A daemon that it leaves on purpose, such as a
+    key agent, goes on if the command ended by itself, and is ended if it was stopped. What runs as another user is
+    beyond reach, and, elsewhere than on Linux, so are daemons. While several commands run in threads of one process,
+    the daemons of one that was stopped are ended with the last.
 
     Raises:
         TransformFailed: it cannot be started, fails, is ended by a signal or writes more than ``most_bytes``.
@@ -57,19 +59,25 @@ def run(
         raise UsageError("there is no command to run", hint="write it after --, as in: -- jq '.replicas += 1'")
     if deadline is not None and clock() >= deadline:
         raise GaveUp(f"the deadline passed before {_shown(command)} was started")
-    process = None
+    tree, by_itself = FilterTree(), False
     try:
         with _interruptions_held_back():
-            process = _start(command, environ)
+            tree.process = process = _start(command, environ)
         with closing(_Exchange(process, content, most_bytes)) as exchange:
-            return _finished(command, exchange, deadline, clock)
+            output = _finished(command, exchange, deadline, clock)
+        by_itself = True
+        return output
+    except TransformFailed:
+        by_itself = tree.has_ended()
+        raise
     except KeyboardInterrupt:
-        if process is not None:
-            _stop(process, (signal.SIGINT, signal.SIGTERM), grace)
+        tree.stop((signal.SIGINT, signal.SIGTERM), grace)
         raise
     finally:
-        if process is not None:
-            _stop(process, (signal.SIGTERM,), grace)
+        try:
+            tree.stop((signal.SIGTERM,), grace, daemons=not by_itself)
+        finally:
+            tree.close()
 
 
 @contextmanager
@@ -229,21 +237,3 @@ def _shown(command: Sequence[str]) -> str:
 
     line = shlex.join(command)
     return line if len(line) <= 200 else line[:199] + "…"
-
-
-def _stop(process: "subprocess.Popen[bytes]", signals: Sequence[signal.Signals], grace: float) -> None:
-    """End the command's process group: by these signals in turn, what is left after their grace by KILL."""
-    try:
-        for number in signals:
-            if process_groups.terminate(process.pid, number):
-                _await_end(process, time.monotonic() + grace, all_of_it=number is signals[-1])
-    finally:
-        process_groups.send(process.pid, signal.SIGKILL)
-        _await_end(process, time.monotonic() + grace, all_of_it=False)
-
-
-def _await_end(process: "subprocess.Popen[bytes]", until: float, *, all_of_it: bool) -> None:
-    # A real clock: these are real processes. What the system does not let us kill, such as a set-user-id
-    # command, is not waited for longer; its pipes are closed by now.
-    while (process.poll() is None or (all_of_it and process_groups.is_alive(process.pid))) and time.monotonic() < until:
-        time.sleep(0.002)

@@ -24,13 +24,14 @@ _EMPTY_LOOKS = 2
 
 @dataclass(frozen=True)
 class Process:
-    """A process that runs: ``started`` and ``pid`` together are its identity."""
+    """A process: ``started`` and ``pid`` together are its identity. ``has_ended`` is one that is not reaped yet."""
 
     pid: int
     parent: int
     group: int
     started: int
     is_stopped: bool
+    has_ended: bool
     name: str
 
 
@@ -69,6 +70,14 @@ def descendants(root: int, but: Collection[Process] = ()) -> list[Process]:
     return found
 
 
+def ended_children() -> list[Process]:
+    """Return the children of this process that have ended and are not reaped."""
+    if not IS_KNOWN:
+        return []
+    found = [_stat(pid) for pid in _listed_children(os.getpid())]
+    return [each for each in found if each is not None and each.has_ended]
+
+
 def send(processes: Iterable[Process], number: int) -> None:
     """Send a signal to processes; what has ended, or runs as another user, is passed over."""
     for process in processes:
@@ -81,9 +90,9 @@ def send(processes: Iterable[Process], number: int) -> None:
             continue
 
 
-def terminate(processes: Collection[Process]) -> None:
+def terminate(processes: Collection[Process], number: int = signal.SIGTERM) -> None:
     """Ask processes to end, those that are stopped too."""
-    send(processes, signal.SIGTERM)
+    send(processes, number)
     send(processes, signal.SIGCONT)
 
 
@@ -157,6 +166,12 @@ def _scanned_children() -> Callable[[int], list[int]]:
 
 def _read(pid: int) -> Process | None:
     """Return a process, or None if it has ended."""
+    found = _stat(pid)
+    return None if found is None or found.has_ended else found
+
+
+def _stat(pid: int) -> Process | None:
+    """Return a process, or None if there is none of that pid."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             # pid (name) state parent group ...: the name may hold anything.
@@ -164,7 +179,7 @@ def _read(pid: int) -> Process | None:
     except (FileNotFoundError, ProcessLookupError):
         return None
     fields = after.split()
-    if not fields or fields[0] in (b"Z", b"X"):
+    if not fields:
         return None
     return Process(
         pid=pid,
@@ -172,5 +187,6 @@ def _read(pid: int) -> Process | None:
         group=int(fields[2]),
         started=int(fields[19]),
         is_stopped=fields[0] in (b"T", b"t"),
+        has_ended=fields[0] in (b"Z", b"X"),
         name=before.partition(b"(")[2].decode(errors="replace"),
     )

@@ -8,6 +8,7 @@ import textwrap
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 
 from azguard import filter_command
 from azguard.errors import GaveUp, TransformFailed, UsageError
+from tests.emulator_world import until
 
 ROOT = Path(__file__).parent.parent
 PYTHON = sys.executable
@@ -217,6 +219,80 @@ def test_nothing_a_successful_command_started_is_left(tmp_path: Path) -> None:
     assert is_gone(int(pid.read_text()))
 
 
+# How what a command starts leaves its process group; ``{0}`` is the file for the pid of something that is deaf to TERM.
+DEAF = "sh -c 'trap \"\" TERM INT; echo $$ > {0}; while :; do sleep 1; done'"
+ESCAPES = {
+    "a group of its own": f"timeout 60 {DEAF}",
+    "job control": f"exec 2>/dev/null; set -m; {DEAF} & wait",
+    "a session of its own": f"setsid {DEAF} & wait",
+    "a daemon": f"(setsid {DEAF} >/dev/null 2>&1 &); sleep 60",
+    "a daemon without variables": f"(setsid env -i {DEAF} >/dev/null 2>&1 &); sleep 60",
+}
+linux = pytest.mark.skipif(sys.platform != "linux", reason="Linux alone tells who descends from whom")
+
+
+@linux
+@pytest.mark.parametrize("name", ESCAPES)
+def test_at_the_deadline_what_has_left_the_group_is_ended_too(tmp_path: Path, name: str) -> None:
+    pid = tmp_path / "pid"
+    # Time to get there, whatever else the machine does, and not more once it is there.
+    began, moved = time.monotonic(), 0.0
+
+    def clock() -> float:
+        nonlocal moved
+        moved = 60.0 if pid.exists() and pid.read_text() else moved
+        return time.monotonic() - began + moved
+
+    with pytest.raises(GaveUp):
+        filter_command.run(
+            ["bash", "-c", ESCAPES[name].format(pid)], b"", environ=os.environ, deadline=60, clock=clock, grace=0.3
+        )
+    assert is_gone(int(pid.read_text()))
+
+
+@linux
+@pytest.mark.parametrize("status", [0, 1])
+def test_a_daemon_of_a_command_that_ended_by_itself_is_left_alone(tmp_path: Path, status: int) -> None:
+    pid = tmp_path / "pid"
+    daemon = f"(setsid sh -c 'echo $$ > {pid}; exec sleep 60' >/dev/null 2>&1 &)"
+    with suppress(TransformFailed):
+        run("bash", "-c", f"{daemon}; until [ -s {pid} ]; do sleep 0.02; done; exit {status}")
+    os.kill(int(pid.read_text()), signal.SIGKILL)
+    os.waitpid(int(pid.read_text()), 0)  # an orphan is ours
+
+
+@linux
+def test_what_this_process_started_before_is_left_alone(tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "60"], start_new_session=True) as other:
+        with pytest.raises(GaveUp):
+            run("bash", "-c", "(setsid sleep 60 >/dev/null 2>&1 &); sleep 60", seconds=0.5)
+        assert other.poll() is None
+        other.kill()
+
+
+@linux
+def test_the_work_of_a_command_beside_is_left_alone_until_that_one_ends(tmp_path: Path) -> None:
+    pid, go = tmp_path / "pid", tmp_path / "go"
+    daemon = f"(setsid {DEAF.format(pid)} >/dev/null 2>&1 &)"
+    with ThreadPoolExecutor() as pool:
+        slow = pool.submit(
+            filter_command.run,
+            ["bash", "-c", f"{daemon}; sleep 60"],
+            b"",
+            environ=os.environ,
+            deadline=60,
+            clock=lambda: 60.0 if go.exists() else 0.0,
+            grace=0.3,
+        )
+        until(lambda: pid.exists() and pid.read_text())
+        assert run("echo", "quick") == b"quick\n"
+        os.kill(int(pid.read_text()), 0)
+        go.touch()
+        with pytest.raises(GaveUp):
+            slow.result()
+        assert is_gone(int(pid.read_text()))
+
+
 # Ctrl-C
 
 SCRIPT = textwrap.dedent(
@@ -238,9 +314,10 @@ SCRIPT = textwrap.dedent(
 
 @pytest.mark.parametrize(
     ("trap", "said"),
-    [("", ["interrupted"]), ("trap 'echo passed on >&2; exit 1' INT; ", ["passed on", "interrupted"]),
+    [("", ["interrupted"]), ("setsid sleep 65 & ", ["interrupted"]),
+     ("trap 'echo passed on >&2; exit 1' INT; ", ["passed on", "interrupted"]),
      ("trap '' INT TERM; ", ["interrupted"])],
-    ids=["dies", "tidies up", "ignores it"],
+    ids=["dies", "has left the group", "tidies up", "ignores it"],
 )  # fmt: skip
 def test_ctrl_c_on_a_terminal_ends_everything(trap: str, said: list[str]) -> None:
     keyboard, terminal = os.openpty()

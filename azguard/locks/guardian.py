@@ -4,7 +4,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from azguard.locks import channel, clock, guardian_process
 from azguard.locks.channel import Channel
 from azguard.locks.command_tree import without_other_locks
 from azguard.locks.guardian_process import MARGIN_SECONDS
+from azguard.offspring import Offspring
 from azguard.process_tree import Process
 from azguard.terminals import Terminal
 
@@ -46,9 +47,8 @@ class Ended:
 class Guardian:
     """The process that runs the command. Fork it before any thread is started and any SDK imported."""
 
-    def __init__(self, pid: int, ours: Channel, strangers: Collection[Process] = ()) -> None:
-        #: Children that this process had before, as one that became azguard by ``exec`` has.
-        self._strangers = strangers
+    def __init__(self, pid: int, ours: Channel, offspring: Offspring | None = None) -> None:
+        self._descendants = offspring or Offspring()
         self._pid, self._channel = pid, ours
         self._is_reaped = self._is_lost = False
         self._ends, self._grace, self._on_lost = float("inf"), 0.0, "term"
@@ -61,7 +61,7 @@ class Guardian:
         """Start the process; it waits for what to run, and ends if we do."""
         # Ignored, as the one who started us may have it, an ended process would be forgotten at once, with its pid.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        strangers = process_tree.descendants(os.getpid())
+        offspring = Offspring()
         ours, theirs = channel.pair()
         terminal = Terminal.of_this_process()
         before = guardian_process.ignored_signals()
@@ -70,7 +70,7 @@ class Guardian:
             ours.close()
             guardian_process.serve(theirs, terminal, before)
         theirs.close()
-        return cls(pid, ours, strangers)
+        return cls(pid, ours, offspring)
 
     def start(
         self,
@@ -202,10 +202,8 @@ class Guardian:
         return process_tree.kill(self._offspring, _UNKILLABLE_SECONDS)
 
     def _offspring(self) -> list[Process]:
-        """Return what the command started. Our own helpers, such as a login's ``az``, are in our own group."""
-        ours = os.getpgrp()
-        found = process_tree.descendants(os.getpid(), self._strangers)
-        return [each for each in found if each.group != ours and each.pid != self._pid]
+        """Return the command and what it started."""
+        return self._descendants.running(but=self._pid)
 
     def _reap(self) -> bool:
         if not self._is_reaped:
