@@ -65,7 +65,8 @@ def run(
 
     A lock is a lease on a blob, which is made if it is missing. It is renewed while the command runs and released when
     it ends. If it is lost, because somebody broke it or the network is gone for too long, the command and all it
-    started get TERM, after --grace KILL, and the exit status is 77. kill -9 of azguard ends the command, too.
+    started get TERM, after --grace KILL, and the exit status is 77. A lost lock is noticed within 5 s. kill -9 of azguard
+    ends the command, too; so does kill -9 of its second process, lock-guardian.
 
     All who may read the lock can see who holds it: user, host, pid, the name of the program, --reason, the CI run.
 
@@ -74,7 +75,10 @@ def run(
     storage itself once a later holder has written. A lock run of the same lock inside it runs at once.
 
     Not guaranteed: a lease stops those who ask for it. It cannot stop a process that was paused, or cut off, from
-    finishing a write to somewhere that does not check the fence. A process that leaves its process group is not ended.
+    finishing a write to somewhere that does not check the fence. What runs as another user is not ended and, elsewhere
+    than on Linux, what leaves the command's process group. If azguard and lock-guardian are killed at the same moment,
+    Linux kills the command, and what it started runs on. What the command leaves running when it ends by itself runs on
+    without the lock.
 
     Example: azguard lock run blob:locks/deploy-prod --wait 10m -- ./deploy.sh
     """
