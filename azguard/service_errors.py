@@ -134,12 +134,10 @@ def translate(error: BaseException, target: Target, *, expected_etag: str | None
         return errors.Changed(f"{target} was written by somebody else while this upload ran", **facts)
     if found == 407:
         return _not_asked(NotOfTheService(found, {}), target, facts)
-    if code in _AUTHENTICATION or found == 401:
+    if code in _AUTHENTICATION or found in (401, 403):
         denial = denials.explain(error, code, target)
-        return errors.Unauthenticated(denial.message, hint=denial.hint, **facts)
-    if found == 403:
-        denial = denials.explain(error, code, target)
-        return errors.Forbidden(denial.message, hint=denial.hint, **facts)
+        kind = errors.Forbidden if found == 403 and code not in _AUTHENTICATION else errors.Unauthenticated
+        return kind(denial.message, hint=denial.hint, **facts)
     if found == 404:
         return errors.NotFound(_missing(target, code), hint=_missing_hint(target, code), **facts)
     if found in (409, 412):
