@@ -23,7 +23,9 @@ def site(cli: CliWorld) -> str:
 
 
 def put(cli: CliWorld, blob: str, whole: bytes, *options: str) -> str:
-    etag = cli.call("blob", "put", blob, *options, "--last-writer-wins", stdin=whole, scope="setup").json["etag"]
+    etag = cli.call(
+        "blob", "put", blob, *options, "--last-writer-wins", "--allow-empty", stdin=whole, scope="setup"
+    ).json["etag"]
     return str(etag)
 
 

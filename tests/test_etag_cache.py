@@ -117,6 +117,26 @@ def test_a_path_that_is_not_text_is_kept(opened: Open, tmp_path: Path) -> None:
     assert opened().bound(CONFIG, copies.at(copy)).path == plain('"0x1"', path=str(copy))
 
 
+def test_of_the_inodes_of_a_resource_the_newest_are_kept_and_all_paths(
+    opened: Open, clock: Clock, tmp_path: Path
+) -> None:
+    cache, files = opened(), [tmp_path / str(number) for number in range(70)]
+    for number, file in enumerate(files):
+        file.write_text("x")
+        clock.after(seconds=1)
+        cache.record(CONFIG, etag=f'"{number}"', copy=copies.at(file), command="blob get")
+    found = [cache.bound(CONFIG, copies.at(file)) for file in files]
+    assert [etag_of(each.path) for each in found] == [f'"{number}"' for number in range(70)]
+    assert [etag_of(each.inode) for each in found] == [None] * 6 + [f'"{number}"' for number in range(6, 70)]
+
+
+def test_an_inode_is_not_exported(opened: Open, tmp_path: Path) -> None:
+    file = tmp_path / "copy"
+    file.write_text("x")
+    opened().record(CONFIG, etag='"0x1"', copy=copies.at(file), command="blob get")
+    assert [each["copy"] for each in opened().export()] == [False, True]
+
+
 def test_a_version_of_the_same_content_is_followed_by_the_files_that_have_it(opened: Open, tmp_path: Path) -> None:
     cache, old, new = opened(), tmp_path / "old", tmp_path / "new"
     cache.record(CONFIG, etag='"0x1"', copy=copies.at(old), command="blob get")

@@ -214,7 +214,8 @@ class _Transaction:
         error = writes.explained(error, made, self._deadline)
         error.message = f"line {item.line}: {error.message}; nothing was written"
         if isinstance(error, Changed):
-            error.hint = f"see what it is now: azguard entity get {made.target}; then mend line {item.line}"
+            mend = f"then mend line {item.line}, the version in it included"
+            error.hint = f"see what it is now: azguard entity get {made.target}; {mend}"
         error.facts["line"] = item.line
         return error
 
