@@ -13,6 +13,7 @@ from azguard.conditions import Conditions
 from azguard.deadline import Deadline
 from azguard.errors import AzguardError, Changed, Gone, NotFound
 from azguard.lineage import KEY
+from azguard.settled import NOTHING_THERE
 from azguard.transmission import page_timeouts, pages, read
 
 # Listings give ETags bare.
@@ -124,12 +125,14 @@ def explained(error: Changed, target: Target, deadline: Deadline) -> Changed:
     A blob that is gone is said to be gone: the service answers 412 for it as well.
     """
     try:
-        current = properties(target, Conditions(), deadline.lasting(min(2.0, deadline.seconds)))
+        current = error.seen or properties(target, Conditions(), deadline.lasting(min(2.0, deadline.seconds)))
     except NotFound:
-        return gone(target, error.expected_etag, error) if error.expected_etag else error
+        current = NOTHING_THERE
     # Explaining is a courtesy; whatever goes wrong with it, the conflict itself is what must be told.
     except Exception:  # noqa: BLE001
         return error
+    if current is NOTHING_THERE:
+        return gone(target, error.expected_etag, error) if error.expected_etag else error
     error.current_etag = current.etag
     error.lease_state = current.lease.state
     size, when = current.size, current.last_modified

@@ -6,7 +6,7 @@ from azguard.conditions import Conditions
 from azguard.deadline import Deadline
 from azguard.errors import Changed, NotFound, UsageError
 from azguard.lineage import KEY, Lineage
-from azguard.settled import Look, Settled, Verdict, Written, write
+from azguard.settled import NOTHING_THERE, Look, Settled, Verdict, Written, write
 from azguard.transmission import write_timeouts
 
 
@@ -68,10 +68,11 @@ def _deleted(target: Target, conditions: Conditions, patience: Deadline, *, alon
     try:
         current = blobs.properties(target, Conditions(), patience)
     except NotFound:
-        return Look(Verdict.COMMITTED if alone else Verdict.UNKNOWN)
+        return Look(Verdict.COMMITTED if alone else Verdict.UNKNOWN, seen=NOTHING_THERE)
     if expected_etag is None:
-        return Look(Verdict.UNKNOWN if conditions.lease_id is None else Verdict.NOT_YET)
+        return Look(Verdict.UNKNOWN if conditions.lease_id is None else Verdict.NOT_YET, seen=current)
     if current.etag == expected_etag:
-        return Look(Verdict.NOT_YET)
+        return Look(Verdict.NOT_YET, seen=current)
     history = Lineage.parse((current.metadata or {}).get(KEY))
-    return Look(Verdict.NEVER if history.successor(expected_etag) is not None else Verdict.UNKNOWN)
+    replaced = history.successor(expected_etag) is not None
+    return Look(Verdict.NEVER if replaced else Verdict.UNKNOWN, seen=current)

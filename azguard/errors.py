@@ -29,7 +29,7 @@ Exceptions carry facts; the words around them are chosen by the command line.
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 @dataclass
@@ -51,6 +51,8 @@ class AzguardError(Exception):
     current_etag: str | None = None
     lease_state: str | None = None
     facts: dict[str, object] = field(default_factory=dict)
+    #: What is there now, if it was read after the refusal: see ``settled.Look``.
+    seen: Any = field(default=None, repr=False, compare=False)
 
     kind: ClassVar[str] = "internal"
     exit_code: ClassVar[int] = 1

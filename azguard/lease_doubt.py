@@ -19,6 +19,7 @@ from azguard.transmission import Fate, send
 
 Facts = Mapping[str, Any]
 _PAUSE = 0.2
+_FREE = ("available", "expired", "broken")
 # What only explains a refusal is not worth a long wait.
 _EXPLAIN_SECONDS = 2.0
 
@@ -71,7 +72,10 @@ def settle(request: Request, deadline: Deadline) -> Done:
         if sent.fate is Fate.REFUSED:
             if found.verdict is Verdict.UNKNOWN:
                 raise unknown(request, error)
-            raise explained(request.target, error, deadline)
+            refusal = explained(request.target, error, deadline)
+            if request.action is Action.RELEASE and refusal.lease_state in _FREE:
+                return Done({}, attempts)  # Not held any more is what a release is for: by an earlier copy of it.
+            raise refusal
         if deadline.remaining <= _PAUSE:
             raise unknown(request, error) if doubts else error
         deadline.pause(_PAUSE)

@@ -43,6 +43,8 @@ _TABLES = {
     "OutOfRangeInput": ("a value is beyond what its type takes", "DateTimes begin with the year 1601"),
 }  # fmt: skip
 _SAYS_LATER = (408, 429)
+# Without its container nothing can have been written.
+_NOWHERE = ("ContainerNotFound", "TableNotFound")
 _SHOW = "azguard lease show"
 # What a refusal because of a lease means, and the way out, by how its code begins; the first that fits holds.
 _LEASES = (
@@ -111,6 +113,17 @@ def is_conflict(error: BaseException) -> bool:
     if status(error) == 412:
         return not code.startswith("Lease")
     return code in _FOREIGN_WRITE
+
+
+def is_perhaps_ours(error: BaseException, target: Target) -> bool:
+    """Return whether a write may be refused for the very reason that an earlier copy of it was committed.
+
+    A proxy may send a request again when its connection to the service broke after the first time.
+    """
+    code = service_code(error)
+    if code in _NOWHERE and len(target.address.parts) > 1:
+        return False
+    return code in _CONFLICTING_BLOCKS or status(error) in (404, 409, 412)
 
 
 def translate(error: BaseException, target: Target, *, expected_etag: str | None = None) -> errors.AzguardError:

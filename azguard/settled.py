@@ -13,12 +13,14 @@ from typing import Any, Generic, TypeVar
 from azguard.account import Target
 from azguard.address import Kind
 from azguard.deadline import Deadline
-from azguard.errors import AzguardError, Changed, OutcomeUnknown
+from azguard.errors import AzguardError, Changed, Forbidden, OutcomeUnknown, Unauthenticated
 from azguard.lineage import Lineage, bare
-from azguard.service_errors import translate
-from azguard.transmission import Fate, Sent, send
+from azguard.service_errors import is_perhaps_ours, translate
+from azguard.transmission import Fate, send
 
 T = TypeVar("T")
+#: What a look found where nothing is.
+NOTHING_THERE = object()
 _PAUSE = 0.2
 
 
@@ -37,6 +39,10 @@ class Look(Generic[T]):
 
     verdict: Verdict
     answer: T | None = None
+    #: What is there now, for the words of a refusal; ``NOTHING_THERE`` where nothing is, None where that was not read.
+    seen: Any = None
+    #: Whether what is there may be ours, because it equals what we sent, and no lineage tells.
+    same: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,51 +93,105 @@ def write(
     *,
     expected_etag: str | None = None,
     resend: bool = True,
+    after_refusal: Callable[[Deadline], Look[T]] | None = None,
 ) -> Settled[T]:
     """Send ``call`` until it is committed, refused or known to be neither.
 
     ``look`` asks the resource what became of it. ``resend`` says that sending again is safe while it is *not yet*.
+    A refusal may be of the second copy of a request that the network has sent twice; so ``after_refusal``, by default
+    the same as ``look``, asks whether the first was committed.
 
     Raises:
         OutcomeUnknown: it was sent, and it cannot be known whether it was applied.
         Unavailable: it was never sent, or never applied.
         AzguardError: the service refused it.
     """
-    attempts = doubts = 0
-    while True:
-        sent = _sent(call, look, target, deadline)
-        attempts += sent.fate is not Fate.NOT_SENT
-        doubts += sent.fate is Fate.IN_DOUBT
-        if sent.fate is Fate.COMMITTED:
-            return Settled(sent.answer, attempts, doubts)  # type: ignore[arg-type]  # committed has its answer
-        error: Any = sent.error
-        if doubts:
-            # A refusal speaks of its own transmission only: an earlier one may be why it was refused.
-            found = _ask(look, target, deadline, error)
-            if found.verdict is Verdict.COMMITTED:
-                return Settled(found.answer, attempts, doubts)  # type: ignore[arg-type]  # as above
-            if found.verdict is Verdict.NEVER:
-                raise _taken(target, expected_etag)
-            if found.verdict is Verdict.UNKNOWN or not resend:
-                raise unknown(target, error)
-        elif sent.fate is Fate.REFUSED:
-            raise translate(error, target, expected_etag=expected_etag) from error
-        if deadline.remaining <= _PAUSE:
-            raise unknown(target, error) if doubts else translate(error, target)
-        deadline.pause(_PAUSE)
-
-
-def _sent(call: Callable[[], T], look: Callable[[Deadline], Look[T]], target: Target, deadline: Deadline) -> Sent[T]:
-    """Send once. Ctrl-C in flight leaves the write in doubt, so it is asked after before anybody leaves."""
+    under_way = _Write(call, look, after_refusal or look, target, deadline, expected_etag, resend)
     try:
-        return send(call)
+        return under_way.settled()
     except KeyboardInterrupt as interruption:
-        found = _ask(look, target, deadline, interruption)
+        return under_way.leave(interruption)
+
+
+@dataclass
+class _Write(Generic[T]):
+    """A write under way. ``open`` says that something was sent of which the end is not known yet."""
+
+    call: Callable[[], T]
+    look: Callable[[Deadline], Look[T]]
+    after_refusal: Callable[[Deadline], Look[T]]
+    target: Target
+    deadline: Deadline
+    expected_etag: str | None
+    resend: bool
+    attempts: int = 0
+    doubts: int = 0
+    refused: bool = False
+    open: bool = False
+
+    def settled(self) -> Settled[T]:
+        while True:
+            self.open = True
+            self.attempts += 1
+            sent = send(self.call)
+            if sent.fate is Fate.COMMITTED:
+                return self._committed(sent.answer)
+            self.attempts -= sent.fate is Fate.NOT_SENT
+            self.doubts += sent.fate is Fate.IN_DOUBT
+            error: Any = sent.error
+            if self.doubts:
+                # A refusal speaks of its own transmission only: an earlier one may be why it was refused.
+                found = _ask(self.look, self.target, self.deadline, error)
+                if found.verdict is Verdict.COMMITTED:
+                    return self._committed(found.answer)
+                if found.verdict is Verdict.NEVER:
+                    self.open = False
+                    raise _taken(self.target, self.expected_etag)
+                if found.verdict is Verdict.UNKNOWN or not self.resend:
+                    raise unknown(self.target, error)
+            elif sent.fate is Fate.REFUSED:
+                return self._refused(error)
+            else:
+                self.open = False
+            if self.deadline.remaining <= _PAUSE:
+                raise unknown(self.target, error) if self.doubts else translate(error, self.target)
+            self.deadline.pause(_PAUSE)
+
+    def leave(self, interruption: KeyboardInterrupt) -> Settled[T]:
+        """End for Ctrl-C, but not before it was asked what became of what is under way."""
+        if not self.open:
+            raise interruption
+        look = self.after_refusal if self.refused else self.look
+        found = _ask(look, self.target, self.deadline, interruption)
         if found.verdict is Verdict.COMMITTED:
-            return Sent(Fate.COMMITTED, found.answer)
-        if found.verdict is Verdict.NEVER:
-            raise
-        raise unknown(target, interruption) from interruption
+            return self._committed(found.answer)
+        if found.verdict is Verdict.NEVER or (self.refused and not found.same):
+            raise interruption
+        raise unknown(self.target, interruption) from interruption
+
+    def _refused(self, error: BaseException) -> Settled[T]:
+        """Return the end if our write is there all the same, by an earlier copy of the request; else raise."""
+        self.refused = True
+        refusal = translate(error, self.target, expected_etag=self.expected_etag)
+        if is_perhaps_ours(error, self.target):
+            try:
+                found = _ask(self.after_refusal, self.target, self.deadline, error)
+            except OutcomeUnknown as failure:
+                if not isinstance(failure.__cause__, (Forbidden, Unauthenticated)):
+                    raise
+                # Who may write and not look has nothing but the service's word.
+                found = Look(Verdict.UNKNOWN)
+            if found.verdict is Verdict.COMMITTED:
+                return self._committed(found.answer)
+            if found.same:
+                raise unknown(self.target, error)
+            refusal.seen = found.seen
+        self.open = False
+        raise refusal from error
+
+    def _committed(self, answer: T | None) -> Settled[T]:
+        self.open = False
+        return Settled(answer, self.attempts, self.doubts)  # type: ignore[arg-type]  # committed has its answer
 
 
 def unknown(target: Target, error: BaseException | None) -> OutcomeUnknown:

@@ -16,6 +16,7 @@ from azguard.update_plan import Updated
 from azguard.update_run import Run
 from azguard.versioned import Landed, State, Version
 
+ALIKE = "it was refused, but what is there equals what was sent: an earlier copy of the request may have made it"
 # Between two tries of a fence: a few round trips.
 _PAUSE = 0.1
 
@@ -28,6 +29,8 @@ def settle(run: Run, lease: GuardLease, state: State, deadline: Deadline) -> Upd
     """
     if run.plan.op in state.lineage or state.recorded:
         return _found(run, state)
+    if run.refused is not None and (proved := _not_refused_only(run, lease, state)) is not None:
+        return proved
     if run.doubted is None:
         return None
     parent = run.doubted.etag
@@ -36,7 +39,7 @@ def settle(run: Run, lease: GuardLease, state: State, deadline: Deadline) -> Upd
     )
     if verdict is Verdict.UNKNOWN and (state.version_id or run.doubted.version_id):
         verdict = by_versions(run.resource.versions(deadline), run.plan.op, parent)
-    if verdict is Verdict.UNKNOWN and (proved := proved_by_lease(run, lease)) is not None:
+    if verdict is Verdict.UNKNOWN and (proved := proved_by_lease(run, lease, run.doubted)) is not None:
         return proved
     if verdict is Verdict.COMMITTED:
         run.tell("settled: our write is among the kept versions")
@@ -51,13 +54,31 @@ def settle(run: Run, lease: GuardLease, state: State, deadline: Deadline) -> Upd
     return None
 
 
-def proved_by_lease(run: Run, lease: GuardLease) -> Updated | None:
-    """Return the end if the version in doubt was replaced while we hold a lease on it: only we could do that."""
-    doubted = run.doubted
-    etag = None if doubted is None else lease.new_etag(doubted)
-    if doubted is None or etag is None:
+def _not_refused_only(run: Run, lease: GuardLease, state: State) -> Updated | None:
+    """Return the end if our lease proves that the write that was refused is there, by an earlier copy of the request.
+
+    Our op is not in the lineage. Where there is no lineage to look at, content that equals ours may be ours: then it
+    stays ``refused``, and must not be written again.
+    """
+    refused = run.refused
+    if refused is None:
         return None
-    lineage = str(doubted.lineage.after(run.plan.op, doubted.etag)) if run.plan.stamps else None
+    if (proved := proved_by_lease(run, lease, refused)) is not None:
+        return proved
+    work = run.work
+    alike = work is not None and state.etag is not None and state.content == work.content
+    verdict = judge(state.lineage, run.plan.op, refused.etag, state.etag)
+    if not alike or run.plan.leaves_trace or verdict is not Verdict.UNKNOWN:
+        run.refused = None
+    return None
+
+
+def proved_by_lease(run: Run, lease: GuardLease, over: State | None) -> Updated | None:
+    """Return the end if the version we wrote over was replaced while we hold a lease on it: only we could do that."""
+    etag = None if over is None else lease.new_etag(over)
+    if over is None or etag is None:
+        return None
+    lineage = str(over.lineage.after(run.plan.op, over.etag)) if run.plan.stamps else None
     run.tell(f"settled: nobody else could write under our lease, so {etag} is ours")
     return run.ended(Landed(etag), "committed", lineage)
 
@@ -76,6 +97,8 @@ def fence(run: Run, lease: GuardLease) -> Updated | None:
     while True:
         state = run.resource.read(patience)
         ended = settle(run, lease, state, patience)
+        if ended is None and run.refused is not None:
+            raise run.unknown(ALIKE)
         if ended is not None or run.doubted is None:
             return ended
         if state.etag is None and state.recorded is None:

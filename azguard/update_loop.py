@@ -2,9 +2,9 @@
 
 from azguard.errors import AzguardError, Changed, GaveUp, Locked, NotFound, OutcomeUnknown, Unavailable
 from azguard.lineage import Lineage
-from azguard.service_errors import is_conflict, is_lease_problem, translate
+from azguard.service_errors import is_conflict, is_lease_problem, is_perhaps_ours, translate
 from azguard.transmission import Fate, Sent, described, send
-from azguard.update_doubt import fence, proved_by_lease, settle
+from azguard.update_doubt import ALIKE, fence, proved_by_lease, settle
 from azguard.update_lease import GuardLease, OthersLease
 from azguard.update_plan import Updated
 from azguard.update_run import Run, Work, admitted, applied, counted, existing
@@ -36,6 +36,8 @@ class Loop:
             ended = settle(run, self.lease, state, run.deadline)
             if ended is not None:
                 return ended
+            if run.doubted is None:
+                existing(run.resource, run.plan, state)
             admitted(run.resource, run.plan, state)
             self._check_limits()
             if self.lease.is_due(state) and not self._leased(state):
@@ -53,7 +55,7 @@ class Loop:
         run = self.run
         if run.result is not None:
             return run.result
-        if run.doubted is not None and not isinstance(error, OutcomeUnknown):
+        if run.unsettled and not isinstance(error, OutcomeUnknown):
             run.tell("leaving, but first: what became of the write in doubt")
             try:
                 ended = fence(run, self.lease)
@@ -80,7 +82,7 @@ class Loop:
     def _read(self) -> State:
         run = self.run
         patience, reach = run.deadline, run.plan.reach_seconds
-        if reach is not None and run.doubted is None:
+        if reach is not None and not run.unsettled:
             patience = run.patience(min(reach, max(1.0, run.deadline.remaining)))
         began = run.deadline.clock()
         try:
@@ -89,8 +91,7 @@ class Loop:
             raise run.gave_up() from None
         run.round_trip = run.deadline.clock() - began
         run.tell(f"read {state.label}" + (", leased" if state.lease_duration else ""))
-        # With a write in doubt, or one that the ledger has, that there is nothing says more than that.
-        return state if run.doubted is not None or state.recorded else existing(run.resource, run.plan, state)
+        return state
 
     def _check_limits(self) -> None:
         run = self.run
@@ -122,6 +123,8 @@ class Loop:
     def _attempt(self, state: State, work: Work) -> Updated | None:
         """Send one attempt; return the end of the update, or None to go round again."""
         run = self.run
+        if run.refused is not None:
+            raise run.unknown(ALIKE)
         lineage = state.lineage.after(run.plan.op, state.etag) if run.plan.stamps else None
         if not self._prepare(state, work, lineage):
             return None
@@ -132,7 +135,9 @@ class Loop:
             return run.ended(sent.answer or Landed(None), "committed", _text(lineage))
         if sent.fate is Fate.REFUSED and sent.error is not None and is_lease_problem(sent.error):
             run.waits += 1
-        proved = proved_by_lease(run, self.lease) if sent.fate is Fate.IN_DOUBT else None
+        # Refused because of the lease, it is not ours any more and proves nothing.
+        silent = sent.fate is Fate.NOT_SENT or (sent.error is not None and is_lease_problem(sent.error))
+        proved = None if silent else proved_by_lease(run, self.lease, run.doubted or run.refused)
         if proved is None:
             self._failed(state, sent)
         return proved
@@ -183,6 +188,8 @@ class Loop:
         attempt = run.attempts
         if sent.fate is Fate.NOT_SENT:
             run.attempts -= 1
+        if sent.fate is Fate.REFUSED and sent.error and is_perhaps_ours(sent.error, run.resource.target):
+            run.refused = state  # It may be the second copy of the request that was refused, after the first was not.
         if sent.fate in (Fate.REFUSED, Fate.NOT_SENT):
             run.doubted = before  # This one did not land; an earlier one on the same version still may.
         run.doubts += sent.fate is Fate.IN_DOUBT

@@ -34,6 +34,7 @@ class Run:
     deadline: Deadline
     tools: Tools
     doubted: State | None = None
+    refused: State | None = None  # the version over which an attempt was refused, until the next look tells by whom
     work: Work | None = None
     result: Updated | None = None
     attempts: int = 0  # writes that were sent
@@ -68,10 +69,16 @@ class Run:
     def close(self) -> None:
         """Leave to the next run of this op what is still in doubt, and nothing else."""
         attempts = self.tools.attempts
-        if attempts is not None and self.doubted is None:
+        left = self.doubted or self.refused
+        if attempts is not None and left is None:
             attempts.settled()
-        elif attempts is not None and self.doubted is not None and self.plan.leaves_trace:
-            attempts.unknown(self.doubted.etag)
+        elif attempts is not None and left is not None and self.plan.leaves_trace:
+            attempts.unknown(left.etag)
+
+    @property
+    def unsettled(self) -> bool:
+        """Return whether a write of ours may be there, or come to be, for all that is known."""
+        return self.doubted is not None or self.refused is not None
 
     def tell(self, text: str) -> None:
         """Tell the story to whoever asked for it."""
@@ -96,7 +103,7 @@ class Run:
             created=outcome == "committed" and work is not None and work.base.etag is None,
             base=None if work is None else work.base.etag,
         )
-        self.doubted = None
+        self.doubted = self.refused = None
         self.tell(self._ending(outcome, landed.etag))
         return self.result
 

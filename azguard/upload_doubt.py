@@ -1,6 +1,7 @@
 """What became of an upload whose answer was lost: told by the lineage, or by the ids of its blocks."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from azguard import blobs, blocks
@@ -8,7 +9,7 @@ from azguard.conditions import Conditions
 from azguard.deadline import Deadline
 from azguard.errors import NotFound
 from azguard.lineage import KEY, Lineage
-from azguard.settled import Look, Verdict, judge
+from azguard.settled import NOTHING_THERE, Look, Verdict, judge
 
 if TYPE_CHECKING:
     from azguard.uploads import Upload
@@ -20,18 +21,24 @@ def landed(upload: "Upload", ids: Sequence[str], patience: Deadline) -> Look[Map
     try:
         found = blobs.properties(upload.target, Conditions(), patience)
     except NotFound:
-        return Look(Verdict.NOT_YET if upload.conditions.creates_only else Verdict.UNKNOWN)
+        return Look(Verdict.NOT_YET if upload.conditions.creates_only else Verdict.UNKNOWN, seen=NOTHING_THERE)
     history = Lineage.parse((found.metadata or {}).get(KEY))
     verdict = judge(history, upload.op, parent, found.etag)
     if verdict is Verdict.UNKNOWN and ids:
-        return _by_blocks(upload, ids, patience)
+        return replace(_by_blocks(upload, ids, patience), seen=found)
     if verdict is not Verdict.COMMITTED:
-        return Look(verdict)
+        return Look(verdict, seen=found, same=verdict is Verdict.UNKNOWN and _equals(upload, found))
     position = next(index for index, (op, _) in enumerate(history.entries) if op == upload.op)
     if position == 0:
         return Look(verdict, _as_answer(found))
     # The write after ours recorded which ETag it replaced: ours.
     return Look(verdict, {"etag": f'"{history.entries[position - 1][1]}"'})
+
+
+def _equals(upload: "Upload", found: Any) -> bool:
+    """Return whether the content that is there is ours for all that is known, which matters without a lineage."""
+    theirs = found.content_settings.content_md5
+    return upload.stamp is None and upload.md5 is not None and theirs is not None and bytes(theirs) == upload.md5
 
 
 def _by_blocks(upload: "Upload", ids: Sequence[str], patience: Deadline) -> Look[Mapping[str, Any]]:

@@ -77,7 +77,10 @@ class BlobPut:
 
 @dataclass(frozen=True)
 class Upload:
-    """One put in the making: what it writes to, under which conditions, as which op."""
+    """One put in the making: what it writes to, under which conditions, as which op.
+
+    ``md5`` is that of the content, where one Put Blob takes it: the service then keeps it.
+    """
 
     target: Target
     settings: Settings
@@ -85,6 +88,7 @@ class Upload:
     deadline: Deadline
     op: str
     stamp: str | None = None
+    md5: bytes | None = None
 
     @classmethod
     def stamped(
@@ -132,7 +136,8 @@ def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None], *, al
     digest = hashlib.sha256(first)
     try:
         if len(first) <= SINGLE_BYTES:
-            _check_md5(upload.settings, hashlib.md5(first, usedforsecurity=False).digest())
+            upload = replace(upload, md5=hashlib.md5(first, usedforsecurity=False).digest())
+            _check_md5(upload.settings, upload.md5 or b"")
             committed, length = _settled(upload, lambda fresh: _put_blob(fresh, first), ()), len(first)
             progress(length)
         else:

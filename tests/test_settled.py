@@ -7,7 +7,7 @@ from azure.core.exceptions import ServiceRequestError, ServiceResponseError
 from urllib3.exceptions import NewConnectionError
 
 from azguard.deadline import Deadline
-from azguard.errors import AzguardError, Changed, Forbidden, OutcomeUnknown
+from azguard.errors import AzguardError, Changed, Forbidden, OutcomeUnknown, Unavailable
 from azguard.lineage import Lineage, new_op
 from azguard.settled import Look, Settled, Verdict, judge, write
 from tests.fake_resource import TARGET, Clock, Refusal
@@ -73,7 +73,14 @@ def _next(steps: list[Any]) -> Any:
     ("sends", "looks", "end"),
     [
         (["done"], [], Settled("done", 1, 0)),
-        ([CONDITION], [], "changed"),
+        ([CONDITION], [NEVER], "changed"),
+        ([CONDITION], [UNKNOWN], "changed"),
+        ([CONDITION], [NOT_YET], "changed"),
+        ([CONDITION], [COMMITTED], Settled("found", 1, 0)),  # by an earlier copy of the request
+        ([CONDITION], [Look(Verdict.UNKNOWN, same=True)], "unknown"),
+        ([CONDITION], [Unavailable("no")], "unknown"),
+        ([CONDITION], [KeyboardInterrupt()], "unknown"),
+        ([CONDITION], [Forbidden("no")], "changed"),
         ([Refusal(403, "AuthorizationFailure")], [], "forbidden"),
         ([NOT_SENT, "done"], [], Settled("done", 1, 0)),
         ([NOT_SENT], [], "unavailable"),

@@ -78,6 +78,10 @@ class Connection:
             content = _again(await joined(content))
             await self._gone()
             self.close()  # ours to the emulator may have grown old meanwhile
+        if chosen.fault is Fault.REPLAYED:
+            whole = await joined(content)
+            await self._unheard(head, whole, request)
+            content = _again(whole)
         while chosen.until is not None and not chosen.until():
             await asyncio.sleep(_ASK_SECONDS)
         return await self._passed_on(head, content, request, chosen.fault)
@@ -97,13 +101,13 @@ class Connection:
                 self._record(Answer(request, fault, None, sent=sent))
                 raise
             said, parts = body_of_answer(upstream.reader, answer, request.method), tuple[int, ...]()
-            if answer.headers.get("content-type", "").startswith("multipart/mixed"):
+            if _is_of_transaction(answer):
                 whole = await joined(said)
-                said, parts = _again(whole), _statuses(whole)
+                said, parts = _again(whole), _parts(answer, whole)
             # Before the client can hear of it: whoever has an answer finds it in the log.
             etag = answer.headers.get("etag")
             self._record(Answer(request, fault, status, etag, sent, time.time(), answer.headers, parts))
-            if fault is Fault.NONE:
+            if fault in (Fault.NONE, Fault.REPLAYED):
                 self._client.writer.write(answer.raw)
                 await pass_on(said, self._client.writer)
                 await sending
@@ -113,6 +117,18 @@ class Connection:
             if sending is not None:
                 sending.cancel()
         return not (head.closes or answer.closes or upstream.reader.at_eof())
+
+    async def _unheard(self, head: Head, content: bytes, request: Request) -> None:
+        """Pass a request on and keep the answer, as a proxy whose connection to the service broke after that."""
+        sent = time.time()
+        upstream = await self._fresh()
+        upstream.writer.write(head.raw + content)
+        await upstream.writer.drain()
+        answer = await read_head(upstream.reader)
+        said = await joined(body_of_answer(upstream.reader, answer, request.method))
+        status, etag, parts = int(answer.start[1]), answer.headers.get("etag"), _parts(answer, said)
+        self._record(Answer(request, Fault.REPLAYED, status, etag, sent, time.time(), answer.headers, parts))
+        self._used = asyncio.get_running_loop().time()
 
     async def _spoilt(
         self, fault: Fault, head: Head, answer: Head, said: AsyncIterator[bytes], sending: "asyncio.Task[None]"
@@ -178,8 +194,14 @@ def _half(head: bytes, content: bytes) -> bytes:
     return head[: position + 16] if position >= 0 else head[: len(head) // 2]
 
 
-def _statuses(content: bytes) -> tuple[int, ...]:
-    """Return the statuses of the parts of a transaction's answer."""
+def _is_of_transaction(answer: Head) -> bool:
+    return answer.headers.get("content-type", "").startswith("multipart/mixed")
+
+
+def _parts(answer: Head, content: bytes) -> tuple[int, ...]:
+    """Return the statuses of the parts of a transaction's answer; any other has none."""
+    if not _is_of_transaction(answer):
+        return ()
     return tuple(int(status) for status in re.findall(rb"HTTP/1\.1 (\d{3}) ", content))
 
 

@@ -18,6 +18,7 @@ class Fault(Enum):
     HALF = "half"  # e: the emulator answers, and the client's connection closes in the middle of it
     FAIL_BEFORE = "503-before"  # p503: the client hears 503, and nothing is passed on
     SLOW = "slow"  # the answer trickles in
+    REPLAYED = "replayed"  # the request is passed on twice, and the client hears the second answer
 
     @property
     def reaches(self) -> bool:

@@ -7,7 +7,7 @@ from azguard.entities import edm, requests
 from azguard.entities.edm import Entity
 from azguard.entities.requests import Stored
 from azguard.errors import NotFound
-from azguard.settled import Look, Verdict, judge
+from azguard.settled import NOTHING_THERE, Look, Verdict, judge
 
 if TYPE_CHECKING:
     from azguard.entities.writes import EntityWrite
@@ -15,9 +15,18 @@ if TYPE_CHECKING:
 
 def landed(made: "EntityWrite", patience: Deadline) -> Look[str | None]:
     """Return what is known about a write, with the ETag it made where that can be told."""
-    found = seen(made, patience)
+    return looked(made, seen(made, patience))
+
+
+def looked(made: "EntityWrite", found: Stored | None) -> Look[str | None]:
+    """Return what is known about a write from what is there now, and that itself."""
     verdict = judged(made, found)
-    return Look(verdict, etag(made, found) if verdict is Verdict.COMMITTED else None)
+    return Look(
+        verdict,
+        etag(made, found) if verdict is Verdict.COMMITTED else None,
+        seen=NOTHING_THERE if found is None else found,
+        same=verdict is Verdict.UNKNOWN and _equals(made, found),
+    )
 
 
 def seen(made: "EntityWrite", patience: Deadline) -> Stored | None:
@@ -45,6 +54,14 @@ def etag(made: "EntityWrite", found: Stored | None) -> str | None:
     if found is None or made.partial or not found.lineage.entries or found.lineage.entries[0][0] != made.op:
         return None
     return found.etag if _content(found.entity) == _content(made.entity) else None
+
+
+def _equals(made: "EntityWrite", found: Stored | None) -> bool:
+    """Return whether what is there is ours for all that is known, which matters without a lineage."""
+    if found is None or made.leaves_lineage:
+        return False
+    ours, theirs = _content(made.entity), _content(found.entity)
+    return ours.items() <= theirs.items() if made.partial else ours == theirs
 
 
 def _content(entity: Entity) -> dict[str, tuple[str, object]]:

@@ -47,6 +47,8 @@ def create(target: Target, deadline: Deadline) -> Written:
         lambda patience: Look(Verdict.UNKNOWN if exists(target, patience) else Verdict.NOT_YET),
         target,
         deadline,
+        # That it exists is what the refusal says already.
+        after_refusal=lambda _: Look(Verdict.UNKNOWN),
     )
     return written(target, "if-none-match", settled.attempts)
 

@@ -139,6 +139,7 @@ class _Transaction:
         self._operations = [_operation(item.write) for item in items]
         self._found: dict[int, Stored | None] = {}
         self._superseded: Item | None = None
+        self._error: BaseException | None = None
 
     def settled(self) -> Settled[list[str | None]]:
         try:
@@ -148,13 +149,18 @@ class _Transaction:
                 self._table,
                 self._deadline,
                 resend=any(item.write.excludes_itself for item in self._items),
+                after_refusal=self._after_refusal,
             )
         except AzguardError as error:
             raise self._of_item(error) from error
 
     def _send(self) -> list[str | None]:
         client = self._table.account.table(self._table.address)
-        answers = client.submit_transaction(self._operations, **write_timeouts(self._deadline))
+        try:
+            answers = client.submit_transaction(self._operations, **write_timeouts(self._deadline))
+        except Exception as error:
+            self._error = error
+            raise
         etags = [answer.get("etag") for answer in answers]
         if [bool(etag) for etag in etags] != [item.write.verb is not Verb.DELETE for item in self._items]:
             from azure.core.exceptions import ServiceResponseError
@@ -185,6 +191,18 @@ class _Transaction:
                 still_there |= verdict is Verdict.NOT_YET and not item.write.inserts
         return Look(Verdict.NOT_YET if still_there or (absent and not replaced) else Verdict.UNKNOWN)
 
+    def _after_refusal(self, patience: Deadline) -> Look[list[str | None]]:
+        """Return what one item says for all: the one that was refused, unless only others carry a lineage."""
+        refused = self._failed(self._error)
+        stamped = [item for item in self._items if item.write.stamp is not None]
+        item = refused if refused in stamped else (stamped or [refused or self._items[0]])[0]
+        assert item is not None
+        found = self._found[item.line] = seen(item.write, patience)
+        look = entity_doubt.looked(item.write, found)
+        if look.verdict is Verdict.COMMITTED:
+            return Look(look.verdict, self._etags(patience))
+        return Look(look.verdict, seen=look.seen if item is refused else None, same=look.same)
+
     def _etags(self, patience: Deadline) -> list[str | None]:
         """Return the ETags that were made, where they can be learnt."""
         etags: list[str | None] = []
@@ -207,7 +225,9 @@ class _Transaction:
             return error
         made = item.write
         if error.__cause__ is not None:
+            there = error.seen
             error = translate(error.__cause__, made.target, expected_etag=made.conditions.expected_etag)
+            error.seen = there
         else:  # by the lineage
             error.message = f"{made.target} changed since you read it"
             error.address, error.expected_etag = str(made.target.address), made.conditions.expected_etag

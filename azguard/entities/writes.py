@@ -22,7 +22,7 @@ from azguard.entities.edm import Entity
 from azguard.errors import AzguardError, Changed, Exists, NotFound, UsageError
 from azguard.lineage import KEY, UNSEEN, Lineage
 from azguard.operations import Condition, Operation
-from azguard.settled import Written
+from azguard.settled import NOTHING_THERE, Written
 from azguard.settled import write as settled_write
 from azguard.transmission import write_timeouts
 
@@ -79,6 +79,11 @@ class EntityWrite:
     def sent(self) -> Entity:
         """Return the entity as it is sent, the lineage included."""
         return {**self.entity, **({KEY: self.stamp} if self.stamp else {})}
+
+    @property
+    def leaves_lineage(self) -> bool:
+        """Return whether its lineage tells of it afterwards; a delete leaves nothing that could be taken for it."""
+        return self.stamp is not None or self.verb is Verb.DELETE
 
     @property
     def version(self) -> str:
@@ -174,9 +179,11 @@ def explained(error: AzguardError, made: EntityWrite, deadline: Deadline) -> Azg
     if not isinstance(error, Changed):
         return error
     try:
-        current = requests.get(made.target, deadline.lasting(min(2.0, deadline.seconds)))
+        current = error.seen or requests.get(made.target, deadline.lasting(min(2.0, deadline.seconds)))
     # Explaining is a courtesy; whatever goes wrong with it, the conflict itself is what must be told.
     except Exception:  # noqa: BLE001
+        return error
+    if current is NOTHING_THERE:
         return error
     error.current_etag = current.etag
     when = modified(current.etag)

@@ -44,6 +44,7 @@ class Column(Enum):
     HALF = "half"
     FAIL_BEFORE = "503-before"
     SLOW = "slow"
+    REPLAYED = "replayed"
 
     @property
     def fault(self) -> Fault:
@@ -65,13 +66,22 @@ NOT_THERE_YET = (Column.ZOMBIE_THEN, Column.ZOMBIE_LAST, Column.RESET, Column.FA
 
 @dataclass(frozen=True)
 class Says:
-    """An exit status, and for 74 why it cannot be known."""
+    """An exit status, and for 74 why it cannot be known.
+
+    ``twice`` says that nothing in the service can keep the network from doing it twice, to the same end. ``gone`` says
+    no more than that it is gone, which is true, and not by whom.
+    """
 
     code: int
     why: str = ""
+    twice: bool = False
+    gone: bool = False
 
 
 DONE = Says(0)
+TWICE = Says(0, twice=True)
+GONE = Says(44, gone=True)
+GONE_SINCE = Says(42, gone=True)
 GONE_BY_WHOM = Says(74, "it is gone, and somebody else could have deleted it")
 LAPSED = Says(74, "it is gone, and a finite lease may have lapsed, so that somebody else could delete it")
 NO_TRACE = Says(74, "without the lineage nothing tells who replaced the version it was for")
@@ -184,13 +194,17 @@ _INCREMENT = "safe-update blob:{blob} --increment n"
 _ENTITY = "safe-update entity:{entity} --increment n"
 _TRANSACTION = "entity transaction -"
 _BY_LEDGER = _ENTITY + " --guard ledger"
-_LOST = {**_in(ANSWER_LOST, NO_TRACE), **_in((Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), NO_TRACE)}
-_DELETED = _in((*ANSWER_LOST, Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), GONE_BY_WHOM)
+_LOST = {
+    Column.REPLAYED: NO_TRACE,
+    **_in(ANSWER_LOST, NO_TRACE),
+    **_in((Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), NO_TRACE),
+}
+_DELETED = {Column.REPLAYED: GONE, **_in((*ANSWER_LOST, Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), GONE_BY_WHOM)}
 _DELETED_ANYHOW = {**_DELETED, **_in(NOT_THERE_YET, MAY_STILL_ARRIVE)}
-_UNCONDITIONAL = _in(NOT_THERE_YET, MAY_STILL_ARRIVE)
+_UNCONDITIONAL = {Column.REPLAYED: TWICE, **_in(NOT_THERE_YET, MAY_STILL_ARRIVE)}
 # A zombie under a fence is stopped by a higher one only; sent again, it could undo what its own holder wrote since.
-_BY_FENCE = _in(NOT_THERE_YET, ON_ITS_FENCE)
-_REFUSED_BY_FENCE: Cells = dict.fromkeys(Column, ON_ITS_FENCE)
+_BY_FENCE = {Column.REPLAYED: TWICE, **_in(NOT_THERE_YET, ON_ITS_FENCE)}
+_REFUSED_BY_FENCE: Cells = {column: ON_ITS_FENCE for column in Column if column is not Column.REPLAYED}
 _FENCE = " --fence 7"
 _OTHER = "0e6e2a5b-3f0d-4a53-9f6e-2f1d8a7c6b02"
 
@@ -234,7 +248,8 @@ ROWS = (
     Row("put-fence-adopt", "blob put {blob}" + _FENCE, "PUT blob", (_old,), stdin=b"new", nth=2),
     Row("put-blocks-fence", "blob put {blob}" + _FENCE, "PUT blocklist", (_fenced,), stdin=LARGE, leaves=LARGE,
         cells={**_BY_FENCE, Column.ZOMBIE_THEN: DONE}),
-    Row("delete-if-match", "blob delete {blob}", "DELETE blob", (_old,), leaves=None, cells=_DELETED),
+    Row("delete-if-match", "blob delete {blob}", "DELETE blob", (_old,), leaves=None,
+        cells={**_DELETED, Column.REPLAYED: GONE_SINCE}),
     Row("delete-last-writer-wins", "blob delete {blob} --last-writer-wins", "DELETE blob", (_old,), leaves=None,
         cells=_DELETED_ANYHOW),
     Row("delete-lease", "blob delete {blob} --lease-id {lease} --last-writer-wins", "DELETE blob", (_old, _leased),
@@ -242,9 +257,9 @@ ROWS = (
     Row("delete-lease-if-match", "blob delete {blob} --lease-id {lease}", "DELETE blob", (_old, _leased), leaves=None),
     Row("delete-short-lease", "blob delete {blob} --lease-id {lease} --last-writer-wins", "DELETE blob",
         (_old, _leased_shortly), leaves=None,
-        cells=_in((*ANSWER_LOST, Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), LAPSED)),
+        cells={Column.REPLAYED: GONE, **_in((*ANSWER_LOST, Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), LAPSED)}),
     Row("delete-fence", "blob delete {blob}" + _FENCE, "DELETE blob", (_fenced,), leaves=None,
-        cells={**_DELETED, **_BY_FENCE}),
+        cells={**_BY_FENCE, **_DELETED, **_in(NOT_THERE_YET, ON_ITS_FENCE)}),
     Row("delete-fence-adopt", "blob delete {blob}" + _FENCE, "DELETE blob", (_old,), leaves=None, nth=2,
         cells=_DELETED),
     Row("delete-fence-lease", "blob delete {blob} --lease-id {lease}" + _FENCE, "DELETE blob", (_fenced, _leased),
@@ -312,7 +327,7 @@ ROWS = (
     Row("entity-transaction-delete", _TRANSACTION, "POST batch", (_entity,), stdin=_items("insert", "delete"),
         leaves=None),
     Row("entity-transaction-deletes", _TRANSACTION, "POST batch", (_entity,), stdin=_items("", "delete"), leaves=None,
-        cells=_in((*ANSWER_LOST, Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), GONE_BY_WHOM)),
+        cells=_DELETED),
     Row("entity-transaction-upsert", _TRANSACTION, "POST batch", stdin=_items("", "upsert"), leaves=_TWO,
         cells=_UNCONDITIONAL),
     Row("update-fence-metadata", "safe-update blob:{blob} --metadata --set n=\"2\"" + _FENCE, "PUT metadata",

@@ -15,7 +15,7 @@ from tests.races.log import FOREIGN, makes_version, run_of
 
 # Half of the faults of writes leave them committed, and unheard of.
 _OF_WRITES = (Fault.DROP, Fault.FAIL_AFTER, Fault.LATE, Fault.HALF, Fault.ZOMBIE, Fault.ZOMBIE, Fault.RESET,
-              Fault.FAIL_BEFORE, Fault.SLOW)  # fmt: skip
+              Fault.FAIL_BEFORE, Fault.SLOW, Fault.REPLAYED, Fault.REPLAYED)  # fmt: skip
 _OF_READS = (Fault.DROP, Fault.FAIL_BEFORE, Fault.RESET, Fault.HALF, Fault.LATE)
 # A late request is held this long after its sender gave up, in seconds: long enough for many others to come between.
 _HELD_SECONDS = 2.5
