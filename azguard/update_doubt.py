@@ -29,7 +29,7 @@ def settle(run: Run, lease: GuardLease, state: State, deadline: Deadline) -> Upd
     """
     if run.plan.op in state.lineage or state.recorded:
         return _found(run, state)
-    if run.refused is not None and (proved := _not_refused_only(run, lease, state)) is not None:
+    if run.refused is not None and (proved := _made_by_first_copy(run, lease, state, deadline)) is not None:
         return proved
     if run.doubted is None:
         return None
@@ -42,8 +42,7 @@ def settle(run: Run, lease: GuardLease, state: State, deadline: Deadline) -> Upd
     if verdict is Verdict.UNKNOWN and (proved := proved_by_lease(run, lease, run.doubted)) is not None:
         return proved
     if verdict is Verdict.COMMITTED:
-        run.tell("settled: our write is among the kept versions")
-        return run.ended(Landed(None), "committed", None)
+        return _kept(run)
     if verdict is Verdict.UNKNOWN:
         raise run.unknown(_broken(state, parent))
     if verdict is Verdict.NEVER:
@@ -54,8 +53,9 @@ def settle(run: Run, lease: GuardLease, state: State, deadline: Deadline) -> Upd
     return None
 
 
-def _not_refused_only(run: Run, lease: GuardLease, state: State) -> Updated | None:
-    """Return the end if our lease proves that the write that was refused is there, by an earlier copy of the request.
+def _made_by_first_copy(run: Run, lease: GuardLease, state: State, deadline: Deadline) -> Updated | None:
+    """Return the end if our lease, or a kept version, proves that a copy of the request was committed before the one
+    that was refused.
 
     Our op is not in the lineage. Where there is no lineage to look at, content that equals ours may be ours: then it
     stays ``refused``, and must not be written again.
@@ -68,9 +68,18 @@ def _not_refused_only(run: Run, lease: GuardLease, state: State) -> Updated | No
     work = run.work
     alike = work is not None and state.etag is not None and state.content == work.content
     verdict = judge(state.lineage, run.plan.op, refused.etag, state.etag)
+    if verdict is Verdict.UNKNOWN and state.version_id:
+        verdict = by_versions(run.resource.versions(deadline), run.plan.op, refused.etag)
+        if verdict is Verdict.COMMITTED:
+            return _kept(run)
     if not alike or run.plan.leaves_trace or verdict is not Verdict.UNKNOWN:
         run.refused = None
     return None
+
+
+def _kept(run: Run) -> Updated:
+    run.tell("settled: our write is among the kept versions")
+    return run.ended(Landed(None), "committed", None)
 
 
 def proved_by_lease(run: Run, lease: GuardLease, over: State | None) -> Updated | None:

@@ -33,6 +33,7 @@ class Fault(Enum):
     RESET = "it never arrives, and nobody can tell"
     BUSY = "503, not executed"
     REFUSED = "no connection"
+    REPLAYED = "the network sends it twice, and the second answer is heard"
     CTRL_C = "the answer is lost, and the user presses Ctrl-C"
 
 
@@ -260,6 +261,9 @@ class FakeResource:
             self.store.held.append(call)
         if fault in (Fault.LATE, Fault.RESET):
             raise ServiceResponseError("no answer")
+        if fault is Fault.REPLAYED:
+            _tried(call)
+            return call()
         answer = call() if fault is Fault.NONE else _tried(call)
         if fault is Fault.CTRL_C:
             raise KeyboardInterrupt

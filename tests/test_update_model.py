@@ -17,7 +17,7 @@ from azguard.update_lease import SHORT_LEASE_SECONDS
 from tests.fake_resource import Baton, FakeResource, Fault, Store
 
 WRITERS, UPDATES = 5, 4
-_FAULTY = (Fault.LOST, Fault.LATE, Fault.LATE, Fault.RESET, Fault.BUSY, Fault.REFUSED, Fault.CTRL_C)
+_FAULTY = (Fault.LOST, Fault.LATE, Fault.LATE, Fault.RESET, Fault.BUSY, Fault.REFUSED, Fault.REPLAYED, Fault.CTRL_C)
 
 
 class Killed(BaseException):
@@ -116,6 +116,8 @@ class World:
 
     def _faults(self) -> Iterator[Fault]:
         faulty = list(_FAULTY)
+        if not (self.versions or self.by_lease or (self.stamps and not self.wiper)):
+            faulty.remove(Fault.REPLAYED)  # That a refusal was of a second copy is then beyond finding out.
         while True:
             fault = self.chance.choice(faulty) if self.chance.random() < 0.25 else Fault.NONE
             if fault is Fault.CTRL_C:
