@@ -11,9 +11,11 @@ from urllib.parse import urlsplit
 
 from azguard.account import EMULATOR_NAME, EMULATOR_PORTS, SERVICES
 from azguard.errors import ConfigError
+from azguard.proxies import is_loopback
 from azguard.urls import base_of
 
 PUBLIC_SUFFIX = "core.windows.net"
+_USUAL_PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(rf"(?P<name>[a-z0-9]{{3,24}}(?P<zone>\.z\d+)?)\.(?P<service>{'|'.join(SERVICES)})\.(?P<suffix>.+)")
 
 
@@ -52,6 +54,24 @@ def place(endpoint: str) -> Place | None:
     if found is None:
         return None
     return Place(found["name"].removesuffix(found["zone"] or ""), found["service"], found["suffix"])
+
+
+def plain(endpoint: str) -> str:
+    """Return an endpoint in one spelling, whatever the way there: without its scheme, in lower case, with no slash at
+    its end and no port that goes without saying.
+
+    The names of this machine are one, and so are an account's own name, its secondary and its private link.
+
+    Not guaranteed: a domain of the user's own is another place than the name of the account behind it.
+    """
+    parts = urlsplit(endpoint.lower())
+    host = parts.hostname or ""
+    if is_loopback(host):
+        host = "127.0.0.1"
+    first, *rest = host.split(".")
+    host = ".".join([first.removesuffix("-secondary"), *(label for label in rest if label != "privatelink")])
+    port = "" if parts.port in (None, _USUAL_PORTS.get(parts.scheme)) else f":{parts.port}"
+    return f"{host}{port}{parts.path.rstrip('/')}"
 
 
 def cloud(endpoint: str) -> Cloud:

@@ -93,9 +93,10 @@ def is_op(text: str) -> bool:
     return re.fullmatch(_OP, text) is not None
 
 
-def op_of_key(key: str, address: str) -> str:
+def op_of_key(key: str, endpoint: str, address: str) -> str:
     """Return the op id for a caller's own idempotency key.
 
-    The address is part of it: a copied blob carries its source's lineage, and the same key there is another update.
+    Endpoint and address are part of it: a copied blob carries its source's lineage, and the same key there is another
+    update, in another account too. ``endpoint`` is spelt in the one way of ``endpoints.plain``.
     """
-    return new_op(hashlib.sha256(f"{address}\n{key}".encode()).digest())
+    return new_op(hashlib.sha256(f"{endpoint}\n{address}\n{key}".encode()).digest())

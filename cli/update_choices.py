@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import typer
 
-from azguard import edits
+from azguard import edits, endpoints
 from azguard.account import Target
 from azguard.address import Kind
 from azguard.cli import files, values
@@ -175,7 +175,7 @@ def op(target: Target, key: str | None) -> str:
     if not key.strip():
         raise UsageError("--op-id is empty", hint="an unset shell variable looks like this; leave it out, or set it")
     if not key.startswith(RAW_OP):
-        return op_of_key(key, str(target.address))
+        return op_of_key(key, endpoints.plain(target.endpoint), str(target.address))
     found = key.removeprefix(RAW_OP)
     if not is_op(found):
         raise UsageError(

@@ -76,7 +76,8 @@ def safe_update(
         typer.Option(
             "--op-id",
             metavar="KEY",
-            help="Your idempotency key: run again with it, and nothing is done twice.",
+            help="Your idempotency key: run again with it, and nothing is done twice. It is for this resource in this "
+            "account: by its own name, secondary or private link, but not by a domain of yours.",
         ),
     ] = None,
     status: Annotated[

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -161,22 +162,28 @@ def test_the_next_write_is_guarded_by_what_the_update_wrote(cli: CliWorld, name:
 def test_a_run_that_ends_unknown_is_settled_by_the_next(cli: CliWorld, name: str) -> None:
     """The answer is lost, and nobody can be asked any more: what was sent for which version is remembered."""
     armed: list[Request] = []
+    healthy = threading.Event()
 
     def decide(request: Request) -> Fault:
+        if healthy.is_set():
+            return Fault.NONE
         armed.extend([request] if operation(request) == "PUT entity" else [])
         return Fault.NONE if not armed else Fault.RESET if len(armed) > 1 or request is not armed[0] else Fault.DROP
 
     with proxy.running(port(cli), decide) as running:
         lost = update(through(cli, running.port), name, "--increment", "n", "--op-id", "k", "--timeout", "1s")
-    again = update(cli, name, "--increment", "n", "--op-id", "k")
+        healthy.set()
+        again = update(through(cli, running.port), name, "--increment", "n", "--op-id", "k")
     assert (lost.code, again.code, (properties(cli, name) or {})["n"]) == (74, 0, 2)
 
 
 def test_a_write_that_never_arrived_is_made_by_the_next_run(cli: CliWorld, name: str) -> None:
-    rules = [Rule.parse("PUT entity * reset"), Rule.parse("PATCH entity * reset")]
-    with proxy.running(port(cli), by_rules(rules)) as running:
+    faulty = by_rules([Rule.parse("PUT entity * reset"), Rule.parse("PATCH entity * reset")])
+    healthy = threading.Event()
+    with proxy.running(port(cli), lambda asked: Fault.NONE if healthy.is_set() else faulty(asked)) as running:
         lost = update(through(cli, running.port), name, "--increment", "n", "--op-id", "k", "--timeout", "1s")
-    again = update(cli, name, "--increment", "n", "--op-id", "k")
+        healthy.set()
+        again = update(through(cli, running.port), name, "--increment", "n", "--op-id", "k")
     assert (lost.code, again.code, (properties(cli, name) or {})["n"]) == (74, 0, 2)
 
 

@@ -19,6 +19,7 @@ from subprocess import DEVNULL, PIPE, Popen
 from typing import Any
 
 from azguard.account import EMULATOR_KEY, EMULATOR_NAME
+from azguard.endpoints import plain
 from azguard.lineage import op_of_key
 from tests.races.history import End, Told
 from tests.races.job import Job, Jobs
@@ -57,6 +58,11 @@ class Place:
     number: int
     port: int
     cache: Path
+
+    @property
+    def endpoint(self) -> str:
+        """Return the endpoint of the service."""
+        return f"http://127.0.0.1:{self.port}/{EMULATOR_NAME}"
 
 
 class Slot:
@@ -113,7 +119,7 @@ class Slot:
         return process
 
     def _environ(self) -> Mapping[str, str]:
-        endpoint = f"http://127.0.0.1:{self.place.port}/{EMULATOR_NAME}"
+        endpoint = self.place.endpoint
         account = f"AccountName={EMULATOR_NAME};AccountKey={EMULATOR_KEY};BlobEndpoint={endpoint}"
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("AZ", "COV"))}
         return {
@@ -128,7 +134,7 @@ class Slot:
 
     def _work(self) -> None:
         while (job := self._board.next(self._jobs)) is not None:
-            op = op_of_key(job.key, job.address)
+            op = op_of_key(job.key, plain(self.place.endpoint), job.address)
             self._board.issued.add(op)
             began = time.time()
             said = self._do(job, op)

@@ -17,6 +17,7 @@ from azguard.account import Account, Target
 from azguard.address import Address, Kind
 from azguard.attempts import Attempts
 from azguard.deadline import Deadline
+from azguard.endpoints import plain
 from azguard.errors import AzguardError
 from azguard.folders import Folders
 from azguard.lineage import op_of_key
@@ -62,7 +63,7 @@ def _update(job: dict[str, Any], folders: Folders) -> safe_update.Updated:
     how = How(job["how"])
     target = Target(_account(job["port"]), Address(Kind.BLOB, (CONTAINER, job["blob"])))
     deadline = Deadline(job["timeout"], answer_seconds=job["answer"])
-    op = op_of_key(job["key"], str(target.address))
+    op = op_of_key(job["key"], plain(target.endpoint), str(target.address))
     plan = safe_update.Plan(
         transform=_transform(how, op, deadline),
         op=op,
