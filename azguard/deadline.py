@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 # An endpoint that is not there is reported within five seconds, start-up included, unless --timeout says otherwise.
 PATIENCE_SECONDS = 4.0
@@ -56,6 +56,12 @@ class Deadline:
     def lasting(self, seconds: float) -> "Deadline":
         """Return a deadline of another length that begins now."""
         return Deadline(seconds, self.clock, self.sleep, self.answer_seconds, self.settle_seconds)
+
+    def answered_within(self, seconds: float) -> "Deadline":
+        """Return this deadline with no answer waited for longer than this."""
+        other = replace(self, answer_seconds=min(seconds, self.answer_seconds))
+        other.started = self.started
+        return other
 
     def pause(self, seconds: float) -> None:
         """Sleep so long, but not beyond the deadline."""

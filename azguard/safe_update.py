@@ -14,6 +14,7 @@ from azguard.attempts import Attempts
 from azguard.deadline import Deadline
 from azguard.errors import NotFound
 from azguard.settled import Verdict
+from azguard.update_lease import GUARD_ANSWER_SECONDS
 from azguard.update_loop import Loop
 from azguard.update_plan import Plan, Tools, Updated
 from azguard.update_run import Run, admitted, applied, existing
@@ -46,6 +47,8 @@ def update(resource: Versioned, plan: Plan, deadline: Deadline, tools: Tools | N
         OutcomeUnknown: it cannot be known whether it was applied.
     """
     tools = tools or Tools()
+    if plan.guard_by_lease:
+        deadline = deadline.answered_within(GUARD_ANSWER_SECONDS)
     with tools.turn():
         loop = Loop(Run(resource, plan, deadline, tools))
         loop.run.recall()

@@ -1,6 +1,7 @@
 """Leases around an update: our own as a guard for one write, and somebody else's in the way."""
 
 from azguard.errors import Locked, NotFound, Unavailable
+from azguard.exchanges import PACE_BYTES_PER_SECOND
 from azguard.service_errors import translate
 from azguard.transmission import Fate, Sent, described, send
 from azguard.update_run import Run
@@ -9,7 +10,11 @@ from azguard.versioned import Leasable, State
 # The shortest that the service gives: it covers one write, and a writer that dies holds up others no longer. For slow
 # work more, up to the longest; if it lapses all the same, what the work made is still there, and only the write is
 # sent again.
-GUARD_SECONDS, _LONGEST_SECONDS = 15, 60
+_SHORTEST_SECONDS, _LONGEST_SECONDS = 15, 60
+# Where the lease is what proves whose a write was, it outlives three answers as late as can be: to the acquire, to the
+# write, and to the question that follows.
+GUARD_SECONDS = 30
+GUARD_ANSWER_SECONDS = GUARD_SECONDS / 3
 # A lease costs two more round trips, and everybody else waits: only for slow work after four conflicts, or for whoever
 # starves. Acquired before the work begins, it shelters it: with 8 writers on hosts of their own and 300 ms of work the
 # slowest update took 6.5 s, not 9.6 s. Quick work it cannot shelter, since acquiring it is refused whenever the write
@@ -73,7 +78,9 @@ class GuardLease:
         run = self._run
         # Known before it is sent: whatever interrupts us, it is released.
         lease_id = self._id = self._id or run.tools.new_lease_id()
-        seconds = min(_LONGEST_SECONDS, max(GUARD_SECONDS, round(2 * run.work_time)))
+        shortest = GUARD_SECONDS if run.plan.guard_by_lease else _SHORTEST_SECONDS
+        sending = 0.0 if run.work is None else len(run.work.content) / PACE_BYTES_PER_SECOND
+        seconds = min(_LONGEST_SECONDS, max(shortest, round(2 * run.work_time)) + round(sending))
         run.tell(f"lease: acquiring it on {state.label} for {seconds} s")
         sent = send(lambda: self._leases.acquire(state, lease_id, seconds, run.deadline))
         self.held = sent.fate is Fate.COMMITTED

@@ -8,16 +8,18 @@ from typing import Any
 
 import pytest
 
+from azguard.deadline import Deadline
 from azguard.errors import AzguardError, NotFound, TransformFailed
 from azguard.lineage import Lineage, new_op
 from azguard.safe_update import Plan, Preview, Tools, Updated, became_of, preview, update
 from azguard.settled import Verdict
 from azguard.update_doubt import by_versions
+from azguard.update_lease import GUARD_ANSWER_SECONDS, GUARD_SECONDS
 from azguard.versioned import Landed, Version
-from tests.fake_resource import FakeResource, Fault, Refusal, Store, forever, shown
+from tests.fake_resource import Clock, FakeResource, Fault, Refusal, Store, forever, shown
 
 OP, OTHER, ABORT = (new_op(bytes([number]) * 12) for number in range(3))
-NONE, LOST, LATE, RESET, BUSY, REFUSED, CTRL_C = Fault
+NONE, LOST, LATE, RESET, BUSY, REFUSED, REPLAYED, CTRL_C = Fault
 
 
 def plus_one(content: bytes) -> bytes:
@@ -518,6 +520,86 @@ def test_ctrl_c_with_a_write_in_doubt_is_said_only_after_a_fence() -> None:
     assert (case.outcome(), case.truth()) == ("interrupted", (b"1", 0))
 
 
+# Requests that the network sends twice
+
+
+def test_a_refusal_of_a_second_copy_is_settled_by_the_read_that_comes_anyway() -> None:
+    case = Case(stored(), (REPLAYED,))
+    assert (case.outcome(), case.truth()) == (("committed", '"E2"'), (b"2", 1))
+    assert case.resource.requests == ["read", "put", "read"]
+
+
+def test_ctrl_c_after_the_refusal_of_a_second_copy_does_not_hide_the_first() -> None:
+    def press() -> None:
+        raise KeyboardInterrupt
+
+    case = Case(stored(), (REPLAYED,), {3: press})
+    assert (case.outcome(), case.truth()) == (("committed", '"E2"'), (b"2", 1))
+
+
+def test_ctrl_c_after_another_writer_came_first_applies_nothing() -> None:
+    def press() -> None:
+        raise KeyboardInterrupt
+
+    store = stored()
+    case = Case(store, others={2: others_update(store), 3: press})
+    assert (case.outcome(), case.truth()) == ("interrupted", (b"2", 0))
+
+
+def test_a_refusal_after_which_nothing_can_be_read_is_unknown() -> None:
+    case = Case(stored(), (REPLAYED,), silent_from=3)
+    assert (case.outcome(), case.truth()) == ("unknown", (b"2", 1))
+
+
+def test_a_second_copy_that_meets_a_lease_is_settled_before_that_is_told() -> None:
+    store = stored()
+    case = Case(store, (REPLAYED,), {3: lambda: store.acquire('"E2"', "theirs", 60)})
+    assert (case.outcome(), case.truth()) == (("committed", '"E2"'), (b"2", 1))
+
+
+def test_a_second_copy_of_a_create_finds_the_first() -> None:
+    case = Case(Store(), (REPLAYED,))
+    assert (case.outcome(create=b"0"), case.truth()) == (("committed", '"E1"'), (b"1", 1))
+
+
+def test_without_a_lineage_what_equals_ours_is_not_written_again() -> None:
+    case = Case(stored(), (REPLAYED,))
+    assert (case.outcome(stamps=False), case.truth()[0]) == ("unknown", b"2")
+    assert case.resource.requests == ["read", "put", "read"]
+
+
+def test_without_a_lineage_what_is_not_ours_is_a_conflict() -> None:
+    store = stored()
+    case = Case(store, others={2: lambda: store.foreign_write(b"7")})
+    assert (case.outcome(stamps=False), case.truth()[0]) == (("committed", '"E3"'), b"8")
+
+
+def test_without_a_lineage_what_needs_no_change_is_unchanged_by_whomever() -> None:
+    case = Case(stored(), (REPLAYED,))
+    assert (case.outcome(lambda content: b"2", stamps=False), case.truth()[0]) == (("unchanged", '"E2"'), b"2")
+
+
+def test_a_lease_that_is_to_prove_outlives_three_late_answers() -> None:
+    case = Case(stored())
+    case.end(guard_by_lease=True)
+    assert [told for told in case.told if "acquiring" in told] == ['lease: acquiring it on "E1" for 30 s']
+    assert Deadline(60).answered_within(GUARD_ANSWER_SECONDS).answer_seconds * 3 <= GUARD_SECONDS
+
+
+def test_a_shorter_patience_with_answers_begins_no_new_deadline() -> None:
+    clock = Clock()
+    deadline = clock.deadline(60)
+    clock.sleep(20)
+    shorter = deadline.answered_within(10)
+    assert (shorter.remaining, shorter.answer_seconds, deadline.answer_seconds) == (40.0, 10, 20.0)
+
+
+def test_under_our_own_lease_the_first_copy_is_proved_by_it() -> None:
+    case = Case(stored(), (NONE, REPLAYED))
+    assert case.outcome(guard_by_lease=True, stamps=False) == ("committed", '"E2"')
+    assert case.resource.requests == ["read", "acquire", "put", "head", "release"]
+
+
 def test_ctrl_c_while_giving_up_still_settles() -> None:
     def press() -> None:
         raise KeyboardInterrupt
@@ -661,7 +743,7 @@ def test_a_lease_that_was_asked_for_is_wanted_to_the_end() -> None:
 
 def test_a_lease_that_expired_in_our_hands_is_acquired_again() -> None:
     store = stored()
-    case = Case(store, others={3: lambda: store.clock.sleep(20)})
+    case = Case(store, others={3: lambda: store.clock.sleep(40)})
     ended = case.end(guard_by_lease=True)
     assert (ended.outcome, ended.conflicts) == ("committed", 0)
     assert case.resource.requests == ["read", "acquire", "put", "head", "read", "acquire", "put", "release"]

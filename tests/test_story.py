@@ -126,7 +126,7 @@ STORIES: dict[str, tuple[Callable[[Store], Case], dict[str, Any], list[str]]] = 
         {"guard_by_lease": True},
         [
             'read "E1"',
-            'lease: acquiring it on "E1" for 15 s',
+            'lease: acquiring it on "E1" for 30 s',
             "lease: ours",
             WRITING,
             NO_ANSWER,
