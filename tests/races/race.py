@@ -71,7 +71,8 @@ def run(settings: Settings, seconds: float, watch: Callable[[str], None] = lambd
     ``watch`` is told now and then how far it is.
     """
     trouble = Trouble(f"{settings.seed} trouble", settings.kill_every, settings.stop_every)
-    weather = Weather(f"{settings.seed} weather", settings.share, trouble.on_arrival, trouble.on_answer)
+    wiped = WIPES in FOREIGN_CHOICES[settings.foreign]
+    weather = Weather(f"{settings.seed} weather", settings.share, trouble.on_arrival, trouble.on_answer, wiped=wiped)
     board = Board()
     environ = os.environ
     with (

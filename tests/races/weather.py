@@ -15,7 +15,9 @@ from tests.races.log import FOREIGN, makes_version, run_of
 
 # Half of the faults of writes leave them committed, and unheard of.
 _OF_WRITES = (Fault.DROP, Fault.FAIL_AFTER, Fault.LATE, Fault.HALF, Fault.ZOMBIE, Fault.ZOMBIE, Fault.RESET,
-              Fault.FAIL_BEFORE, Fault.SLOW, Fault.REPLAYED, Fault.REPLAYED)  # fmt: skip
+              Fault.FAIL_BEFORE, Fault.SLOW)  # fmt: skip
+# Where a foreign writer wipes the lineage, nothing tells a refusal of a second copy from one of the first.
+_OF_WRITES_THAT_TELL = (*_OF_WRITES, Fault.REPLAYED, Fault.REPLAYED)
 _OF_READS = (Fault.DROP, Fault.FAIL_BEFORE, Fault.RESET, Fault.HALF, Fault.LATE)
 # A late request is held this long after its sender gave up, in seconds: long enough for many others to come between.
 _HELD_SECONDS = 2.5
@@ -26,7 +28,8 @@ _SLOW_SHARE, _SLOW_SECONDS = 0.05, 0.15
 class Weather:
     """A rule for the proxy, with its record. Its methods run in the proxy's thread, except where they say otherwise.
 
-    ``on_arrival`` and ``on_answer`` are told of each request that makes a version, before and after it happens.
+    ``wiped`` says that a writer wipes the lineage now and then. ``on_arrival`` and ``on_answer`` are told of each
+    request that makes a version, before and after it happens.
     """
 
     def __init__(
@@ -35,7 +38,10 @@ class Weather:
         share: float,
         on_arrival: Callable[[str], None] = lambda run: None,
         on_answer: Callable[[str], None] = lambda run: None,
+        *,
+        wiped: bool = False,
     ) -> None:
+        self._of_writes = _OF_WRITES if wiped else _OF_WRITES_THAT_TELL
         self._seed, self._share = seed, share
         self._on_arrival, self._on_answer = on_arrival, on_answer
         self._dice: dict[str, random.Random] = {}
@@ -92,7 +98,7 @@ class Weather:
         fate, which, length = dice.random(), dice.random(), dice.random()
         share = 0.0 if run.startswith(FOREIGN) else self._share if request.writes else self._share / 2
         if fate < share:
-            faults = _OF_WRITES if request.writes else _OF_READS
+            faults = self._of_writes if request.writes else _OF_READS
             fault = faults[int(which * len(faults))]
             return Chosen(fault, _after(length * _HELD_SECONDS) if fault is Fault.ZOMBIE else None)
         return Chosen(until=_after(length * _SLOW_SECONDS)) if fate > 1 - _SLOW_SHARE * (share > 0) else Chosen()
