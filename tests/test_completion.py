@@ -59,7 +59,16 @@ def test_nothing_is_offered_where_files_or_nothing_belong(offline: CliWorld, lin
 
 
 def test_options_that_are_not_honoured_are_not_offered(offline: CliWorld) -> None:
-    assert [each for each in offered(offline, "azguard container create x --") if "if-" in each or "etag" in each] == []
+    conditions = (
+        "--if-match",
+        "--if-none-match",
+        "--if-modified-since",
+        "--etag",
+        "--last-writer-wins",
+        "--allow-race",
+    )
+    assert set(offered(offline, "azguard container create x --")) & set(conditions) == set()
+    assert set(conditions[:4]) <= set(offered(offline, "azguard blob put x/y --"))
 
 
 def test_containers_and_blobs_are_offered_level_by_level(cli: CliWorld) -> None:
