@@ -65,7 +65,7 @@ def played(
             lock = direct.new()
             direct.blob(lock).upload_blob(b"", metadata={"azguardfence": "41"})
             network.planned[lock.rpartition("/")[2]] = case
-            # The renewal comes at a third of the term; all else happens in any run.
+            # The renewal comes after five seconds; all else happens in any run.
             script = f'echo "$AZGUARD_FENCE"; sleep {6 if case[0] == RENEW else 0}; exit 3'
             ran = world.run(lock, "--lease-duration", "15s", "--", "sh", "-c", script)
             return Played(ran, direct.state(lock), direct.fence(lock))
