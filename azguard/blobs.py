@@ -210,6 +210,11 @@ def shown(address: Address, found: Any) -> BlobShown:
     )
 
 
+def type_of(found: Any) -> str | None:
+    """Return the type of a blob: BlockBlob, AppendBlob or PageBlob."""
+    return _value(found.blob_type)
+
+
 def base64_of(digest: bytes | bytearray | None) -> str | None:
     """Return a digest as the service writes it."""
     if not digest:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from azguard import address as addresses
 from azguard import etags
 from azguard.errors import UsageError
+from azguard.known import BLOCK_BLOB
 from azguard.lineage import Lineage
 from azguard.times import iso
 
@@ -21,6 +22,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _SECRET_ACCOUNT = re.compile(r"sig=|[?@]")
 _SECRET_ADDRESS = re.compile(r"[?&]sig=|accountkey=|sharedaccesssignature=", re.IGNORECASE)
 _SELECTING = " --select "
+_OF_TYPE = " --blob-type "
 _HINT = "import what azguard cache export printed"
 # The largest length SQLite can hold; the largest blob is far below.
 _LONGEST = 2**63 - 1
@@ -107,6 +109,16 @@ def selection(command: str) -> str | None:
     """Return the names of the properties that a recorded command delivered, None if it was all."""
     _, found, names = f"{command} ".partition(_SELECTING)
     return names.strip() if found else None
+
+
+def of_type(command: str, blob_type: str | None) -> str:
+    """Return how a command is recorded that delivered a blob of this type; a block blob's is left out."""
+    return command if blob_type in (None, BLOCK_BLOB) else f"{command}{_OF_TYPE}{blob_type}"
+
+
+def blob_type(command: str) -> str:
+    """Return the type of the blob that a recorded command delivered."""
+    return command.partition(_OF_TYPE)[2] or BLOCK_BLOB
 
 
 def ticks(moment: datetime) -> int:

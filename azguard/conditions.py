@@ -77,6 +77,8 @@ class Conditions:
     lineage: str | None = None
     never_read: bool = False
     fence: int | None = None
+    #: The type of the version that the write is for, if that is known here; it is not sent.
+    blob_type: str | None = field(default=None, compare=False)
 
     @property
     def creates_only(self) -> bool:
@@ -116,6 +118,7 @@ def resolve(operation: Operation, asked: Asked, target: Target, known: Known | N
         expected_etag=expected,
         lease_id=lease_id,
         lineage=known.lineage(expected),
+        blob_type=known.blob_type(expected),
     )
 
 
@@ -246,7 +249,14 @@ def _guarded(
             hint="add --allow-race to accept that",
         )
     sent = {**headers, Condition.IF_MATCH.header: etag} if operation.guard is Guard.IF_MATCH else dict(headers)
-    return Conditions(sent, operation.guard.value, etag, lease_id, known.lineage(etag))
+    return Conditions(
+        headers=sent,
+        guard=operation.guard.value,
+        expected_etag=etag,
+        lease_id=lease_id,
+        lineage=known.lineage(etag),
+        blob_type=known.blob_type(etag),
+    )
 
 
 def _fenced(

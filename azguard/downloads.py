@@ -37,6 +37,7 @@ class BlobGot:
     last_modified: datetime
     content_length: int
     content_type: str | None
+    blob_type: str | None
     content_hash: str
     file: str | None
     metadata: dict[str, str]
@@ -77,6 +78,7 @@ class Download:
             last_modified=found.last_modified,
             content_length=self._delivered,
             content_type=found.content_settings.content_type,
+            blob_type=blobs.type_of(found),
             content_hash=f"sha256:{self._digest.hexdigest()}",
             file=None if file is None else str(file),
             metadata={key: value for key, value in (found.metadata or {}).items() if key != KEY},

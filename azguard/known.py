@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+BLOCK_BLOB = "BlockBlob"
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -15,6 +17,8 @@ class Seen:
     lineage: str | None = None
     last_modified: str | None = None
     selected: str | None = None
+    #: Of a blob: BlockBlob, AppendBlob or PageBlob.
+    blob_type: str = BLOCK_BLOB
 
     @property
     def partial(self) -> bool:
@@ -44,3 +48,8 @@ class Known:
         """Return the lineage of a version, if it is known."""
         found = (seen for seen in (self.copy, self.other, self.last) if seen is not None and seen.etag == etag)
         return next((seen.lineage for seen in found if seen.lineage is not None), None)
+
+    def blob_type(self, etag: str | None) -> str | None:
+        """Return the type of a version of a blob, if the version is known."""
+        found = (seen for seen in (self.copy, self.other, self.last) if seen is not None and seen.etag == etag)
+        return next((seen.blob_type for seen in found), None)

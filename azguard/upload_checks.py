@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from azguard import blobs, fenced_writes
+from azguard import blob_types, blobs, fenced_writes
 from azguard.conditions import Conditions
 from azguard.errors import Changed, Exists, NotFound
 
@@ -22,7 +22,7 @@ def check_early(upload: "Upload") -> None:
         fenced_writes.bound(upload.target, conditions, upload.deadline, creates=True)
         return
     try:
-        blobs.properties(upload.target, replace(conditions, headers=_on_a_read(conditions)), upload.deadline)
+        found = blobs.properties(upload.target, replace(conditions, headers=_on_a_read(conditions)), upload.deadline)
     except NotFound as error:
         if error.service_code == "ContainerNotFound":
             raise
@@ -36,6 +36,8 @@ def check_early(upload: "Upload") -> None:
         raise replace(error, message=told, expected_etag=conditions.expected_etag) from error
     if conditions.creates_only:
         raise Exists(f"{upload.target} exists already", address=str(upload.target.address))
+    if not upload.any_type:
+        blob_types.refuse(upload.target, blobs.type_of(found))
 
 
 def _on_a_read(conditions: Conditions) -> dict[str, str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, BinaryIO
 
-from azguard import blobs, blocks, fenced_writes, fences
+from azguard import blob_types, blobs, blocks, fenced_writes, fences
 from azguard.account import SINGLE_BYTES, Target
 from azguard.conditions import Conditions
 from azguard.deadline import Deadline
@@ -89,6 +89,8 @@ class Upload:
     op: str
     stamp: str | None = None
     md5: bytes | None = None
+    #: Whether it may take the place of an append or page blob.
+    any_type: bool = False
 
     @classmethod
     def stamped(
@@ -213,6 +215,8 @@ def _settled(upload: Upload, call: Callable[[Upload], Mapping[str, Any]], ids: S
     upload = replace(upload, deadline=upload.deadline.fresh())
 
     def attempt(under: Conditions) -> Settled[Mapping[str, Any]]:
+        if not upload.any_type:
+            blob_types.check(upload.target, under, upload.deadline)
         return _attempt(replace(upload, conditions=under), call, ids)
 
     return fenced_writes.write(upload.target, upload.conditions, upload.deadline, attempt, creates=True)

@@ -191,6 +191,7 @@ class Environment:
         if result.etag is None:
             self.cache.forget(self.key(target))
             return
+        blob_type = getattr(result, "blob_type", None)
         self.cache.record(
             self.key(target),
             etag=result.etag,
@@ -199,7 +200,7 @@ class Environment:
             content_hash=getattr(result, "content_hash", None),
             lineage=lineage,
             copy=copy,
-            command=cache_records.selecting(self.command, selected),
+            command=cache_records.of_type(cache_records.selecting(self.command, selected), blob_type),
         )
 
     def delivered(self, result: object) -> bool:
@@ -279,7 +280,13 @@ class Environment:
 def _seen(entry: "Entry | None") -> Seen | None:
     if entry is None:
         return None
-    return Seen(entry.etag, entry.lineage, entry.last_modified, cache_records.selection(entry.command))
+    return Seen(
+        entry.etag,
+        entry.lineage,
+        entry.last_modified,
+        selected=cache_records.selection(entry.command),
+        blob_type=cache_records.blob_type(entry.command),
+    )
 
 
 def of(ctx: typer.Context) -> Environment:

@@ -1,5 +1,6 @@
 """``azguard blob``: get, put, show, exists, list, delete."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -87,12 +88,19 @@ def put(
         bool, typer.Option("--allow-empty", help="Write an empty blob if stdin, or the pipe or device -f, is empty.")
     ] = False,
     if_exists: creating.IfExists = None,
+    blob_type: Annotated[
+        str | None,
+        typer.Option("--blob-type", metavar="block", help="Make it a block blob, also if it is of another type."),
+    ] = None,
     no_lineage: options.NoLineage = False,
 ) -> None:
     """Write a blob, but only over the version you have seen.
 
     A blob never read from here is created, or refused if it exists (exit 45). One that changed since is refused
     (exit 42). A put replaces metadata, tags and headers as well; azguard safe-update keeps them.
+
+    An append or page blob is not made a block blob (exit 40) unless --blob-type block says so. Its type is known from
+    the read that guards the put; without one, as with --last-writer-wins, it is asked for.
 
     One that is leased is refused as locked (exit 49), never read or not: Azure looks at the lease before all else. The
     emulator does not, and says 45 of one that was never read.
@@ -126,7 +134,8 @@ def put(
     with source as stream:
         copy, size = files.copy(stream), files.size(stream)
         conditions = creating.conditions(target) if skip else env.conditions(target, copy)
-        upload = make(target, settings, conditions, env.deadline, env.new_op())
+        made = make(target, settings, conditions, env.deadline, env.new_op())
+        upload = replace(made, any_type=values.choice(blob_type, "--blob-type", ("block",)) is not None)
         empty = allow_empty or files.keeps_content(file)
         with env.progress(f"put {target}", size) as progress:
             written = creating.create(

@@ -46,6 +46,7 @@ def test_content_goes_to_a_file_and_the_result_to_stdout(cli: CliWorld, site: st
         "etag": etag,
         "content_length": len(BINARY),
         "content_type": "application/json",
+        "blob_type": "BlockBlob",
         "content_hash": "sha256:" + hashlib.sha256(BINARY).hexdigest(),
         "file": "deep.json",
         "metadata": {"owner": "me"},

@@ -126,7 +126,8 @@ def test_a_put_that_a_foreign_writer_overwrote_before_we_looked_is_unknown(cli: 
         return Fault.NONE
 
     with proxy.running(cli.port, decide) as between:
-        ran = cli.through(between.port).call("blob", "put", f"{site}/a", "--etag", etag, "-o", "json", stdin=b"mine")
+        put = ("blob", "put", f"{site}/a", "--etag", etag, "--blob-type", "block", "-o", "json")
+        ran = cli.through(between.port).call(*put, stdin=b"mine")
     assert (ran.code, ran.error["kind"], committed(between)) == (74, "unknown", [201])
 
 
