@@ -100,18 +100,14 @@ def test_a_migration_that_lost_its_lock_cannot_overwrite_the_next(locks: CliWorl
     container = locks.container()
     blob = f"{container}/config.json"
     assert locks.call("blob", "put", blob, stdin=b"1").code == 0
-    # The first is held up in the middle, and the second runs meanwhile: as after a pause, without its lock.
-    second = "env -u AZGUARD_LOCK -u AZGUARD_LEASE_ID azguard lease break blob:locks/migrate --yes"
     script(locks, "plain", "cat > /dev/null", "echo second")
-    script(
-        locks,
-        "slow",
-        "cat > /dev/null",
-        f"{second} --lease-break-period 0 > /dev/null",
-        f"env -u AZGUARD_LOCK {EXAMPLES / 'migrate-with-fence.sh'} {blob} ./plain > /dev/null",
-        "echo first",
-    )
-    late = example(locks, "migrate-with-fence.sh", blob, "./slow")
+    assert example(locks, "migrate-with-fence.sh", blob, "./plain").code == 0
+    fence = str(locks.call("lock", "show", "blob:locks/migrate").json["fence"])
+    # The first goes on after a pause, with its fence and without its lock: the second has it, and writes.
+    second = f"env -u AZGUARD_LOCK {EXAMPLES / 'migrate-with-fence.sh'} {blob} ./plain > /dev/null"
+    script(locks, "slow", "cat > /dev/null", second, "echo first")
+    environ = {"AZGUARD_LOCK": "blob:locks/migrate", "AZGUARD_FENCE": fence}
+    late = example(locks, "migrate-with-fence.sh", blob, "./slow", **environ)
     assert (late.code, content(locks, blob)) == (77, "second\n")
     assert example(locks, "migrate-with-fence.sh", blob, "./plain").code == 0
 
