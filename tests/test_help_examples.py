@@ -33,6 +33,8 @@ DEPLOY = "blob:locks/deploy-prod"
 # Of commands whose examples speak of more: what there is besides, and is not with the others.
 BEFORE: dict[str, tuple[tuple[str, ...], ...]] = {
     "container create": (("container", "delete", "site", "--with-contents"),),
+    "container delete": (("blob", "delete", "site/config.json"),),
+    "table delete": (("entity", "delete", "Orders/eu/1007"),),
     "table create": (("table", "delete", "Orders", "--last-writer-wins", "--with-contents"),),
     **dict.fromkeys(
         ("lease renew", "lease change", "lease release", "lease break"),
