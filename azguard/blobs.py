@@ -72,7 +72,9 @@ def show(target: Target, conditions: Conditions, deadline: Deadline) -> BlobShow
 def properties(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
     """Return the SDK's properties of a blob, the lineage in its metadata included."""
     client = target.account.blob(target.address)
-    return read(lambda timeouts: client.get_blob_properties(headers=headers(conditions), **timeouts), target, deadline)
+    return read(
+        lambda timeouts: client.get_blob_properties(headers=conditions.request_headers, **timeouts), target, deadline
+    )
 
 
 def tags(target: Target, lease_id: str | None, deadline: Deadline) -> dict[str, str]:
@@ -169,15 +171,6 @@ def gone(target: Target, expected_etag: str, refusal: AzguardError) -> Gone:
         request_id=refusal.request_id,
         expected_etag=expected_etag,
     )
-
-
-def headers(conditions: Conditions) -> dict[str, str]:
-    """Return the request headers of the conditions and the lease.
-
-    They are set on the request itself: the SDK's keyword arguments drop some of them silently.
-    """
-    lease = {"x-ms-lease-id": conditions.lease_id} if conditions.lease_id else {}
-    return {**conditions.headers, **lease}
 
 
 def shown(address: Address, found: Any) -> BlobShown:

@@ -81,6 +81,15 @@ class Conditions:
     blob_type: str | None = field(default=None, compare=False)
 
     @property
+    def request_headers(self) -> dict[str, str]:
+        """Return the request headers of the conditions and the lease.
+
+        They are set on the request itself: the SDK's keyword arguments drop some of them silently.
+        """
+        lease = {"x-ms-lease-id": self.lease_id} if self.lease_id else {}
+        return {**self.headers, **lease}
+
+    @property
     def creates_only(self) -> bool:
         """Return whether the write is for a resource that does not exist yet."""
         return self.headers.get(Condition.IF_NONE_MATCH.header) == "*"

@@ -77,7 +77,7 @@ def show(target: Target, conditions: Conditions, deadline: Deadline) -> Containe
     client = target.account.container(target.address)
     return _shown(
         target,
-        read(lambda t: client.get_container_properties(headers=_headers(conditions), **t), target, deadline),
+        read(lambda t: client.get_container_properties(headers=conditions.request_headers, **t), target, deadline),
     )
 
 
@@ -109,10 +109,10 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> Writte
     if conditions.guard == "lease" and conditions.expected_etag is not None:
         return _delete_guarded(target, conditions, deadline)
     if conditions.lease_id is None:
-        return _delete(target, _headers(conditions), conditions.guard, deadline, None)
+        return _delete(target, conditions.request_headers, conditions.guard, deadline, None)
     # Known before, because afterwards there is nothing to ask: an infinite lease cannot have lapsed meanwhile.
     alone = show(target, Conditions(lease_id=conditions.lease_id), deadline).lease_duration == "infinite"
-    return _delete(target, _headers(conditions), conditions.guard, deadline, lambda: alone)
+    return _delete(target, conditions.request_headers, conditions.guard, deadline, lambda: alone)
 
 
 def _delete_guarded(target: Target, conditions: Conditions, deadline: Deadline) -> Written:
@@ -132,7 +132,7 @@ def _delete_guarded(target: Target, conditions: Conditions, deadline: Deadline) 
                 hint=f"azguard container show {target}, then decide",
             )
         headers = {
-            **_headers(conditions),
+            **conditions.request_headers,
             "x-ms-lease-id": lease_id,
             "If-Unmodified-Since": http_date(current.last_modified),
         }
@@ -191,11 +191,6 @@ def _deleted(target: Target, patience: Deadline, alone: Callable[[], bool] | Non
     except NotFound:
         return Look(Verdict.COMMITTED if alone is not None and alone() else Verdict.UNKNOWN)
     return Look(Verdict.UNKNOWN if alone is None else Verdict.NOT_YET)
-
-
-def _headers(conditions: Conditions) -> dict[str, str]:
-    lease = {"x-ms-lease-id": conditions.lease_id} if conditions.lease_id else {}
-    return {**conditions.headers, **lease}
 
 
 def _shown(target: Target, found: Any) -> ContainerShown:

@@ -41,7 +41,7 @@ def _settled(
     client = target.account.blob(target.address)
     return write(
         lambda: client.delete_blob(
-            delete_snapshots=snapshots, headers=blobs.headers(conditions), **write_timeouts(deadline)
+            delete_snapshots=snapshots, headers=conditions.request_headers, **write_timeouts(deadline)
         ),
         lambda patience: _deleted(target, conditions, patience, alone=alone),
         target,

@@ -53,7 +53,7 @@ class Download:
         self.target, self.patience, self.lease_id = target, patience, conditions.lease_id
         self._client = target.account.blob(target.address)
         with blobs.both_versions_told(target, conditions, patience()):
-            self.first, self.properties = self._first(blobs.headers(conditions))
+            self.first, self.properties = self._first(conditions.request_headers)
         self._digest = hashlib.sha256()
         self._delivered = 0
 
@@ -66,7 +66,7 @@ class Download:
             yield piece
             if self._delivered >= self.properties.size:
                 return
-            pinned = blobs.headers(Conditions({"If-Match": self.properties.etag}, lease_id=self.lease_id))
+            pinned = Conditions({"If-Match": self.properties.etag}, lease_id=self.lease_id).request_headers
             piece = self._next(pinned)
 
     def result(self, file: Path | None) -> BlobGot:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from azguard import blobs, lease_state
+from azguard import lease_state
 from azguard.account import Target
 from azguard.conditions import Conditions
 from azguard.deadline import Deadline
@@ -121,7 +121,7 @@ def change(
         return Look(judge(history, op, version.etag, found.etag), {"etag": found.etag if newest else None})
 
     settled = write(
-        lambda: client.set_blob_metadata(metadata, headers=blobs.headers(conditions), **write_timeouts(deadline)),
+        lambda: client.set_blob_metadata(metadata, headers=conditions.request_headers, **write_timeouts(deadline)),
         look,
         target,
         deadline,

@@ -244,7 +244,7 @@ def _put_blob(upload: Upload, content: bytes) -> Mapping[str, Any]:
         overwrite=True,  # no condition of the SDK's own: ours are in the headers
         metadata=upload.metadata,
         tags=upload.tags,
-        headers=blobs.headers(upload.conditions),
+        headers=upload.conditions.request_headers,
         **upload.settings.for_sdk(),
         **write_timeouts(upload.deadline),
     )
@@ -259,7 +259,7 @@ def _commit(upload: Upload, ids: list[str]) -> Mapping[str, Any]:
         [BlobBlock(block) for block in ids],
         metadata=upload.metadata,
         tags=upload.tags,
-        headers=blobs.headers(upload.conditions),
+        headers=upload.conditions.request_headers,
         **upload.settings.for_sdk(),
         **write_timeouts(upload.deadline),
     )

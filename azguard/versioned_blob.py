@@ -76,7 +76,7 @@ class _Blob:
     ) -> Landed:
         client = self.target.account.blob(self.target.address)
         stamped = {**metadata, **_stamp(state, lineage)}
-        headers = blobs.headers(_only_over(state, lease_id))
+        headers = _only_over(state, lease_id).request_headers
         return Landed.of(client.set_blob_metadata(stamped, headers=headers, **write_timeouts(deadline)))
 
 
