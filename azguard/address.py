@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from azguard import names, urls
+from azguard import naming, urls
 from azguard.errors import UsageError
 
 
@@ -104,7 +104,7 @@ def parse(text: str, kind: Kind | None = None, endpoints: urls.Endpoints = dict)
     Raises:
         UsageError: the text is empty, malformed, of another kind, or a name the service forbids.
     """
-    names.check_text(text, "the address")
+    naming.check_text(text, "the address")
     if not text.strip():
         raise UsageError(
             "the address is empty",
@@ -158,7 +158,7 @@ def _named(kind: Kind, body: str, text: str, snapshot: str | None, version: str 
                 hint="it looks like 2026-11-21T10:00:00.0000000Z; azguard blob list --include snapshots shows them",
             )
     address = Address(kind, parts, snapshot, version)
-    names.check(address.kind, address.kind.service, address.parts)
+    naming.check(address.kind, address.kind.service, address.parts)
     return address
 
 

@@ -12,8 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from azguard import copies
-from azguard.etag_cache import EtagCache, Key
+from azguard.cache import copies
+from azguard.cache.etag_cache import EtagCache
+from azguard.cache.records import Key
 
 ACCOUNT = "https://benchmarks.blob.core.windows.net"
 SCOPE = "session-4711-98765-1f3a9c02"

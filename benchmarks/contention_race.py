@@ -13,7 +13,7 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
 
-from azguard.emulator import azurite
+from azguard.emulators import azurite
 from azguard.folders import Folders
 from benchmarks import contention_ways
 from benchmarks.contention_ways import START, Counts, Line, Way

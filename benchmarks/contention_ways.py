@@ -18,13 +18,17 @@ from typing import TYPE_CHECKING, Any
 
 from azure.core.pipeline.transport import RequestsTransport
 
-from azguard import account, edits, safe_update
-from azguard.account import Target
+from azguard.accounts import account
+from azguard.accounts.target import Target
+from azguard.accounts.well_known import EMULATOR_KEY
 from azguard.address import Address, Kind
-from azguard.deadline import Deadline
-from azguard.lineage import new_op
-from azguard.turns import Turn
-from azguard.versioned_blob import BlobContent
+from azguard.blobs.updating import BlobContent
+from azguard.documents import edits
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import new_op
+from azguard.updates import update
+from azguard.updates.local_queue import LocalQueue
+from azguard.updates.plan import UpdateHooks, UpdatePlan
 
 if TYPE_CHECKING:
     from azure.storage.blob import BlobClient
@@ -95,7 +99,7 @@ def client(line: Line) -> "BlobClient":
         account.emulator({"blob": line.port}).endpoint("blob"),
         CONTAINER,
         NAME,
-        credential=account.EMULATOR_KEY,
+        credential=EMULATOR_KEY,
         transport=SlowTransport(line),
         # Declared as int, and slept as given.
         retry_policy=LinearRetry(backoff=_SDK_RETRY_SECONDS, random_jitter_range=0),  # type: ignore[arg-type]
@@ -123,9 +127,9 @@ def _safe_update(target: Target, queues: Path) -> None:
     """Do what ``azguard safe-update ADDRESS --increment count`` does."""
     deadline = Deadline(_DEADLINE_SECONDS)
     increment = edits.parse("--increment", "count", lambda name: Path(name).read_bytes())
-    plan = safe_update.Plan(transform=lambda content: edits.apply([increment], content), op=new_op(os.urandom(12)))
-    tools = safe_update.Tools(turn=lambda: Turn(queues, f"{target.endpoint} {target.address}", deadline))
-    safe_update.update(BlobContent(target), plan, deadline, tools)
+    plan = UpdatePlan(transform=lambda content: edits.apply([increment], content), op=new_op(os.urandom(12)))
+    tools = UpdateHooks(turn=lambda: LocalQueue(queues, f"{target.endpoint} {target.address}", deadline))
+    update.update(BlobContent(target), plan, deadline, tools)
 
 
 def _sdk_loop(mine: "BlobClient") -> None:

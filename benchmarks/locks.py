@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from azguard.emulator import proxy
-from azguard.emulator.proxy_faults import Fault, Request
+from azguard.faultproxy import proxy
+from azguard.faultproxy.faults import Fault, Request
 from benchmarks.speed import AZGUARD, HERE, world
 
 RUNS, HAND_OVERS, WAITERS, WAITING_SECONDS = 30, 20, (1, 4, 8), 60.0

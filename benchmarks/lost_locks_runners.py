@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
-from azguard import account
-from azguard.account import EMULATOR_KEY, EMULATOR_NAME
-from azguard.emulator import azurite
+from azguard.accounts import account
+from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.emulators import azurite
 from azguard.folders import Folders
 
 HOST = "127.0.0.1"

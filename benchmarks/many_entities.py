@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from azguard import account
+from azguard.accounts import account
 from azguard.address import Address, Kind
-from azguard.emulator import azurite
+from azguard.emulators import azurite
 from azguard.folders import Folders
 
 TABLE = "speed"

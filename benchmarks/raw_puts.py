@@ -9,8 +9,9 @@ import sys
 import time
 from datetime import UTC, datetime, timedelta
 
-from azguard import account
-from azguard.emulator import azurite
+from azguard.accounts import account
+from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.emulators import azurite
 from azguard.folders import Folders
 
 CONNECTIONS = (1, 4, 16)
@@ -34,16 +35,16 @@ def _request(port: int) -> bytes:
     from azure.storage.blob import AccountSasPermissions, BlobServiceClient, ResourceTypes, generate_account_sas
 
     url = account.emulator({"blob": port}).endpoint("blob")
-    BlobServiceClient(url, credential=account.EMULATOR_KEY).create_container("raw")
+    BlobServiceClient(url, credential=EMULATOR_KEY).create_container("raw")
     sas = generate_account_sas(
-        account.EMULATOR_NAME,
-        account.EMULATOR_KEY,
+        EMULATOR_NAME,
+        EMULATOR_KEY,
         ResourceTypes(object=True),
         AccountSasPermissions(write=True, create=True),
         datetime.now(UTC) + timedelta(hours=1),
     )
     head = (
-        f"PUT /{account.EMULATOR_NAME}/raw/count.json?{sas} HTTP/1.1\r\n"
+        f"PUT /{EMULATOR_NAME}/raw/count.json?{sas} HTTP/1.1\r\n"
         f"Host: 127.0.0.1:{port}\r\nx-ms-blob-type: BlockBlob\r\nx-ms-version: 2021-12-02\r\n"
         f"Content-Length: {len(_BODY)}\r\n\r\n"
     )

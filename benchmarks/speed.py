@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from azguard.emulator import azurite
+from azguard.emulators import azurite
 from azguard.folders import Folders
 
 HERE = Path(__file__).parent

@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from azguard import credentials, endpoints, profiles
-from azguard.account import EMULATOR_NAME, SERVICES, Account, Auth, emulator
+from azguard.accounts import credentials, endpoints, profiles
+from azguard.accounts.account import Account, Auth, emulator
+from azguard.accounts.well_known import EMULATOR_NAME, SERVICES
 from azguard.cli.secret_files import secret
 from azguard.errors import ConfigError, UsageError
 from azguard.folders import Folders
@@ -235,8 +236,8 @@ def _proof(settings: Mapping[str, str]) -> tuple[Auth, str | None]:
 
 def local_emulator(folders: Folders) -> Account:
     """Return the account of the emulator that runs on this machine, or of its usual ports."""
-    from azguard import account
-    from azguard.emulator import state
+    from azguard.accounts import account
+    from azguard.emulators import state
 
     running = state.load(folders.emulator)
     return account.emulator(running.ports if running is not None else None)

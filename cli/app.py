@@ -6,42 +6,15 @@
 import importlib
 import os
 import sys
-from typing import Any, NamedTuple
+from typing import Any
 
 import typer
 from typer.main import get_command
 
 from azguard import __version__
-from azguard.cli import groups
+from azguard.cli import groups, run_keys
+from azguard.cli.registry import COMMANDS, ROOT
 from azguard.errors import OutputFailed
-
-
-class Entry(NamedTuple):
-    """One line of ``azguard --help``: the module under ``commands``, and what it is for."""
-
-    module: str
-    summary: str
-
-
-ROOT = "azguard"
-# In the order of --help.
-COMMANDS = {
-    "safe-update": Entry("safe_update", "Read, change and write back, retried on conflict, applied exactly once."),
-    "blob": Entry("blob", "Blobs: get, put, show, exists, list, delete."),
-    "container": Entry("container", "Containers: create, show, exists, list, delete."),
-    "table": Entry("table", "Tables: create, list, delete, and their access policies."),
-    "entity": Entry("entity", "Entities: get, query, insert, replace, merge, upsert, delete, transaction."),
-    "lease": Entry("lease", "Leases: acquire, renew, change, release, break, show, list, wait."),
-    "lock": Entry("lock", "Run a command while holding a lock, and see or break locks."),
-    "status": Entry("status", "Ask which of the things read here changed since."),
-    "cache": Entry("cache", "The ETags this machine remembers."),
-    "profile": Entry("profile", "Named accounts in the configuration file."),
-    "emulator": Entry("emulator", "A local Azurite to try things on."),
-    "demo": Entry("demo", "Watch updates get lost, doubled, and applied exactly once."),
-    "help": Entry("help", "The help of a command."),
-    "version": Entry("version", "The version of azguard."),
-    "completion": Entry("completion", "The script by which your shell completes azguard's command lines."),
-}
 
 
 class Root(groups.Group):
@@ -66,10 +39,10 @@ class Root(groups.Group):
             formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
 
     def invoke(self, ctx: Any) -> Any:
-        shared = ctx.meta.setdefault(groups.SHARED, {})
+        shared = ctx.meta.setdefault(run_keys.SHARED, {})
         for name in [name for name in ctx.params if name in _GENERAL]:
             shared[name] = ctx.params.pop(name)
-        if set(ctx.meta[groups.ARGV]) <= {"--"}:
+        if set(ctx.meta[run_keys.ARGV]) <= {"--"}:
             typer.echo(ctx.get_help())
             return None
         return super().invoke(ctx)
@@ -121,7 +94,7 @@ def run(argv: list[str]) -> int:
         signals.end_in_order()
         context = command.make_context(ROOT, list(argv))
         meta = context.meta
-        meta[groups.ARGV] = tuple(argv)
+        meta[run_keys.ARGV] = tuple(argv)
         with context:
             command.invoke(context)
         errors.deliver(sys.stdout)

@@ -1,15 +1,15 @@
 """From the options of ``azguard lease break`` to the core: an operator's act, shown first, and meant."""
 
-from azguard import lease_break, lease_facts
-from azguard.account import Target
-from azguard.cli import asking, leasing, values
+from azguard.accounts.target import Target
+from azguard.cli import asking, lease_options, values
 from azguard.cli.context import Environment
-from azguard.deadline import Deadline
+from azguard.conditions.operations import Condition
 from azguard.errors import UsageError
-from azguard.lease_break import BreakDone, Safeguards
-from azguard.lease_state import Action
-from azguard.leases import LONGEST_BREAK, LeaseDone
-from azguard.operations import Condition
+from azguard.leases import breaking, facts
+from azguard.leases.actions import LONGEST_BREAK, LeaseDone
+from azguard.leases.breaking import BreakDone, Safeguards
+from azguard.leases.kinds import Action
+from azguard.requests.deadline import Deadline
 
 # After its end the service may take up to a minute until it gives a lease to the next, says its documentation.
 _SLACK_SECONDS = 60.0
@@ -32,7 +32,7 @@ def broken(env: Environment, target: Target, period: int | None, safeguards: Saf
     Raises:
         UsageError: nothing says that it is meant, and there is no terminal to ask on.
     """
-    asked = leasing.conditions(env, target, Action.BREAK)
+    asked = lease_options.conditions(env, target, Action.BREAK)
     exact = asked.expected_etag is not None or Condition.IF_UNMODIFIED_SINCE.header in asked.headers
     judged = safeguards != Safeguards()
     if judged and asked.headers and asked.expected_etag is None:
@@ -45,12 +45,12 @@ def broken(env: Environment, target: Target, period: int | None, safeguards: Saf
             "breaking a lease takes it from its holder, so say that it is meant",
             hint="--yes; or only if it is what you think: --if-owner NAME, --if-older-than 2h, --if-match ETAG",
         )
-    state = lease_break.leased(target, env.deadline)
-    env.out.say(f"{target} is {lease_facts.describe(state)}")
+    state = breaking.leased(target, env.deadline)
+    env.out.say(f"{target} is {facts.describe(state)}")
     safeguards.check(state, target)
     if not (yes or judged or exact):
         asking.confirm("break it?", "nothing was broken")
-    done = lease_break.break_shown(target, state, period, asked, env.deadline)
+    done = breaking.break_shown(target, state, period, asked, env.deadline)
     if done.broken.held_by is None:
         env.out.warn("no record says who held it: whether it was still the lease that was shown cannot be told")
     return done

@@ -18,7 +18,9 @@ from typing import Any
 from typer.core import TyperGroup
 
 from azguard.address import Kind, parse
+from azguard.blobs.listing import BlobPrefix, list_blobs
 from azguard.cli.completion_scripts import LINE, SHELL, WORD
+from azguard.cli.registry import COMMANDS, ROOT
 from azguard.folders import Folders
 
 # A shell that hangs after Tab is worse than one that offers nothing.
@@ -160,7 +162,7 @@ def _arguments(typed: Typed, incomplete: str, environ: Mapping[str, str]) -> lis
 
 
 def _profiles(environ: Mapping[str, str]) -> list[Candidate]:
-    from azguard import profiles
+    from azguard.accounts import profiles
     from azguard.errors import AzguardError
 
     try:
@@ -180,20 +182,20 @@ def _resources(typed: Typed, incomplete: str, kind: Kind, environ: Mapping[str, 
 
 
 def _listed(typed: Typed, incomplete: str, kind: Kind, environ: Mapping[str, str]) -> Iterator[Candidate]:
-    from azguard.account import Target
+    from azguard.accounts.target import Target
     from azguard.cli import accounts
-    from azguard.deadline import Deadline
+    from azguard.requests.deadline import Deadline
 
     folders = Folders.of(environ)
     account = accounts.choose(typed.options, environ, Path(folders.profiles), lambda: accounts.local_emulator(folders))
     if kind.service == "table":
-        from azguard.entities import tables
+        from azguard.tables import tables
 
         end = "/" if kind is Kind.ENTITY else ""
         for table in tables.listed(account, Deadline(SECONDS), incomplete, _MOST):
             yield f"{table.name}{end}", "table"
         return
-    from azguard import blobs, containers
+    from azguard.blobs import containers
 
     container, slash, prefix = incomplete.partition("/")
     if kind is Kind.CONTAINER or not slash:
@@ -202,8 +204,8 @@ def _listed(typed: Typed, incomplete: str, kind: Kind, environ: Mapping[str, str
             yield f"{each.name}{end}", "container"
         return
     target = Target(account, parse(container, Kind.CONTAINER).address)
-    for item in blobs.listed(target, Deadline(SECONDS), prefix=prefix or None, delimiter="/", limit=_MOST):
-        yield f"{container}/{item.name}", "folder" if isinstance(item, blobs.BlobPrefix) else "blob"
+    for item in list_blobs(target, Deadline(SECONDS), prefix=prefix or None, delimiter="/", limit=_MOST):
+        yield f"{container}/{item.name}", "folder" if isinstance(item, BlobPrefix) else "blob"
 
 
 @contextmanager
@@ -226,10 +228,9 @@ def _at_most(seconds: float) -> Iterator[None]:
 
 
 def _commands(group: Any) -> list[Candidate]:
-    from azguard.cli import app
 
-    if group.name == app.ROOT:
-        return [(name, entry.summary) for name, entry in app.COMMANDS.items()]
+    if group.name == ROOT:
+        return [(name, entry.summary) for name, entry in COMMANDS.items()]
     return [(name, _first(group.get_command(None, name).help or "")) for name in group.list_commands(None)]
 
 

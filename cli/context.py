@@ -11,26 +11,30 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from azguard import address, cache_records, conditions, lease_ids
-from azguard.account import Account, Auth, Target
+from azguard import address
+from azguard.accounts.account import Account, Auth
+from azguard.accounts.target import Target
 from azguard.address import Kind, Location
-from azguard.cli import deliveries, ending, files, values
-from azguard.cli.groups import ARGV, OPERATION, SHARED
+from azguard.cache import records
+from azguard.cli import deliveries, ending, inputs, values
 from azguard.cli.output import Output, plain
 from azguard.cli.progress import Progress
-from azguard.conditions import Asked, Conditions
-from azguard.deadline import PATIENCE_SECONDS, Deadline
+from azguard.cli.run_keys import ARGV, OPERATION, SHARED
+from azguard.conditions import lease_ids, resolve
+from azguard.conditions.operations import Lease, Operation
+from azguard.conditions.resolve import Conditions, RequestedConditions
+from azguard.conditions.seen import Remembered, SeenVersion
 from azguard.errors import ConfigError, NotFound, UsageError
 from azguard.folders import Folders
-from azguard.known import Known, Seen
-from azguard.lineage import new_op
-from azguard.locks import inherited
-from azguard.operations import Lease, Operation
+from azguard.locks import environment
+from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
+from azguard.requests.lineage import new_op
 from azguard.times import iso, parse_duration
 
 if TYPE_CHECKING:
-    from azguard.copies import Copy
-    from azguard.etag_cache import Entry, EtagCache, Key
+    from azguard.cache.copies import Copy
+    from azguard.cache.etag_cache import EtagCache
+    from azguard.cache.records import Entry, Key
 
 
 @dataclass(frozen=True)
@@ -42,8 +46,8 @@ class Environment:
     command: str
     environ: Mapping[str, str]
     argv: tuple[str, ...] = ()
-    #: The credentials of which this run has warned that they end too soon.
-    warned: set[str] = field(default_factory=set)
+    #: What this run has warned of already.
+    warned: list[str] = field(default_factory=list)
 
     @cached_property
     def out(self) -> Output:
@@ -58,14 +62,14 @@ class Environment:
     @cached_property
     def scope(self) -> str:
         """Return whose reads guard this run's writes."""
-        from azguard.scope import current_scope
+        from azguard.cache.scope import current_scope
 
         return current_scope(self.shared.get("scope"), self.environ)
 
     @cached_property
     def cache(self) -> "EtagCache":
         """Return the ETag cache of this scope; damaged or read-only, it still answers, and a warning is shown."""
-        from azguard.etag_cache import EtagCache
+        from azguard.cache.etag_cache import EtagCache
 
         return EtagCache.open(self.folders.cache, self.scope, warn=self.out.warn, now=lambda: datetime.now(UTC))
 
@@ -99,6 +103,12 @@ class Environment:
         """
         seconds = otherwise if timeout is None else self.duration(timeout, "--timeout")
         return Deadline(seconds, answer_seconds=values.answer_seconds(self.environ))
+
+    def warn_once(self, text: str) -> None:
+        """Warn, unless this run has warned before: one credential that ends is one warning."""
+        if not self.warned:
+            self.warned.append(text)
+            self.out.warn(text)
 
     def duration(self, text: str, option: str) -> float:
         """Return seconds for an option, refusing an empty or zero value."""
@@ -135,14 +145,14 @@ class Environment:
             )
         account = Account("", {}, Auth.ANONYMOUS) if location.sas is not None else self.account
         target = Target(account.at(location), location.address)
-        ending.warn(self, target, self.deadline.seconds)
+        ending.warn(target, self.deadline.seconds, self.warn_once)
         self.located[str(target.address)] = target
         return target
 
     def conditions(
         self,
         target: Target,
-        copy: "Copy | Seen | None" = None,
+        copy: "Copy | SeenVersion | None" = None,
         operation: Operation | None = None,
         lease_id: str | None = None,
     ) -> Conditions:
@@ -152,28 +162,30 @@ class Environment:
         """
         which = operation or self.operation
         assert which is not None
-        asked = Asked.of(self.shared if lease_id is None else {**self.shared, "lease_id": lease_id})
-        found = conditions.resolve(which, asked, target, self.known(target, which, asked, copy))
-        around = inherited.lease_id(target, self.environ)
+        asked = RequestedConditions.of(self.shared if lease_id is None else {**self.shared, "lease_id": lease_id})
+        found = resolve.resolve(which, asked, target, self.known(target, which, asked, copy))
+        around = environment.lease_id(target, self.environ)
         if around is None or found.lease_id is not None or which.lease is not Lease.REQUIRED:
             return found
         # Without it the service would refuse the write; the version stays what it is.
         return replace(found, lease_id=around, guard="lease" if found.guard == "none" else found.guard)
 
-    def known(self, target: Target, operation: Operation, asked: Asked, copy: "Copy | Seen | None" = None) -> Known:
+    def known(
+        self, target: Target, operation: Operation, asked: RequestedConditions, copy: "Copy | SeenVersion | None" = None
+    ) -> Remembered:
         """Return what this scope knows of a resource, as far as what was asked for needs it."""
         held = self._held(target) if asked.lease_id == "@held" else None
         needs_cache = operation.writes or "@last" in (asked.if_match, asked.if_none_match, asked.etag)
         if not needs_cache:
-            return Known(lease=held)
+            return Remembered(lease=held)
         last = self.last(target)
-        if isinstance(copy, Seen):
-            return Known(last=last, copy=last if last is not None and last.etag == copy.etag else copy, lease=held)
+        if isinstance(copy, SeenVersion):
+            return Remembered(last=last, copy=last if last is not None and last.etag == copy.etag else copy, lease=held)
         if copy is None:
-            return Known(last=last, lease=held)
+            return Remembered(last=last, lease=held)
         path, inode = (_seen(each) for each in self.cache.bound(self.key(target), copy))
         is_moved = path is not None and inode is not None and path.etag != inode.etag
-        return Known(last=last, copy=path or inode, other=inode if is_moved else None, lease=held)
+        return Remembered(last=last, copy=path or inode, other=inode if is_moved else None, lease=held)
 
     def remember(
         self,
@@ -200,7 +212,7 @@ class Environment:
             content_hash=getattr(result, "content_hash", None),
             lineage=lineage,
             copy=copy,
-            command=cache_records.of_type(cache_records.selecting(self.command, selected), blob_type),
+            command=records.of_type(records.selecting(self.command, selected), blob_type),
         )
 
     def delivered(self, result: object) -> bool:
@@ -216,13 +228,13 @@ class Environment:
     def lease_id(self, target: Target, asked: str | None) -> str | None:
         """Return the lease id an option names, ``@held`` included."""
         if asked is None:
-            return inherited.lease_id(target, self.environ)
-        return lease_ids.checked(asked, self._held(target) if asked == "@held" else None)
+            return environment.lease_id(target, self.environ)
+        return lease_ids.resolve_lease_id(asked, self._held(target) if asked == "@held" else None)
 
     def _held(self, target: Target) -> str | None:
         """Return the id of the lease held on a resource: by the lock run around us, else by this scope."""
         found = self.cache.held(self.key(target))
-        return inherited.lease_id(target, self.environ) or (found.lease_id if found else None)
+        return environment.lease_id(target, self.environ) or (found.lease_id if found else None)
 
     def forget(self, target: Target) -> None:
         """Forget a resource that was deleted from here."""
@@ -230,7 +242,7 @@ class Environment:
 
     def key(self, target: Target) -> "Key":
         """Return the cache's key of a resource: the account's endpoint and the address, without secrets."""
-        from azguard.etag_cache import Key
+        from azguard.cache.records import Key
 
         return Key(target.endpoint, str(target.address))
 
@@ -245,7 +257,7 @@ class Environment:
     def show_beside(self, result: object, file: Path | None, *, bytes_on_stdout: bool) -> None:
         """Print the result of a get, unless its bytes are on stdout; and write it to ``file`` if one is given."""
         if file is not None:
-            files.write_json(file, result)
+            inputs.write_json(file, result)
         if not bytes_on_stdout:
             self.show(result)
 
@@ -272,20 +284,20 @@ class Environment:
         """Return a fresh op id for one write."""
         return new_op(os.urandom(12))
 
-    def last(self, target: Target) -> Seen | None:
+    def last(self, target: Target) -> SeenVersion | None:
         """Return the version this scope last read or wrote."""
         return _seen(self.cache.last(self.key(target)))
 
 
-def _seen(entry: "Entry | None") -> Seen | None:
+def _seen(entry: "Entry | None") -> SeenVersion | None:
     if entry is None:
         return None
-    return Seen(
+    return SeenVersion(
         entry.etag,
         entry.lineage,
         entry.last_modified,
-        selected=cache_records.selection(entry.command),
-        blob_type=cache_records.blob_type(entry.command),
+        selected=records.selection(entry.command),
+        blob_type=records.blob_type(entry.command),
     )
 
 

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from azguard import existing
-from azguard.account import Target
+from azguard.accounts.target import Target
 from azguard.cli import values
 from azguard.cli.context import Environment
-from azguard.conditions import Asked, Conditions, resolve
+from azguard.conditions.operations import BLOB_PUT_BLOCK_BLOB
+from azguard.conditions.resolve import Conditions, RequestedConditions, resolve
 from azguard.errors import UsageError
-from azguard.operations import BLOB_PUT_BLOCK_BLOB
-from azguard.settled import Written
+from azguard.requests import existing
+from azguard.requests.written import WriteResult
 
 if TYPE_CHECKING:
-    from azguard.copies import Copy
+    from azguard.cache.copies import Copy
 
 T = TypeVar("T")
 IfExists = Annotated[
@@ -24,7 +24,7 @@ IfExists = Annotated[
     typer.Option("--if-exists", metavar="skip", help="Leave alone what is there, and exit 0 with the outcome exists."),
 ]
 #: What a create-only write means already.
-CREATE_ONLY = Asked(if_none_match="*")
+CREATE_ONLY = RequestedConditions(if_none_match="*")
 
 
 def skips(env: Environment, if_exists: str | None) -> bool:
@@ -35,8 +35,8 @@ def skips(env: Environment, if_exists: str | None) -> bool:
     """
     if values.choice(values.not_empty(if_exists, "--if-exists"), "--if-exists", ("skip",)) is None:
         return False
-    asked = Asked.of(env.shared)
-    for name in (each.name for each in fields(Asked)):
+    asked = RequestedConditions.of(env.shared)
+    for name in (each.name for each in fields(RequestedConditions)):
         if getattr(asked, name) not in (None, False, getattr(CREATE_ONLY, name)):
             raise UsageError(
                 f"--if-exists skip and --{name.replace('_', '-')} contradict each other: what exists is left alone, "
@@ -59,6 +59,6 @@ def remember(
         env.remember(target, done, copy, lineage)
 
 
-def create(make: Callable[[], T], look: Callable[[], Written], *, skip: bool) -> T | Written:
+def create(make: Callable[[], T], look: Callable[[], WriteResult], *, skip: bool) -> T | WriteResult:
     """Create, or with ``skip`` return what is there already."""
     return existing.unless_exists(make, look) if skip else make()

@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
-from azguard import contents
-from azguard.account import Target
+from azguard.accounts.target import Target
 from azguard.cli import asking
 from azguard.cli.context import Environment
 from azguard.errors import Changed
+from azguard.requests import contents
 
 WithContents = Annotated[
     bool, typer.Option("--with-contents", help="Delete it with all that is in it, without looking or asking.")

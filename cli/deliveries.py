@@ -6,8 +6,8 @@ import stat
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from azguard import copies
-from azguard.copies import Copy
+from azguard.cache import copies
+from azguard.cache.copies import Copy
 
 
 class Place(NamedTuple):

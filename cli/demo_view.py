@@ -12,8 +12,10 @@ import typer
 
 from azguard.cli.context import Environment
 from azguard.demo.race import Plan, Progress, Result, Strategy, Verdict
-from azguard.demo.ways import RETRY_WAIT_SECONDS, Way
-from azguard.emulator import exports, process
+from azguard.demo.strategies import RETRY_WAIT_SECONDS
+from azguard.demo.strategies import Strategy as Way
+from azguard.emulators import shell_exports
+from azguard.processes import identity
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -113,7 +115,7 @@ def of(env: Environment, plan: Plan) -> Lines | Live:
 
 def finish(env: Environment, view: Lines | Live, result: Result) -> None:
     """Say what was found, what it means and what to type next; exit 1 unless azguard's count is exact."""
-    shell = exports.USE[exports.guess(env.environ, process.name(os.getppid()))]
+    shell = shell_exports.USE[shell_exports.guess(env.environ, identity.name(os.getppid()))]
     view.close(["", *_why(result), "", *_honestly(result), "", *_next(shell)])
     if _structured(env):
         env.show(result)

@@ -1,38 +1,35 @@
 """Warn at the start of credentials that end before the work may."""
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
-from azguard.account import Auth, Target
+from azguard.accounts.account import Auth
+from azguard.accounts.target import Target
 from azguard.times import iso, span
 
-if TYPE_CHECKING:
-    from azguard.cli.context import Environment
 
-
-def warn(env: "Environment", target: Target, seconds: float) -> None:
-    """Warn once in a run if what proves who is asking ends within so many seconds.
+def warn(target: Target, seconds: float, tell: Callable[[str], None]) -> None:
+    """Warn by ``tell`` if the credential that proves who is asking ends within so many seconds.
 
     Of a login that is known only when it is asked for its first token, so the warning comes then. This machine's clock
     may be wrong, so the work begins all the same; of what has ended already the service itself says so.
     """
     until = time.time() + seconds
     if target.account.auth is Auth.SAS:
-        from azguard import sas
+        from azguard.accounts import sas
 
         ends = sas.read(target.account.secret or "").ends
         if ends is not None:
-            _warn(env, "the SAS", ends.timestamp(), until, "make one that is valid for longer")
+            _warn(tell, "the SAS", ends.timestamp(), until, "make one that is valid for longer")
     elif target.account.auth is Auth.LOGIN:
-        target.account.watch_login(lambda ends, way_out: _warn(env, "the login's token", ends, until, way_out))
+        target.account.watch_login(lambda ends, way_out: _warn(tell, "the login's token", ends, until, way_out))
 
 
-def _warn(env: "Environment", what: str, ends: float, until: float, way_out: str) -> None:
+def _warn(tell: Callable[[str], None], what: str, ends: float, until: float, way_out: str) -> None:
     left = ends - time.time()
-    if left > 0 and ends <= until and not env.warned:
-        env.warned.add(what)
-        env.out.warn(f"{what} ends at {_shown(ends)}, in {span(left)}; this may last until {_shown(until)}; {way_out}")
+    if left > 0 and ends <= until:
+        tell(f"{what} ends at {_shown(ends)}, in {span(left)}; this may last until {_shown(until)}; {way_out}")
 
 
 def _shown(moment: float) -> str | None:

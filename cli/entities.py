@@ -4,20 +4,24 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from azguard import cache_records, etags, existing, json_text
-from azguard.account import Target
+from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.cli import creating, deliveries, files, locking
+from azguard.cache import records
+from azguard.cache.records import Key
+from azguard.cli import creating, deliveries, inputs, lock_options
 from azguard.cli.context import Environment
-from azguard.cli.locking import TableLock
-from azguard.entities import edm, reading, typed_text, writes
-from azguard.entities.edm import Entity
-from azguard.entities.requests import Stored
-from azguard.entities.writes import EntityWrite, Verb
+from azguard.cli.lock_options import TableLock
+from azguard.conditions import etags
+from azguard.conditions.seen import SeenVersion
+from azguard.documents import text as json_text
 from azguard.errors import UsageError
-from azguard.etag_cache import Key
-from azguard.known import Seen
-from azguard.lineage import KEY
+from azguard.requests import existing
+from azguard.requests.lineage import KEY
+from azguard.tables import edm, reads, typed_values, writes
+from azguard.tables.calls import Stored
+from azguard.tables.edm import Entity
+from azguard.tables.existing import find_entity
+from azguard.tables.write import EntityWrite, Verb
 
 # What the service and azguard keep beside the properties; it is no part of what is written.
 _NOT_WRITTEN = (edm.TIMESTAMP, KEY)
@@ -29,7 +33,7 @@ class EntityCopy(NamedTuple):
     """An entity to write, and the version that it was read as, if it says so."""
 
     entity: Entity
-    version: Seen | None
+    version: SeenVersion | None
 
 
 def read(target: Target, words: Sequence[str] | None, file: str | None) -> EntityCopy:
@@ -41,8 +45,8 @@ def read(target: Target, words: Sequence[str] | None, file: str | None) -> Entit
     if words and file is not None:
         raise UsageError(f"-f {file} and {words[0]!r} do not go together", hint="leave one of them out")
     if words:
-        return keyed(target, typed_text.entity(words))
-    with files.source(file) as stream:
+        return keyed(target, typed_values.entity(words))
+    with inputs.source(file) as stream:
         return keyed(target, parsed(stream.read(), file or "stdin", '{"status": "new"}'))
 
 
@@ -71,9 +75,9 @@ def keyed(target: Target, found: Entity) -> EntityCopy:
     return EntityCopy({**keys, **kept}, _version(found))
 
 
-def _version(found: Entity) -> Seen | None:
+def _version(found: Entity) -> SeenVersion | None:
     """Return the version that an entity was read as: by azguard, by the service itself, or by az."""
-    told = {name: value for name, value in found.items() if name == reading.ETAG or _is_az_etag(name, value)}
+    told = {name: value for name, value in found.items() if name == reads.ETAG or _is_az_etag(name, value)}
     for name, value in told.items():
         if not isinstance(value, str) or not etags.is_version(Kind.ENTITY, value):
             raise UsageError(
@@ -82,10 +86,10 @@ def _version(found: Entity) -> Seen | None:
             )
     if len(set(told.values())) > 1:
         raise UsageError(
-            f"the entity has two versions: {reading.ETAG} is {told[reading.ETAG]}, {_AZ_ETAG} is {told[_AZ_ETAG]}",
+            f"the entity has two versions: {reads.ETAG} is {told[reads.ETAG]}, {_AZ_ETAG} is {told[_AZ_ETAG]}",
             hint="take out the one that it was not read as",
         )
-    return Seen(next(iter(told.values()))) if told else None
+    return SeenVersion(next(iter(told.values()))) if told else None
 
 
 def _is_az_etag(name: str, value: object) -> bool:
@@ -113,11 +117,11 @@ def perform(
     made = EntityWrite(target, verb, copy.entity, conditions, env.new_op(), merges)
     made = made.stamped() if stamps else made
     writes.check(made)
-    with locking.around_write(env, target, lock) as check:
+    with lock_options.around_write(env, target, lock) as check:
         check()
         done = creating.create(
             lambda: writes.write(made, env.deadline.fresh()),
-            lambda: existing.entity(made, env.deadline),
+            lambda: find_entity(made, env.deadline),
             skip=skip,
         )
     if done.outcome != existing.EXISTS:
@@ -144,7 +148,7 @@ def only_version(target: Target, copy: EntityCopy, name: str) -> EntityCopy:
     """
     if copy.version is None:
         raise UsageError(
-            f"a delete takes nothing from {name} but {reading.ETAG}, and there is none",
+            f"a delete takes nothing from {name} but {reads.ETAG}, and there is none",
             hint="leave it out to be guarded by what you last read, or name the version with --etag",
         )
     return EntityCopy(keyed(target, {}).entity, copy.version)
@@ -180,7 +184,7 @@ def parsed(content: bytes, name: str, example: str) -> dict[str, Any]:
 
 def deliver_one(env: Environment, target: Target, stored: Stored, select: Sequence[str]) -> None:
     """Print an entity and record its version, if all of it was delivered."""
-    row = reading.shown(stored, select)
+    row = reads.as_printed(stored, select)
     env.out.show_row(row)
     env.out.flush()
     if env.out.shows_whole(row) and deliveries.to_stream(sys.stdout).is_kept:
@@ -194,7 +198,7 @@ def deliver(env: Environment, table: Target, pages: Iterable[Sequence[Stored]], 
     """
     batches = pages if env.out.streams else [[each for page in pages for each in page]]
     for page in batches:
-        rows = [reading.shown(each, select) for each in page]
+        rows = [reads.as_printed(each, select) for each in page]
         env.out.show_rows(rows)
         env.out.flush()
         whole = env.out.whole(rows)
@@ -204,9 +208,9 @@ def deliver(env: Environment, table: Target, pages: Iterable[Sequence[Stored]], 
 
 def _remember_read(env: Environment, table: Target, delivered: Iterable[Stored], select: Sequence[str]) -> None:
     """Record the versions of entities of one table that were just delivered, some properties of them or all."""
-    found = ((reading.address(table, each), reading.seen(each)) for each in delivered)
+    found = ((reads.address(table, each), reads.seen(each)) for each in delivered)
     names = ",".join(sorted(set(select))) or None
     env.cache.record_all(
         ((Key(table.endpoint, str(address)), seen) for address, seen in found if address is not None),
-        cache_records.selecting(env.command, names),
+        records.selecting(env.command, names),
     )

@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 import typer
 
-from azguard.cli import groups, signals, ways_out
+from azguard.cli import groups, hints, run_keys, signals
 from azguard.cli.result_stream import silence
 from azguard.errors import AzguardError, Changed, Gone, Interrupted, OutputFailed, UsageError
 
@@ -57,15 +57,15 @@ def deliver(stream: TextIO, status: int = 0) -> None:
 def _words(
     error: BaseException, known: AzguardError, meta: Mapping[str, Any], argv: Sequence[str], environ: Mapping[str, str]
 ) -> str:
-    shared = meta.get(groups.SHARED, {})
+    shared = meta.get(run_keys.SHARED, {})
     text = ""
     if shared.get("debug") or "--debug" in argv:
         import traceback
 
         text = "".join(traceback.format_exception(error))
-    command, params = meta.get(groups.COMMAND, ("", {}))
-    known.hint = known.hint or ways_out.of(known, command, params, argv)
-    from azguard import redaction
+    command, params = meta.get(run_keys.COMMAND, ("", {}))
+    known.hint = known.hint or hints.of(known, command, params, argv)
+    from azguard.cli import redaction
 
     secrets = redaction.handed(shared, environ, argv)
     text = redaction.redacted(text, secrets)

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 
-from azguard.account import Target
+from azguard.accounts.target import Target
 from azguard.address import Kind, parse
-from azguard.cli import ways_out
+from azguard.blobs.listing import list_blobs
+from azguard.cli import hints
 from azguard.cli.context import Environment
-from azguard.deadline import Deadline
 from azguard.errors import AzguardError, GaveUp, Locked, NotFound
-from azguard.locks import inherited
+from azguard.locks import environment
+from azguard.requests.deadline import Deadline
 
 # How long a listing may take that only finds a name to offer.
 _LOOK_SECONDS = 2.0
@@ -46,8 +47,8 @@ def _name_own_lease(env: Environment, error: Locked, target: Target) -> None:
     code = error.service_code or ""
     if code not in _IN_THE_WAY:
         return
-    held = inherited.lease_id(target, env.environ) or _own_lease(env, target)
-    asked = ways_out.typed(env.argv, "--lease-id")
+    held = environment.lease_id(target, env.environ) or _own_lease(env, target)
+    asked = hints.typed(env.argv, "--lease-id")
     # Under @held, a mismatch says that it is not held any more.
     if held is None or asked in ("@held", held):
         return
@@ -58,18 +59,18 @@ def _name_own_lease(env: Environment, error: Locked, target: Target) -> None:
     error.message = f"{target} is leased by this scope itself, and " + (
         "no lease id was given" if code == "LeaseIdMissing" else "another lease id was given"
     )
-    error.hint = ways_out.under_own_lease(env.argv)
+    error.hint = hints.under_own_lease(env.argv)
 
 
 def _name_own_lease_waited_for(env: Environment, error: GaveUp, target: Target) -> None:
-    around = inherited.lease_id(target, env.environ)
+    around = environment.lease_id(target, env.environ)
     updates = env.command == "safe-update"
-    if updates and (around or ways_out.typed(env.argv, "--lease-id")):
+    if updates and (around or hints.typed(env.argv, "--lease-id")):
         return  # It worked inside that lease; other writers were in its way.
     if around or _own_lease(env, target):
         error.message = f"{target} is leased by this scope itself, so waiting for it is in vain; nothing was done"
         release = f"release it first: azguard lease release {target.address}"
-        error.hint = ways_out.under_own_lease(env.argv) if updates else release
+        error.hint = hints.under_own_lease(env.argv) if updates else release
 
 
 def _own_lease(env: Environment, target: Target) -> str | None:
@@ -119,24 +120,23 @@ def _listed(env: Environment, target: Target, listing: Callable[[Target, Deadlin
 
 
 def _containers(target: Target, deadline: Deadline) -> Iterable[str]:
-    from azguard import containers
+    from azguard.blobs import containers
 
     return (each.name for each in containers.listed(target.account, deadline, None, _MOST_NAMES))
 
 
 def _tables(target: Target, deadline: Deadline) -> Iterable[str]:
-    from azguard.entities import tables
+    from azguard.tables import tables
 
     return (each.name for each in tables.listed(target.account, deadline, None, _MOST_NAMES))
 
 
 def _blobs(target: Target, deadline: Deadline) -> Iterable[str]:
     """Return the names, without their folder, of the blobs that are in the same folder."""
-    from azguard import blobs
 
     container = Target(target.account, parse(f"container:{target.address.container}").address)
     folder = "".join(target.address.name.rpartition("/")[:2])
-    found = blobs.listed(container, deadline, prefix=folder or None, limit=_MOST_NAMES)
+    found = list_blobs(container, deadline, prefix=folder or None, limit=_MOST_NAMES)
     return (each.name.removeprefix(folder) for each in found)
 
 

@@ -16,15 +16,11 @@ import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
-from azguard import names
+from azguard import naming
 from azguard.cli import options
+from azguard.cli.run_keys import COMMAND, OPERATION, ORDER, SHARED
+from azguard.conditions.operations import Condition, Operation
 from azguard.errors import AzguardError, UsageError
-from azguard.operations import Condition, Operation
-
-# Where a run's facts lie in Click's context.
-SHARED, ORDER, OPERATION, ARGV = "azguard.shared", "azguard.order", "azguard.operation", "azguard.argv"
-COMMAND = "azguard.command"
-
 
 # Every option that asks for a condition, whatever the command.
 _CONDITIONS = frozenset(
@@ -126,9 +122,9 @@ class Command(_Plain, TyperCommand):
             if value not in (None, False) or name not in shared:
                 shared[name] = value
         if self._operation is not None:
-            from azguard import conditions
+            from azguard.conditions import resolve
 
-            conditions.check(self._operation, conditions.Asked.of(shared))
+            resolve.check(self._operation, resolve.RequestedConditions.of(shared))
         ctx.meta[OPERATION] = self._operation
         ctx.meta[COMMAND] = (" ".join(ctx.command_path.split()[1:]), dict(ctx.params))
         try:
@@ -157,7 +153,7 @@ def _refuse_bytes(param: Any, value: Any) -> None:
     what = metavar if param.param_type_name == "argument" else param.opts[0]
     for text in value if isinstance(value, (list, tuple)) else [value]:
         if isinstance(text, str):
-            names.check_text(text, what)
+            naming.check_text(text, what)
 
 
 class CommandMissing(UsageError):

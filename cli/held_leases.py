@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from azguard import held_leases
-from azguard.account import Account
+from azguard.accounts.account import Account
+from azguard.cache.records import HeldLease
 from azguard.cli.context import Environment
 from azguard.errors import AzguardError
-from azguard.held_leases import CheckedLease, Standing
+from azguard.leases import held
+from azguard.leases.held import CheckedLease, Standing
 from azguard.times import iso
 
 # The list is of what is remembered; the service is asked for no longer than this.
@@ -47,7 +48,7 @@ def listed(env: Environment, *, all_scopes: bool) -> Iterator[HeldShown]:
     remembered = list(env.cache.all_held(None if all_scopes else env.scope))
     account = _account(env) if remembered else None
     patience = env.deadline.lasting(min(_ASK_SECONDS, env.deadline.seconds))
-    for known in held_leases.ask(remembered, account, lambda: patience):
+    for known in held.ask(remembered, account, lambda: patience):
         if known.ended:
             env.cache.strike(known.lease)
             env.out.say(f"{known.lease.address}: its lease is forgotten, because {_WHY[known.standing]}")
@@ -63,7 +64,7 @@ def _account(env: Environment) -> Account | None:
         return None
 
 
-def _shown(known: CheckedLease) -> HeldShown:
+def _shown(known: CheckedLease[HeldLease]) -> HeldShown:
     lease = known.lease
     since = datetime.fromisoformat(lease.time)
     until = None if lease.duration is None else since + timedelta(seconds=lease.duration)

@@ -2,17 +2,17 @@
 
 from dataclasses import replace
 
-from azguard import leases, owner_records
-from azguard.account import Target
+from azguard.accounts.target import Target
 from azguard.address import Kind
+from azguard.cache.records import HeldLease
 from azguard.cli import owning
 from azguard.cli.context import Environment
-from azguard.conditions import Conditions
+from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Locked, NotFound, UsageError
-from azguard.etag_cache import HeldLease
-from azguard.leases import LeaseDone
-from azguard.owner_records import Moved
-from azguard.owners import Owner
+from azguard.leases import actions, owner_records
+from azguard.leases.actions import LeaseDone
+from azguard.leases.owner_records import Moved
+from azguard.leases.owners import Owner
 
 # How a lease is remembered that has a record.
 RECORDED = " --reason"
@@ -41,7 +41,7 @@ def leave(env: Environment, target: Target, owner: Owner, done: LeaseDone, *, ou
     try:
         moved = owner_records.leave(target, lease_id, owner, env.deadline.fresh())
     except BaseException as error:
-        if not ours and leases.give_back(target, lease_id, env.deadline):
+        if not ours and actions.give_back(target, lease_id, env.deadline):
             env.cache.drop(env.key(target), lease_id)
             if isinstance(error, AzguardError):
                 error.detail = (*error.detail, "the record could not be written, and the lease was given back")

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from azguard import address
-from azguard.account import Target
+from azguard.accounts.target import Target
+from azguard.cache.records import Entry
 from azguard.cli.context import Environment
 from azguard.errors import NotFound
-from azguard.etag_cache import Entry
-from azguard.freshness import Read
+from azguard.status import Read
 from azguard.urls import same_host
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from azguard.operations import Operation
+from azguard.conditions.operations import Operation
 
 Command = TypeVar("Command", bound=Callable[..., None])
 

@@ -72,9 +72,9 @@ class Output:
             for row in value if isinstance(value, list) else [value]:
                 _line(_tsv(row))
         else:
-            from azguard.cli import tables
+            from azguard.cli import rendering
 
-            tables.show(value, self.color)
+            rendering.show(value, self.color)
 
     def show_each(self, results: Iterable[object]) -> None:
         """Print many results; JSON and TSV as they come, so that memory stays constant."""
@@ -121,13 +121,13 @@ class Output:
             printed = {id(each) for each in found} if isinstance(found, list) else {id(found)}
             return [id(value) in printed for value in values]
         if self.format == "table":
-            from azguard.cli import tables
+            from azguard.cli import rendering
 
-            return [tables.shows_all(values)] * len(rows)
+            return [rendering.shows_all(values)] * len(rows)
         return [True] * len(rows)
 
     def _row(self, row: Mapping[str, object]) -> Mapping[str, object]:
-        from azguard.entities.reading import without_types
+        from azguard.tables.reads import without_types
 
         return without_types(row) if self.query is None and self.format in ("table", "tsv") else row
 
@@ -236,7 +236,7 @@ def _line(text: str) -> None:
 
 
 def _to(stream: TextIO, text: str) -> None:
-    from azguard import redaction
+    from azguard.cli import redaction
 
     text = redaction.redacted(text)
     try:

@@ -4,10 +4,10 @@ import os
 import socket
 from datetime import UTC, datetime
 
-from azguard import redaction
+from azguard.cli import redaction
 from azguard.cli.context import Environment
 from azguard.errors import UsageError
-from azguard.owners import Owner
+from azguard.leases.owners import Owner
 from azguard.times import iso
 
 # Metadata hold 8 KiB in all, and a character can take 12 bytes there.

@@ -3,17 +3,17 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from azguard import conditions
 from azguard.address import Kind
-from azguard.cli import entities, files, locking
+from azguard.cli import entities, inputs, lock_options
 from azguard.cli.context import Environment
-from azguard.cli.locking import TableLock
-from azguard.conditions import Asked
-from azguard.entities import transactions as core
-from azguard.entities import writes
-from azguard.entities.transactions import Item
-from azguard.entities.writes import EntityWrite, Verb
+from azguard.cli.lock_options import TableLock
+from azguard.conditions import resolve
+from azguard.conditions.resolve import RequestedConditions
 from azguard.errors import AzguardError, UsageError
+from azguard.tables import transactions as core
+from azguard.tables import writes
+from azguard.tables.transactions import Item
+from azguard.tables.write import EntityWrite, Verb
 
 _TEXTS, _FLAGS = ("etag", "if_match"), ("last_writer_wins",)
 _KNOWN = ("op", "address", "entity", "mode", *_TEXTS, *_FLAGS)
@@ -26,7 +26,7 @@ def perform(env: Environment, file: str, lock: TableLock, *, stamps: bool, dry_r
     if dry_run:
         env.show(core.planned(items))
         return
-    with locking.around_write(env, items[0].write.target, lock) as check:
+    with lock_options.around_write(env, items[0].write.target, lock) as check:
         check()
         done = core.submit(items, env.deadline.fresh())
     for item, result in zip(items, done, strict=True):
@@ -43,7 +43,7 @@ def read(env: Environment, file: str, *, stamps: bool) -> list[Item]:
     """
     op = env.new_op()
     items: list[Item] = []
-    with files.source(file) as stream:
+    with inputs.source(file) as stream:
         for line, text in enumerate(stream, 1):
             try:
                 made = _write(env, entities.parsed(text, "the line", _HINT), op)
@@ -66,9 +66,9 @@ def _write(env: Environment, found: Mapping[str, Any], op: str) -> EntityWrite:
     copy = entities.keyed(target, found.get("entity", {}))
     if verb is Verb.DELETE and "entity" in found:
         copy = entities.only_version(target, copy, '"entity"')
-    asked = Asked(**{name: found[name] for name in (*_TEXTS, *_FLAGS) if name in found})
+    asked = RequestedConditions(**{name: found[name] for name in (*_TEXTS, *_FLAGS) if name in found})
     operation = verb.operation(merges=merges)
-    sent = conditions.resolve(operation, asked, target, env.known(target, operation, asked, copy.version))
+    sent = resolve.resolve(operation, asked, target, env.known(target, operation, asked, copy.version))
     made = EntityWrite(target, verb, copy.entity, sent, op, merges)
     writes.check(made)
     return made

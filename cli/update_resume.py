@@ -4,19 +4,23 @@ import shlex
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from azguard.account import Target
+from azguard.accounts.target import Target
 from azguard.cli.context import Environment
-from azguard.cli.update_choices import RAW_OP
+from azguard.cli.redaction import OPTIONS
+from azguard.cli.update_options import RAW_OP
 from azguard.errors import AzguardError, Locked, OutcomeUnknown
-from azguard.redaction import OPTIONS
-from azguard.safe_update import Plan
+from azguard.updates.plan import UpdatePlan
 
 
-def keeper(env: Environment, target: Target, plan: Plan) -> Callable[[AzguardError, bytes | None], None]:
+def keeper(env: Environment, target: Target, plan: UpdatePlan) -> Callable[[AzguardError, bytes | None], None]:
     def keep(error: AzguardError, content: bytes | None) -> None:
-        from azguard import kept_work
+        from azguard.updates import unsaved
 
-        path = None if content is None else kept_work.keep(env.folders.kept, target, content, datetime.now(UTC))
+        path = (
+            None
+            if content is None
+            else unsaved.save_unwritten_content(env.folders.kept, target, content, datetime.now(UTC))
+        )
         if path is not None:
             error.detail = (*error.detail, f"the new content is kept in {path}")
             error.facts["kept"] = str(path)
@@ -29,14 +33,14 @@ def keeper(env: Environment, target: Target, plan: Plan) -> Callable[[AzguardErr
     return keep
 
 
-def _after_unknown(target: Target, plan: Plan, again: str) -> str:
+def _after_unknown(target: Target, plan: UpdatePlan, again: str) -> str:
     if not plan.leaves_trace:
         return f"without a lineage only you can tell: azguard {target.kind} get {shlex.quote(target.address.short)}"
     ask = f"azguard safe-update {shlex.quote(str(target.address))} --op-id {RAW_OP}{plan.op} --status"
     return f"ask what became of it: {ask}\n      if it was not applied, run it again under the same id: {again}"
 
 
-def _again(argv: tuple[str, ...], plan: Plan) -> str:
+def _again(argv: tuple[str, ...], plan: UpdatePlan) -> str:
     """Return the command line that resumes an update under the same op id, without its secrets."""
     own = list(argv[: argv.index("--")] if "--" in argv else argv)
     rest = list(argv[len(own) :])

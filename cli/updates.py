@@ -7,19 +7,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from azguard import safe_update
-from azguard.account import Target
+from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.cli import ending, update_choices
+from azguard.cli import ending, update_options
 from azguard.cli.context import Environment
-from azguard.cli.update_choices import RAW_OP, Asked
+from azguard.cli.update_options import RAW_OP, Asked
 from azguard.cli.update_resume import keeper
-from azguard.deadline import PATIENCE_SECONDS, Deadline
 from azguard.errors import UsageError
-from azguard.safe_update import Attempts, Plan, Tools, Updated
-from azguard.settled import Verdict
+from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
+from azguard.requests.settle import Verdict
 from azguard.times import iso
-from azguard.versioned import Landed, Versioned
+from azguard.updates import update as updates
+from azguard.updates.journal import WriteJournal
+from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
+from azguard.updates.resource import CommittedVersion, UpdatableResource
 
 # How long an update is tried for, unless --timeout says otherwise.
 _SECONDS = 60.0
@@ -58,15 +59,15 @@ class Update:
 
     env: Environment
     target: Target
-    resource: Versioned
-    plan: Plan
+    resource: UpdatableResource
+    plan: UpdatePlan
     deadline: Deadline
-    tools: Tools
+    tools: UpdateHooks
     metadata: bool
     #: Whether a command of the user's is given the content.
     shows_content: bool
 
-    def finished(self, ended: Updated) -> Result:
+    def finished(self, ended: UpdateResult) -> Result:
         """Remember the version that was written and return the result."""
         self._remember(ended)
         return Result(
@@ -88,7 +89,7 @@ class Update:
     def _has_length(self) -> bool:
         return self.target.kind is Kind.BLOB and not self.metadata
 
-    def _remember(self, ended: Updated) -> None:
+    def _remember(self, ended: UpdateResult) -> None:
         if ended.content is None:
             return  # an earlier run of this key wrote it: nothing was read or written now
         if self.metadata:
@@ -99,7 +100,7 @@ class Update:
             return  # the edits saw the content, and nothing else did
         self._remember_content(ended.landed, ended.content, ended.lineage)
 
-    def _remember_content(self, landed: Landed, content: bytes, lineage: str | None) -> None:
+    def _remember_content(self, landed: CommittedVersion, content: bytes, lineage: str | None) -> None:
         """Record content that was written, or that the command found to be right."""
         key = self.env.key(self.target)
         if landed.etag is None:
@@ -125,15 +126,15 @@ def planned(env: Environment, address: str, asked: Asked) -> Update:
         UsageError: they contradict each other, or one is malformed.
     """
     target = env.locate(address, writable=True)
-    update_choices.check(target.kind, asked)
+    update_options.check(target.kind, asked)
     deadline = env.patience(asked.timeout, _SECONDS)
-    ending.warn(env, target, deadline.seconds)
-    lease_id, change = env.lease_id(target, asked.lease_id), update_choices.changes(env, target.kind, asked)
-    plan = Plan(
+    ending.warn(target, deadline.seconds, env.warn_once)
+    lease_id, change = env.lease_id(target, asked.lease_id), update_options.changes(env, target.kind, asked)
+    plan = UpdatePlan(
         transform=lambda content: change(target, deadline, content),
-        op=update_choices.op(target, asked.op_id),
-        create=update_choices.create(target, asked),
-        accept=update_choices.accept(target, asked),
+        op=update_options.op(target, asked.op_id),
+        create=update_options.create(target, asked),
+        accept=update_options.accept(target, asked),
         guard_by_lease=asked.guard == "lease",
         stamps=not asked.no_lineage,
         lease_id=lease_id,
@@ -144,18 +145,18 @@ def planned(env: Environment, address: str, asked: Asked) -> Update:
         reach_seconds=PATIENCE_SECONDS if asked.timeout is None else None,
     )
     tell = _story(env, deadline)
-    keep, past = keeper(env, target, plan), Attempts(env.folders.attempts, plan.op, keyed=asked.op_id is not None)
-    tools = Tools(turn=lambda: _turn(env, target, deadline, tell), tell=tell, keep=keep, attempts=past)
-    resource = update_choices.resource(target, asked, plan.op, lease_id)
+    keep, past = keeper(env, target, plan), WriteJournal(env.folders.attempts, plan.op, keyed=asked.op_id is not None)
+    tools = UpdateHooks(turn=lambda: _turn(env, target, deadline, tell), tell=tell, keep=keep, attempts=past)
+    resource = update_options.resource(target, asked, plan.op, lease_id)
     return Update(env, target, resource, plan, deadline, tools, asked.metadata, bool(asked.command))
 
 
 def show_preview(env: Environment, address: str, asked: Asked) -> None:
     """Print the diff of what an update would do: as text, or inside the result if a format was asked for."""
-    from azguard import diffs
+    from azguard.documents import diffs
 
     update = planned(env, address, asked)
-    found = safe_update.preview(update.resource, update.plan, env.deadline)
+    found = updates.preview(update.resource, update.plan, env.deadline)
     diff = diffs.unified(found.before or b"", found.after, update.target.address.short)
     outcome = "unchanged" if found.before == found.after else "dry_run"
     if env.shared.get("output") or env.out.query:
@@ -171,9 +172,9 @@ def status(env: Environment, address: str, asked: Asked) -> tuple[Status, int]:
     if asked.edits or asked.command:
         raise UsageError("--status changes nothing", hint="leave the edits and the command out")
     target = env.locate(address)
-    update_choices.check(target.kind, asked)
-    op = update_choices.op(target, asked.op_id)
-    verdict = safe_update.became_of(update_choices.resource(target, asked, op), op, env.deadline)
+    update_options.check(target.kind, asked)
+    op = update_options.op(target, asked.op_id)
+    verdict = updates.outcome_of(update_options.resource(target, asked, op), op, env.deadline)
     outcome, code = {
         Verdict.COMMITTED: ("committed", 0),
         Verdict.NOT_YET: ("not_committed", 44),
@@ -189,6 +190,6 @@ def _story(env: Environment, deadline: Deadline) -> Callable[[str], None]:
 def _turn(
     env: Environment, target: Target, deadline: Deadline, tell: Callable[[str], None]
 ) -> AbstractContextManager[Any]:
-    from azguard.turns import Turn
+    from azguard.updates.local_queue import LocalQueue
 
-    return Turn(env.folders.queues, f"{target.endpoint} {target.address}", deadline, tell)
+    return LocalQueue(env.folders.queues, f"{target.endpoint} {target.address}", deadline, tell)

@@ -5,19 +5,21 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from azguard.account import Target
+from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.cli import update_choices, values
+from azguard.cli import update_options, values
 from azguard.cli.context import Environment
-from azguard.cli.update_choices import RAW_OP, Asked, Change
-from azguard.deadline import PATIENCE_SECONDS, Deadline
-from azguard.entities import filters, many
-from azguard.entities.ledger import LedgeredEntity
-from azguard.entities.many import Done, Matched, StopClock, Update
-from azguard.entities.requests import Stored
-from azguard.entities.versioned_entity import VersionedEntity
+from azguard.cli.update_options import RAW_OP, Asked, Change
 from azguard.errors import Partial, UsageError
-from azguard.safe_update import Attempts, Plan, Tools, preview
+from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
+from azguard.tables import filters, update_many
+from azguard.tables.calls import Stored
+from azguard.tables.ledger import LedgeredEntity
+from azguard.tables.update_many import Done, Matched, StoppableClock, Update
+from azguard.tables.updating import VersionedEntity
+from azguard.updates.journal import WriteJournal
+from azguard.updates.plan import UpdateHooks, UpdatePlan
+from azguard.updates.update import preview
 
 # How long one entity's update is tried for, unless --timeout says otherwise.
 _SECONDS = 60.0
@@ -52,9 +54,9 @@ class Where:
         Raises:
             Partial: some failed, or it is unknown what became of them.
         """
-        clock, counts = StopClock(), Counter[str]()
+        clock, counts = StoppableClock(), Counter[str]()
         try:
-            for done in many.update_each(self._updates(clock), jobs, clock.stop):
+            for done in update_many.update_each(self._updates(clock), jobs, clock.stop):
                 counts[done.outcome] += 1
                 if done.error is not None and self.env.out.format != "none":
                     self.env.out.json_lines([_line(done)])
@@ -63,41 +65,43 @@ class Where:
                 self.env.show(self._summary(counts))
             raise
         self.env.show(self._summary(counts))
-        wrong = counts[many.FAILED] + counts[many.UNKNOWN]
+        wrong = counts[update_many.FAILED] + counts[update_many.UNKNOWN]
         if wrong:
             raise Partial(
-                f"{wrong} of {counts.total()} entities of {self.table}: {counts[many.FAILED]} not updated, "
-                f"{counts[many.UNKNOWN]} unknown",
+                f"{wrong} of {counts.total()} entities of {self.table}: {counts[update_many.FAILED]} not updated, "
+                f"{counts[update_many.UNKNOWN]} unknown",
                 address=str(self.table.address),
                 hint="run it again: with --op-id KEY an update is never applied twice",
             )
 
     def show(self) -> None:
         """Print the difference that each update would make."""
-        from azguard import diffs
+        from azguard.documents import diffs
 
-        for target, found in many.matches(self.table, self.filter, self.env.deadline):
+        for target, found in update_many.matches(self.table, self.filter, self.env.deadline):
             seen = preview(*self._planned(target, found, self.env.deadline))
             diff = diffs.unified(seen.before or b"", seen.after, target.address.short)
             sys.stdout.write(diff if not diff or diff.endswith("\n") else diff + "\n")
 
-    def _updates(self, clock: StopClock) -> Iterator[Update]:
-        for target, found in many.matches(self.table, self.filter, self.env.deadline):
+    def _updates(self, clock: StoppableClock) -> Iterator[Update]:
+        for target, found in update_many.matches(self.table, self.filter, self.env.deadline):
             deadline = self._deadline(clock)
             resource, plan, _ = self._planned(target, found, deadline)
-            past = Attempts(self.env.folders.attempts, plan.op, keyed=self.asked.op_id is not None)
-            yield Update(resource, plan, deadline, Tools(attempts=past, tell=self._story(target, deadline)))
+            past = WriteJournal(self.env.folders.attempts, plan.op, keyed=self.asked.op_id is not None)
+            yield Update(resource, plan, deadline, UpdateHooks(attempts=past, tell=self._story(target, deadline)))
 
-    def _deadline(self, clock: StopClock) -> Deadline:
+    def _deadline(self, clock: StoppableClock) -> Deadline:
         usual = self.env.patience(self.asked.timeout, _SECONDS)
         return Deadline(usual.seconds, clock, usual.sleep, usual.answer_seconds)
 
-    def _planned(self, target: Target, found: Stored, deadline: Deadline) -> tuple[VersionedEntity, Plan, Deadline]:
-        op, matched = update_choices.op(target, self.asked.op_id), Matched(found, self.filter)
+    def _planned(
+        self, target: Target, found: Stored, deadline: Deadline
+    ) -> tuple[VersionedEntity, UpdatePlan, Deadline]:
+        op, matched = update_options.op(target, self.asked.op_id), Matched(found, self.filter)
         resource = VersionedEntity(target, matched)
         if self.asked.by_ledger:
             resource = LedgeredEntity(target, matched, op=op, asks=self.asked.op_id is not None)
-        plan = Plan(
+        plan = UpdatePlan(
             transform=matched.only(lambda content: self.change(target, deadline, content)),
             op=op,
             stamps=not self.asked.no_lineage,
@@ -114,11 +118,11 @@ class Where:
         return Summary(
             address=str(self.table.address),
             matched=sum(counts.values()),
-            updated=counts[many.UPDATED],
-            unchanged=counts[many.UNCHANGED],
-            skipped=counts[many.SKIPPED],
-            failed=counts[many.FAILED],
-            unknown=counts[many.UNKNOWN],
+            updated=counts[update_many.UPDATED],
+            unchanged=counts[update_many.UNCHANGED],
+            skipped=counts[update_many.SKIPPED],
+            failed=counts[update_many.FAILED],
+            unknown=counts[update_many.UNKNOWN],
         )
 
 
@@ -136,14 +140,14 @@ def planned(env: Environment, address: str, where: str, parameters: Sequence[str
         raise UsageError("--create and --where do not go together", hint="name the entity: entity:TABLE/PARTITION/ROW")
     if asked.op_id is not None and asked.op_id.startswith(RAW_OP):
         raise UsageError("--op-id: an id that azguard made is of one entity", hint="choose a key of your own")
-    update_choices.check(Kind.ENTITY, asked)
-    change = update_choices.changes(env, Kind.ENTITY, asked)
+    update_options.check(Kind.ENTITY, asked)
+    change = update_options.changes(env, Kind.ENTITY, asked)
     return Where(env, table, filters.bound(where, parameters, "--where") or "", asked, change)
 
 
 def jobs(text: str | None) -> int:
     """Return how many entities are updated at a time."""
-    return many.DEFAULT_JOBS if text is None else values.whole(text, "--jobs", 1, many.MOST_JOBS)
+    return update_many.DEFAULT_JOBS if text is None else values.whole(text, "--jobs", 1, update_many.MOST_JOBS)
 
 
 def _line(done: Done) -> Mapping[str, object]:

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from azguard.deadline import ANSWER_SECONDS
 from azguard.errors import ConfigError, UsageError
+from azguard.requests.deadline import ANSWER_SECONDS
 from azguard.times import parse_duration
 
 # The C# identifier rule; source: Setting and retrieving properties and metadata for Blob resources.

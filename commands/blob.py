@@ -5,10 +5,14 @@ from typing import Annotated
 
 import typer
 
-from azguard import blobs, deletes, downloads, existing, operations, uploads
 from azguard.address import Kind
-from azguard.cli import context, creating, deliveries, files, options, values
+from azguard.blobs import deletes, downloads, properties, uploads
+from azguard.blobs.existing import find_blob
+from azguard.blobs.listing import list_blobs
+from azguard.blobs.upload import Settings, Upload
+from azguard.cli import context, creating, deliveries, inputs, options, values
 from azguard.cli.groups import group
+from azguard.conditions import operations
 
 app = group("Blobs: get, put, show, exists, list, delete.")
 
@@ -36,11 +40,11 @@ def get(
     """
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB)
-    conditions, path, beside = env.conditions(target), files.output(file), files.beside(result)
+    conditions, path, beside = env.conditions(target), inputs.output(file), inputs.beside(result)
     with env.progress(f"get {target}") as progress:
         if path is None:
-            got, lineage = downloads.to_stream(target, conditions, files.stdout(), env.deadline, progress.at)
-            place = deliveries.to_stream(files.stdout(), got.content_length)
+            got, lineage = downloads.to_stream(target, conditions, inputs.stdout(), env.deadline, progress.at)
+            place = deliveries.to_stream(inputs.stdout(), got.content_length)
         else:
             got, lineage = downloads.to_file(target, conditions, path, env.deadline, progress.at)
             place = deliveries.to_file(path)
@@ -117,8 +121,8 @@ def put(
     """
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB, writable=True)
-    source = files.source(file)
-    settings = uploads.Settings(
+    source = inputs.source(file)
+    settings = Settings(
         content_type=values.content_type(content_type, target.address.name, file),
         content_encoding=values.not_empty(content_encoding, "--content-encoding"),
         content_language=values.not_empty(content_language, "--content-language"),
@@ -129,18 +133,18 @@ def put(
         metadata=values.metadata(metadata),
         tags=values.tags(tags),
     )
-    make = uploads.Upload if no_lineage else uploads.Upload.stamped
+    make = Upload if no_lineage else Upload.stamped
     skip = creating.skips(env, if_exists)
     with source as stream:
-        copy, size = files.copy(stream), files.size(stream)
+        copy, size = inputs.copy(stream), inputs.size(stream)
         conditions = creating.conditions(target) if skip else env.conditions(target, copy)
         made = make(target, settings, conditions, env.deadline, env.new_op())
         upload = replace(made, any_type=values.choice(blob_type, "--blob-type", ("block",)) is not None)
-        empty = allow_empty or files.keeps_content(file)
+        empty = allow_empty or inputs.keeps_content(file)
         with env.progress(f"put {target}", size) as progress:
             written = creating.create(
                 lambda: uploads.put(upload, stream, progress.at, allow_empty=empty),
-                lambda: existing.blob(upload),
+                lambda: find_blob(upload),
                 skip=skip,
             )
     # A file of another size was read from its middle, or changed meanwhile.
@@ -158,7 +162,7 @@ def show(ctx: typer.Context, blob: options.Blob) -> None:
     """
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB)
-    env.show(blobs.show(target, env.conditions(target), env.deadline))
+    env.show(properties.show(target, env.conditions(target), env.deadline))
 
 
 @app.command()
@@ -171,7 +175,7 @@ def exists(ctx: typer.Context, blob: options.Blob) -> None:
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB)
     conditions = env.conditions(target)
-    env.answer_exists(target, lambda: blobs.show(target, conditions, env.deadline))
+    env.answer_exists(target, lambda: properties.show(target, conditions, env.deadline))
 
 
 @app.command(name="list")
@@ -202,7 +206,7 @@ def list_(
     target = env.locate(container, Kind.CONTAINER)
     env.conditions(target)
     env.show_each(
-        blobs.listed(
+        list_blobs(
             target,
             env.deadline,
             prefix=prefix,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from azguard.cli import context, files, memory, options
+from azguard.cli import context, inputs, memory, options
 from azguard.cli.groups import group
 from azguard.errors import UsageError
 
@@ -96,9 +96,9 @@ def import_(
     Example: azguard cache export | azguard cache import
     """
     env = context.of(ctx)
-    if file == "-" and files.stdin_is_terminal():
+    if file == "-" and inputs.stdin_is_terminal():
         raise UsageError("nothing to import: stdin is a terminal", hint="azguard cache import FILE")
-    env.show({"imported": env.cache.load(files.json_lines(file))})
+    env.show({"imported": env.cache.load(inputs.json_lines(file))})
 
 
 @app.command()

@@ -4,10 +4,12 @@ from typing import Annotated
 
 import typer
 
-from azguard import containers, existing, operations
 from azguard.address import Kind
+from azguard.blobs import containers
+from azguard.blobs.existing import find_container
 from azguard.cli import context, creating, deletions, options, values
 from azguard.cli.groups import group
+from azguard.conditions import operations
 
 app = group("Containers: create, show, exists, list, delete.")
 
@@ -35,7 +37,7 @@ def create(
     stamps, op, skip = values.metadata(metadata), env.new_op(), creating.skips(env, if_exists)
     result = creating.create(
         lambda: containers.create(target, stamps, access, env.deadline, op),
-        lambda: existing.container(target, op, env.deadline),
+        lambda: find_container(target, op, env.deadline),
         skip=skip,
     )
     creating.remember(env, target, result)

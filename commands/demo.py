@@ -8,7 +8,7 @@ import typer
 from azguard.cli import context, demo_view, values
 from azguard.cli.groups import alone
 from azguard.demo import race
-from azguard.emulator import process
+from azguard.emulators.node import check_system
 
 _WRITERS, _INCREMENTS = "8", "25"
 # More would only measure this machine's memory and Azurite's patience.
@@ -33,7 +33,7 @@ def demo(
 
     Example: azguard demo
     """
-    process.check_system()
+    check_system()
     env = context.of(ctx)
     plan = race.Plan(
         writers=values.whole(writers, "--writers", 1, _MOST_WRITERS),

@@ -7,8 +7,10 @@ from typing import Annotated
 import typer
 
 from azguard.cli import context, groups
-from azguard.emulator import azurite, exports, process
+from azguard.emulators import azurite, shell_exports
+from azguard.emulators.node import check_system
 from azguard.errors import NotFound, UsageError
+from azguard.processes import identity
 
 app = groups.group("Run Azurite, Microsoft's emulator of blobs, queues and tables, on this machine.")
 
@@ -57,7 +59,7 @@ def start(
         for endpoint in (started.blob_endpoint, started.queue_endpoint, started.table_endpoint):
             env.cache.forget_account(endpoint)
     env.show(started)
-    env.out.say(f"{'already running; ' if started.already_running else ''}hint: {exports.USE[_shell(env)]}")
+    env.out.say(f"{'already running; ' if started.already_running else ''}hint: {shell_exports.USE[_shell(env)]}")
 
 
 @app.command()
@@ -101,9 +103,9 @@ def env_(
     """
     env = _local(ctx)
     syntax = shell if shell is not None else _shell(env)
-    exports.check(syntax)
+    shell_exports.check(syntax)
     # The one secret azguard ever prints: the emulator's key, the same everywhere, which Microsoft publishes.
-    typer.echo(exports.line(azurite.current(env.folders.emulator).connection_string, syntax))
+    typer.echo(shell_exports.line(azurite.current(env.folders.emulator).connection_string, syntax))
 
 
 @app.command(context_settings={"allow_interspersed_args": False})
@@ -118,23 +120,23 @@ def run(
 
     Example: azguard emulator run -- azguard container create site
     """
-    from azguard import child
+    from azguard.processes import child
 
     env = _local(ctx)
     child.check(command, env.environ)
     patience = env.duration(wait, "--wait")
     with azurite.private(env.folders.emulator, env.environ, wait=patience, say=env.out.say) as mine:
-        code = child.run(command, {**env.environ, exports.VARIABLE: mine.connection_string})
+        code = child.run(command, {**env.environ, shell_exports.VARIABLE: mine.connection_string})
     raise typer.Exit(code)
 
 
 def _local(ctx: typer.Context) -> context.Environment:
-    process.check_system()
+    check_system()
     return context.of(ctx)
 
 
 def _shell(env: context.Environment) -> str:
-    return exports.guess(env.environ, process.name(os.getppid()))
+    return shell_exports.guess(env.environ, identity.name(os.getppid()))
 
 
 def _ports(given: Mapping[str, str | None]) -> dict[str, int]:

@@ -4,13 +4,13 @@ from typing import Annotated
 
 import typer
 
-from azguard import operations
 from azguard.address import Kind
 from azguard.cli import context, creating, entities, options, transactions, values
 from azguard.cli.groups import group
-from azguard.cli.locking import TableLock
-from azguard.entities import filters, reading
-from azguard.entities.writes import Verb
+from azguard.cli.lock_options import TableLock
+from azguard.conditions import operations
+from azguard.tables import filters, reads
+from azguard.tables.write import Verb
 
 app = group("Entities of tables: get, query, insert, replace, merge, upsert, delete, transaction.")
 
@@ -33,7 +33,7 @@ def get(ctx: typer.Context, entity: options.Entity, select: options.Select = Non
     target = env.locate(entity, Kind.ENTITY)
     env.conditions(target)
     names = values.selected(select)
-    entities.deliver_one(env, target, reading.get(target, names, env.deadline), names)
+    entities.deliver_one(env, target, reads.get(target, names, env.deadline), names)
 
 
 @app.command()
@@ -64,7 +64,7 @@ def query(
     env.conditions(target)
     names, most = values.selected(select), values.count(top, "--top")
     bound = filters.bound(values.not_empty(filter_, "--filter"), param or ())
-    pages = reading.query(target, bound, names, most, env.deadline)
+    pages = reads.query(target, bound, names, most, env.deadline)
     entities.deliver(env, target, pages, names)
 
 

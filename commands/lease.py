@@ -4,11 +4,13 @@ from typing import Annotated
 
 import typer
 
-from azguard import lease_facts, lease_state, leased_blobs, operations
 from azguard.address import Kind
-from azguard.cli import breaking, context, held_leases, lease_reasons, leasing, options, signals, values
+from azguard.cli import breaking, context, held_leases, lease_options, lease_reasons, options, signals, values
 from azguard.cli.groups import group
+from azguard.conditions import operations
 from azguard.errors import UsageError
+from azguard.leases import facts, listing
+from azguard.leases import state as lease_state
 
 app = group("Leases of blobs and containers: acquire, renew, change, release, break, show, list, wait.")
 
@@ -42,10 +44,10 @@ def acquire(
     Example: azguard lease acquire blob:site/config.json --lease-duration 30s
     """
     env = context.of(ctx)
-    target = leasing.locate(env, address)
-    seconds, lease_id = leasing.term(lease_duration, infinite=infinite), leasing.new_id(proposed_lease_id)
+    target = lease_options.locate(env, address)
+    seconds, lease_id = lease_options.term(lease_duration, infinite=infinite), lease_options.new_id(proposed_lease_id)
     patience = None if wait is None else env.patience(None, env.duration(wait, "--wait"))
-    done = leasing.acquire(env, target, lease_id, seconds, patience, lease_reasons.record(env, target, reason))
+    done = lease_options.acquire(env, target, lease_id, seconds, patience, lease_reasons.record(env, target, reason))
     with signals.undisturbed():
         env.show(done, alone="lease_id")
 
@@ -58,7 +60,7 @@ def renew(ctx: typer.Context, address: options.Leasable, lease_id: options.HeldL
     Example: azguard lease renew blob:site/config.json
     """
     env = context.of(ctx)
-    env.show(leasing.renew(env, leasing.locate(env, address), lease_id))
+    env.show(lease_options.renew(env, lease_options.locate(env, address), lease_id))
 
 
 @app.command()
@@ -74,8 +76,8 @@ def change(
     Example: azguard lease change blob:site/config.json
     """
     env = context.of(ctx)
-    target, proposed = leasing.locate(env, address), leasing.new_id(proposed_lease_id)
-    env.show(leasing.change(env, target, lease_id, proposed), alone="lease_id")
+    target, proposed = lease_options.locate(env, address), lease_options.new_id(proposed_lease_id)
+    env.show(lease_options.change(env, target, lease_id, proposed), alone="lease_id")
 
 
 @app.command()
@@ -86,7 +88,7 @@ def release(ctx: typer.Context, address: options.Leasable, lease_id: options.Hel
     Example: azguard lease release blob:site/config.json
     """
     env = context.of(ctx)
-    env.show(leasing.release(env, leasing.locate(env, address), lease_id))
+    env.show(lease_options.release(env, lease_options.locate(env, address), lease_id))
 
 
 @app.command(name="break")
@@ -113,10 +115,10 @@ def break_(
     Example: azguard lease break blob:site/config.json --yes
     """
     env = context.of(ctx)
-    target, period = leasing.locate(env, address), breaking.period_of(lease_break_period)
+    target, period = lease_options.locate(env, address), breaking.period_of(lease_break_period)
     done = breaking.broken(env, target, period, breaking.safeguards(env, if_owner, if_older_than), yes=yes)
     if wait:
-        leasing.wait_free(env, target, breaking.after(env, done))
+        lease_options.wait_free(env, target, breaking.after(env, done))
     env.show(done)
 
 
@@ -132,9 +134,9 @@ def show(ctx: typer.Context, address: options.Leasable) -> None:
     Example: azguard lease show blob:site/config.json
     """
     env = context.of(ctx)
-    target = leasing.locate(env, address)
-    asked = leasing.conditions(env, target, None)
-    env.show(lease_facts.facts(lease_state.look(target, env.deadline, asked.lease_id, asked)))
+    target = lease_options.locate(env, address)
+    asked = lease_options.conditions(env, target, None)
+    env.show(facts.facts(lease_state.look(target, env.deadline, asked.lease_id, asked)))
 
 
 @app.command(name="list")
@@ -169,10 +171,10 @@ def list_(
         return
     if container is None or all_scopes:
         raise UsageError("which container is missing", hint="azguard lease list CONTAINER; or --held [--all-scopes]")
-    target, states = env.locate(container, Kind.CONTAINER), leasing.states(state)
+    target, states = env.locate(container, Kind.CONTAINER), lease_options.states(state)
     env.conditions(target)
     limit = values.count(num_results, "--num-results")
-    env.show_each(leased_blobs.listed(target, env.deadline, states, prefix, limit))
+    env.show_each(listing.listed(target, env.deadline, states, prefix, limit))
 
 
 @app.command()
@@ -192,5 +194,5 @@ def wait(
     Example: azguard lease wait blob:site/config.json
     """
     env = context.of(ctx)
-    target = leasing.locate(env, address)
-    env.show(lease_facts.facts(leasing.wait_free(env, target, env.patience(timeout, leasing.WAIT_SECONDS))))
+    target = lease_options.locate(env, address)
+    env.show(facts.facts(lease_options.wait_free(env, target, env.patience(timeout, lease_options.WAIT_SECONDS))))

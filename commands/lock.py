@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from azguard import operations
 from azguard.address import Kind
-from azguard.cli import context, locking, options
+from azguard.cli import context, lock_options, options
 from azguard.cli.groups import group
+from azguard.conditions import operations
 from azguard.locks import lock_blobs
 from azguard.locks import run as core
 
@@ -83,13 +83,13 @@ def run(
     Example: azguard lock run blob:locks/deploy-prod --wait 10m -- ./deploy.sh
     """
     env = context.of(ctx)
-    addresses, command = locking.split(words, env.argv)
-    asked = locking.Asked(
+    addresses, command = lock_options.split(words, env.argv)
+    asked = lock_options.Asked(
         wait=wait, no_wait=no_wait, slots=slots, lease_duration=lease_duration, grace=grace, on_lost=on_lost,
         no_create=no_create, heartbeat_file=heartbeat_file, lock_container=lock_container,
         reason=reason, publish_command=publish_command,
     )  # fmt: skip
-    plan, busy = locking.planned(env, addresses, command, asked), locking.busy_status(conflict_exit_code)
+    plan, busy = lock_options.planned(env, addresses, command, asked), lock_options.busy_status(conflict_exit_code)
     raise typer.Exit(core.run(plan, busy))
 
 
@@ -107,10 +107,10 @@ def show(
 
     Example: azguard lock show blob:locks/deploy-prod
     """
-    from azguard.locks import looking
+    from azguard.locks import listing
 
     env = context.of(ctx)
-    found = looking.show(locking.lock(env, address, lock_container), env.deadline)
+    found = listing.show(lock_options.lock(env, address, lock_container), env.deadline)
     env.show(found[0] if len(found) == 1 else found)
 
 
@@ -126,10 +126,10 @@ def list_(
 
     Example: azguard lock list locks --held
     """
-    from azguard.locks import looking
+    from azguard.locks import listing
 
     env = context.of(ctx)
-    found = looking.listed(env.locate(container, Kind.CONTAINER), env.deadline, prefix)
+    found = listing.listed(env.locate(container, Kind.CONTAINER), env.deadline, prefix)
     env.show_each(each for each in found if each.held or not held)
 
 
@@ -153,11 +153,11 @@ def break_(
 
     Example: azguard lock break blob:locks/deploy-prod --yes
     """
-    from azguard.cli import breaking, leasing
+    from azguard.cli import breaking, lease_options
 
     env = context.of(ctx)
-    target, period = locking.lock(env, address, lock_container), breaking.period_of(lease_break_period)
+    target, period = lock_options.lock(env, address, lock_container), breaking.period_of(lease_break_period)
     done = breaking.broken(env, target, period, breaking.safeguards(env, if_owner, if_older_than), yes=yes)
     if wait:
-        leasing.wait_free(env, target, breaking.after(env, done))
+        lease_options.wait_free(env, target, breaking.after(env, done))
     env.show(done)

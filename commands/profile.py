@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 
-from azguard import profiles
+from azguard.accounts import profiles
+from azguard.accounts.profiles import Profile
 from azguard.cli import accounts, context, options
 from azguard.cli.context import Environment
 from azguard.cli.groups import group
 from azguard.errors import NotFound
-from azguard.profiles import Profile
 
 app = group("Named accounts in the configuration file.")
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The profile.")]

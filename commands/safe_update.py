@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
-from azguard import fences
-from azguard import safe_update as core
-from azguard.cli import context, options, signals, update_choices, updates, values
+from azguard.cli import context, options, signals, update_options, updates, values
 from azguard.cli.groups import alone, with_optional_value
+from azguard.conditions import fences
 from azguard.errors import UsageError
+from azguard.updates import update as core
 
 
 @with_optional_value("--create")
@@ -150,8 +150,8 @@ def safe_update(
     Example: azguard safe-update blob:site/config.json --increment replicas
     """
     env = context.of(ctx)
-    asked = update_choices.Asked(
-        edits=update_choices.in_order(ctx), command=tuple(command or ()), metadata=metadata, create=create,
+    asked = update_options.Asked(
+        edits=update_options.in_order(ctx), command=tuple(command or ()), metadata=metadata, create=create,
         op_id=op_id, guard=guard, lease_id=lease_id, fence=None if fence is None else fences.parse(fence),
         wait_lease=wait_lease, no_lineage=no_lineage,
         max_attempts=values.count(max_attempts, "--max-attempts"), timeout=timeout,

@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 
-from azguard import freshness
+from azguard import status as azguard_status
 from azguard.cli import context, memory, options
 from azguard.cli.groups import alone
 from azguard.errors import Changed, Unavailable
 
-_FRESH = {freshness.UNCHANGED, freshness.PROPERTIES_UNCHANGED}
+_FRESH = {azguard_status.UNCHANGED, azguard_status.PROPERTIES_UNCHANGED}
 
 
 @options.remote("status compares what is there with what was read here, and writes nothing")
@@ -27,7 +27,7 @@ def status(
     Example: azguard status
     """
     env = context.of(ctx)
-    found = list(freshness.look(memory.reads(env, addresses or ()), env.deadline.fresh))
+    found = list(azguard_status.check_each(memory.reads(env, addresses or ()), env.deadline.fresh))
     states = {each.state for each in found}
     worst = Unavailable.exit_code if "unanswered" in states else Changed.exit_code if states - _FRESH else 0
     env.answer(found, worst)

@@ -4,11 +4,12 @@ from typing import Annotated
 
 import typer
 
-from azguard import existing, operations
 from azguard.address import Kind
-from azguard.cli import context, creating, deletions, files, options, values
+from azguard.cli import context, creating, deletions, inputs, options, values
 from azguard.cli.groups import group
-from azguard.entities import acl, tables
+from azguard.conditions import operations
+from azguard.tables import acl, tables
+from azguard.tables.existing import find_table
 
 app = group("Tables: create, list, delete, and their access policies.")
 policies = group("The access policies of a table: get, set.")
@@ -29,7 +30,7 @@ def create(ctx: typer.Context, table: options.Table, if_exists: creating.IfExist
     target = env.locate(table, Kind.TABLE)
     env.conditions(target)
     skip = creating.skips(env, if_exists)
-    env.show(creating.create(lambda: tables.create(target, env.deadline), lambda: existing.table(target), skip=skip))
+    env.show(creating.create(lambda: tables.create(target, env.deadline), lambda: find_table(target), skip=skip))
 
 
 @app.command(name="list")
@@ -103,7 +104,7 @@ def set_(
     env = context.of(ctx)
     target = env.locate(table, Kind.TABLE)
     # Read first: where acl get is at the other end of the pipe, what guards this is recorded only then.
-    wanted = acl.checked(files.read_json(file))
+    wanted = acl.checked(inputs.read_json(file))
     written = acl.replace(target, wanted, env.conditions(target), env.deadline)
     env.remember(target, written)
     env.show(written)

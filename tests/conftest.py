@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from azguard.emulator import azurite as emulator
-from azguard.emulator import install
-from azguard.emulator.state import Azurite
+from azguard.emulators import azurite as emulator
+from azguard.emulators import azurite_install
+from azguard.emulators.state import Azurite
 from azguard.folders import Folders
-from tests import emulator_world, surroundings
-from tests.cli_world import CliWorld
-from tests.emulator_world import World
+from tests.support import emulator_world, surroundings
+from tests.support.cli_world import CliWorld
+from tests.support.emulator_world import World
 
 # Before the first test starts a program.
 surroundings.shed()
@@ -50,7 +50,7 @@ def connection_string(azurite: Azurite) -> str:
 @pytest.fixture(scope="session")
 def azurite_script() -> Path:
     """Return the installed Azurite's script; installed first if need be."""
-    return emulator_world.installation(install.ensure(Folders.of(os.environ).emulator, os.environ, print))
+    return emulator_world.installation(azurite_install.ensure(Folders.of(os.environ).emulator, os.environ, print))
 
 
 @pytest.fixture

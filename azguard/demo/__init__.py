@@ -1,5 +1,5 @@
 """The demonstration: the same increments, applied in three ways by many processes while answers get lost.
 
-``ways`` are the three, ``worker`` is the process that applies them, ``writers`` starts and watches those processes,
-and ``race`` puts them before an emulator of their own and counts.
+``strategies`` are the three, ``worker`` is the process that applies them, ``writers`` starts and watches those
+processes, and ``race`` puts them before an emulator of their own and counts.
 """

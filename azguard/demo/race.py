@@ -12,14 +12,15 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from azguard.demo import ways, writers
-from azguard.demo.ways import Outcome, Way
+from azguard.demo import strategies, writers
+from azguard.demo.strategies import Outcome
+from azguard.demo.strategies import Strategy as Way
 from azguard.demo.worker import Job
 from azguard.demo.writers import Writers
-from azguard.emulator import azurite
+from azguard.emulators import azurite
 
 if TYPE_CHECKING:
-    from azguard.emulator.proxy import Answer
+    from azguard.faultproxy.proxy import Answer
 
 LOST_SHARE = 0.1
 
@@ -112,7 +113,7 @@ def run(
         azurite.private(emulator, environ, say=say) as mine,
     ):
         running.await_ready()
-        ways.container(mine.ports["blob"]).create_container()
+        strategies.container(mine.ports["blob"]).create_container()
         ended = tuple(_race(way, plan, running, mine.ports["blob"], watch) for way in Way)
     return Result(ended, ended[-1].verdict is Verdict.EXACT, plan.writers, plan.increments, plan.seed)
 
@@ -125,11 +126,11 @@ def verdict(expected: int, found: int) -> Verdict:
 
 
 def _race(way: Way, plan: Plan, running: Writers, port: int, watch: Callable[[Progress | Strategy], None]) -> Strategy:
-    from azguard.emulator import proxy
+    from azguard.faultproxy import proxy
 
     # Past the proxy: neither this write nor the last look is part of the race.
-    blob = ways.blob(way, port)
-    blob.upload_blob(ways.START)
+    blob = strategies.blob(way, port)
+    blob.upload_blob(strategies.START)
     # Every way meets the same sequence of losses; whom they hit is up to the race.
     with proxy.running(port, proxy.losing(LOST_SHARE, random.Random(plan.seed))) as between:
         began = time.monotonic()

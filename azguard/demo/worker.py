@@ -13,8 +13,8 @@ from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
 
-from azguard.demo import ways
-from azguard.demo.ways import Way
+from azguard.demo import strategies
+from azguard.demo.strategies import Strategy
 
 READY = "ready"
 
@@ -23,7 +23,7 @@ READY = "ready"
 class Job:
     """How many increments to apply, which way, and on which port the service answers."""
 
-    way: Way
+    way: Strategy
     port: int
     count: int
 
@@ -35,7 +35,7 @@ class Job:
     def read(cls, line: str) -> "Job":
         """Read a job from its line."""
         way, port, count = json.loads(line)
-        return cls(Way(way), port, count)
+        return cls(Strategy(way), port, count)
 
 
 def main(queues: Path) -> None:
@@ -46,7 +46,7 @@ def main(queues: Path) -> None:
     _say(READY)
     while True:
         job = Job.read(lines.get())
-        apply = ways.increments(job.way, job.port, queues)
+        apply = strategies.increments(job.way, job.port, queues)
         for _ in range(job.count):
             _say(apply())
 
@@ -59,7 +59,7 @@ def _listen(lines: SimpleQueue[str]) -> None:
 
 def _import_all() -> None:
     """Import what the first increment would, so that no way pays for it."""
-    for name in ("azure.storage.blob", "azguard.edits", "azguard.safe_update", "azguard.versioned_blob"):
+    for name in ("azure.storage.blob", "azguard.documents.edits", "azguard.updates.update", "azguard.blobs.updating"):
         import_module(name)
 
 

@@ -4,15 +4,16 @@ import io
 import os
 from collections.abc import Mapping
 
-from azguard import owner_records, owners
-from azguard.account import Target
+from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.conditions import Conditions
-from azguard.deadline import Deadline
+from azguard.blobs.upload import Settings, Upload
+from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, Exists, NotFound, OutcomeUnknown, UsageError
-from azguard.lineage import new_op
-from azguard.owner_records import Version
-from azguard.owners import FENCE, SLOTS, Owner
+from azguard.leases import owner_records, owners
+from azguard.leases.owner_records import Version
+from azguard.leases.owners import FENCE, SLOTS, Owner
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import new_op
 
 # Where the locks of tables are kept, unless another container is named.
 CONTAINER = "locks"
@@ -79,10 +80,10 @@ def make(target: Target, deadline: Deadline, metadata: Mapping[str, str] | None 
     Raises:
         OutcomeUnknown, Unavailable: the service does not answer, or fails.
     """
-    from azguard import containers, uploads  # a lock is made once and acquired often
+    from azguard.blobs import containers, uploads  # a lock is made once and acquired often
 
-    settings = uploads.Settings(content_type="application/octet-stream", metadata=dict(metadata or {}))
-    upload = uploads.Upload.stamped(target, settings, _NEW, deadline, new_op(os.urandom(12)))
+    settings = Settings(content_type="application/octet-stream", metadata=dict(metadata or {}))
+    upload = Upload.stamped(target, settings, _NEW, deadline, new_op(os.urandom(12)))
     try:
         made = uploads.put(upload, io.BytesIO(), lambda done: None)
     except Exists:

@@ -11,17 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from azguard import lease_state, leases
-from azguard.account import Target
-from azguard.conditions import Conditions
-from azguard.deadline import Deadline
+from azguard.accounts.target import Target
+from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, GaveUp, Locked, LockLost, NotFound
-from azguard.locks import clock, inherited
-from azguard.locks.acquiring import ANSWER_SECONDS, Acquiring, Manner, Wanted
-from azguard.locks.guardian import Ended, Guardian
+from azguard.leases import actions, state
+from azguard.locks import environment
+from azguard.locks.acquire import ANSWER_SECONDS, AcquireSettings, Acquiring, LockRequest
 from azguard.locks.heartbeat import Heartbeat
-from azguard.locks.keeper import Held, Keeper, describe_late
-from azguard.locks.signals import Stops, ignored, passed_on, remembered
+from azguard.locks.renewal import HeldLock, Renewer, describe_late
+from azguard.processes import clock
+from azguard.processes.guardian import Ended, Guardian
+from azguard.processes.signals import Stops, ignored, passed_on, remembered
+from azguard.requests.deadline import Deadline
 
 # A lease that cannot be released ends by itself.
 _RELEASE_SECONDS = 5.0
@@ -31,20 +32,20 @@ _RESUME_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
-class Plan:
+class LockPlan:
     """What to run under which locks. ``wait`` and ``grace`` are in seconds; ``on_lost`` is term, kill or continue."""
 
-    locks: Sequence[Wanted]
+    locks: Sequence[LockRequest]
     command: Sequence[str]
     environ: Mapping[str, str]
-    manner: Manner
+    manner: AcquireSettings
     wait: float
     grace: float
     on_lost: str
     heartbeat: Path | None = None
 
 
-def run(plan: Plan, busy: int) -> int:
+def run(plan: LockPlan, busy: int) -> int:
     """Run a command under its locks and return its exit status, 128 + N if signal N ended it.
 
     ``busy`` is the exit status of the error for a lock that others hold. Call it on the main thread, before any other
@@ -55,7 +56,7 @@ def run(plan: Plan, busy: int) -> int:
     """
     guardian = Guardian.fork()
     try:
-        ended = Run(plan, guardian).run()
+        ended = LockRun(plan, guardian).run()
     except GaveUp as error:
         if not busy:  # somebody else does it, and that is as good
             plan.manner.say("\n  ".join((error.message, *error.detail)))
@@ -73,13 +74,13 @@ def run(plan: Plan, busy: int) -> int:
     return ended.status
 
 
-class Run:
+class LockRun:
     """One run: the locks held, who renews them, and the guardian that runs the command."""
 
-    def __init__(self, plan: Plan, guardian: Guardian, now: Callable[[], float] = clock.now) -> None:
+    def __init__(self, plan: LockPlan, guardian: Guardian, now: Callable[[], float] = clock.now) -> None:
         self._plan, self._guardian, self._now = plan, guardian, now
-        self._held: list[Held] = []
-        self._keepers: list[Keeper] = []
+        self._held: list[HeldLock] = []
+        self._keepers: list[Renewer] = []
         self._ends: dict[str, float] = {}
         self._lost: tuple[str, ...] = ()  # the first reason why a lock counts as lost, a line each
         self._heartbeat = Heartbeat(plan.heartbeat, plan.manner.say)
@@ -112,16 +113,16 @@ class Run:
         order = {str(each.target.address): each for each in self._plan.locks}
         for name in sorted(order):
             wanted = order[name]
-            around = inherited.lock(wanted.target, self._plan.environ)
+            around = environment.lock(wanted.target, self._plan.environ)
             if around is not None:
                 self._held.append(self._confirmed(wanted.target, around))
             else:
                 self._keep(Acquiring(wanted, self._plan.manner, deadline).run())
 
-    def _confirmed(self, target: Target, around: inherited.Around) -> Held:
+    def _confirmed(self, target: Target, around: environment.OuterLock) -> HeldLock:
         """Return a lock that the lock run around us holds, as the service confirms."""
         try:
-            lease_state.look(target, self._plan.manner.patience_now(), around.lease_id)
+            state.look(target, self._plan.manner.patience_now(), around.lease_id)
         except (Locked, NotFound) as error:
             raise LockLost(
                 f"the lock around this command is lost: {error.message}",
@@ -129,14 +130,14 @@ class Run:
                 hint="the command was not run",
             ) from error
         self._plan.manner.tell(f"lock: {target.address} is held by the lock run around this one")
-        return Held(target, around.lease_id, self._plan.manner.seconds, around.fence, self._now(), inherited=True)
+        return HeldLock(target, around.lease_id, self._plan.manner.seconds, around.fence, self._now(), inherited=True)
 
-    def _keep(self, held: Held) -> None:
+    def _keep(self, held: HeldLock) -> None:
         name = str(held.target.address)
         self._held.append(held)
         self._plan.manner.tell(f"lock: {name} is held, fence {held.fence}")
         self._renewed(name, held.ends)
-        keeper = Keeper(
+        keeper = Renewer(
             held,
             renewed=lambda ends: self._renewed(name, ends),
             lost=lambda why: self._is_lost(f"{name}: {why}"),
@@ -165,11 +166,11 @@ class Run:
             raise LockLost("a lock was lost before the command was started", detail=self._lost)
         self._guardian.start(
             plan.command,
-            {**plan.environ, **inherited.exports([(each.target, each.lease_id, each.fence) for each in self._held])},
+            {**plan.environ, **environment.exports([(each.target, each.lease_id, each.fence) for each in self._held])},
             ends=min(self._ends.values(), default=float("inf")),
             grace=plan.grace,
             on_lost=plan.on_lost,
-            nested=inherited.LOCK in plan.environ,
+            nested=environment.LOCK in plan.environ,
         )
 
         def hear(message: dict[str, Any]) -> None:
@@ -199,13 +200,13 @@ class Run:
             if not held.inherited:
                 self._release_one(held)
 
-    def _release_one(self, held: Held) -> None:
+    def _release_one(self, held: HeldLock) -> None:
         """Release a lock; one that was not ours any more was lost before the command ended."""
         books, patience = self._plan.manner.books, Deadline(_RELEASE_SECONDS, answer_seconds=ANSWER_SECONDS)
         try:
             # A broken lease is released like any other, without a word.
-            lease_state.look(held.target, patience, held.lease_id)
-            leases.release(held.target, Conditions(lease_id=held.lease_id), patience)
+            state.look(held.target, patience, held.lease_id)
+            actions.release(held.target, Conditions(lease_id=held.lease_id), patience)
         except (Locked, NotFound) as error:
             self._lost = self._lost or (f"{held.target.address}: {error.message}",)
         except AzguardError as error:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from azguard.emulator import azurite as emulator
-from azguard.emulator.state import Azurite
+from azguard.emulators import azurite as emulator
+from azguard.emulators.state import Azurite
 from azguard.folders import Folders
 
 

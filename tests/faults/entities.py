@@ -5,12 +5,14 @@ from typing import Any
 
 from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
 
-from azguard import safe_update
-from azguard.account import Account, Target
+from azguard.accounts.account import Account
+from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.deadline import Deadline
-from azguard.entities.versioned_entity import VersionedEntity
-from azguard.lineage import KEY
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY
+from azguard.tables.updating import VersionedEntity
+from azguard.updates import update
+from azguard.updates.plan import UpdatePlan
 from tests.faults.matrix import Rival
 
 TABLE = "matrix"
@@ -43,8 +45,8 @@ def compete(direct: Account, name: str, rival: Rival) -> None:
             {"PartitionKey": address.parts[1], "RowKey": address.parts[2], "n": 10}, "replace"
         )
         return
-    plan = safe_update.Plan(lambda content: b'{"n": 10}', "rivalrivalrivalr", create=b"{}")
-    safe_update.update(VersionedEntity(Target(direct, address)), plan, Deadline())
+    plan = UpdatePlan(lambda content: b'{"n": 10}', "rivalrivalrivalr", create=b"{}")
+    update.update(VersionedEntity(Target(direct, address)), plan, Deadline())
 
 
 def _client(direct: Account) -> Any:

@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
-from azguard.emulator.proxy_faults import Fault
+from azguard.faultproxy.faults import Fault
 
 
 class Column(Enum):

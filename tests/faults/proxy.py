@@ -12,8 +12,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
-from azguard.emulator import proxy
-from azguard.emulator.proxy_faults import Decide, Fault
+from azguard.faultproxy import proxy
+from azguard.faultproxy.faults import Decide, Fault
 from tests.faults import truth
 from tests.faults.rules import EVERY_FAULT, Rule, at_random, by_rules
 

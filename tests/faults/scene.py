@@ -11,19 +11,23 @@ from typing import Any
 
 from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
 
-from azguard import account, address, blobs, uploads
-from azguard.account import Target
+from azguard import address
+from azguard.accounts import account
+from azguard.accounts.target import Target
+from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
 from azguard.address import Kind
-from azguard.conditions import Conditions
-from azguard.deadline import Deadline
-from azguard.emulator import proxy
-from azguard.emulator.proxy_faults import Answer, Chosen, Fault, Request
-from azguard.lineage import KEY
-from tests.cli_world import CliWorld, Ran
-from tests.emulator_world import until
+from azguard.blobs import properties, uploads
+from azguard.blobs.upload import Settings, Upload
+from azguard.conditions.resolve import Conditions
+from azguard.faultproxy import proxy
+from azguard.faultproxy.faults import Answer, Chosen, Fault, Request
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY
 from tests.faults import entities, truth
 from tests.faults.matrix import Column, Rival, Row
 from tests.faults.rules import operation
+from tests.support.cli_world import CliWorld, Ran
+from tests.support.emulator_world import until
 
 CONTAINER = "matrix"
 # Long enough for an Azurite on a busy machine, short enough to wait for in many cells.
@@ -161,7 +165,7 @@ class Scene:
         """Return the state of the blob's lease, or None where there is no blob."""
         if self.row.service == "table" or self.row.command.startswith("container") or self.content() is None:
             return None
-        return str(blobs.properties(self._target, Conditions(), Deadline()).lease.state)
+        return str(properties.fetch(self._target, Conditions(), Deadline()).lease.state)
 
     @property
     def _landed(self) -> bool:
@@ -192,7 +196,7 @@ class Scene:
             etag, lineage = found.etag, found.metadata.get(KEY)
             headers = {"If-Match": etag}
         conditions = Conditions(headers, "if-match", etag, lineage=lineage, fence=9 if rival is Rival.HOLDER else None)
-        upload = uploads.Upload.stamped(self._target, uploads.Settings(), conditions, Deadline(), "rivalrivalrivalr")
+        upload = Upload.stamped(self._target, Settings(), conditions, Deadline(), "rivalrivalrivalr")
         uploads.put(upload, BytesIO(b'{"n": 10}'), lambda done: None)
 
     @property
@@ -216,8 +220,8 @@ def scene(
     made = Scene(row, column, CliWorld(root), direct, rival, every)
     with proxy.running(ports[row.service], made.decide) as running:
         made.running = running
-        endpoint = f"http://127.0.0.1:{running.port}/{account.EMULATOR_NAME}"
-        key = f"AccountName={account.EMULATOR_NAME};AccountKey={account.EMULATOR_KEY}"
+        endpoint = f"http://127.0.0.1:{running.port}/{EMULATOR_NAME}"
+        key = f"AccountName={EMULATOR_NAME};AccountKey={EMULATOR_KEY}"
         text = f"{key};{row.service.title()}Endpoint={endpoint}"
         made.cli = CliWorld(root, text)
         yield made

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 from azure.storage.blob import BlobClient
 
-from azguard import account
-from azguard.emulator import proxy
-from azguard.emulator.proxy_faults import Chosen, Fault, Request
-from azguard.emulator.state import Azurite
-from tests.cli_world import CliWorld
-from tests.emulator_world import until
+from azguard.accounts import account
+from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.emulators.state import Azurite
+from azguard.faultproxy import proxy
+from azguard.faultproxy.faults import Chosen, Fault, Request
 from tests.faults.rules import Rule, by_rules, operation
+from tests.support.cli_world import CliWorld
+from tests.support.emulator_world import until
 
 
 def _sas() -> str:
@@ -23,8 +24,8 @@ def _sas() -> str:
     from azure.storage.blob import AccountSasPermissions, ResourceTypes, generate_account_sas
 
     return generate_account_sas(
-        account.EMULATOR_NAME,
-        account.EMULATOR_KEY,
+        EMULATOR_NAME,
+        EMULATOR_KEY,
         ResourceTypes(object=True, container=True),
         AccountSasPermissions(write=True, create=True),
         datetime.now(UTC) + timedelta(hours=1),
@@ -34,7 +35,7 @@ def _sas() -> str:
 def test_who_may_not_look_is_told_that_the_outcome_is_unknown(storage: Azurite, tmp_path: Path) -> None:
     account.emulator({"blob": storage.ports["blob"]}).blob_service().create_container("unseen")
     with proxy.running(storage.ports["blob"], by_rules([Rule.parse("PUT blob 1 drop")])) as running:
-        endpoint = f"http://127.0.0.1:{running.port}/{account.EMULATOR_NAME}"
+        endpoint = f"http://127.0.0.1:{running.port}/{EMULATOR_NAME}"
         cli = CliWorld(tmp_path, f"BlobEndpoint={endpoint};SharedAccessSignature={_sas()}")
         ran = cli.call("blob", "put", "unseen/x", "-o", "json", stdin=b"content")
         assert (ran.code, [each.status for each in running.log]) == (74, [201, 403])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from azguard.emulator.state import Azurite
+from azguard.emulators.state import Azurite
 from tests.faults.matrix import CONTESTS, OUTAGES, ROWS, Column, Rival, Says
 from tests.faults.scene import Story, play
 

@@ -16,12 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from azguard import account
-from azguard.emulator import proxy
-from azguard.emulator.proxy_faults import Answer, Chosen, Fault, Request
-from azguard.emulator.state import Azurite
-from tests.emulator_world import REPOSITORY, until
+from azguard.accounts import account
+from azguard.emulators.state import Azurite
+from azguard.faultproxy import proxy
+from azguard.faultproxy.faults import Answer, Chosen, Fault, Request
 from tests.faults.rules import Rule, after, at_random, by_rules, operation
+from tests.support.emulator_world import until
+from tests.support.places import REPOSITORY
 
 
 class _Server(ThreadingHTTPServer):

@@ -8,8 +8,8 @@ import json
 from collections.abc import Callable
 from typing import Any, TextIO
 
-from azguard.emulator.proxy_faults import Answer
-from azguard.lineage import KEY
+from azguard.faultproxy.faults import Answer
+from azguard.requests.lineage import KEY
 from tests.faults.rules import operation
 
 _ASKED = {

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from azguard.lineage import ABSENT, Lineage
+from azguard.requests.lineage import ABSENT, Lineage
 
 
 class Kind(StrEnum):

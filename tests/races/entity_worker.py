@@ -10,16 +10,18 @@ import random
 import sys
 from typing import Any
 
-from azguard import account, safe_update
-from azguard.account import Target
+from azguard.accounts import account
+from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.deadline import Deadline
-from azguard.entities.ledger import LedgeredEntity
-from azguard.entities.versioned_entity import VersionedEntity
 from azguard.errors import AzguardError
 from azguard.folders import Folders
-from azguard.lineage import new_op
-from azguard.turns import Turn
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import new_op
+from azguard.tables.ledger import LedgeredEntity
+from azguard.tables.updating import VersionedEntity
+from azguard.updates import update
+from azguard.updates.local_queue import LocalQueue
+from azguard.updates.plan import UpdateHooks, UpdatePlan
 
 # How long one request may stay unanswered, and one update take, in seconds; some have little time, and must give up.
 _ANSWER_SECONDS, _UPDATE_SECONDS, _HURRIED_SECONDS = 0.5, 20.0, (0.3, 1.5)
@@ -42,10 +44,10 @@ def _told(target: Target, guard: str, folders: Folders, deadline: Deadline) -> d
     op = new_op(os.urandom(12))
     by_ledger = guard == "ledger"
     resource = LedgeredEntity(target, op=op, asks=False) if by_ledger else VersionedEntity(target)
-    plan = safe_update.Plan(lambda content: _counted(content, op), op, create=b'{"n": 0, "ops": ""}', ledger=by_ledger)
-    tools = safe_update.Tools(turn=lambda: Turn(folders.queues, str(target.address), deadline))
+    plan = UpdatePlan(lambda content: _counted(content, op), op, create=b'{"n": 0, "ops": ""}', ledger=by_ledger)
+    tools = UpdateHooks(turn=lambda: LocalQueue(folders.queues, str(target.address), deadline))
     try:
-        ended = safe_update.update(resource, plan, deadline, tools)
+        ended = update.update(resource, plan, deadline, tools)
     except AzguardError as error:
         return {"op": op, "code": error.exit_code, "etag": None}
     return {"op": op, "code": 0, "etag": ended.landed.etag}

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from azguard import account
+from azguard.accounts import account
+from azguard.accounts.well_known import EMULATOR_KEY
 from tests.races.job import CONTAINER, COUNT, LINES
 from tests.races.log import FOREIGN
 
@@ -49,9 +50,7 @@ def blob(port: int, name: str, run: str) -> "BlobClient":
     from azure.storage.blob import BlobClient
 
     endpoint = account.emulator({"blob": port}).endpoint("blob")
-    return BlobClient(
-        endpoint, CONTAINER, name, credential=account.EMULATOR_KEY, retry_total=0, user_agent=f"race/{run}"
-    )
+    return BlobClient(endpoint, CONTAINER, name, credential=EMULATOR_KEY, retry_total=0, user_agent=f"race/{run}")
 
 
 def _keep(client: "BlobClient", dice: random.Random) -> bool:

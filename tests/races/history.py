@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from azguard.lineage import Lineage
+from azguard.requests.lineage import Lineage
 from tests.races.chain import Final, Kind, Violation, Write, chained, check_final, check_order, some
 
 

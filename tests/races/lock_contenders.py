@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import DEVNULL, Popen
 
-from azguard.account import EMULATOR_KEY, EMULATOR_NAME
-from azguard.emulator.proxy import Answer, Request
+from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.faultproxy.proxy import Answer, Request
 from tests.faults.rules import operation
 from tests.races import lock_section
 from tests.races.lock_history import Ran
 from tests.races.log import run_of
+from tests.support.places import REPOSITORY
 
-REPOSITORY = Path(__file__).parent.parent.parent
 LOCK = "blob:locks/x"
 # The operations of a lock run, and the moments at which it is killed: as a request arrives at the service, and when it
 # is done there and not yet heard of.

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from azguard.emulator import azurite, proxy
-from azguard.emulator.proxy import Answer, Chosen, Request
+from azguard.emulators import azurite
+from azguard.faultproxy import proxy
+from azguard.faultproxy.proxy import Answer, Chosen, Request
 from azguard.folders import Folders
 from tests.faults.rules import operation
 from tests.races import lock_history, lock_section

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from azguard.emulator.proxy import Answer, Request
-from azguard.lineage import ABSENT, KEY, Lineage, bare
+from azguard.faultproxy.proxy import Answer, Request
+from azguard.requests.lineage import ABSENT, KEY, Lineage, bare
 from tests.races.chain import Kind, Write
 
 # Every process of a race adds ``race/NAME`` to its user agent; those that are not azguard begin with this.

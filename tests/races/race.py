@@ -10,10 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from azguard import account
-from azguard.emulator import azurite, proxy
+from azguard.accounts import account
+from azguard.accounts.well_known import EMULATOR_KEY
+from azguard.emulators import azurite
+from azguard.faultproxy import proxy
 from azguard.folders import Folders
-from azguard.lineage import bare
+from azguard.requests.lineage import bare
 from tests.races import history, log
 from tests.races.chain import Final, Violation
 from tests.races.foreign import KEEPS, WIPES, Foreigner, blob
@@ -158,7 +160,7 @@ def _prepare(port: int) -> None:
     endpoint = account.emulator({"blob": port}).endpoint("blob")
     start = f"{FOREIGN}.start"
     ContainerClient(
-        endpoint, CONTAINER, credential=account.EMULATOR_KEY, user_agent=f"race/{start}", retry_total=0
+        endpoint, CONTAINER, credential=EMULATOR_KEY, user_agent=f"race/{start}", retry_total=0
     ).create_container()
     blob(port, COUNT, start).upload_blob(b'{"count": 0}', metadata={"hits": "0"})
     blob(port, LINES, start).upload_blob(b"")

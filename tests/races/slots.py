@@ -18,14 +18,14 @@ from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
 from typing import Any
 
-from azguard.account import EMULATOR_KEY, EMULATOR_NAME
-from azguard.endpoints import plain
-from azguard.lineage import op_of_key
+from azguard.accounts.endpoints import plain
+from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.requests.lineage import op_of_key
 from tests.races.history import End, Told
 from tests.races.job import Job, Jobs
 from tests.races.worker import READY
+from tests.support.places import REPOSITORY
 
-REPOSITORY = Path(__file__).parent.parent.parent
 _UNKNOWN = 74
 # The last errors that a process wrote, for a report of its crash.
 _LAST_WORDS = 2000

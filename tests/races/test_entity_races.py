@@ -15,13 +15,14 @@ from typing import Any
 
 import pytest
 
-from azguard import account
+from azguard.accounts import account
 from azguard.address import Address, Kind
-from azguard.emulator import azurite, proxy
+from azguard.emulators import azurite
+from azguard.faultproxy import proxy
 from azguard.folders import Folders
-from tests.cli_world import REPOSITORY
 from tests.faults.rules import operation
 from tests.races.weather import Weather
+from tests.support.places import REPOSITORY
 
 _PROCESSES, _HOSTS, _UPDATES, _SHARE = 8, 2, 12, 0.25
 _TABLE = "race"

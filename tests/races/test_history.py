@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from azguard.emulator.proxy import Answer, Fault, Request
-from azguard.lineage import ABSENT, Lineage
+from azguard.faultproxy.proxy import Answer, Fault, Request
+from azguard.requests.lineage import ABSENT, Lineage
 from tests.races import log
 from tests.races.chain import Final, Kind, Violation, Write
 from tests.races.history import End, Findings, History, Told, check

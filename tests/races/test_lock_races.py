@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import pytest
 
-from tests.cli_world import CliWorld
 from tests.races import locks
 from tests.races.lock_contenders import LOCK, Sections
 from tests.races.lock_race import Settings, Tally
+from tests.support.cli_world import CliWorld
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="judges processes by /proc"),

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 
-from azguard.emulator.proxy import Answer, Chosen, Fault, Request
+from azguard.faultproxy.proxy import Answer, Chosen, Fault, Request
 from tests.races.log import FOREIGN, makes_version, run_of
 
 # Half of the faults of writes leave them committed, and unheard of.

@@ -12,17 +12,22 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from azguard import account, edits, filter_command, safe_update
-from azguard.account import Account, Target
+from azguard.accounts import account
+from azguard.accounts.account import Account
+from azguard.accounts.endpoints import plain
+from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.attempts import Attempts
-from azguard.deadline import Deadline
-from azguard.endpoints import plain
+from azguard.blobs.updating import BlobContent, BlobMetadata
+from azguard.documents import edits
 from azguard.errors import AzguardError
 from azguard.folders import Folders
-from azguard.lineage import op_of_key
-from azguard.turns import Turn
-from azguard.versioned_blob import BlobContent, BlobMetadata
+from azguard.processes import filter_command
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY, op_of_key
+from azguard.updates import update
+from azguard.updates.journal import WriteJournal
+from azguard.updates.local_queue import LocalQueue
+from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
 from tests.races.job import CONTAINER, FILTER, How
 
 READY = "ready"
@@ -59,24 +64,24 @@ def _told(job: dict[str, Any], folders: Folders) -> dict[str, Any]:
     }
 
 
-def _update(job: dict[str, Any], folders: Folders) -> safe_update.Updated:
+def _update(job: dict[str, Any], folders: Folders) -> UpdateResult:
     how = How(job["how"])
     target = Target(_account(job["port"]), Address(Kind.BLOB, (CONTAINER, job["blob"])))
     deadline = Deadline(job["timeout"], answer_seconds=job["answer"])
     op = op_of_key(job["key"], plain(target.endpoint), str(target.address))
-    plan = safe_update.Plan(
+    plan = UpdatePlan(
         transform=_transform(how, op, deadline),
         op=op,
         create=b'{"count": 0}' if how is How.CREATE else None,
         guard_by_lease=how is How.LEASE,
         wait_lease=how is How.LEASE,
     )
-    tools = safe_update.Tools(
-        turn=lambda: Turn(folders.queues, f"{target.endpoint} {target.address}", deadline),
-        attempts=Attempts(folders.attempts, op, keyed=True),
+    tools = UpdateHooks(
+        turn=lambda: LocalQueue(folders.queues, f"{target.endpoint} {target.address}", deadline),
+        attempts=WriteJournal(folders.attempts, op, keyed=True),
     )
     resource = BlobMetadata(target) if how is How.METADATA else BlobContent(target)
-    return safe_update.update(resource, plan, deadline, tools)
+    return update.update(resource, plan, deadline, tools)
 
 
 def _transform(how: How, op: str, deadline: Deadline) -> Callable[[bytes], bytes]:
@@ -88,7 +93,9 @@ def _transform(how: How, op: str, deadline: Deadline) -> Callable[[bytes], bytes
     option, text = _EDITS[how]
     metadata = how is How.METADATA
     edit = edits.parse(option, text, lambda name: Path(name).read_bytes(), metadata=metadata)
-    return lambda content: (edits.apply_to_metadata_text if metadata else edits.apply)([edit], content)
+    if metadata:
+        return lambda content: edits.apply_to_metadata_text([edit], content, KEY)
+    return lambda content: edits.apply([edit], content)
 
 
 @cache

@@ -1,0 +1,15 @@
+"""Who asks, and where: accounts, credentials, and the SDK's transport.
+
+``account``      the endpoints and the credential of one account → the SDK's clients
+``well_known``   what is the same everywhere: the services, the emulator
+``target``       one resource and the account it is in: what every operation takes
+``credentials``  connection strings, keys and SAS tokens as text → an account
+``profiles``     named accounts in the user's configuration file
+``transport``    the SDK's transport: no truncated response counts, no exchange outlives its time
+``exchanges``    one exchange with a server: whole, and within its time
+``endpoints``    where the services of an account answer, in each cloud
+``logins``       Azure identities, the OIDC tokens of CI jobs included
+``proxies``      which requests go through a proxy
+``sas``          what a shared access signature allows, and until when
+``unreachable``  why no answer came
+"""

@@ -1,0 +1,215 @@
+"""Credentials and endpoints → SDK clients.
+
+This is the one place that builds clients, and so the one that sets their retries, timeouts and user agent:
+the SDK's own retries are off, because a retried write can be applied twice.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from azguard import __version__
+from azguard.accounts import transport
+from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME, EMULATOR_PORTS
+from azguard.address import Address, Location
+from azguard.errors import ConfigError
+from azguard.urls import same_host
+
+if TYPE_CHECKING:
+    from azure.data.tables import TableClient, TableServiceClient
+    from azure.storage.blob import BlobClient, BlobServiceClient, ContainerClient
+
+    from azguard.accounts.logins import Login
+
+# A live endpoint accepts a connection within a second; four leave room for one lost packet and the answer.
+CONNECT_SECONDS = 4.0
+# What one request reads or writes; larger blobs go in pinned ranges and in blocks.
+SINGLE_BYTES = 8 * 1024 * 1024
+
+
+class Auth(StrEnum):
+    """How the service is told who is asking."""
+
+    KEY = "key"
+    SAS = "sas"
+    LOGIN = "login"
+    ANONYMOUS = "anonymous"
+
+
+@dataclass(frozen=True)
+class Account:
+    """An account: its name, where its services answer, and what proves who is asking.
+
+    The secret never shows in ``repr``.
+    """
+
+    name: str
+    endpoints: Mapping[str, str]
+    auth: Auth
+    secret: str | None = field(default=None, repr=False)
+    _shared: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def endpoint(self, service: str) -> str:
+        """Return the service's endpoint without a trailing slash; it holds no secret.
+
+        Raises:
+            ConfigError: the account was given without that service.
+        """
+        if service not in self.endpoints:
+            known = " and ".join(self.endpoints)
+            raise ConfigError(
+                f"no {service} endpoint is configured for {self.name}, only that of its service {known}",
+                hint=f"use a connection string that has {service.title()}Endpoint=…, or --{service}-endpoint URL",
+            )
+        if self.auth is Auth.LOGIN and not self.endpoints[service].startswith("https:"):
+            raise ConfigError("a login needs https", hint="use --account-key or --sas-token for an emulator")
+        return self.endpoints[service]
+
+    @property
+    def login(self) -> "Login":
+        """Return who logs in; one for all clients, so that they share its tokens."""
+        if "login" not in self._shared:
+            import os
+
+            from azguard.accounts import endpoints, logins
+
+            cloud = endpoints.cloud(next(iter(self.endpoints.values()), ""))
+            self._shared["login"] = logins.choose(os.environ, cloud)
+        found: Login = self._shared["login"]
+        if "tell_end" in self._shared:
+            found.tell_end = self._shared.pop("tell_end")
+        return found
+
+    def watch_login(self, tell_end: Callable[[float, str], None]) -> None:
+        """Have it told when the token of a login ends, once one is fetched; see ``Login.tell_end``."""
+        self._shared["tell_end"] = tell_end
+
+    def at(self, location: Location) -> "Account":
+        """Return the account for an address that was given as a URL: that endpoint, with our credentials.
+
+        Raises:
+            ConfigError: the URL is of another account, so that our credentials are not for it.
+        """
+        if location.endpoint is None:
+            return self
+        service = location.address.kind.service
+        if location.sas is not None:
+            return Account(
+                location.account_name or "",
+                {service: location.endpoint},
+                Auth.SAS,
+                location.sas,
+                self._shared,
+            )
+        # The whole endpoint, not the account's name: a host of the same first label may be anybody's.
+        if same_host(self.endpoints.get(service, "")) != same_host(location.endpoint):
+            raise ConfigError(
+                f"the credentials at hand are for {self.endpoints.get(service, self.name)}, "
+                f"and the URL is of {location.endpoint}",
+                hint="add a SAS to the URL, or name that account's credentials",
+            )
+        return self
+
+    def blob(self, address: Address) -> "BlobClient":
+        """Return the SDK's client of one blob."""
+        from azure.storage.blob import BlobClient
+
+        return BlobClient(
+            self.endpoint("blob"),
+            container_name=address.container,
+            blob_name=address.name,
+            snapshot=address.snapshot,
+            version_id=address.version,
+            credential=self._credential(),
+            **self._settings(),
+        )
+
+    def container(self, address: Address) -> "ContainerClient":
+        """Return the SDK's client of one container, or of the container a blob is in."""
+        from azure.storage.blob import ContainerClient
+
+        return ContainerClient(
+            self.endpoint("blob"),
+            container_name=address.container,
+            credential=self._credential(),
+            **self._settings(),
+        )
+
+    def blob_service(self) -> "BlobServiceClient":
+        """Return the SDK's client of the whole blob service."""
+        from azure.storage.blob import BlobServiceClient
+
+        return BlobServiceClient(self.endpoint("blob"), credential=self._credential(), **self._settings())
+
+    def table(self, address: Address) -> "TableClient":
+        """Return the SDK's client of one table, or of the table an entity is in.
+
+        Raises:
+            ConfigError: no credentials were given; the Table service knows no anonymous access.
+        """
+        from azure.data.tables import TableClient
+
+        return TableClient(self._table_endpoint(), address.container, credential=self._credential(), **self._plain())
+
+    def table_service(self) -> "TableServiceClient":
+        """Return the SDK's client of the whole table service.
+
+        Raises:
+            ConfigError: see ``table``.
+        """
+        from azure.data.tables import TableServiceClient
+
+        return TableServiceClient(self._table_endpoint(), credential=self._credential(), **self._plain())
+
+    def _table_endpoint(self) -> str:
+        endpoint = self.endpoint("table")
+        if self.auth is Auth.ANONYMOUS:
+            raise ConfigError("the Table service knows no anonymous access", hint="--account-key, --sas-token or login")
+        return endpoint
+
+    def _credential(self) -> Any:
+        if self.auth is Auth.KEY:
+            from azure.core.credentials import AzureNamedKeyCredential
+
+            return AzureNamedKeyCredential(self.name, self.secret or "")
+        if self.auth is Auth.SAS:
+            from azure.core.credentials import AzureSasCredential
+
+            return AzureSasCredential((self.secret or "").lstrip("?"))
+        if self.auth is Auth.ANONYMOUS:
+            return None
+        return self.login
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            **self._plain(),
+            "max_single_get_size": SINGLE_BYTES,
+            "max_chunk_get_size": SINGLE_BYTES,
+            "max_single_put_size": SINGLE_BYTES,
+        }
+
+    def _plain(self) -> dict[str, Any]:
+        if "transport" not in self._shared:
+            import logging
+
+            # The SDK's warnings are about its insides; without a handler they would go to stderr.
+            logging.getLogger("azure").addHandler(logging.NullHandler())
+            self._shared["transport"] = transport.transport(connection_timeout=CONNECT_SECONDS)
+        return {
+            "transport": self._shared["transport"],
+            "retry_total": 0,
+            "retry_to_secondary": False,
+            "user_agent": f"azguard/{__version__}",
+        }
+
+
+def emulator(ports: Mapping[str, int] | None = None) -> Account:
+    """Return the emulator's account: its well-known name and key, on its usual ports or the given ones."""
+    ports = ports or EMULATOR_PORTS
+    return Account(
+        EMULATOR_NAME,
+        {service: f"http://127.0.0.1:{port}/{EMULATOR_NAME}" for service, port in ports.items()},
+        Auth.KEY,
+        EMULATOR_KEY,
+    )

@@ -1,0 +1,149 @@
+"""What names an account and proves who is asking, as text → an account.
+
+Messages name the part that is wrong, never the secret.
+"""
+
+from collections.abc import Mapping
+
+from azguard.accounts import endpoints
+from azguard.accounts.account import Account, Auth, emulator
+from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME, EMULATOR_PORTS, SERVICES
+from azguard.errors import ConfigError
+
+# The parts by which a connection string is known as that of another service of Azure.
+_OTHERS = (
+    (("endpoint", "sharedaccesskeyname"), "Service Bus or Event Hubs"),
+    (("hostname", "sharedaccesskey"), "IoT Hub"),
+    (("accountendpoint",), "Cosmos DB"),
+    (("instrumentationkey",), "Application Insights"),
+    (("endpoint", "secret"), "App Configuration"),
+    (("endpoint", "accesskey"), "Communication Services, SignalR or Web PubSub"),
+    (("server",), "a database"),
+    (("data source",), "a database"),
+)
+
+
+def from_connection_string(text: str) -> Account:
+    """Read a connection string, ``UseDevelopmentStorage=true`` included.
+
+    Raises:
+        ConfigError: a part is missing or malformed; the message names the part, never the secret.
+    """
+    parts = _split_connection_string(text)
+    if parts.get("usedevelopmentstorage", "").lower() == "true":
+        return _development(parts)
+    _refuse_other_service(parts)
+    name = parts.get("accountname", "")
+    found = _endpoints(parts, name)
+    if not found:
+        raise _missing("AccountName or a BlobEndpoint")
+    first = next(iter(found.values()))
+    # Only a key needs the name, and a key without one is refused below.
+    name = name or endpoints.account_name(first) or first.partition("://")[2]
+    # The order of the SDK: a key before a signature.
+    if parts.get("accountkey"):
+        if not parts.get("accountname"):
+            raise _missing("AccountName")
+        return Account(name, found, Auth.KEY, checked_key(parts["accountkey"], "AccountKey"))
+    if sas := parts.get("sharedaccesssignature"):
+        return Account(name, found, Auth.SAS, checked_sas(sas, "SharedAccessSignature"))
+    raise _missing("AccountKey (or SharedAccessSignature)")
+
+
+def _endpoints(parts: Mapping[str, str], name: str) -> dict[str, str]:
+    protocol = parts.get("defaultendpointsprotocol", "https")
+    suffix = parts.get("endpointsuffix", endpoints.PUBLIC_SUFFIX)
+    if protocol not in ("http", "https"):
+        raise ConfigError("DefaultEndpointsProtocol is neither http nor https")
+    given = {service: parts[f"{service}endpoint"] for service in SERVICES if parts.get(f"{service}endpoint")}
+    if given:
+        return {each: endpoints.check_of(each, url, f"{each.title()}Endpoint", name) for each, url in given.items()}
+    return endpoints.by_name(name, endpoints.check_suffix(suffix, "EndpointSuffix"), protocol) if name else {}
+
+
+def _refuse_other_service(parts: Mapping[str, str]) -> None:
+    for names, service in _OTHERS:
+        if all(name in parts for name in names):
+            raise ConfigError(
+                f"that connection string is of {service}, not of a storage account",
+                hint="copy the one under Access keys of the storage account: it begins with DefaultEndpointsProtocol",
+            )
+
+
+def _development(parts: Mapping[str, str]) -> Account:
+    """Return the emulator's account, on the host that DevelopmentStorageProxyUri may name."""
+    proxy = parts.get("developmentstorageproxyuri")
+    if not proxy:
+        return emulator()
+    base = endpoints.check(proxy, "DevelopmentStorageProxyUri")
+    found = {service: f"{base}:{port}/{EMULATOR_NAME}" for service, port in EMULATOR_PORTS.items()}
+    return Account(EMULATOR_NAME, found, Auth.KEY, EMULATOR_KEY)
+
+
+def from_name(
+    name: str,
+    auth: Auth,
+    secret: str | None,
+    given: Mapping[str, str] | None = None,
+    suffix: str | None = None,
+) -> Account:
+    """Return an account by its name; ``given`` are endpoints by service, ``suffix`` is that of its cloud.
+
+    Raises:
+        ConfigError: the name, an endpoint or the suffix is malformed.
+    """
+    checked = None if suffix is None else endpoints.check_suffix(suffix, "the endpoint suffix")
+    return Account(name, endpoints.complete(name, given or {}, checked), auth, secret)
+
+
+def checked_key(key: str, where: str) -> str:
+    """Return the account key if it is base64.
+
+    Raises:
+        ConfigError: it is not; the message does not show it.
+    """
+    import base64
+    import binascii
+
+    try:
+        if base64.b64decode(key, validate=True):
+            return key
+    except binascii.Error:
+        pass
+    raise ConfigError(f"{where} is not base64", hint="copy the whole key, with the = signs at its end")
+
+
+def checked_sas(sas: str, where: str) -> str:
+    """Return the shared access signature without its question mark.
+
+    Raises:
+        ConfigError: it is none; the message does not show it.
+    """
+    pairs = sas.lstrip("?").split("&")
+    if any(pair.startswith("sig=") and len(pair) > len("sig=") for pair in pairs):
+        return sas.lstrip("?")
+    raise ConfigError(
+        f"{where} holds no signature (sig=…)", hint="quote it in the shell: an & in it ends the command otherwise"
+    )
+
+
+def _split_connection_string(text: str) -> dict[str, str]:
+    parts: dict[str, str] = {}
+    for pair in filter(None, (piece.strip() for piece in text.split(";"))):
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip():
+            raise ConfigError(
+                "the connection string has a part without '='",
+                hint="quote it in the shell: it holds ';' between its parts",
+            )
+        parts[key.strip().lower()] = value.strip()
+    if not parts:
+        raise ConfigError("the connection string is empty")
+    return parts
+
+
+def _missing(part: str) -> ConfigError:
+    return ConfigError(
+        f"the connection string has no {part}",
+        hint="copy it whole from the portal (Access keys), in single quotes",
+    )

@@ -1,0 +1,230 @@
+"""Who logs in for ``--auth-mode login``: a CI job by its own OIDC token, else azure-identity's default chain.
+
+A CI system's token ends after minutes. So it is asked for anew whenever the login needs one, and work that is longer
+than its first login goes on. What ``az login`` was once given in a pipeline cannot be renewed like that.
+
+Source: About security hardening with OpenID Connect, in the documentation of GitHub Actions; AzurePipelinesCredential
+in that of azure-identity.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from azguard.accounts import proxies
+from azguard.accounts.endpoints import Cloud
+from azguard.errors import LoginFailed
+from azguard.times import iso
+
+_GITHUB = ("ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "AZURE_CLIENT_ID", "AZURE_TENANT_ID")
+_PIPELINES = (
+    "SYSTEM_OIDCREQUESTURI", "SYSTEM_ACCESSTOKEN", "AZURESUBSCRIPTION_CLIENT_ID", "AZURESUBSCRIPTION_TENANT_ID",
+    "AZURESUBSCRIPTION_SERVICE_CONNECTION_ID",
+)  # fmt: skip
+# Who sets one of these says that another identity is meant than the job's own.
+_CHOSEN = (
+    "AZURE_CLIENT_SECRET",
+    "AZURE_CLIENT_CERTIFICATE_PATH",
+    "AZURE_FEDERATED_TOKEN_FILE",
+    "AZURE_TOKEN_CREDENTIALS",
+)
+# A token with more time left is used again; azure-identity renews in its last five minutes as well.
+_REUSED_SECONDS = 300.0
+_CONNECT_SECONDS, _ANSWER_SECONDS = 4.0, 10.0
+_TRIES, _PAUSE_SECONDS = 3, 0.5
+_TIMEOUTS = {"connection_timeout": _CONNECT_SECONDS, "read_timeout": _ANSWER_SECONDS, "retry_total": _TRIES - 1}
+
+
+@dataclass
+class Login:
+    """A credential for the SDK that knows when its token ends and where it comes from. Threads may share it.
+
+    It names the token's end as the cause where a new one cannot be had.
+    """
+
+    credential: Any
+    #: Where the token comes from, for messages.
+    source: str
+    #: The URL of who hands out the token, or None where that is not one alone.
+    authority: str | None
+    #: What to do if none can be had.
+    way_out: str
+    #: Whether a new token can be had for as long as the work takes.
+    renewable: bool
+    #: Is told the end of each token that cannot be renewed, on the clock of ``time.time``, and what to do about it.
+    tell_end: Callable[[float, str], None] = lambda ends, way_out: None
+    _tokens: dict[tuple[str, ...], Any] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def get_token_info(self, *scopes: str, options: Any = None) -> Any:
+        """Return a token for the SDK.
+
+        Raises:
+            LoginFailed: none could be had, and the last one has ended.
+        """
+        with self._lock:
+            known = self._tokens.get(scopes)
+            if known is not None and not (options or {}).get("claims") and _left(known) > _REUSED_SECONDS:
+                return known
+            try:
+                self._tokens[scopes] = self.credential.get_token_info(*scopes, options=options)
+            except Exception as error:
+                if known is not None and _left(known) > 0:
+                    return known
+                raise self._failed(error, known) from error
+            if not self.renewable:
+                self.tell_end(float(self._tokens[scopes].expires_on), self.way_out)
+            return self._tokens[scopes]
+
+    def get_token(self, *scopes: str, claims: str | None = None, **_: Any) -> Any:
+        """Return a token in the SDK's older form; see ``get_token_info``."""
+        from azure.core.credentials import AccessToken
+
+        found = self.get_token_info(*scopes, options={"claims": claims} if claims else None)
+        return AccessToken(found.token, found.expires_on)
+
+    def _failed(self, error: Exception, known: Any) -> LoginFailed:
+        from azure.core.exceptions import ServiceRequestError, ServiceResponseError
+
+        from azguard.accounts import unreachable
+
+        why, *more = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+        hint: str | None = self.way_out
+        if isinstance(error, LoginFailed):
+            hint = error.hint
+        elif self.authority is not None and isinstance(error, (ServiceRequestError, ServiceResponseError)):
+            reason = unreachable.explain(error, self.authority)
+            why, more, hint = reason.message, [], reason.hint
+        if known is None:
+            message = f"no login could be had from {self.source}: {why}"
+        else:
+            ended = iso(datetime.fromtimestamp(known.expires_on, UTC))
+            message = f"the login's token ended at {ended}, and no new one could be had from {self.source}: {why}"
+        # Of each credential in a chain, its first sentence.
+        detail = tuple(line.partition(". ")[0] for line in more if "Credential: " in line)
+        return LoginFailed(message, detail=detail, hint=hint)
+
+
+def choose(environ: Mapping[str, str], cloud: Cloud) -> Login:
+    """Return the login of this machine or CI job, in a cloud; ``AZURE_AUTHORITY_HOST`` names another authority."""
+    authority: dict[str, Any] = {} if environ.get("AZURE_AUTHORITY_HOST") else {"authority": cloud.authority}
+    if not any(environ.get(name) for name in _CHOSEN):
+        if all(environ.get(name) for name in _GITHUB):
+            return _of_github(environ, cloud, authority)
+        if all(environ.get(name) for name in _PIPELINES):
+            return _of_pipelines(environ, authority)
+    from azure.identity import DefaultAzureCredential
+
+    return Login(
+        DefaultAzureCredential(**authority),
+        "this machine",
+        None,
+        _way_out(environ),
+        # A user's login renews itself, and Kubernetes renews its file. What a CI system handed out once ends.
+        renewable=not environ.get("CI") and not environ.get("TF_BUILD"),
+    )
+
+
+def _of_github(environ: Mapping[str, str], cloud: Cloud, settings: Mapping[str, Any]) -> Login:
+    from azure.identity import ClientAssertionCredential
+
+    url, token = environ["ACTIONS_ID_TOKEN_REQUEST_URL"], environ["ACTIONS_ID_TOKEN_REQUEST_TOKEN"]
+    credential = ClientAssertionCredential(
+        environ["AZURE_TENANT_ID"],
+        environ["AZURE_CLIENT_ID"],
+        lambda: github_assertion(url, token, cloud.audience),
+        **_TIMEOUTS,
+        **settings,
+    )
+    way_out = "see whether AZURE_CLIENT_ID has a federated credential for this repository, branch or environment"
+    source = "the OIDC token of this GitHub Actions job"
+    return Login(credential, source, _authority_url(environ, settings), way_out, renewable=True)
+
+
+def _of_pipelines(environ: Mapping[str, str], settings: Mapping[str, Any]) -> Login:
+    from azure.identity import AzurePipelinesCredential
+
+    credential = AzurePipelinesCredential(
+        tenant_id=environ["AZURESUBSCRIPTION_TENANT_ID"],
+        client_id=environ["AZURESUBSCRIPTION_CLIENT_ID"],
+        service_connection_id=environ["AZURESUBSCRIPTION_SERVICE_CONNECTION_ID"],
+        system_access_token=environ["SYSTEM_ACCESSTOKEN"],
+        **_TIMEOUTS,
+        **settings,
+    )
+    way_out = "see whether the service connection uses workload identity federation, and this pipeline may use it"
+    source = "the OIDC token of this Azure Pipelines job"
+    return Login(credential, source, _authority_url(environ, settings), way_out, renewable=True)
+
+
+def _authority_url(environ: Mapping[str, str], settings: Mapping[str, Any]) -> str:
+    host = settings.get("authority") or environ["AZURE_AUTHORITY_HOST"]
+    return host if "://" in host else f"https://{host}"
+
+
+def github_assertion(url: str, token: str, audience: str, pause: Callable[[float], None] = time.sleep) -> str:
+    """Ask GitHub for a fresh OIDC token of this job.
+
+    Raises:
+        LoginFailed: GitHub gave none. The message holds no token.
+    """
+    from urllib.parse import quote
+
+    asked = f"{url}{'&' if '?' in url else '?'}audience={quote(audience, safe='')}"
+    for attempt in range(_TRIES):
+        status, value = _ask(asked, token)
+        if value:
+            return value
+        if status is not None and status < 500 and status != 429:
+            break
+        if attempt < _TRIES - 1:
+            pause(_PAUSE_SECONDS * 2**attempt)
+    if status is not None:
+        raise LoginFailed(
+            f"GitHub's token service answered HTTP {status} without a token",
+            hint="the job needs permissions: id-token: write",
+        )
+    proxy = proxies.between(url)
+    through = "" if proxy is None else f", through the proxy {proxy.address}"
+    raise LoginFailed(f"GitHub's token service does not answer{through}", hint="check the network, then try again")
+
+
+def _ask(url: str, token: str) -> tuple[int | None, str | None]:
+    """Return the status of the answer, None if there was none, and the token in it."""
+    import requests
+
+    def sign(request: Any) -> Any:
+        # As an auth, because requests would replace a header by what stands in a .netrc.
+        request.headers["Authorization"] = f"Bearer {token}"
+        return request
+
+    try:
+        answer = requests.get(
+            url,
+            auth=sign,
+            timeout=(_CONNECT_SECONDS, _ANSWER_SECONDS),
+            allow_redirects=False,
+            **proxies.request_settings(url),
+        )
+        found = answer.json()
+    except requests.exceptions.JSONDecodeError:
+        return answer.status_code, None
+    except requests.exceptions.RequestException:
+        return None, None
+    value = found.get("value") if isinstance(found, dict) else None
+    return answer.status_code, value if answer.ok and isinstance(value, str) else None
+
+
+def _left(token: Any) -> float:
+    return float(token.expires_on) - time.time()
+
+
+def _way_out(environ: Mapping[str, str]) -> str:
+    if environ.get("GITHUB_ACTIONS"):
+        return "give the job permissions: id-token: write, and set AZURE_CLIENT_ID and AZURE_TENANT_ID"
+    if environ.get("TF_BUILD"):
+        return "run it in an AzureCLI@2 task with env: SYSTEM_ACCESSTOKEN: $(System.AccessToken)"
+    return "az login, or use --account-key or --sas-token"

@@ -1,0 +1,7 @@
+"""What is the same everywhere: the services of an account, and the emulator's name, key and ports."""
+
+SERVICES = ("blob", "queue", "table", "file")
+EMULATOR_NAME = "devstoreaccount1"
+# The emulator's key is public: https://learn.microsoft.com/azure/storage/common/storage-use-azurite
+EMULATOR_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+EMULATOR_PORTS = {"blob": 10000, "queue": 10001, "table": 10002, "file": 10004}

@@ -1,0 +1,17 @@
+"""Blobs and containers.
+
+``properties``      one blob's properties and tags
+``types``           block, append and page blobs
+``existing``        what a create finds where a blob or a container is already
+``listing``         a container's blobs
+``downloads``       content out of a blob
+``upload``          one upload as a value
+``uploads``         content into a blob
+``blocks``          a stream as staged blocks
+``upload_checks``   what can be asked before an upload begins
+``upload_outcome``  the outcome of an upload whose response was lost
+``deletes``         deleting a blob
+``fenced_writes``   writes under the fence of a lock
+``updating``        a blob as the update loop sees it
+``containers``      containers
+"""

@@ -1,0 +1,102 @@
+"""A stream of any length as staged blocks: read once, in pieces, a few of them on their way at a time."""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from azguard.accounts.target import Target
+from azguard.requests.calls import read
+from azguard.requests.deadline import Deadline
+
+BLOCK_BYTES = 4 * 1024 * 1024
+_WORKERS = 4
+# The service takes 50,000 blocks; the block size doubles every 10,000, so a stream of unknown length always fits.
+_BLOCKS_PER_SIZE = 10_000
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where blocks are staged, under which lease, the op their ids are made of, and the patience with each."""
+
+    target: Target
+    lease_id: str | None
+    op: str
+    patience: Callable[[], Deadline]
+
+
+def staged(
+    place: Place, first: bytes, source: BinaryIO, progress: Callable[[int], None]
+) -> Iterator[tuple[str, bytes]]:
+    """Stage every block and yield its id and content in order; ``first`` was read from the source already.
+
+    Ids have one fixed length and hold the op: blocks of two writers never mix, nor do their lengths.
+    """
+    done = 0
+    waiting: deque[tuple[str, bytes, Future[None]]] = deque()
+
+    def oldest() -> tuple[str, bytes]:
+        nonlocal done
+        block, piece, future = waiting.popleft()
+        future.result()
+        progress(done := done + len(piece))
+        return block, piece
+
+    pool = ThreadPoolExecutor(_WORKERS)
+    try:
+        for index, piece in enumerate(_pieces(first, source)):
+            block = f"{place.op}{index:08d}"
+            waiting.append((block, piece, pool.submit(_stage, place, block, piece)))
+            if len(waiting) >= _WORKERS:
+                yield oldest()
+        while waiting:
+            yield oldest()
+    finally:
+        # Whoever interrupts an upload does not wait for the blocks on their way.
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def committed(target: Target, deadline: Deadline) -> tuple[list[str], str | None]:
+    """Return the ids of the blocks that a blob is made of, and its ETag, from one response.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-block-list
+    """
+    client = target.account.blob(target.address)
+    answers: list[Any] = []
+
+    def call(timeouts: Mapping[str, Any]) -> list[str]:
+        found, _ = client.get_block_list("committed", raw_response_hook=answers.append, **timeouts)
+        return [str(block.id) for block in found]
+
+    ids = read(call, target, deadline)
+    return ids, answers[-1].http_response.headers.get("ETag")
+
+
+def filled(source: BinaryIO, size: int) -> bytes:
+    """Read exactly so many bytes, or to the end: a pipe gives 64 KiB at a time."""
+    # One system call at a time: between two of them inside read(), a signal would not be seen until more content comes.
+    once: Callable[[int], bytes] = getattr(source, "read1", source.read)
+    pieces, missing = [], size
+    while missing and (piece := once(missing)):
+        pieces.append(piece)
+        missing -= len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _stage(place: Place, block: str, piece: bytes) -> None:
+    lease = {"x-ms-lease-id": place.lease_id} if place.lease_id else {}
+    client = place.target.account.blob(place.target.address)
+    read(
+        lambda timeouts: client.stage_block(block, piece, len(piece), headers=dict(lease), **timeouts),
+        place.target,
+        place.patience(),
+    )
+
+
+def _pieces(first: bytes, source: BinaryIO) -> Iterator[bytes]:
+    yield first
+    index = 1
+    while piece := filled(source, BLOCK_BYTES << (index // _BLOCKS_PER_SIZE)):
+        yield piece
+        index += 1

@@ -1,0 +1,221 @@
+"""Containers: thin calls into the SDK, frozen values out.
+
+A container honours no ETag condition, so ``--etag`` on a delete is kept by a lease: acquire, compare,
+delete under the lease and If-Unmodified-Since, which has a resolution of one second.
+"""
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from azguard.accounts.account import Account
+from azguard.accounts.target import Target
+from azguard.address import Address, Kind
+from azguard.conditions.resolve import Conditions
+from azguard.errors import Changed, NotFound, OutcomeUnknown, Unavailable
+from azguard.leases import actions
+from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY, Lineage
+from azguard.requests.settle import Finding, Verdict, send_until_settled
+from azguard.requests.written import WriteResult
+from azguard.times import http_date
+
+# Long enough to compare and delete on a slow day; the shortest the service takes.
+_GUARD_LEASE_SECONDS = 15
+
+
+@dataclass(frozen=True)
+class ContainerShown:
+    """A container's properties."""
+
+    address: str
+    name: str
+    etag: str
+    last_modified: datetime
+    public_access: str | None
+    lease_status: str | None
+    lease_state: str | None
+    lease_duration: str | None
+    has_immutability_policy: bool | None
+    has_legal_hold: bool | None
+    metadata: Mapping[str, str]
+
+
+def create(
+    target: Target, metadata: Mapping[str, str], public_access: str | None, deadline: Deadline, op: str
+) -> WriteResult:
+    """Create a container; it is always create-only.
+
+    Raises:
+        Exists: there is one of that name.
+    Source: https://learn.microsoft.com/rest/api/storageservices/create-container
+    """
+    client = target.account.container(target.address)
+    stamped = {**metadata, KEY: str(Lineage().after(op, None))}
+    settled = send_until_settled(
+        lambda: client.create_container(stamped, public_access, **write_timeouts(deadline)),
+        lambda patience: _created(target, op, patience),
+        target,
+        deadline,
+    )
+    return _written(target, settled.answer, "if-none-match", settled.attempts)
+
+
+def properties(target: Target, deadline: Deadline) -> Any:
+    """Return the SDK's properties of a container, the lineage in its metadata included."""
+    client = target.account.container(target.address)
+    return read(lambda t: client.get_container_properties(**t), target, deadline)
+
+
+def show(target: Target, conditions: Conditions, deadline: Deadline) -> ContainerShown:
+    """Return a container's properties and metadata.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-container-properties
+    """
+    client = target.account.container(target.address)
+    return _shown(
+        target,
+        read(lambda t: client.get_container_properties(headers=conditions.request_headers, **t), target, deadline),
+    )
+
+
+def listed(account: Account, deadline: Deadline, prefix: str | None, limit: int | None) -> Iterator[ContainerShown]:
+    """Yield the account's containers in order of name, with their metadata, page by page.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/list-containers2
+    """
+    everything = Target(account, Address(Kind.CONTAINER, ("",)))
+    found = account.blob_service().list_containers(
+        name_starts_with=prefix,
+        include_metadata=True,
+        results_per_page=None if limit is None else min(limit, 5000),
+        **page_timeouts(deadline),
+    )
+    for item in islice(pages(found, everything, deadline), limit):
+        yield _shown(Target(account, Address(Kind.CONTAINER, (item.name,))), item)
+
+
+def delete(target: Target, conditions: Conditions, deadline: Deadline) -> WriteResult:
+    """Delete a container and everything in it.
+
+    Raises:
+        Changed: it is no longer the version the guard names.
+        Locked: it is leased, and the lease id is missing or wrong.
+        OutcomeUnknown: the answer was lost, and the container is gone: by us or by another.
+    Source: https://learn.microsoft.com/rest/api/storageservices/delete-container
+    """
+    if conditions.guard == "lease" and conditions.expected_etag is not None:
+        return _delete_guarded(target, conditions, deadline)
+    if conditions.lease_id is None:
+        return _delete(target, conditions.request_headers, conditions.guard, deadline, None)
+    # Known before, because afterwards there is nothing to ask: an infinite lease cannot have lapsed meanwhile.
+    alone = show(target, Conditions(lease_id=conditions.lease_id), deadline).lease_duration == "infinite"
+    return _delete(target, conditions.request_headers, conditions.guard, deadline, lambda: alone)
+
+
+def _delete_guarded(target: Target, conditions: Conditions, deadline: Deadline) -> WriteResult:
+    lease_id = conditions.lease_id or str(uuid.uuid4())
+    acquired = conditions.lease_id is None
+    ends = deadline.clock() + _GUARD_LEASE_SECONDS
+    try:
+        if acquired:
+            _acquire(target, lease_id, deadline)
+        current = show(target, Conditions(lease_id=lease_id), deadline)
+        if current.etag != conditions.expected_etag:
+            raise Changed(
+                f"{target} changed since you read it",
+                address=str(target.address),
+                expected_etag=conditions.expected_etag,
+                current_etag=current.etag,
+                hint=f"azguard container show {target}, then decide",
+            )
+        headers = {
+            **conditions.request_headers,
+            "x-ms-lease-id": lease_id,
+            "If-Unmodified-Since": http_date(current.last_modified),
+        }
+        # A lost answer must be noticed while our lease still proves whose delete it was.
+        silence = min(deadline.answer_seconds, _GUARD_LEASE_SECONDS / 3)
+        patience = replace(deadline, seconds=deadline.remaining, answer_seconds=silence)
+        for_ever = current.lease_duration == "infinite"
+        return _delete(target, headers, "lease", patience, lambda: for_ever or (acquired and deadline.clock() < ends))
+    except BaseException:
+        if acquired:
+            actions.give_back(target, lease_id, deadline)
+        raise
+
+
+def _acquire(target: Target, lease_id: str, deadline: Deadline) -> None:
+    try:
+        actions.acquire(target, lease_id, _GUARD_LEASE_SECONDS, Conditions(), deadline)
+    except OutcomeUnknown as error:
+        # What cannot be known is whether it is leased for the next seconds; that nothing was deleted is certain.
+        raise Unavailable(
+            f"no lease on {target} could be had in time", str(target.address), detail=error.detail
+        ) from error
+
+
+def _delete(
+    target: Target, headers: Mapping[str, str], guard: str, deadline: Deadline, alone: Callable[[], bool] | None
+) -> WriteResult:
+    """Delete under a lease or without one; ``alone`` says whether it is the lease by which nobody else could."""
+    client = target.account.container(target.address)
+    settled = send_until_settled(
+        lambda: client.delete_container(headers=dict(headers), **write_timeouts(deadline)),
+        lambda patience: _deleted(target, patience, alone),
+        target,
+        deadline,
+        # The lease ends with the container, so a late delete under it finds nothing that it could delete.
+        resend=alone is not None,
+    )
+    return WriteResult(str(target.address), None, None, guard, settled.attempts)
+
+
+def _created(target: Target, op: str, patience: Deadline) -> Finding[Any]:
+    """Return whether the container that is there is the one we made."""
+    try:
+        found = properties(target, patience)
+    except NotFound:
+        return Finding(Verdict.NOT_YET)
+    if op in Lineage.parse((found.metadata or {}).get(KEY)):
+        return Finding(Verdict.COMMITTED, {"etag": found.etag, "last_modified": found.last_modified})
+    return Finding(Verdict.UNKNOWN)
+
+
+def _deleted(target: Target, patience: Deadline, alone: Callable[[], bool] | None) -> Finding[None]:
+    """Return who deleted it: only the holder of a lease could have, if we held one."""
+    try:
+        properties(target, patience)
+    except NotFound:
+        return Finding(Verdict.COMMITTED if alone is not None and alone() else Verdict.UNKNOWN)
+    return Finding(Verdict.UNKNOWN if alone is None else Verdict.NOT_YET)
+
+
+def _shown(target: Target, found: Any) -> ContainerShown:
+    metadata = {key: value for key, value in (found.metadata or {}).items() if key != KEY}
+    return ContainerShown(
+        address=str(target.address),
+        name=found.name or target.address.container,
+        etag=_quoted(found.etag),
+        last_modified=found.last_modified,
+        public_access=found.public_access,
+        lease_status=found.lease.status,
+        lease_state=found.lease.state,
+        lease_duration=found.lease.duration,
+        has_immutability_policy=found.has_immutability_policy,
+        has_legal_hold=found.has_legal_hold,
+        metadata=metadata,
+    )
+
+
+def _written(target: Target, answer: Mapping[str, Any], guard: str, attempts: int) -> WriteResult:
+    return WriteResult(str(target.address), _quoted(answer["etag"]), answer["last_modified"], guard, attempts)
+
+
+def _quoted(etag: str) -> str:
+    """Return the ETag in quotes: listings give it bare."""
+    return etag if etag.startswith('"') else f'"{etag}"'

@@ -1,0 +1,79 @@
+"""Deleting a blob, and whose delete it was that a lost answer leaves behind."""
+
+from azguard.accounts.target import Target
+from azguard.blobs import fenced_writes, properties
+from azguard.conditions.resolve import Conditions
+from azguard.errors import Changed, NotFound, UsageError
+from azguard.requests.calls import write_timeouts
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY, Lineage
+from azguard.requests.settle import NOTHING_THERE, Finding, Settled, Verdict, send_until_settled
+from azguard.requests.written import WriteResult
+
+
+def delete(target: Target, conditions: Conditions, snapshots: str | None, deadline: Deadline) -> WriteResult:
+    """Delete a blob. ``snapshots`` is None, ``include`` or ``only``.
+
+    Raises:
+        Changed: it is no longer the version the condition names.
+        LockLost: a holder with a higher fence has written it.
+        OutcomeUnknown: the answer was lost, and the blob is gone: by us or by another. Only an infinite lease tells.
+    Source: https://learn.microsoft.com/rest/api/storageservices/delete-blob
+    """
+    if snapshots is not None and target.address.snapshot is not None:
+        raise UsageError(f"{target} is itself a snapshot, which has none", hint="leave --delete-snapshots out")
+    leased = conditions.lease_id is not None
+    # Known before, because afterwards there is nothing to ask: an infinite lease cannot have lapsed meanwhile.
+    alone = leased and _held_for_ever(target, conditions, deadline)
+
+    def attempt(under: Conditions) -> Settled[None]:
+        return _settled(target, under, snapshots, deadline, alone=alone)
+
+    try:
+        settled, conditions = fenced_writes.write(target, conditions, deadline, attempt, creates=False)
+    except Changed as error:
+        raise properties.describe_conflict(error, target, deadline) from error
+    return WriteResult(str(target.address), None, None, conditions.guard, settled.attempts)
+
+
+def _settled(
+    target: Target, conditions: Conditions, snapshots: str | None, deadline: Deadline, *, alone: bool
+) -> Settled[None]:
+    client = target.account.blob(target.address)
+    return send_until_settled(
+        lambda: client.delete_blob(
+            delete_snapshots=snapshots, headers=conditions.request_headers, **write_timeouts(deadline)
+        ),
+        lambda patience: _deleted(target, conditions, patience, alone=alone),
+        target,
+        deadline,
+        expected_etag=conditions.expected_etag,
+        # The lease ends with the blob, so a late delete under it finds nothing that it could delete.
+        resend=conditions.lease_id is not None or conditions.expected_etag is not None,
+    )
+
+
+def _held_for_ever(target: Target, conditions: Conditions, deadline: Deadline) -> bool:
+    """Return whether the lease is held and infinite; whoever breaks such a lease takes over by force.
+
+    Raises:
+        Locked: it is not held.
+    """
+    found = properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
+    return bool(found.lease.duration == "infinite")
+
+
+def _deleted(target: Target, conditions: Conditions, patience: Deadline, *, alone: bool) -> Finding[None]:
+    """Return who deleted the blob; ``alone`` says that nobody else could."""
+    expected_etag = conditions.expected_etag
+    try:
+        current = properties.fetch(target, Conditions(), patience)
+    except NotFound:
+        return Finding(Verdict.COMMITTED if alone else Verdict.UNKNOWN, seen=NOTHING_THERE)
+    if expected_etag is None:
+        return Finding(Verdict.UNKNOWN if conditions.lease_id is None else Verdict.NOT_YET, seen=current)
+    if current.etag == expected_etag:
+        return Finding(Verdict.NOT_YET, seen=current)
+    history = Lineage.parse((current.metadata or {}).get(KEY))
+    replaced = history.successor(expected_etag) is not None
+    return Finding(Verdict.NEVER if replaced else Verdict.UNKNOWN, seen=current)

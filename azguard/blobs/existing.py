@@ -1,0 +1,38 @@
+"""What a create finds where a blob or a container is already."""
+
+from typing import TYPE_CHECKING, Any
+
+from azguard.accounts.target import Target
+from azguard.blobs import containers, properties
+from azguard.conditions.resolve import Conditions
+from azguard.errors import NotFound
+from azguard.requests.deadline import Deadline
+from azguard.requests.existing import left_alone, outcome_of_version
+from azguard.requests.lineage import KEY, Lineage
+from azguard.requests.written import WriteResult
+
+if TYPE_CHECKING:
+    from azguard.blobs.upload import Upload
+
+
+def find_blob(upload: "Upload") -> WriteResult:
+    """Return the blob that is there."""
+    try:
+        found = properties.fetch(upload.target, Conditions(), upload.deadline.fresh())
+    except NotFound:  # deleted since
+        return left_alone(upload.target, None, None)
+    return _judged(upload.target, found, upload.op)
+
+
+def find_container(target: Target, op: str, deadline: Deadline) -> WriteResult:
+    """Return the container that is there."""
+    try:
+        found = containers.properties(target, deadline.fresh())
+    except NotFound:  # deleted since
+        return left_alone(target, None, None)
+    return _judged(target, found, op)
+
+
+def _judged(target: Target, found: Any, op: str) -> WriteResult:
+    lineage = Lineage.parse((found.metadata or {}).get(KEY))
+    return outcome_of_version(target, found.etag, found.last_modified, lineage, op)

@@ -1,0 +1,129 @@
+"""A blob write that the storage refuses once a holder with a higher fence has written.
+
+The request leaves our fence in a tag and has one condition: the tag there is no higher. That takes one request, and
+no look before it. The condition does not hold either where there is no such tag: on a blob that was written without a
+fence, or where there is none. Then we look, and bind the next request to what was seen: to that version, or to there
+being nothing. Whatever happens between a look and its request, it is the storage that checks each request; a look only
+says which of them to send. The condition on tags always stands alone: what the service makes of it beside another is
+not documented, and the emulator then ignores it.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from azguard.accounts.target import Target
+from azguard.blobs import properties
+from azguard.conditions import fences
+from azguard.conditions.operations import Condition
+from azguard.conditions.resolve import Conditions
+from azguard.errors import AzguardError, BadRequest, Changed, Exists, Forbidden, GaveUp, NotFound
+from azguard.requests.deadline import Deadline
+from azguard.requests.settle import Settled
+
+T = TypeVar("T")
+# Who has a fence never needs a second look: the tag is there then. So each of these is one more writer without a
+# fence, or a deletion, between a look and the request after it.
+_LOOKS = 5
+_MAY_NOT = "AuthorizationPermissionMismatch"
+# Service codes of accounts without index tags; the last is what a hierarchical namespace says to Get Blob Tags.
+_NO_TAGS = {
+    "FeatureNotYetSupportedForHierarchicalNamespaceAccounts", "BlobApiNotYetSupportedForHierarchicalNamespaceAccounts",
+    "BlobTagsNotSupportedForAccountType", "InvalidQueryParameterValue",
+}  # fmt: skip
+
+
+def write(
+    target: Target,
+    conditions: Conditions,
+    deadline: Deadline,
+    attempt: Callable[[Conditions], Settled[T]],
+    *,
+    creates: bool,
+) -> tuple[Settled[T], Conditions]:
+    """Make a write under its fence, if it has one, and return it with the conditions under which it was committed.
+
+    ``attempt`` makes it under the conditions given and settles its own doubt: what it raises must mean that it was
+    not applied, and never will be. ``creates`` says that it may make the blob.
+
+    Raises:
+        LockLost: a holder with a higher fence has written.
+        NotFound: there is nothing, and it does not create.
+        GaveUp: others without a fence came between again and again; nothing was applied.
+    """
+    if conditions.fence is None:
+        return attempt(conditions), conditions
+    refused = 0
+    while True:
+        try:
+            settled = attempt(conditions)
+        except (Forbidden, BadRequest) as error:
+            raise explained(error) from error
+        except (Changed, Exists, NotFound) as error:
+            conditions = bind_to_what_is_there(target, conditions, deadline, creates=creates)
+            if error.http_status == 400:
+                raise  # The blocks that were to be committed are gone.
+            refused += 1
+            if refused > _LOOKS or deadline.passed:
+                raise _gave_up(target, refused) from error
+        else:
+            return replace(settled, attempts=settled.attempts + refused), conditions
+
+
+def bind_to_what_is_there(target: Target, conditions: Conditions, deadline: Deadline, *, creates: bool) -> Conditions:
+    """Look, and return what to bind the next request to: the fence that is there, that version, or nothing there.
+
+    Raises:
+        LockLost: a holder with a higher fence has written.
+        NotFound: there is nothing, and the write does not create; or no container.
+    """
+    fence = conditions.fence
+    assert fence is not None
+    try:
+        found = properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
+        # After the ETag, never before: a write under a fence changes both at once, so if that version is still
+        # there when our request arrives, so is this tag.
+        theirs, _ = read_standing_fence(target, conditions.lease_id, deadline)
+    except NotFound as error:
+        if not creates or error.service_code == "ContainerNotFound":
+            raise
+        return replace(conditions, headers={Condition.IF_NONE_MATCH.header: "*"}, expected_etag=None)
+    fences.refuse_higher(target, fence, theirs)
+    if theirs is None:
+        return replace(conditions, headers={Condition.IF_MATCH.header: found.etag}, expected_etag=found.etag)
+    return replace(conditions, headers=fences.condition(fence), expected_etag=None)
+
+
+def read_standing_fence(target: Target, lease_id: str | None, deadline: Deadline) -> tuple[int | None, dict[str, str]]:
+    """Return the fence under which a blob was last written, None where there is none, and its other tags.
+
+    Raises:
+        BadRequest: its tag ``fence`` is none of azguard's.
+    """
+    try:
+        tags = properties.tags(target, lease_id, deadline)
+    except (Forbidden, BadRequest) as error:
+        raise explained(error) from error
+    theirs = fences.read_fence(tags, target)
+    return theirs, {key: value for key, value in tags.items() if key != fences.TAG}
+
+
+def explained(error: AzguardError) -> AzguardError:
+    """Add what a fence needs to a refusal that may be for the want of it."""
+    if error.service_code == _MAY_NOT:
+        error.hint = (
+            "--fence reads and writes index tags, which needs a permission of its own: "
+            "t in a SAS, or the role Storage Blob Data Owner"
+        )
+    elif error.service_code in _NO_TAGS:
+        error.hint = "--fence needs index tags, which accounts with a hierarchical namespace do not have"
+    return error
+
+
+def _gave_up(target: Target, refused: int) -> GaveUp:
+    return GaveUp(
+        f"{target} was written or deleted by others without a fence between each look at it and the write, "
+        f"{refused} times; nothing was applied",
+        address=str(target.address),
+        hint="let everybody who writes it name a fence, or try again",
+    )

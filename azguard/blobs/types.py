@@ -1,0 +1,62 @@
+"""The type of a blob, which a Put Blob changes without a word: a block blob takes the place of an append or page blob.
+
+A version keeps its type. So the type that a version was read with holds for every write that is guarded by it, and
+costs no request; only where the write is for no version that was read here is it asked for.
+"""
+
+from dataclasses import replace
+
+from azguard.accounts.target import Target
+from azguard.blobs import properties
+from azguard.conditions.resolve import Conditions
+from azguard.conditions.seen import BLOCK_BLOB
+from azguard.errors import BadRequest, Forbidden, NotFound
+from azguard.requests.deadline import Deadline
+
+_WORDS = {"AppendBlob": "an append blob", "PageBlob": "a page blob"}
+
+
+def check(target: Target, conditions: Conditions, deadline: Deadline) -> None:
+    """Refuse to put a block blob in the place of a blob of another type.
+
+    Not guaranteed: where the write is for no version, another may change the type between the look and the write.
+
+    Raises:
+        BadRequest: it is of another type.
+        Forbidden: it is not known, and may not be asked.
+    """
+    by_tag_of_fence = conditions.fence is not None and conditions.expected_etag is None
+    # A blob with the tag of a fence was put there by azguard.
+    if conditions.creates_only or by_tag_of_fence:
+        return
+    refuse(target, conditions.blob_type or _asked(target, deadline))
+
+
+def refuse(target: Target, found: str | None) -> None:
+    """Refuse a type that is not a block blob's; None is nothing there.
+
+    Raises:
+        BadRequest: it is another.
+    """
+    if found in (None, BLOCK_BLOB):
+        return
+    raise BadRequest(
+        f"{target} is {_WORDS.get(str(found), found)}, and a put would make it a block blob; nothing was written",
+        address=str(target.address),
+        hint="if that is meant: --blob-type block",
+    )
+
+
+def _asked(target: Target, deadline: Deadline) -> str | None:
+    """Return the type of what is there now, None if nothing is."""
+    try:
+        found = properties.fetch(target, Conditions(), deadline)
+    except NotFound:
+        return None
+    except Forbidden as error:
+        raise replace(
+            error,
+            message=f"{error.message}: so it is not known whether {target} is a block blob",
+            hint="--blob-type block writes without looking",
+        ) from error
+    return properties.type_of(found)

@@ -1,0 +1,108 @@
+"""One upload: what it writes, under which conditions, and what it wrote."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from azguard.accounts.target import Target
+from azguard.conditions import fences
+from azguard.conditions.resolve import Conditions
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY, UNSEEN, Lineage
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a blob is besides its content. ``content_md5`` is what the caller says the content's MD5 is, in base64."""
+
+    content_type: str | None = None
+    content_encoding: str | None = None
+    content_language: str | None = None
+    content_disposition: str | None = None
+    cache_control: str | None = None
+    content_md5: str | None = None
+    tier: str | None = None
+    metadata: Mapping[str, str] | None = None
+    tags: Mapping[str, str] | None = None
+
+    def for_sdk(self) -> dict[str, Any]:
+        """Return the SDK's keyword arguments."""
+        from azure.storage.blob import ContentSettings, StandardBlobTier
+
+        return {
+            "content_settings": ContentSettings(
+                content_type=self.content_type,
+                content_encoding=self.content_encoding,
+                content_language=self.content_language,
+                content_disposition=self.content_disposition,
+                cache_control=self.cache_control,
+                content_md5=decode_md5(self.content_md5),
+            ),
+            "standard_blob_tier": None if self.tier is None else StandardBlobTier(self.tier),
+        }
+
+
+@dataclass(frozen=True)
+class BlobPut:
+    """What a put wrote. ``etag`` is None where a lost answer was settled, but later writes hide the ETag."""
+
+    address: str
+    etag: str | None
+    last_modified: datetime | None
+    version_id: str | None
+    content_length: int
+    content_type: str | None
+    content_hash: str
+    guard: str
+    attempts: int
+    conflicts: int
+    outcome: str
+    created: bool | None
+
+
+@dataclass(frozen=True)
+class Upload:
+    """One put in the making: what it writes to, under which conditions, as which op.
+
+    ``md5`` is that of the content, where one Put Blob takes it: the service then keeps it.
+    """
+
+    target: Target
+    settings: Settings
+    conditions: Conditions
+    deadline: Deadline
+    op: str
+    stamp: str | None = None
+    md5: bytes | None = None
+    #: Whether it may take the place of an append or page blob.
+    any_type: bool = False
+
+    @classmethod
+    def stamped(
+        cls, target: Target, settings: Settings, conditions: Conditions, deadline: Deadline, op: str
+    ) -> "Upload":
+        """Return an upload that carries on the lineage of the version it is guarded by."""
+        parent = conditions.expected_etag
+        if parent is None and not conditions.creates_only:
+            parent = UNSEEN
+        stamp = Lineage.parse(conditions.lineage).after(op, parent)
+        stamp = replace(stamp, tiered=stamp.tiered or settings.tier is not None)
+        return cls(target, settings, conditions, deadline, op, str(stamp))
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """Return the metadata the new version carries, the lineage included."""
+        return {**(self.settings.metadata or {}), **({KEY: self.stamp} if self.stamp else {})}
+
+    @property
+    def tags(self) -> dict[str, str] | None:
+        """Return the index tags the new version carries, the fence included."""
+        tags, fence = self.settings.tags or {}, self.conditions.fence
+        return (dict(tags) if fence is None else fences.with_fence_tag(tags, fence)) or None
+
+
+def decode_md5(md5: str | None) -> bytearray | None:
+    import base64
+
+    return None if md5 is None else bytearray(base64.b64decode(md5))

@@ -1,0 +1,59 @@
+"""What became of an upload whose answer was lost: told by the lineage, or by the ids of its blocks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from azguard.blobs import blocks, properties
+from azguard.conditions.resolve import Conditions
+from azguard.errors import NotFound
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY, Lineage
+from azguard.requests.settle import NOTHING_THERE, Finding, Verdict, verdict_from_lineage
+
+if TYPE_CHECKING:
+    from azguard.blobs.upload import Upload
+
+
+def landed(upload: "Upload", ids: Sequence[str], patience: Deadline) -> Finding[Mapping[str, Any]]:
+    """Return what is known about a put, with the ETag it made where that can be told; ``ids`` are its blocks."""
+    parent = upload.conditions.expected_etag
+    try:
+        found = properties.fetch(upload.target, Conditions(), patience)
+    except NotFound:
+        return Finding(Verdict.NOT_YET if upload.conditions.creates_only else Verdict.UNKNOWN, seen=NOTHING_THERE)
+    history = Lineage.parse((found.metadata or {}).get(KEY))
+    verdict = verdict_from_lineage(history, upload.op, parent, found.etag)
+    if verdict is Verdict.UNKNOWN and ids:
+        return replace(_by_blocks(upload, ids, patience), seen=found)
+    if verdict is not Verdict.COMMITTED:
+        return Finding(verdict, seen=found, same=verdict is Verdict.UNKNOWN and _equals(upload, found))
+    position = next(index for index, (op, _) in enumerate(history.entries) if op == upload.op)
+    if position == 0:
+        return Finding(verdict, _as_answer(found))
+    # The write after ours recorded which ETag it replaced: ours.
+    return Finding(verdict, {"etag": f'"{history.entries[position - 1][1]}"'})
+
+
+def _equals(upload: "Upload", found: Any) -> bool:
+    """Return whether the content that is there is ours for all that is known, which matters without a lineage."""
+    theirs = found.content_settings.content_md5
+    return upload.stamp is None and upload.md5 is not None and theirs is not None and bytes(theirs) == upload.md5
+
+
+def _by_blocks(upload: "Upload", ids: Sequence[str], patience: Deadline) -> Finding[Mapping[str, Any]]:
+    """Return whether the blob consists of our blocks: nobody else has their ids."""
+    try:
+        current, etag = blocks.committed(upload.target, patience)
+        if current != list(ids):
+            return Finding(Verdict.UNKNOWN)
+        found = properties.fetch(upload.target, Conditions(), patience)
+    except NotFound:
+        return Finding(Verdict.UNKNOWN)
+    # Somebody may have changed the metadata since, which makes another version of the same blocks.
+    same = etag == found.etag and (found.metadata or {}) == upload.metadata
+    return Finding(Verdict.COMMITTED, _as_answer(found) if same else {"etag": None})
+
+
+def _as_answer(found: Any) -> Mapping[str, Any]:
+    return {"etag": found.etag, "last_modified": found.last_modified, "version_id": found.version_id}

@@ -1,0 +1,199 @@
+"""Content into a blob: one Put Blob if it is small, else blocks, with the condition on the commit.
+
+The source is read once, in pieces, so that memory stays constant for a stream of any length. Every upload stamps the
+lineage, by which a lost answer is settled.
+"""
+
+import hashlib
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, BinaryIO
+
+from azguard.accounts.account import SINGLE_BYTES
+from azguard.blobs import blocks, fenced_writes, properties, types
+from azguard.blobs.upload import BlobPut, Settings, Upload, decode_md5
+from azguard.blobs.upload_checks import check_early
+from azguard.blobs.upload_outcome import landed
+from azguard.conditions import fences
+from azguard.conditions.resolve import Conditions
+from azguard.errors import Changed, Exists, Locked, UsageError
+from azguard.requests.calls import write_timeouts
+from azguard.requests.deadline import Deadline
+from azguard.requests.settle import Settled, send_until_settled
+
+# The service's answer, and the conditions under which it was given.
+_Committed = tuple[Settled[Mapping[str, Any]], Conditions]
+
+
+def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None], *, allow_empty: bool = True) -> BlobPut:
+    """Write a blob from a stream of any length; of no length only with ``allow_empty``.
+
+    Raises:
+        Changed: it is no longer the version the condition names; nothing was written.
+        Exists: create-only, and it exists.
+        LockLost: a holder with a higher fence has written it; nothing was written.
+        OutcomeUnknown: the answer was lost, and it cannot be known whether it was applied.
+        UsageError: the content is not what ``content_md5`` says, or it is empty and must not be.
+    Source: https://learn.microsoft.com/rest/api/storageservices/put-blob and /put-block-list
+    """
+    if upload.conditions.fence is not None:
+        fences.check_tags(upload.settings.tags or {})
+    first = blocks.filled(source, SINGLE_BYTES + 1)
+    if not first and not allow_empty:
+        raise UsageError(
+            "the input is empty; nothing was written",
+            hint="did the command before the pipe fail? If an empty blob is meant: --allow-empty",
+        )
+    digest = hashlib.sha256(first)
+    try:
+        if len(first) <= SINGLE_BYTES:
+            upload = replace(upload, md5=hashlib.md5(first, usedforsecurity=False).digest())
+            _check_md5(upload.settings, upload.md5 or b"")
+            committed, length = _settled(upload, lambda fresh: _put_blob(fresh, first), ()), len(first)
+            progress(length)
+        else:
+            committed, length = _blocks(upload, first, source, digest, progress)
+    except Changed as error:
+        raise properties.describe_conflict(error, upload.target, upload.deadline) from error
+    except Exists as error:
+        raise _never_read_here(error, upload) from error
+    except Locked as error:
+        # The live service looks at the lease before it looks whether the blob exists.
+        if not upload.conditions.never_read:
+            raise
+        raise replace(error, detail=(*error.detail, "and it was never read here: read it before you write")) from error
+    return _told(upload, committed, length, digest)
+
+
+def _told(upload: Upload, committed: _Committed, length: int, digest: Any) -> BlobPut:
+    settled, conditions = committed
+    answer = settled.answer
+    return BlobPut(
+        address=str(upload.target.address),
+        etag=answer.get("etag"),
+        last_modified=answer.get("last_modified"),
+        version_id=answer.get("version_id"),
+        content_length=length,
+        content_type=upload.settings.content_type,
+        content_hash=f"sha256:{digest.hexdigest()}",
+        guard=conditions.guard,
+        attempts=settled.attempts,
+        conflicts=0,
+        outcome="committed",
+        created=True if conditions.creates_only else False if conditions.expected_etag else None,
+    )
+
+
+def prepared(upload: Upload, content: bytes) -> Callable[[Conditions], Mapping[str, Any]]:
+    """Stage what needs staging and return the one request that commits, for a caller that settles doubts itself.
+
+    The request may be sent more than once. All of it, staging included, is bound by the upload's own deadline.
+    """
+    upload.settings.for_sdk()  # What the SDK does not take must not look like a lost answer later.
+    if len(content) <= SINGLE_BYTES:
+        return lambda conditions: _put_blob(replace(upload, conditions=conditions), content)
+    rest = io.BytesIO(content)
+    place = _place(upload, lambda: upload.deadline)
+    staged = blocks.staged(place, rest.read(SINGLE_BYTES), rest, lambda _: None)
+    ids = [block for block, _ in staged]
+    return lambda conditions: _commit(replace(upload, conditions=conditions), ids)
+
+
+def _place(upload: Upload, patience: Callable[[], Deadline]) -> blocks.Place:
+    return blocks.Place(upload.target, upload.conditions.lease_id, upload.op, patience)
+
+
+def _blocks(
+    upload: Upload, first: bytes, source: BinaryIO, digest: Any, progress: Callable[[int], None]
+) -> tuple[_Committed, int]:
+    check_early(replace(upload, deadline=upload.deadline.fresh()))
+    md5, length, ids = hashlib.md5(usedforsecurity=False), 0, []
+    for block, piece in blocks.staged(_place(upload, lambda: _long_patience(upload)), first, source, progress):
+        ids.append(block)
+        md5.update(piece)
+        if length:
+            digest.update(piece)
+        length += len(piece)
+    _check_md5(upload.settings, md5.digest())
+    stored = replace(upload, settings=replace(upload.settings, content_md5=properties.base64_of(md5.digest())))
+    return _settled(stored, lambda fresh: _commit(fresh, ids), ids), length
+
+
+def _settled(upload: Upload, call: Callable[[Upload], Mapping[str, Any]], ids: Sequence[str]) -> _Committed:
+    # The time to read a slow pipe, or to stage the blocks, is not held against the commit.
+    upload = replace(upload, deadline=upload.deadline.fresh())
+
+    def attempt(under: Conditions) -> Settled[Mapping[str, Any]]:
+        if not upload.any_type:
+            types.check(upload.target, under, upload.deadline)
+        return _attempt(replace(upload, conditions=under), call, ids)
+
+    return fenced_writes.write(upload.target, upload.conditions, upload.deadline, attempt, creates=True)
+
+
+def _attempt(
+    upload: Upload, call: Callable[[Upload], Mapping[str, Any]], ids: Sequence[str]
+) -> Settled[Mapping[str, Any]]:
+    conditional = upload.conditions.expected_etag is not None or upload.conditions.creates_only
+    return send_until_settled(
+        lambda: call(upload),
+        lambda patience: landed(upload, ids, patience),
+        upload.target,
+        upload.deadline,
+        expected_etag=upload.conditions.expected_etag,
+        resend=conditional,
+    )
+
+
+def _put_blob(upload: Upload, content: bytes) -> Mapping[str, Any]:
+    client = upload.target.account.blob(upload.target.address)
+    answer: Mapping[str, Any] = client.upload_blob(
+        content,
+        length=len(content),
+        overwrite=True,  # no condition of the SDK's own: ours are in the headers
+        metadata=upload.metadata,
+        tags=upload.tags,
+        headers=upload.conditions.request_headers,
+        **upload.settings.for_sdk(),
+        **write_timeouts(upload.deadline),
+    )
+    return answer
+
+
+def _commit(upload: Upload, ids: list[str]) -> Mapping[str, Any]:
+    from azure.storage.blob import BlobBlock
+
+    client = upload.target.account.blob(upload.target.address)
+    answer: Mapping[str, Any] = client.commit_block_list(
+        [BlobBlock(block) for block in ids],
+        metadata=upload.metadata,
+        tags=upload.tags,
+        headers=upload.conditions.request_headers,
+        **upload.settings.for_sdk(),
+        **write_timeouts(upload.deadline),
+    )
+    return answer
+
+
+def _long_patience(upload: Upload) -> Deadline:
+    # Staging changes nothing that anybody sees, so a block is tried for this long, whatever the patience of the whole.
+    return upload.deadline.lasting(max(60.0, upload.deadline.seconds))
+
+
+def _never_read_here(error: Exists, upload: Upload) -> Exists:
+    if upload.conditions.never_read:
+        error.message = f"{upload.target} exists, and this scope never read it"
+        error.hint = (
+            f"read it first: azguard blob get {upload.target} -f THEIRS, "
+            "or name the version with --etag, or overwrite with --last-writer-wins"
+        )
+    return error
+
+
+def _check_md5(settings: Settings, digest: bytes) -> None:
+    if settings.content_md5 is not None and bytes(decode_md5(settings.content_md5) or b"") != digest:
+        raise UsageError(
+            f"the content's MD5 is {properties.base64_of(digest)}, not {settings.content_md5}; nothing was written",
+            hint="the file is not the one the MD5 was made of, or it was cut short",
+        )

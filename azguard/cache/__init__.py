@@ -1,0 +1,9 @@
+"""What each scope has read, and which leases it holds.
+
+``etag_cache``   the cache as one scope sees it
+``records``      its values, their rows, and their form in an export
+``database``     the statements, safe under any number of processes
+``file``         the file: found, checked, moved aside when damaged
+``scope``        whose reads guard whose writes
+``copies``       which file a copy is, whatever its name
+"""

@@ -1,0 +1,198 @@
+"""The database of the ETag cache: statements in, rows out, never an exception of SQLite.
+
+A damaged file is set aside and the statement run again on a new one; whatever else goes wrong is said once,
+and the statement does nothing. That is the safe side: an ETag that was not recorded leads to a refused write.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from azguard.cache import file
+from azguard.cache.file import MEMORY, Damaged, Identity, Newer
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+Row = tuple[Any, ...]
+# One statement, run for each row of parameters.
+Step = tuple[str, Sequence[Row]]
+Result = TypeVar("Result")
+
+# Made, damaged by another, made again: more than this is not chance.
+_OPENINGS = 4
+
+
+class CacheDatabase:
+    """One database, shared by the threads of this process and by any number of processes."""
+
+    def __init__(self, path: Path, *, warn: Callable[[str], None], now: Callable[[], datetime]) -> None:
+        self.path = path
+        self._warn, self._now = warn, now
+        self._warned = False
+        self._lock = threading.RLock()
+        self._connection: Connection | None = None
+        self._uri = MEMORY
+        self._identity: Identity | None = None
+
+    def open(self) -> None:
+        """Open the file now, making it if there is none, and say what is wrong with it."""
+        self._attempt(lambda connection: None, None)
+
+    def close(self) -> None:
+        """Close the file; the next statement opens it again."""
+        import sqlite3
+
+        with self._lock:
+            if self._connection is not None:
+                # A disk that fails at the last moment changes nothing: what was committed is in the log.
+                with suppress(sqlite3.Error):
+                    self._connection.close()
+            self._connection = None
+
+    def read(self, query: str, parameters: Row = ()) -> list[Row]:
+        """Return the rows; none if the file cannot be read."""
+        return self._attempt(lambda connection: connection.execute(query, parameters).fetchall(), [])
+
+    def write(self, *steps: Step, durable: bool = False) -> int:
+        """Run all steps or none, and return how many rows the last one changed; 0 if they cannot run.
+
+        ``durable`` waits until the disk has it, so that it outlives a crash of the machine.
+        """
+        return self._attempt(lambda connection: _commit(connection, steps, durable), 0)
+
+    def stream(self, query: str, parameters: Row = ()) -> Iterator[Row]:
+        """Yield the rows as of the first one, in constant memory; a slow reader hinders nobody."""
+        import sqlite3
+
+        # A statement of its own connection: on the shared one, it would make writes fail while it is read.
+        try:
+            connection = self._attempt(self._another, None)
+            if connection is None:
+                return
+            try:
+                yield from connection.execute(query, parameters)
+            finally:
+                if connection is not self._connection:
+                    connection.close()
+        except sqlite3.Error as error:
+            self._mended(error)
+
+    def _another(self, shared: "Connection") -> "Connection":
+        return shared if self._uri == MEMORY else file.connect(self._uri)
+
+    def _attempt(self, work: "Callable[[Connection], Result]", otherwise: Result) -> Result:
+        import sqlite3
+
+        with self._lock:
+            try:
+                return work(self._opened())
+            except (sqlite3.Error, OSError) as error:
+                if not self._mended(error):
+                    return otherwise
+            try:
+                return work(self._opened())
+            except (sqlite3.Error, OSError) as error:
+                self._say(file.reason(error))
+                return otherwise
+
+    def _opened(self) -> "Connection":
+        """Return the connection to the file that is there now: others may have set it aside or deleted it."""
+        if self._connection is not None:
+            if self._uri == MEMORY or file.identity(self.path) == self._identity:
+                return self._connection
+            self.close()
+        self._connection = self._open() or self._open_memory()
+        return self._connection
+
+    def _open(self) -> "Connection | None":
+        import sqlite3
+
+        try:
+            for _ in range(_OPENINGS):
+                self._identity = file.identity(self.path)
+                if self._identity is None:
+                    file.create(self.path)
+                    continue
+                try:
+                    connection, self._uri, trouble = file.open_existing(self.path)
+                except Damaged as error:
+                    self._set_aside(str(error))
+                    continue
+                except (sqlite3.Error, OSError):
+                    if file.identity(self.path) == self._identity:
+                        raise
+                    continue
+                if file.identity(self.path) == self._identity:
+                    if trouble is not None:
+                        self._say(file.reason(trouble))
+                    return connection
+                connection.close()
+            self._say("other processes keep replacing it")
+        except Newer:
+            self._say("it was made by a newer azguard; update this one", "used")
+        except (sqlite3.Error, OSError) as error:
+            self._say(file.reason(error), "used")
+        return None
+
+    def _open_memory(self) -> "Connection":
+        self._uri = MEMORY
+        return file.in_memory()
+
+    def _mended(self, error: Exception) -> bool:
+        """Set a damaged file aside, and return whether to try again; otherwise say what is wrong."""
+        import sqlite3
+
+        if self._uri == MEMORY:
+            return False
+        if isinstance(error, sqlite3.Error) and file.is_damage(error):
+            with self._lock:
+                self.close()
+                try:
+                    self._set_aside("is damaged")
+                except (sqlite3.Error, OSError) as refusal:
+                    self._say(file.reason(refusal), "used")
+                    self._connection = self._open_memory()
+            return True
+        self._say(file.reason(error))
+        return False
+
+    def _set_aside(self, what: str) -> None:
+        if self._identity is None:
+            return
+        moved = file.set_aside(self.path, self._identity, self._now())
+        if moved is not None:
+            self._warn(
+                f"the ETag cache {self.path} {what}; it is now {moved.name}, and a new one has begun: "
+                "read again before you write"
+            )
+
+    def _say(self, reason: str, verb: str = "written") -> None:
+        """Warn, once: a batch of a thousand must not say it a thousand times."""
+        if not self._warned:
+            self._warned = True
+            self._warn(f"the ETag cache {self.path} cannot be {verb}: {reason}; {_CONSEQUENCE}")
+
+
+_CONSEQUENCE = "what is read now will not guard later writes"
+
+
+def _commit(connection: "Connection", steps: Sequence[Step], durable: bool) -> int:
+    changed = 0
+    if durable:
+        connection.execute("PRAGMA synchronous = FULL")
+    try:
+        # Taking the write lock first waits for other writers; taking it later would fail instead.
+        connection.execute("BEGIN IMMEDIATE")
+        for statement, rows in steps:
+            changed = connection.executemany(statement, rows).rowcount
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        if durable:
+            connection.execute("PRAGMA synchronous = NORMAL")
+    return changed

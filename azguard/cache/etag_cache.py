@@ -1,0 +1,282 @@
+"""What was last delivered to the user, per scope and resource, and which leases a scope holds.
+
+A write is guarded by the version its author has seen. The cache remembers that version, for each scope on its
+own, and for each file the version whose content it is. Whatever goes wrong with the cache, it never fails a
+command, and it errs to the safe side: an entry that is missing or old leads to a refused write, never to an
+unguarded one.
+
+Not guaranteed: content delivered while the cache could not be written (a warning said so) is not tied to its
+version; neither is a file that ``cp`` made, which is guarded by what the scope last read, nor one that was moved and is
+older than the last ``_INODES`` copies of its resource.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from azguard.cache import records as cache_records
+from azguard.cache.copies import Copy
+from azguard.cache.database import CacheDatabase
+from azguard.cache.file import NAME
+from azguard.cache.records import Entry, HeldLease, Key, Row, require_no_secrets, ticks
+from azguard.conditions.seen import SeenVersion
+from azguard.errors import UsageError
+
+# The empty copy: the version the scope last read, from wherever.
+_LAST = b""
+# Rows of one transaction of an import; it holds up other processes for some milliseconds.
+_BATCH = 2000
+_ENTRY = "scope, account, address, etag, last_modified, length, content_hash, lineage, path, time, command"
+_LEASE = "scope, account, address, lease_id, duration, action, confirmed, time"
+_THIS = "scope = ? AND account = ? AND address = ?"
+_INSERT = (
+    "INSERT {or_replace} INTO entries (scope, account, address, copy, etag, last_modified, length,"
+    " content_hash, lineage, path, time, command) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_RECORD = _INSERT.format(or_replace="OR REPLACE")
+_UPDATE = _INSERT.format(or_replace="") + (
+    " ON CONFLICT (scope, account, address, copy) DO UPDATE SET etag = excluded.etag,"
+    " last_modified = excluded.last_modified, length = excluded.length, content_hash = excluded.content_hash,"
+    " lineage = excluded.lineage, path = excluded.path, time = excluded.time, command = excluded.command WHERE "
+)
+# An import never takes the place of something read since.
+_MERGE = _UPDATE + "excluded.time >= entries.time"
+# What was read in part takes the place of the same part only: who read it whole has not seen the rest anew.
+_RECORD_PART = _UPDATE + (
+    "substr(entries.command, instr(entries.command, ' --select '))"
+    " = substr(excluded.command, instr(excluded.command, ' --select '))"
+)
+# Each get -f makes another inode: of those of a resource, only the newest are kept.
+_INODES = 64
+_TRIM = (
+    f"DELETE FROM entries WHERE {{this}} AND copy >= x'00' AND copy < x'01' AND time < (SELECT time FROM entries"
+    f" WHERE {{this}} AND copy >= x'00' AND copy < x'01' ORDER BY time DESC LIMIT 1 OFFSET {_INODES - 1})"
+)
+_LIST = (
+    f"SELECT {_ENTRY} FROM entries WHERE copy = x'' AND (?1 IS NULL OR scope = ?1)"
+    " AND (?2 IS NULL OR substr(address, 1, length(?2)) = ?2) ORDER BY time DESC"
+)
+# An inode is of this machine.
+_EXPORT = f"SELECT copy, {_ENTRY} FROM entries WHERE (?1 IS NULL OR scope = ?1) AND (copy = x'' OR copy >= x'01')"
+# A file's version is kept as long as its resource's entry: without it, the file would be guarded by a newer
+# one.
+_OLD = (
+    "NOT EXISTS (SELECT 1 FROM entries AS newer WHERE newer.scope = entries.scope AND"
+    " newer.account = entries.account AND newer.address = entries.address AND newer.time >= ?1)"
+)
+_HOLD = (
+    "INSERT INTO leases (scope, account, address, lease_id, duration, action, confirmed, time)"
+    " VALUES (?, ?, ?, ?, ?, ?, 0, ?) ON CONFLICT (scope, account, address, lease_id)"
+    " DO UPDATE SET duration = excluded.duration, action = excluded.action, time = excluded.time"
+)
+
+
+class Bound(NamedTuple):
+    """The versions that a file is tied to: by its path, and by its inode."""
+
+    path: Entry | None
+    inode: Entry | None
+
+
+class EtagCache:
+    """The cache as one scope sees it."""
+
+    def __init__(self, database: CacheDatabase, scope: str, now: Callable[[], datetime]) -> None:
+        self.scope = scope
+        self._database, self._now = database, now
+
+    @classmethod
+    def open(cls, folder: Path, scope: str, *, warn: Callable[[str], None], now: Callable[[], datetime]) -> "EtagCache":
+        """Open the cache in ``folder``, making both if need be; a failure goes to ``warn`` and never raises.
+
+        A damaged or foreign file is moved aside and a new one made. A newer azguard's is left alone. If the
+        file cannot be opened, the cache lives in memory for this process; if it cannot be written, records
+        are dropped.
+        """
+        database = CacheDatabase(Path(os.path.abspath(folder)) / NAME, warn=warn, now=now)
+        database.open()
+        return cls(database, scope, now)
+
+    @property
+    def path(self) -> Path:
+        """Return where the cache is kept, or would be."""
+        return self._database.path
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        self._database.close()
+
+    def last(self, key: Key) -> Entry | None:
+        """Return what this scope last read or wrote of a resource."""
+        return self._entry(key, _LAST)
+
+    def bound(self, key: Key, copy: Copy) -> Bound:
+        """Return the versions whose content this scope put into a file, even if a newer one was read since."""
+        query = f"SELECT copy, {_ENTRY} FROM entries WHERE {_THIS} AND copy IN (?, ?)"
+        rows = self._database.read(query, (*self._this(key), copy.path, copy.inode))
+        found = {row[0]: cache_records.entry(row[1:]) for row in rows}
+        return Bound(found.get(copy.path), found.get(copy.inode))
+
+    def record(
+        self,
+        key: Key,
+        *,
+        etag: str,
+        last_modified: str | None = None,
+        length: int | None = None,
+        content_hash: str | None = None,
+        lineage: str | None = None,
+        copy: Copy | None = None,
+        command: str,
+    ) -> None:
+        """Remember the version just delivered or written, for its resource and, if given, for the file with a copy.
+
+        Raises:
+            UsageError: there is no ETag, or the key or the command has a credential in it.
+        """
+        this = (self.scope, *require_no_secrets(key, command))
+        if not etag:
+            raise UsageError("there is no ETag to remember", address=key.address)
+        copy = copy or Copy(None)
+        known = (etag, last_modified, length, content_hash, lineage, copy.path, ticks(self._now()), command)
+        rows = [(*this, mark, *known) for mark in (_LAST, *copy.marks)]
+        trim = [] if copy.inode is None else [(_TRIM.format(this=_THIS), [(*this, *this)])]
+        self._database.write((_RECORD, rows), *trim)
+
+    def record_all(self, seen: Iterable[tuple[Key, SeenVersion]], command: str) -> None:
+        """Remember many versions just delivered, in one transaction; parts of them, if the command says so.
+
+        Raises:
+            UsageError: as for ``record``; nothing was remembered.
+        """
+        moment = ticks(self._now())
+        rows = []
+        for key, version in seen:
+            if not version.etag:
+                raise UsageError("there is no ETag to remember", address=key.address)
+            known = (version.etag, version.last_modified, None, None, version.lineage, None, moment, command)
+            rows.append((self.scope, *require_no_secrets(key, command), _LAST, *known))
+        if rows:
+            self._database.write((_RECORD_PART if cache_records.selection(command) is not None else _RECORD, rows))
+
+    def follow(self, key: Key, before: str, after: str, lineage: str | None) -> None:
+        """Move what this scope knows of version ``before`` to ``after``, which has the same content."""
+        change = f"UPDATE entries SET etag = ?, lineage = ?, time = ? WHERE {_THIS} AND etag = ?"
+        moment = ticks(self._now())
+        self._database.write((change, [(after, lineage, moment, *self._this(key), before)]))
+
+    def forget(self, key: Key, *, all_scopes: bool = False) -> int:
+        """Drop a resource's entry and its ties to files, and return how many entries; held leases stay."""
+        this, values = ("account = ? AND address = ?", key) if all_scopes else (_THIS, self._this(key))
+        return self._database.write(
+            (f"DELETE FROM entries WHERE {this} AND copy <> x''", [values]),
+            (f"DELETE FROM entries WHERE {this} AND copy = x''", [values]),
+        )
+
+    def entries(self, scope: str | None = None, prefix: str | None = None) -> Iterator[Entry]:
+        """Yield entries, newest first, in constant memory; ``prefix`` is how their addresses begin."""
+        return map(cache_records.entry, self._database.stream(_LIST, (scope, prefix)))
+
+    def forget_account(self, account: str) -> int:
+        """Drop every scope's entries of an account that begins anew, such as an emulator's, with its leases."""
+        return self._database.write(
+            ("DELETE FROM leases WHERE account = ?", [(account,)]),
+            ("DELETE FROM entries WHERE account = ? AND copy <> x''", [(account,)]),
+            ("DELETE FROM entries WHERE account = ? AND copy = x''", [(account,)]),
+        )
+
+    def clear(self, scope: str | None = None) -> int:
+        """Drop all entries, of one scope or all, and return how many; held leases stay."""
+        return self._database.write(
+            ("DELETE FROM entries WHERE copy <> x'' AND (?1 IS NULL OR scope = ?1)", [(scope,)]),
+            ("DELETE FROM entries WHERE copy = x'' AND (?1 IS NULL OR scope = ?1)", [(scope,)]),
+        )
+
+    def prune(self, older_than: timedelta) -> int:
+        """Drop entries not moved for so long, in every scope, and return how many.
+
+        Leases whose term ended so long ago go too; infinite ones stay until they are released.
+        """
+        before = ticks(self._now() - older_than)
+        return self._database.write(
+            ("DELETE FROM leases WHERE time + duration * 1000000 < ?1", [(before,)]),
+            (f"DELETE FROM entries WHERE copy <> x'' AND {_OLD}", [(before,)]),
+            (f"DELETE FROM entries WHERE copy = x'' AND {_OLD}", [(before,)]),
+        )
+
+    def export(self, scope: str | None = None) -> Iterator[dict[str, object]]:
+        """Yield records for ``load``, ties to files included, in constant memory; leases stay here."""
+        for copy, *row in self._database.stream(_EXPORT, (scope,)):
+            yield cache_records.record(cache_records.entry(tuple(row)), bool(copy))
+
+    def load(self, records: Iterable[Mapping[str, object]]) -> int:
+        """Take in exported records, and return how many; what is newer here stays.
+
+        Raises:
+            UsageError: a record is not one of ours; names its line and field. Nothing was taken in.
+        """
+        # All are checked before the first is taken in. They wait in a file of SQLite's own, not in memory.
+        import sqlite3
+
+        scratch = sqlite3.connect("", isolation_level=None)
+        try:
+            scratch.execute("CREATE TABLE rows (r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12)")
+            scratch.execute("BEGIN")
+            scratch.executemany(
+                "INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", cache_records.rows(records)
+            )
+            waiting: Iterator[Row] = iter(scratch.execute("SELECT * FROM rows"))
+            loaded = 0
+            while batch := list(islice(waiting, _BATCH)):
+                loaded += self._database.write((_MERGE, batch))
+            return loaded
+        finally:
+            scratch.close()
+
+    def hold(self, key: Key, lease_id: str, *, duration: int | None, action: str) -> None:
+        """Remember a lease that is about to be asked for, before the request is sent; it outlives a crash.
+
+        ``duration`` is in seconds, None is infinite; ``action`` is what the lease is for.
+
+        Raises:
+            UsageError: the key has a credential in it.
+        """
+        row = (*self._this(key), lease_id, duration, action, ticks(self._now()))
+        self._database.write((_HOLD, [row]), durable=True)
+
+    def confirm(self, key: Key, lease_id: str, *, since: datetime | None = None) -> None:
+        """Remember that the service granted it; ``since`` is the moment before a renewal was sent."""
+        moment = None if since is None else ticks(since)
+        self._database.write(
+            (f"UPDATE leases SET confirmed = 1, time = coalesce(?, time) WHERE {_THIS} AND lease_id = ?",
+             [(moment, *self._this(key), lease_id)])
+        )  # fmt: skip
+
+    def drop(self, key: Key, lease_id: str) -> None:
+        """Remember that a lease was released, refused or lost."""
+        self._database.write((f"DELETE FROM leases WHERE {_THIS} AND lease_id = ?", [(*self._this(key), lease_id)]))
+
+    def strike(self, lease: HeldLease) -> None:
+        """Forget a confirmed lease of any scope, unless it was asked for or renewed since ``lease`` was read."""
+        row = (lease.scope, *lease.key, lease.lease_id, ticks(datetime.fromisoformat(lease.time)))
+        self._database.write((f"DELETE FROM leases WHERE {_THIS} AND lease_id = ? AND time = ? AND confirmed", [row]))
+
+    def held(self, key: Key) -> HeldLease | None:
+        """Return the newest lease this scope asked for and has not released; its term may have ended."""
+        query = f"SELECT {_LEASE} FROM leases WHERE {_THIS} ORDER BY number DESC LIMIT 1"
+        return next(map(cache_records.lease, self._database.read(query, self._this(key))), None)
+
+    def all_held(self, scope: str | None = None) -> Iterator[HeldLease]:
+        """Yield the leases not released, newest first, of one scope or all."""
+        query = f"SELECT {_LEASE} FROM leases WHERE ?1 IS NULL OR scope = ?1 ORDER BY number DESC"
+        return map(cache_records.lease, self._database.stream(query, (scope,)))
+
+    def _entry(self, key: Key, copy: bytes) -> Entry | None:
+        query = f"SELECT {_ENTRY} FROM entries WHERE {_THIS} AND copy = ?"
+        return next(map(cache_records.entry, self._database.read(query, (*self._this(key), copy))), None)
+
+    def _this(self, key: Key) -> Row:
+        return (self.scope, *require_no_secrets(key))

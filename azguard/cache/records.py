@@ -1,0 +1,276 @@
+"""What the ETag cache keeps: its values, their rows, and their form in an export."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from azguard import address as addresses
+from azguard.conditions import etags
+from azguard.conditions.seen import BLOCK_BLOB
+from azguard.errors import UsageError
+from azguard.requests.lineage import Lineage
+from azguard.times import iso
+
+Row = tuple[Any, ...]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+# An endpoint has neither a query nor a user; a SAS has its signature behind one of these.
+_SECRET_ACCOUNT = re.compile(r"sig=|[?@]")
+_SECRET_ADDRESS = re.compile(r"[?&]sig=|accountkey=|sharedaccesssignature=", re.IGNORECASE)
+_SELECTING = " --select "
+_OF_TYPE = " --blob-type "
+_HINT = "import what azguard cache export printed"
+# The largest length SQLite can hold; the largest blob is far below.
+_LONGEST = 2**63 - 1
+
+
+class Key(NamedTuple):
+    """One resource: its account's endpoint without secrets, and the address with its prefix."""
+
+    account: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What was last delivered to the user, or written by us.
+
+    ``length`` is in bytes, ``path`` is the real path if it went to a file, ``lineage`` the azguard lineage
+    that version carried. ``time`` is when it was recorded.
+    """
+
+    scope: str
+    account: str
+    address: str
+    etag: str
+    last_modified: str | None
+    length: int | None
+    content_hash: str | None
+    lineage: str | None
+    path: str | None
+    time: str
+    command: str
+
+    @property
+    def key(self) -> Key:
+        """Return the resource."""
+        return Key(self.account, self.address)
+
+
+@dataclass(frozen=True, slots=True)
+class HeldLease:
+    """A lease this scope asked for and has not released.
+
+    ``duration`` is in seconds, None is infinite. ``confirmed`` says whether the service's answer was seen;
+    without it the request may or may not have arrived. ``time`` is the moment before the request, from which
+    a term counts.
+    """
+
+    scope: str
+    account: str
+    address: str
+    lease_id: str
+    duration: int | None
+    action: str
+    confirmed: bool
+    time: str
+
+    @property
+    def key(self) -> Key:
+        """Return the resource."""
+        return Key(self.account, self.address)
+
+
+def require_no_secrets(key: Key, command: str = "") -> Key:
+    """Return the key if nothing in it, or in the command, looks like a credential.
+
+    Raises:
+        UsageError: something does; the message does not show it.
+    """
+    if _SECRET_ACCOUNT.search(key.account) or _SECRET_ADDRESS.search(key.address):
+        raise UsageError("an address with a credential in it is never written to the ETag cache")
+    if _SECRET_ADDRESS.search(command):
+        raise UsageError("a command with a credential in it is never written to the ETag cache")
+    if not _is_text(key.account) or not _is_text(key.address):
+        raise UsageError("an address that is not Unicode text cannot be a resource")
+    return key
+
+
+def selecting(command: str, names: str | None) -> str:
+    """Return how a command is recorded that delivered only these properties; None is all."""
+    return command if names is None else f"{command}{_SELECTING}{names}"
+
+
+def selection(command: str) -> str | None:
+    """Return the names of the properties that a recorded command delivered, None if it was all."""
+    _, found, names = f"{command} ".partition(_SELECTING)
+    return names.strip() if found else None
+
+
+def of_type(command: str, blob_type: str | None) -> str:
+    """Return how a command is recorded that delivered a blob of this type; a block blob's is left out."""
+    return command if blob_type in (None, BLOCK_BLOB) else f"{command}{_OF_TYPE}{blob_type}"
+
+
+def blob_type(command: str) -> str:
+    """Return the type of the blob that a recorded command delivered."""
+    return command.partition(_OF_TYPE)[2] or BLOCK_BLOB
+
+
+def ticks(moment: datetime) -> int:
+    """Return microseconds since 1970: as text, times with and without a fraction would not sort."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def entry(row: Row) -> Entry:
+    """Return the entry of a row."""
+    scope, account, address, etag, last_modified, length, content_hash, lineage, path, time, command = row
+    shown = None if path is None else os.fsdecode(path)
+    return Entry(
+        scope,
+        account,
+        address,
+        etag,
+        last_modified,
+        length,
+        content_hash,
+        lineage,
+        shown,
+        _iso(time),
+        command,
+    )
+
+
+def lease(row: Row) -> HeldLease:
+    """Return the held lease of a row."""
+    scope, account, address, lease_id, duration, action, confirmed, time = row
+    return HeldLease(scope, account, address, lease_id, duration, action, bool(confirmed), _iso(time))
+
+
+def record(found: Entry, copy: bool) -> dict[str, object]:
+    """Return an entry as it is exported; ``copy`` says that it is tied to its file."""
+    return {**asdict(found), "copy": copy}
+
+
+def rows(records: Iterable[Mapping[str, object]]) -> Iterator[Row]:
+    """Return the rows of exported records.
+
+    Raises:
+        UsageError: a record is not one of ours; names its line, counted from 1, and the field.
+    """
+    for line, each in enumerate(records, 1):
+        yield _row(each, line)
+
+
+def _row(found: Mapping[str, object], line: int) -> Row:
+    if not isinstance(found, Mapping):
+        raise UsageError(
+            f"line {line} is not a record",
+            hint="each line is one JSON object, as azguard cache export prints",
+        )
+    for field in found:
+        if field not in _FIELDS:
+            raise UsageError(f"line {line}: there is no field {field!r}")
+    for field, (valid, meaning) in _FIELDS.items():
+        if not valid(found.get(field)):
+            raise UsageError(f"line {line}: {field} is not {meaning}", hint=_HINT)
+    values: dict[str, Any] = dict(found)
+    kind = addresses.parse(values["address"]).address.kind
+    if not etags.is_version(kind, values["etag"]):
+        raise UsageError(f"line {line}: etag is not an ETag of {kind.one}", hint=_HINT)
+    path = None if values.get("path") is None else os.fsencode(values["path"])
+    if values.get("copy") and path is None:
+        raise UsageError(f"line {line}: path is missing, and the record is of a copy in a file")
+    copy = path if values.get("copy") else b""
+    time = ticks(datetime.fromisoformat(values["time"]))
+    middle = (values.get(field) for field in ("last_modified", "length", "content_hash", "lineage"))
+    return (
+        values["scope"],
+        values["account"],
+        values["address"],
+        copy,
+        values["etag"],
+        *middle,
+        path,
+        time,
+        values["command"],
+    )
+
+
+def _iso(time: int) -> str:
+    return iso(_EPOCH + time * _MICROSECOND) or ""
+
+
+def _is_text(value: object) -> bool:
+    try:
+        return isinstance(value, str) and bool(value.strip()) and bool(value.encode())
+    except UnicodeEncodeError:
+        return False
+
+
+def _is_shown(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
+
+
+def _is_account(value: object) -> bool:
+    return _is_shown(value) and re.fullmatch(r"https?://[^\s?#@]+", str(value)) is not None and "sig=" not in str(value)
+
+
+def _is_address(value: object) -> bool:
+    if not _is_text(value) or _SECRET_ADDRESS.search(str(value)):
+        return False
+    try:
+        return str(addresses.parse(str(value)).address) == value
+    except UsageError:
+        return False
+
+
+def _is_time(value: object) -> bool:
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+        return moment is not None and moment.tzinfo is not None and bool(moment.astimezone(UTC))
+    except (ValueError, OverflowError):
+        return False
+
+
+def _is_length(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LONGEST
+
+
+def _is_hash(value: object) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"sha256:[0-9a-f]{64}", value) is not None
+
+
+def _is_lineage(value: object) -> bool:
+    return isinstance(value, str) and bool(value) and str(Lineage.parse(value)) == value
+
+
+def _is_path(value: object) -> bool:
+    try:
+        return isinstance(value, str) and "\0" not in value and os.path.isabs(os.fsencode(value))
+    except UnicodeEncodeError:
+        return False
+
+
+def _is_command(value: object) -> bool:
+    return isinstance(value, str) and (not value or _is_shown(value)) and not _SECRET_ADDRESS.search(value)
+
+
+_FIELDS = {
+    "scope": (_is_shown, "a scope"),
+    "account": (_is_account, "an account's endpoint without credentials"),
+    "address": (_is_address, "an address without credentials"),
+    "etag": (_is_shown, "an ETag"),
+    "last_modified": (lambda value: value is None or _is_time(value), "an ISO 8601 time with its zone"),
+    "length": (lambda value: value is None or _is_length(value), "a number of bytes"),
+    "content_hash": (lambda value: value is None or _is_hash(value), "sha256: and 64 hexadecimal digits"),
+    "lineage": (lambda value: value is None or _is_lineage(value), "a lineage"),
+    "path": (lambda value: value is None or _is_path(value), "an absolute path"),
+    "time": (_is_time, "an ISO 8601 time with its zone"),
+    "command": (_is_command, "a command without credentials"),
+    "copy": (lambda value: value is None or isinstance(value, bool), "true or false"),
+}

@@ -1,0 +1,58 @@
+"""ETags as people type them → as they are sent; and which text can be the ETag of which kind of resource."""
+
+import re
+
+from azguard.address import Kind
+from azguard.errors import UsageError
+
+_BLOB = re.compile(r'"[!#-&(-)+\--?A-~][!#-&(-)+\--~]*"')
+# A table has none of its own; azguard makes one of its access policies.
+_TABLE = re.compile(r'"acl-[0-9a-f]{32}"')
+_ENTITY = re.compile(r"""W/"datetime'[!#-&(-)+-~]+'\"""")
+_OF_KIND = dict.fromkeys((Kind.CONTAINER, Kind.BLOB, Kind.QUEUE, Kind.SHARE, Kind.DIR, Kind.FILE), _BLOB) | {
+    Kind.TABLE: _TABLE,
+    Kind.ENTITY: _ENTITY,
+}
+
+
+def is_version(kind: Kind, text: str) -> bool:
+    """Return whether a text names one version of such a resource, byte for byte as the service gives it.
+
+    Only that may be remembered and sent as a guard: ``*``, or a list, would match a version that was never read.
+    """
+    pattern = _OF_KIND.get(kind)
+    return pattern is not None and pattern.fullmatch(text) is not None
+
+
+def parse_blob_etag(etag: str, option: str = "--etag") -> str:
+    """Return a blob-service ETag in quotes, as it is sent; bare and quoted are accepted.
+
+    Raises:
+        UsageError: it is neither, or it is weak, which these services never hand out.
+    """
+    text = etag.strip()
+    if text.startswith("W/"):
+        raise UsageError(
+            f"{option}: {etag!r} is a weak ETag, which only tables have", hint="copy it from azguard … show"
+        )
+    bare = text[1:-1] if len(text) >= 2 and text[0] == text[-1] == '"' else text
+    if not re.fullmatch(r"[!#-)+\--~]+", bare) or "'" in bare or bare.startswith("@"):
+        raise UsageError(
+            f"{option}: {etag!r} is not an ETag",
+            hint='an ETag looks like 0x8DC1234567890AB or "0x8DC1234567890AB"',
+        )
+    return f'"{bare}"'
+
+
+def parse_entity_etag(etag: str, option: str) -> str:
+    """Return the ETag of an entity as it is, byte for byte.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if not re.fullmatch(r"""W/"[!#-)+-~]+"|"[!#-)+-~]+\"""", etag):
+        raise UsageError(
+            f"{option}: {etag!r} is not the ETag of an entity",
+            hint="""an entity's ETag looks like W/"datetime'2026-11-21T10%3A00%3A00.0000000Z'", quotes included""",
+        )
+    return etag

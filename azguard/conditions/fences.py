@@ -1,0 +1,105 @@
+"""The fence of a lock's holder: a number that each new holder has one higher, left on what it writes.
+
+A lease ends without its holder noticing: the machine sleeps, the process is stopped. What such a holder writes
+afterwards must be refused, and only the storage can do that. So every write under a fence leaves its number in one
+index tag of the blob, and is refused, by the service and on the very request that writes, where a higher one is.
+
+It protects a blob for as long as everybody who writes it names a fence: a put without one replaces the tags, and
+deleting the blob deletes its tag.
+
+Source: https://learn.microsoft.com/azure/storage/blobs/storage-manage-find-blobs
+"""
+
+from collections.abc import Mapping
+
+from azguard.accounts.target import Target
+from azguard.errors import BadRequest, LockLost, UsageError
+
+TAG = "fence"
+# A signed 64-bit number, which a counter raised every microsecond reaches in 292,000 years.
+MOST = 2**63 - 1
+# The service compares tags as text, which for numbers of one width is comparing the numbers.
+_WIDTH = len(str(MOST))
+# The service takes no more on one blob.
+_MOST_TAGS = 10
+
+
+def parse(text: str, option: str = "--fence") -> int:
+    """Return the number that an option names.
+
+    Raises:
+        UsageError: it is empty, or not a whole number from 0 to ``MOST``.
+    """
+    if not text.strip():
+        raise UsageError(
+            f"{option} is empty",
+            hint="an unset shell variable looks like this; azguard lock run sets AZGUARD_FENCE",
+        )
+    if not (text.isascii() and text.isdigit() and len(text) <= _WIDTH and int(text) <= MOST):
+        raise UsageError(
+            f"{option}: {text!r} is not a whole number from 0 to {MOST}",
+            hint="azguard lock run sets AZGUARD_FENCE; of several locks it has a line each: name the one you mean",
+        )
+    return int(text)
+
+
+def condition(fence: int) -> dict[str, str]:
+    """Return the request header by which the service refuses a write where a higher fence is, or none at all."""
+    return {"x-ms-if-tags": f"\"{TAG}\" <= '{_written(fence)}'"}
+
+
+def with_fence_tag(tags: Mapping[str, str], fence: int) -> dict[str, str]:
+    """Return index tags with this fence among them."""
+    return {**tags, TAG: _written(fence)}
+
+
+def check_tags(tags: Mapping[str, str]) -> None:
+    """Refuse tags of the caller's own that leave no place for the fence.
+
+    Raises:
+        UsageError: one of them is the fence's, or there are as many as the service takes.
+    """
+    if TAG in tags:
+        raise UsageError(f"--fence and --tags {TAG}=… do not go together: the tag is the fence's", hint="leave it out")
+    if len(tags) >= _MOST_TAGS:
+        raise UsageError(
+            f"--fence and {len(tags)} --tags do not go together: the service takes {_MOST_TAGS}, and the fence is one",
+            hint="leave a tag out",
+        )
+
+
+def read_fence(tags: Mapping[str, str], target: Target) -> int | None:
+    """Return the fence among a blob's tags, None where there is none.
+
+    Raises:
+        BadRequest: what is there was not written by azguard, so that nobody can say whether it is higher.
+    """
+    text = tags.get(TAG)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) == _WIDTH):
+        raise BadRequest(
+            f"the index tag {TAG} of {target} is {text!r}, which is no fence that azguard wrote; nothing was written",
+            address=str(target.address),
+            hint=f"remove that tag, or write it with {_WIDTH} digits",
+        )
+    return int(text)
+
+
+def refuse_higher(target: Target, mine: int, theirs: int | None) -> None:
+    """Refuse to write what a holder with a higher fence has written.
+
+    Raises:
+        LockLost: ``theirs`` is higher.
+    """
+    if theirs is not None and theirs > mine:
+        raise LockLost(
+            f"{target} was written under fence {theirs}, so that yours, {mine}, is overtaken; nothing was changed",
+            address=str(target.address),
+            hint="the lock has had another holder since: stop, acquire it again, and read before you write",
+            facts={"fence": mine, "current_fence": theirs},
+        )
+
+
+def _written(fence: int) -> str:
+    return f"{fence:0{_WIDTH}d}"

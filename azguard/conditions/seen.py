@@ -1,0 +1,55 @@
+"""What a scope knows of a resource: the versions it has seen, and the lease it holds."""
+
+from dataclasses import dataclass
+
+BLOCK_BLOB = "BlockBlob"
+
+
+@dataclass(frozen=True, slots=True)
+class SeenVersion:
+    """A version this scope has seen, and the azguard lineage that version carried.
+
+    ``selected`` names the properties of an entity that were seen, None is all: what was seen in part could not be
+    written back whole.
+    """
+
+    etag: str
+    lineage: str | None = None
+    last_modified: str | None = None
+    selected: str | None = None
+    #: Of a blob: BlockBlob, AppendBlob or PageBlob.
+    blob_type: str = BLOCK_BLOB
+
+    @property
+    def partial(self) -> bool:
+        """Return whether only some properties were seen."""
+        return self.selected is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What this scope knows of a resource."""
+
+    #: What it last read or wrote, which is ``@last``.
+    last: SeenVersion | None = None
+    #: The version that the copy being written came with: it guards by default, whatever was read since.
+    copy: SeenVersion | None = None
+    #: The version that the file itself came with, where its path had another one: then neither guards.
+    other: SeenVersion | None = None
+    #: The id of the lease it holds.
+    lease: str | None = None
+
+    @property
+    def guard(self) -> SeenVersion | None:
+        """Return the version that guards a write without a condition of its own."""
+        return self.copy or self.last
+
+    def lineage(self, etag: str | None) -> str | None:
+        """Return the lineage of a version, if it is known."""
+        found = (seen for seen in (self.copy, self.other, self.last) if seen is not None and seen.etag == etag)
+        return next((seen.lineage for seen in found if seen.lineage is not None), None)
+
+    def blob_type(self, etag: str | None) -> str | None:
+        """Return the type of a version of a blob, if the version is known."""
+        found = (seen for seen in (self.copy, self.other, self.last) if seen is not None and seen.etag == etag)
+        return next((seen.blob_type for seen in found), None)

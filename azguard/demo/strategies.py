@@ -1,0 +1,142 @@
+"""Three ways to add one to ``{"count": 0}`` in a blob: two as scripts do it today, and azguard's.
+
+The first two use the SDK with its retries on, as ``az`` does. Its waits between them are shortened, nothing else:
+by default it waits 18 s and longer, and the demonstration would take many minutes.
+"""
+
+import json
+import os
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from azguard.accounts import account
+from azguard.accounts.target import Target
+from azguard.accounts.well_known import EMULATOR_KEY
+from azguard.address import Address, Kind
+from azguard.updates.plan import UpdateHooks, UpdatePlan
+
+if TYPE_CHECKING:
+    from azure.storage.blob import BlobClient, ContainerClient, LinearRetry
+
+CONTAINER = "demo"
+START = b'{"count": 0}\n'
+RETRY_WAIT_SECONDS = 0.02
+# What safe-update gives one update by default.
+_SAFE_SECONDS = 60.0
+
+
+class Strategy(StrEnum):
+    """How an increment is applied."""
+
+    BLIND = "get, change, put"
+    IF_MATCH = "get, If-Match, retry"
+    SAFE = "azguard safe-update"
+
+
+class Outcome(StrEnum):
+    """What one increment's caller was told."""
+
+    DONE = "done"
+    UNKNOWN = "unknown"  # an error that leaves open whether it was applied
+    FAILED = "failed"  # given up, and said to be not applied
+
+
+def blob(way: Strategy, port: int) -> "BlobClient":
+    """Return the SDK's client of the blob that a way counts in, with the SDK's retries on."""
+    from azure.storage.blob import LinearRetry
+
+    # Declared as int, and slept as given.
+    policy = LinearRetry(backoff=RETRY_WAIT_SECONDS, random_jitter_range=0)  # type: ignore[arg-type]
+    return container(port, policy).get_blob_client(_name(way))
+
+
+def container(port: int, retry_policy: "LinearRetry | None" = None) -> "ContainerClient":
+    """Return the SDK's client of the container that all ways count in."""
+    from azure.storage.blob import ContainerClient
+
+    return ContainerClient(
+        account.emulator({"blob": port}).endpoint("blob"),
+        CONTAINER,
+        credential=EMULATOR_KEY,
+        retry_policy=retry_policy,
+        use_env_settings=False,  # no HTTP_PROXY leads to 127.0.0.1
+    )
+
+
+def increments(way: Strategy, port: int, queues: Path) -> Callable[[], Outcome]:
+    """Return a function that applies one increment; ``queues`` is the folder of the host-local queue of writers."""
+    if way is Strategy.SAFE:
+        target = Target(account.emulator({"blob": port}), Address(Kind.BLOB, (CONTAINER, _name(way))))
+        return lambda: _safe_update(target, queues)
+    client = blob(way, port)
+    apply = _get_change_put if way is Strategy.BLIND else _get_if_match_retry
+    return lambda: _told(apply, client)
+
+
+def _name(way: Strategy) -> str:
+    return f"{way.name.lower()}.json"
+
+
+def _get_change_put(client: "BlobClient") -> None:
+    content = client.download_blob().readall()
+    client.upload_blob(_plus_one(content), overwrite=True)
+
+
+def _get_if_match_retry(client: "BlobClient") -> None:
+    from azure.core import MatchConditions
+    from azure.core.exceptions import ResourceModifiedError
+
+    while True:
+        found = client.download_blob()
+        content = _plus_one(found.readall())
+        etag = found.properties.etag
+        try:
+            client.upload_blob(content, overwrite=True, etag=etag, match_condition=MatchConditions.IfNotModified)
+            return
+        except ResourceModifiedError:
+            continue  # "somebody else wrote"; or it was us, and the answer was lost
+
+
+def _plus_one(content: bytes) -> bytes:
+    value = json.loads(content)
+    value["count"] += 1
+    return json.dumps(value).encode()
+
+
+def _told(apply: Callable[["BlobClient"], None], client: "BlobClient") -> Outcome:
+    from azure.core.exceptions import AzureError
+
+    try:
+        apply(client)
+    except AzureError:
+        return Outcome.UNKNOWN  # all of the SDK's retries were lost: a script would stop here, not knowing
+    return Outcome.DONE
+
+
+def _safe_update(target: Target, queues: Path) -> Outcome:
+    """Do what ``azguard safe-update ADDRESS --increment count`` does."""
+    from azguard.blobs.updating import BlobContent
+    from azguard.documents import edits
+    from azguard.errors import AzguardError, OutcomeUnknown
+    from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
+    from azguard.requests.lineage import new_op
+    from azguard.updates import update
+    from azguard.updates.local_queue import LocalQueue
+
+    deadline = Deadline(_SAFE_SECONDS)
+    increment = edits.parse("--increment", "count", lambda name: Path(name).read_bytes())
+    plan = UpdatePlan(
+        transform=lambda content: edits.apply([increment], content),
+        op=new_op(os.urandom(12)),
+        reach_seconds=PATIENCE_SECONDS,
+    )
+    tools = UpdateHooks(turn=lambda: LocalQueue(queues, f"{target.endpoint} {target.address}", deadline))
+    try:
+        update.update(BlobContent(target), plan, deadline, tools)
+    except OutcomeUnknown:
+        return Outcome.UNKNOWN
+    except AzguardError:
+        return Outcome.FAILED
+    return Outcome.DONE

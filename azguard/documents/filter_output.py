@@ -1,0 +1,70 @@
+"""What the output of a filter command may be: nothing only where that is meant, and JSON where JSON was."""
+
+import codecs
+from dataclasses import dataclass
+
+from azguard.documents import text
+from azguard.documents.text import NotJson
+from azguard.errors import TransformFailed
+
+_JSON_SUFFIX = ".json"
+# Formats in which one JSON value is a document too, but the next version of it need not be JSON.
+_NEAR_JSON_SUFFIXES = (".jsonl", ".ndjson", ".yaml", ".yml")
+_NEAR_JSON_TYPES = ("jsonl", "ndjson", "json-seq", "yaml")
+
+
+@dataclass(frozen=True)
+class OutputRule:
+    """What a filter may print over the content of the blob ``name``.
+
+    JSON is what parses as a whole as an object or an array, or as any value if the name ends in .json or the content
+    type is JSON. Not held to it: names that end in .jsonl, .ndjson, .yaml or .yml, and content types of these.
+    """
+
+    name: str
+    allow_empty: bool = False
+    any_content: bool = False
+
+    def check(self, source: bytes, output: bytes, content_type: str | None) -> None:
+        """Refuse the output of a filter that was given ``source``.
+
+        Raises:
+            TransformFailed: it is empty, or not JSON although the source was.
+        """
+        if not output:
+            if source and not self.allow_empty:
+                raise TransformFailed(
+                    "the command printed nothing, and the content was not empty; nothing was written",
+                    hint="if the content is to be empty: --allow-empty",
+                )
+            return
+        if self.any_content or not self._may_be_json(source, content_type):
+            return
+        problem = _problem(output)
+        # The source is parsed last, and only if something is wrong: content may be large.
+        if problem is not None and _problem(source) is None:
+            raise TransformFailed(
+                f"the content was JSON, and the command printed something else: {problem}; nothing was written",
+                hint="mend the command; if it is meant: --any-content",
+            )
+
+    def _may_be_json(self, source: bytes, content_type: str | None) -> bool:
+        """Return whether the source counts as JSON if it parses, without parsing it."""
+        kind = (content_type or "").partition(";")[0].strip().lower()
+        name = self.name.lower()
+        if name.endswith(_NEAR_JSON_SUFFIXES) or kind.endswith(_NEAR_JSON_TYPES):
+            return False
+        if name.endswith(_JSON_SUFFIX) or kind.endswith(("/json", "+json")):
+            return True
+        return source.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"[")
+
+
+def _problem(content: bytes) -> str | None:
+    """Return why content is not one JSON value, or None if it is; a byte order mark does not matter."""
+    try:
+        text.check(content.removeprefix(codecs.BOM_UTF8).decode())
+    except UnicodeDecodeError as error:
+        return f"it is not UTF-8, at byte {error.start}"
+    except NotJson as error:
+        return str(error)
+    return None

@@ -1,0 +1,102 @@
+"""What Azure accepts as metadata: names that are C# identifiers, values that survive an HTTP header."""
+
+import json
+import re
+from collections.abc import Iterable
+
+from azguard.documents import numbers
+from azguard.documents import text as json_text
+from azguard.documents.paths import MISSING, Path, describe
+from azguard.errors import TransformFailed
+
+
+def name_problem(name: str) -> str | None:
+    """Return what is wrong with a metadata name, or None.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata
+    """
+    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        return None
+    return f"{name!r} is not a metadata name"
+
+
+def check(metadata: dict[str, str], names: Iterable[str]) -> None:
+    """Refuse metadata that Azure would refuse or change on the way.
+
+    ``names`` are the entries to be written anew; the others came from the service and are not judged.
+
+    Raises:
+        TransformFailed: naming the entry and the fix.
+    """
+    for name in names:
+        problem = name_problem(name)
+        if problem:
+            raise TransformFailed(problem, hint="use letters, digits and _, not a digit first")
+        if not re.fullmatch(r"([!-~]([ -~]*[!-~])?)?", metadata[name]):
+            raise TransformFailed(
+                f"the metadata value of {name} does not fit into an HTTP header: {metadata[name][:80]!r}",
+                hint="use visible ASCII without spaces at either end; encode the rest, as base64 perhaps",
+            )
+    spellings: dict[str, str] = {}
+    for name in metadata:
+        other = spellings.setdefault(name.lower(), name)
+        if other != name:
+            raise TransformFailed(
+                f"the metadata names {other} and {name} differ only in case, which Azure ignores",
+                hint=f"use {other} for both, or --unset one of them",
+            )
+
+
+def flattened(document: object) -> dict[str, str]:
+    """Return an edited JSON object as metadata: numbers, true and false as their text, without what is null.
+
+    Raises:
+        TransformFailed: it is no object, or a value is nested.
+    """
+    if not isinstance(document, dict):
+        raise TransformFailed(f"metadata must stay an object of strings, it would be {describe(document)}")
+    nested = next((name for name, value in document.items() if isinstance(value, dict | list)), None)
+    if nested is not None:
+        raise TransformFailed(
+            f"the metadata value of {nested} would be {describe(document[nested])}, it can only be text",
+            hint="quote it to store its JSON as text",
+        )
+    return {
+        name: value if isinstance(value, str) else json_text.render(value, json_text.Style())
+        for name, value in document.items()
+        if value is not None
+    }
+
+
+def as_number(text: object, path: Path) -> object:
+    """Return the number in a metadata value; MISSING stays what it is.
+
+    Raises:
+        TransformFailed: the value is not a number.
+    """
+    number: object = numbers.read(text) if isinstance(text, str) else MISSING
+    if number is None:
+        raise TransformFailed(
+            f"--increment: {path} is {text!r}, not a number", hint=f"set a number first: --set {path}=0"
+        )
+    return number
+
+
+def as_json(metadata: dict[str, str]) -> bytes:
+    """Return metadata as indented JSON, which is what an update of it is made on."""
+    return (json.dumps(metadata, indent=2, ensure_ascii=False, sort_keys=True) + "\n").encode()
+
+
+def from_json(content: bytes) -> dict[str, str]:
+    """Return the metadata that a JSON text holds.
+
+    Raises:
+        TransformFailed: it is none, or Azure would refuse or change it.
+    """
+    try:
+        found = json.loads(content)
+    except ValueError as error:
+        raise TransformFailed(f"the new metadata is not JSON: {error}") from None
+    flat = flattened(found)
+    check(flat, flat)
+    return flat

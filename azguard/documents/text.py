@@ -1,0 +1,273 @@
+"""JSON text that is changed without being written anew: whatever an edit does not touch keeps its bytes.
+
+Values are dict, list, str, bool, None, int and :class:`Spelled`, the number that remembers its spelling.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from azguard.documents.numbers import LiteralNumber, parse_number
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_STRING_OR_CONSTANT = re.compile(r'"(?:[^"\\]|\\.)*"|(NaN|-?Infinity)')
+
+
+class NotJson(ValueError):
+    """The text is not one JSON value; the message says what is wrong and where."""
+
+
+def parse(text: str) -> object:
+    """Return the one JSON value of the text.
+
+    Raises:
+        NotJson: it is not JSON, holds NaN or Infinity, or an object in it has the same key twice.
+    """
+    return _decoded(_DECODER, text)
+
+
+def check(text: str) -> None:
+    """Refuse a text that ``parse`` would refuse, without keeping its values in memory.
+
+    Raises:
+        NotJson: as for ``parse``.
+    """
+    _decoded(_CHECKER, text)
+
+
+def _decoded(decoder: json.JSONDecoder, text: str) -> object:
+    try:
+        return decoder.decode(text)
+    except json.JSONDecodeError as error:
+        raise NotJson(f"line {error.lineno}, column {error.colno}: {error.msg}") from None
+    except _Constant as constant:
+        at = next(match.start() for match in _STRING_OR_CONSTANT.finditer(text) if match[1])
+        line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+        raise NotJson(f"line {line}, column {column}: {constant} is not a JSON number") from None
+    except RecursionError:
+        raise NotJson("it is nested too deeply") from None
+    except NotJson:
+        raise
+    except ValueError as error:
+        raise NotJson(str(error)) from None
+
+
+class _Constant(Exception):
+    """NaN or Infinity, which Python's json would accept."""
+
+
+def _refuse_constant(name: str) -> object:
+    raise _Constant(name)
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise NotJson(f"the key {json.dumps(twice)} appears twice in one object")
+    return members
+
+
+def _check_unique(pairs: list[tuple[str, object]]) -> None:
+    if len({key for key, _ in pairs}) < len(pairs):
+        _unique(pairs)
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_int=parse_number, parse_float=parse_number, parse_constant=_refuse_constant
+)
+_CHECKER = json.JSONDecoder(
+    object_pairs_hook=_check_unique, parse_int=str, parse_float=str, parse_constant=_refuse_constant
+)
+# Finds where a value ends, at the speed of C; what it returns as the value is not used.
+_SCANNER = json.JSONDecoder(parse_int=str, parse_float=str)
+
+
+def same(first: object, second: object) -> bool:
+    """Return whether two values are the same JSON; 1, 1.0 and true differ, the order of keys is free."""
+    if first is second:
+        return True
+    if isinstance(first, dict) and isinstance(second, dict):
+        return len(first) == len(second) and all(
+            key in second and same(value, second[key]) for key, value in first.items()
+        )
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(same, first, second))
+    if isinstance(first, LiteralNumber) and isinstance(second, LiteralNumber):
+        return first.text == second.text
+    return type(first) is type(second) and first == second
+
+
+@dataclass(frozen=True)
+class Style:
+    """How new members are written: None as indentation means on one line."""
+
+    indent: str | None = None
+    newline: str = "\n"
+    colon: str = ": "
+    ascii_only: bool = False
+
+    @property
+    def comma(self) -> str:
+        """Return what stands between two members on one line."""
+        return ", " if self.colon.endswith(" ") else ","
+
+    def string(self, text: str) -> str:
+        """Return the JSON string; a lone surrogate, which UTF-8 cannot hold, is escaped."""
+        literal = json.dumps(text, ensure_ascii=self.ascii_only)
+        return literal if literal.isascii() or _encodable(literal) else json.dumps(text)
+
+
+def _encodable(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def detect(text: str) -> Style:
+    """Return the style a JSON text is written in, as far as it shows one."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    # A raw line break is never inside a JSON string, so the first one after a bracket shows the indentation.
+    opened = re.search(r"^([ \t]*).*?[{\[][ \t]*\r?\n([ \t]*)(?=[^\s}\]])", text, re.MULTILINE)
+    indent = None if opened is None else opened[2].removeprefix(opened[1])
+    colon = re.search(r'"[ \t]*:[ \t]*', text)
+    escaped = re.search(r"\\u(?!00[0-7])", text) is not None
+    return Style(
+        indent=indent,
+        newline=newline,
+        colon=colon[0].lstrip('"') if colon else ": ",
+        ascii_only=escaped and text.isascii(),
+    )
+
+
+def render(value: object, style: Style, indent: str = "") -> str:
+    """Return the JSON text of a value that stands on a line indented by ``indent``."""
+    inner = indent + (style.indent or "")
+    if isinstance(value, dict):
+        items = [f"{style.string(name)}{style.colon}{render(item, style, inner)}" for name, item in value.items()]
+        return _enclosed("{", items, "}", style, indent)
+    if isinstance(value, list):
+        return _enclosed("[", [render(item, style, inner) for item in value], "]", style, indent)
+    if isinstance(value, str):
+        return style.string(value)
+    return value.text if isinstance(value, LiteralNumber) else json.dumps(value)
+
+
+def _enclosed(opening: str, items: list[str], closing: str, style: Style, indent: str) -> str:
+    if not items:
+        return opening + closing
+    if style.indent is None:
+        return opening + style.comma.join(items) + closing
+    lead = style.newline + indent + style.indent
+    return f"{opening}{lead}{f',{lead}'.join(items)}{style.newline}{indent}{closing}"
+
+
+def rewrite(text: str, old: object, new: object) -> str:
+    """Return the text, which holds ``old``, changed to hold ``new``.
+
+    Every value that is the same in both keeps its text, byte for byte; new members look like their siblings.
+    """
+    start = _skip_space(text, 0)
+    end = _SCANNER.raw_decode(text, start)[1]
+    return text[:start] + _value(text, start, end, old, new, detect(text), "") + text[end:]
+
+
+@dataclass(frozen=True)
+class _Member:
+    """One member of a container in the text: ``lead`` ``label`` value ``trail``, then a comma or the end."""
+
+    lead: str
+    label: str
+    colon: str
+    start: int
+    end: int
+    trail: str
+
+
+def _skip_space(text: str, position: int) -> int:
+    match = _SPACE.match(text, position)
+    return position if match is None else match.end()
+
+
+def _members(text: str, start: int) -> list[_Member]:
+    """Return the members of the container that opens at ``start``."""
+    members: list[_Member] = []
+    position = start + 1
+    while True:
+        begin = first = _skip_space(text, position)
+        if text[begin] in "]}":
+            return members
+        colon = ""
+        if text[start] == "{":
+            name_end = _SCANNER.raw_decode(text, begin)[1]
+            first = _skip_space(text, _skip_space(text, name_end) + 1)
+            colon = text[name_end:first]
+        end = _SCANNER.raw_decode(text, first)[1]
+        after = _skip_space(text, end)
+        members.append(_Member(text[position:begin], text[begin:first], colon, first, end, text[end:after]))
+        if text[after] != ",":
+            return members
+        position = after + 1
+
+
+def _value(text: str, start: int, end: int, old: object, new: object, style: Style, indent: str) -> str:
+    if same(old, new):
+        return text[start:end]
+    if isinstance(old, dict) and isinstance(new, dict) and new:
+        positions = {name: position for position, name in enumerate(old)}
+        sources = [positions.get(name) for name in new]
+        return _container(text, start, list(old.values()), sources, new, style, indent)
+    if isinstance(old, list) and isinstance(new, list) and new:
+        return _container(text, start, old, _sources(old, new), new, style, indent)
+    return render(new, style, indent)
+
+
+def _sources(old: list[object], new: list[object]) -> list[int | None]:
+    """Return for each new element the old one it was made from: same beginning, same end, pairs between."""
+    shorter = min(len(old), len(new))
+    head = next((i for i in range(shorter) if not same(old[i], new[i])), shorter)
+    tail = next((i for i in range(shorter - head) if not same(old[-1 - i], new[-1 - i])), shorter - head)
+    between: list[int | None] = [i if i < len(old) - tail else None for i in range(head, len(new) - tail)]
+    return [*range(head), *between, *range(len(old) - tail, len(old))]
+
+
+def _container(
+    text: str,
+    start: int,
+    old: list[object],
+    sources: Sequence[int | None],
+    new: dict[str, object] | list[object],
+    style: Style,
+    indent: str,
+) -> str:
+    """Return the text of a container whose members come from old ones (``sources``) or are new (None)."""
+    members = _members(text, start)
+    first, following, closing = _leads(members, style, indent)
+    values = list(new.values()) if isinstance(new, dict) else new
+    names = list(new) if isinstance(new, dict) else []
+    pieces = []
+    for position, (source, value) in enumerate(zip(sources, values, strict=True)):
+        member = None if source is None else members[source]
+        lead = first if position == 0 else member.lead if member and source else following
+        inner = lead.rpartition("\n")[2] if "\n" in lead else indent
+        if member is None or source is None:
+            colon = members[-1].colon if members else style.colon
+            label = style.string(names[position]) + colon if names else ""
+            pieces.append(lead + label + render(value, style, inner))
+        else:
+            trail = "" if source == len(members) - 1 else member.trail
+            body = _value(text, member.start, member.end, old[source], value, style, inner)
+            pieces.append(lead + member.label + body + trail)
+    return text[start] + ",".join(pieces) + closing + ("}" if text[start] == "{" else "]")
+
+
+def _leads(members: list[_Member], style: Style, indent: str) -> tuple[str, str, str]:
+    """Return the space before the first member, before any other, and before the closing bracket."""
+    if not members:
+        if style.indent is None:
+            return "", style.comma[1:], ""
+        lead = style.newline + indent + style.indent
+        return lead, lead, style.newline + indent
+    first = members[0].lead
+    following = members[-1].lead if len(members) > 1 else first if "\n" in first else style.comma[1:]
+    return first, following, members[-1].trail

@@ -1,1 +1,0 @@
-"""Local servers that answer like Azure Storage."""

@@ -1,0 +1,232 @@
+"""Azurite, Microsoft's emulator of blobs, queues and tables: one in the background, or private ones.
+
+Not guaranteed: that Azurite behaves as Azure does. tests/data/SEMANTICS.md lists where it is known to lie.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from azguard.emulators import state
+from azguard.emulators.state import Azurite
+from azguard.errors import ConfigError, NotFound
+from azguard.processes import identity
+from azguard.processes.locked_file import exclusive
+
+_LOG, _LOCK = "azurite.log", "azurite.lock"
+DEFAULT_WAIT_SECONDS = 60.0
+# Azurite closes within 50 ms unless its garbage collector is at work, which has been seen to take minutes.
+_GRACE_SECONDS = 5.0
+_START_HINT = "azguard emulator start"
+
+
+@dataclass(frozen=True)
+class Status:
+    """Whether the background emulator runs and answers, where, and if it does not, what happened."""
+
+    running: bool
+    answering: bool
+    reason: str | None = None
+    pid: int | None = None
+    version: str | None = None
+    blob_endpoint: str | None = None
+    queue_endpoint: str | None = None
+    table_endpoint: str | None = None
+    data: str | None = None
+    log: str | None = None
+    started: str | None = None
+
+
+@dataclass(frozen=True)
+class Started:
+    """The background emulator after a start; ``already_running`` if it was there before."""
+
+    running: bool
+    already_running: bool
+    pid: int
+    version: str
+    blob_endpoint: str
+    queue_endpoint: str
+    table_endpoint: str
+    data: str | None
+    log: str | None
+    started: str
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """What a stop found: ``outcome`` is ``stopped``, ``not_running``, or ``was_gone`` (killed or crashed)."""
+
+    running: bool
+    outcome: str
+    pid: int | None = None
+    reason: str | None = None
+
+
+def start(
+    folder: Path,
+    environ: Mapping[str, str],
+    *,
+    ports: Mapping[str, int] | None = None,
+    data: str | None = None,
+    wait: float = DEFAULT_WAIT_SECONDS,
+    say: Callable[[str], None],
+) -> Started:
+    """Start the background emulator, or tell where it already runs; of several starts at once one wins.
+
+    ``ports`` maps services to chosen ports; the others get free ones. ``wait`` is in seconds.
+
+    Raises:
+        ConfigError: one runs already and is not what was asked for; a port is taken; there is no Node.js.
+        Unavailable: Azurite could not be installed, or did not answer in time.
+    """
+    from azguard.emulators import azurite_install, azurite_process
+
+    chosen = dict(ports or {})
+    folder_of_data = _usable(data)
+    with exclusive(folder / _LOCK):
+        running, reason = state.look(folder)
+        if running is not None:
+            _check_same(running, chosen, folder_of_data)
+            return _started(running, already=True)
+        if reason is not None:
+            say(reason)
+        command = azurite_install.ensure(folder, environ, say)
+        plan = azurite_process.LaunchPlan(command, environ, chosen, folder_of_data, wait)
+        with open(folder / _LOG, "w+b") as log:
+            running, child = azurite_process.launch(plan, log)
+        try:
+            state.write(folder, running)
+            azurite_process.release(child)
+        except BaseException:
+            azurite_process.discard(child)
+            state.forget(folder)
+            raise
+    return _started(running, already=False)
+
+
+def stop(folder: Path) -> Stopped:
+    """Stop the background emulator and forget it; nothing to do if none runs.
+
+    Raises:
+        ConfigError: the folder cannot be written.
+    """
+    # A start that is still at work holds the lock; without a lock file there was never one.
+    if not (folder / _LOCK).exists():
+        return Stopped(False, "not_running")
+    with exclusive(folder / _LOCK):
+        running, reason = state.look(folder)
+        if running is not None:
+            identity.end(running.pid, running.birth, _GRACE_SECONDS)
+        state.forget(folder)
+    if running is not None:
+        return Stopped(False, "stopped", running.pid)
+    return Stopped(False, "was_gone" if reason else "not_running", reason=reason)
+
+
+def status(folder: Path) -> Status:
+    """Ask the background emulator's process and services how they are; changes nothing."""
+    from azguard.emulators import azurite_process
+
+    running, reason = state.look(folder)
+    if running is None:
+        return Status(False, False, reason or "no emulator was started")
+    answering = azurite_process.answers(running.ports)
+    return Status(
+        True,
+        answering,
+        None if answering else f"process {running.pid} lives, but does not answer; see its log",
+        running.pid,
+        running.version,
+        running.blob_endpoint,
+        running.queue_endpoint,
+        running.table_endpoint,
+        running.data,
+        running.log,
+        running.started,
+    )
+
+
+def current(folder: Path) -> Azurite:
+    """Return the background emulator.
+
+    Raises:
+        NotFound: none runs.
+    """
+    found, reason = state.look(folder)
+    if found is None:
+        detail = (reason,) if reason else ()
+        raise NotFound("the emulator is not running", detail=detail, hint=_START_HINT)
+    return found
+
+
+@contextmanager
+def private(
+    folder: Path,
+    environ: Mapping[str, str],
+    *,
+    wait: float = DEFAULT_WAIT_SECONDS,
+    say: Callable[[str], None] = lambda text: None,
+) -> Iterator[Azurite]:
+    """Run an Azurite of one's own, in memory, on free ports, for the length of a ``with`` block.
+
+    ``folder`` is where Azurite is looked for and installed; nothing else is written there. However this
+    process ends, ``kill -9`` included, that Azurite ends with it.
+
+    Raises:
+        ConfigError: there is no Node.js.
+        Unavailable: Azurite could not be installed, or did not answer within ``wait`` seconds.
+    """
+    import tempfile
+
+    from azguard.emulators import azurite_install, azurite_process
+
+    command = azurite_install.ensure(folder, environ, say)
+    with tempfile.TemporaryFile() as log:
+        mine, child = azurite_process.launch(azurite_process.LaunchPlan(command, environ, {}, None, wait), log)
+        try:
+            yield mine
+        finally:
+            azurite_process.discard(child)
+
+
+def _check_same(running: Azurite, ports: Mapping[str, int], data: str | None) -> None:
+    has = running.ports
+    different = [f"its {name} port is {has[name]}" for name in ports if ports[name] != has[name]]
+    if data is not None and data != running.data:
+        different.append(f"its data is in {running.data or 'memory'}")
+    if different:
+        raise ConfigError(
+            f"the emulator is already running, but {', '.join(different)}",
+            hint="azguard emulator stop, then start again",
+        )
+
+
+def _usable(data: str | None) -> str | None:
+    if data is None:
+        return None
+    path = Path(data).absolute()
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"the data folder {path} cannot be made: {error.strerror}") from error
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise ConfigError(f"the data folder {path} cannot be written", hint="choose another with --data")
+    return str(path)
+
+
+def _started(running: Azurite, already: bool) -> Started:
+    return Started(
+        True,
+        already,
+        running.pid,
+        running.version,
+        running.blob_endpoint,
+        running.queue_endpoint,
+        running.table_endpoint,
+        running.data,
+        running.log,
+        running.started,
+    )

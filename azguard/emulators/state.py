@@ -1,0 +1,103 @@
+"""The emulator this machine runs in the background, as its state file tells."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.processes import identity
+
+_FILE = "azurite.json"
+
+
+@dataclass(frozen=True)
+class Azurite:
+    """A running Azurite: its process, known by pid and birth, and where it answers.
+
+    ``ports`` maps blob, queue and table to their port; ``data`` is None if everything is in memory;
+    ``started`` is ISO 8601 in UTC.
+    """
+
+    pid: int
+    birth: str
+    version: str
+    ports: Mapping[str, int]
+    data: str | None
+    log: str | None
+    started: str
+
+    @property
+    def blob_endpoint(self) -> str:
+        """Return the blob service's endpoint, without a trailing slash."""
+        return _endpoint(self.ports["blob"])
+
+    @property
+    def queue_endpoint(self) -> str:
+        """Return the queue service's endpoint, without a trailing slash."""
+        return _endpoint(self.ports["queue"])
+
+    @property
+    def table_endpoint(self) -> str:
+        """Return the table service's endpoint, without a trailing slash."""
+        return _endpoint(self.ports["table"])
+
+    @property
+    def connection_string(self) -> str:
+        """Return the connection string; its key is the emulator's, which Microsoft publishes."""
+        return (
+            f"DefaultEndpointsProtocol=http;AccountName={EMULATOR_NAME};AccountKey={EMULATOR_KEY};"
+            f"BlobEndpoint={self.blob_endpoint};QueueEndpoint={self.queue_endpoint};TableEndpoint={self.table_endpoint}"
+        )
+
+
+def look(folder: Path) -> tuple[Azurite | None, str | None]:
+    """Return the emulator that runs in the background, or why none does although one was started."""
+    file = folder / _FILE
+    try:
+        recorded = _read(file)
+    except ValueError as error:
+        return None, f"the state file {file} was damaged ({error}); if an Azurite still runs, end it by hand"
+    if recorded is None or identity.birth(recorded.pid) == recorded.birth:
+        return recorded, None
+    who = f"Azurite (process {recorded.pid}, started {recorded.started})"
+    return None, f"{who} was killed or crashed; see {recorded.log}"
+
+
+def load(folder: Path) -> Azurite | None:
+    """Return the emulator that runs in the background; None if none does, for whatever reason."""
+    running, _ = look(folder)
+    return running
+
+
+def write(folder: Path, running: Azurite) -> None:
+    """Record a running emulator, whole or not at all, for its owner's eyes only."""
+    new = folder / f".{_FILE}.{os.getpid()}"
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with open(descriptor, "w", encoding="utf-8") as stream:
+        json.dump(asdict(running), stream, indent=2)
+    new.replace(folder / _FILE)
+
+
+def forget(folder: Path) -> None:
+    """Remove the record, if there is one."""
+    (folder / _FILE).unlink(missing_ok=True)
+
+
+def _read(file: Path) -> Azurite | None:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    try:
+        recorded = Azurite(**json.loads(text))
+        for service in ("blob", "queue", "table"):
+            recorded.ports[service] + recorded.pid  # numbers, or the file is not ours
+    except (KeyError, TypeError) as error:
+        raise ValueError(str(error)) from error
+    return recorded
+
+
+def _endpoint(port: int) -> str:
+    return f"http://127.0.0.1:{port}/{EMULATOR_NAME}"

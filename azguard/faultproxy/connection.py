@@ -1,0 +1,223 @@
+"""One client's connection to the proxy, and the proxy's to the emulator for it.
+
+Nothing is changed on the way, so signatures stay valid (they cover the path, not the port).
+"""
+
+import asyncio
+import re
+import socket
+import struct
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+
+from azguard.faultproxy.faults import Answer, Chosen, Decide, Fault, Request
+from azguard.faultproxy.http_messages import Head, body_of_answer, body_of_request, joined, pass_on, read_head
+
+HOST = "127.0.0.1"
+LONGEST_HEAD = 256 * 1024
+# Node.js closes a connection that was idle for five seconds; one this fresh it has not begun to close.
+_FRESH_SECONDS = 1.0
+# How a peer that has gone, or does not speak HTTP, shows itself. It ends its own connection and nothing else.
+GONE = (OSError, EOFError, asyncio.LimitOverrunError, ValueError)
+_ASK_SECONDS = 0.005
+# A slow answer is longer under way than anyone's patience in a test, and never silent for long.
+_SLOW_PIECES, _SLOW_PAUSE = 10, 0.05
+_BUSY = (
+    b'<?xml version="1.0" encoding="utf-8"?>'
+    b"<Error><Code>ServerBusy</Code><Message>The server is currently unable to receive requests.</Message></Error>"
+)
+_FAILURE = (
+    b"HTTP/1.1 503 The server is busy.\r\nx-ms-error-code: ServerBusy\r\nx-ms-version: 2026-02-06\r\n"
+    b"Content-Type: application/xml\r\n"
+    b"Content-Length: %d\r\n\r\n" % len(_BUSY)
+)
+
+
+@dataclass(frozen=True)
+class Peer:
+    """One end of a TCP connection."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+
+class Connection:
+    """One client's connection, and ours to the emulator for it; both are kept alive."""
+
+    def __init__(self, client: Peer, port: int, decide: Decide, record: Callable[[Answer], None]) -> None:
+        self._client, self._port, self._decide, self._record = client, port, decide, record
+        self._upstream: Peer | None = None
+        self._used = 0.0
+
+    def close(self) -> None:
+        if self._upstream is not None:
+            self._upstream.writer.close()
+            self._upstream = None
+
+    async def serve(self) -> None:
+        """Pass requests on, one after the other, until either side or a fault ends the connection."""
+        while await self._exchange(await read_head(self._client.reader)):
+            self._used = asyncio.get_running_loop().time()
+
+    async def _exchange(self, head: Head) -> bool:
+        """Pass one request on and its answer back; return whether the connection stays open."""
+        request = Request(head.start[0], head.start[1], head.headers)
+        decided = self._decide(request)
+        chosen = Chosen(decided) if isinstance(decided, Fault) else decided
+        if chosen.fault is Fault.RESET:
+            self._record(Answer(request, chosen.fault, None))
+            _reset(self._client)
+            return False
+        content = body_of_request(self._client.reader, head)
+        if chosen.fault is Fault.FAIL_BEFORE:
+            await joined(content)
+            self._record(Answer(request, chosen.fault, None))
+            return await self._fail(head)
+        if chosen.fault is Fault.ZOMBIE:
+            content = _again(await joined(content))
+            await self._gone()
+            self.close()  # ours to the emulator may have grown old meanwhile
+        if chosen.fault is Fault.REPLAYED:
+            whole = await joined(content)
+            await self._unheard(head, whole, request)
+            content = _again(whole)
+        while chosen.until is not None and not chosen.until():
+            await asyncio.sleep(_ASK_SECONDS)
+        return await self._passed_on(head, content, request, chosen.fault)
+
+    async def _passed_on(self, head: Head, content: AsyncIterator[bytes], request: Request, fault: Fault) -> bool:
+        sending: asyncio.Task[None] | None = None
+        sent = time.time()
+        try:
+            try:
+                upstream = await self._fresh()
+                upstream.writer.write(head.raw)
+                # The emulator may answer before it has read the whole body, so both go on at the same time.
+                sending = asyncio.create_task(_send(content, upstream.writer))
+                answer = await self._answer(upstream, fault)
+                status = int(answer.start[1])
+            except GONE:
+                self._record(Answer(request, fault, None, sent=sent))
+                raise
+            said, parts = body_of_answer(upstream.reader, answer, request.method), tuple[int, ...]()
+            if _is_of_transaction(answer):
+                whole = await joined(said)
+                said, parts = _again(whole), _parts(answer, whole)
+            # Before the client can hear of it: whoever has an answer finds it in the log.
+            etag = answer.headers.get("etag")
+            self._record(Answer(request, fault, status, etag, sent, time.time(), answer.headers, parts))
+            if fault in (Fault.NONE, Fault.REPLAYED):
+                self._client.writer.write(answer.raw)
+                await pass_on(said, self._client.writer)
+                await sending
+            elif not await self._spoilt(fault, head, answer, said, sending):
+                return False
+        finally:
+            if sending is not None:
+                sending.cancel()
+        return not (head.closes or answer.closes or upstream.reader.at_eof())
+
+    async def _unheard(self, head: Head, content: bytes, request: Request) -> None:
+        """Pass a request on and keep the answer, as a proxy whose connection to the service broke after that."""
+        sent = time.time()
+        upstream = await self._fresh()
+        upstream.writer.write(head.raw + content)
+        await upstream.writer.drain()
+        answer = await read_head(upstream.reader)
+        said = await joined(body_of_answer(upstream.reader, answer, request.method))
+        status, etag, parts = int(answer.start[1]), answer.headers.get("etag"), _parts(answer, said)
+        self._record(Answer(request, Fault.REPLAYED, status, etag, sent, time.time(), answer.headers, parts))
+        self._used = asyncio.get_running_loop().time()
+
+    async def _spoilt(
+        self, fault: Fault, head: Head, answer: Head, said: AsyncIterator[bytes], sending: "asyncio.Task[None]"
+    ) -> bool:
+        """Do to the answer what the fault says; return whether the connection stays open."""
+        if fault in (Fault.DROP, Fault.ZOMBIE):
+            return False
+        content = await joined(said)
+        await sending
+        if fault is Fault.FAIL_AFTER:
+            return await self._fail(head)
+        if fault is Fault.LATE:
+            await self._gone()
+        elif fault is Fault.HALF:
+            self._client.writer.write(_half(answer.raw, content))
+            await self._client.writer.drain()
+        else:
+            await self._trickle(answer.raw + content)
+            return True
+        return False
+
+    async def _fail(self, head: Head) -> bool:
+        self._client.writer.write(_FAILURE + (b"" if head.start[0] == "HEAD" else _BUSY))
+        await self._client.writer.drain()
+        return not head.closes
+
+    async def _trickle(self, said: bytes) -> None:
+        step = max(1, -(-len(said) // _SLOW_PIECES))
+        for start in range(0, len(said), step):
+            self._client.writer.write(said[start : start + step])
+            await self._client.writer.drain()
+            await asyncio.sleep(_SLOW_PAUSE)
+
+    async def _gone(self) -> None:
+        """Wait until the client has given up."""
+        try:
+            while await self._client.reader.read(LONGEST_HEAD):
+                pass
+        except OSError:
+            pass  # It did so with a reset.
+
+    async def _answer(self, upstream: Peer, fault: Fault) -> Head:
+        """Return the emulator's answer; what comes before it ("100 Continue") is passed on."""
+        while (answer := await read_head(upstream.reader)).start[1].startswith("1"):
+            if fault is not Fault.DROP:
+                self._client.writer.write(answer.raw)
+        return answer
+
+    async def _fresh(self) -> Peer:
+        """Return the connection to the emulator, a new one if the emulator may be closing the old one."""
+        idle = asyncio.get_running_loop().time() - self._used
+        if self._upstream is None or self._upstream.reader.at_eof() or idle > _FRESH_SECONDS:
+            self.close()
+            self._upstream = Peer(*await asyncio.open_connection(HOST, self._port, limit=LONGEST_HEAD))
+        return self._upstream
+
+
+def _half(head: bytes, content: bytes) -> bytes:
+    """Return what is left of an answer: half of its body; without one, its head up to the middle of the ETag."""
+    if content and not content.startswith(b"0\r\n"):
+        return head + content[: len(content) // 2]
+    position = head.lower().find(b"\r\netag: ")
+    return head[: position + 16] if position >= 0 else head[: len(head) // 2]
+
+
+def _is_of_transaction(answer: Head) -> bool:
+    return answer.headers.get("content-type", "").startswith("multipart/mixed")
+
+
+def _parts(answer: Head, content: bytes) -> tuple[int, ...]:
+    """Return the statuses of the parts of a transaction's answer; any other has none."""
+    if not _is_of_transaction(answer):
+        return ()
+    return tuple(int(status) for status in re.findall(rb"HTTP/1\.1 (\d{3}) ", content))
+
+
+def _reset(client: Peer) -> None:
+    """End a connection with a reset instead of an orderly end."""
+    client.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.writer.transport.abort()
+
+
+async def _again(content: bytes) -> AsyncIterator[bytes]:
+    yield content
+
+
+async def _send(content: AsyncIterator[bytes], writer: asyncio.StreamWriter) -> None:
+    """Pass a request's body on; if a side has gone, end the connection, so that nobody waits for the rest."""
+    try:
+        await pass_on(content, writer)
+    except GONE:
+        writer.close()

@@ -1,0 +1,134 @@
+"""An HTTP proxy in front of the emulator that can lose answers and worse, and knows the truth about every request.
+
+What is lost is lost as on a real network: the emulator has done its work and answered, and the client's connection
+closes without a byte. Nothing is changed on the way, so signatures stay valid (they cover the path, not the port).
+"""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from azguard.faultproxy.connection import GONE, HOST, LONGEST_HEAD, Connection, Peer
+from azguard.faultproxy.faults import Answer as Answer
+from azguard.faultproxy.faults import Chosen as Chosen
+from azguard.faultproxy.faults import Decide as Decide
+from azguard.faultproxy.faults import Fault as Fault
+from azguard.faultproxy.faults import Request as Request
+from azguard.faultproxy.faults import losing as losing
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """A running proxy: its port on 127.0.0.1, and the answers so far, in the order in which they came."""
+
+    port: int
+    log: list[Answer] = field(default_factory=list)
+
+
+@contextmanager
+def running(
+    upstream_port: int, decide: Decide, *, port: int = 0, record: Callable[[Answer], None] | None = None
+) -> Iterator[Proxy]:
+    """Run a proxy in a thread of this process for the length of a ``with`` block.
+
+    ``decide`` is called in that thread, once per request, before it is passed on; ``record`` too, with each answer
+    before the client can hear of it. ``port`` 0 is any that is free.
+
+    Raises:
+        OSError: no port can be opened.
+    """
+    server = _Server(upstream_port, decide, port, record)
+    thread = threading.Thread(target=server.run, name="proxy", daemon=True)
+    thread.start()
+    try:
+        yield server.started()
+    finally:
+        server.stop()
+        thread.join()
+
+
+class _Server:
+    """The proxy's thread: its event loop, and how the other thread starts and stops it."""
+
+    def __init__(self, upstream_port: int, decide: Decide, port: int, record: Callable[[Answer], None] | None) -> None:
+        self._upstream_port, self._decide, self._record = upstream_port, decide, record
+        self._log: list[Answer] = []
+        self._ready = threading.Event()
+        self._loop = asyncio.new_event_loop()
+        self._serving: asyncio.Task[None] | None = None
+        self._accepted: set[socket.socket] = set()  # and not served yet
+        self._port = port
+        self._failure: OSError | None = None
+
+    def run(self) -> None:
+        try:
+            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+                runner.run(self._serve())
+        except asyncio.CancelledError:
+            pass  # stopped
+        except OSError as error:
+            self._failure = error
+        finally:
+            self._ready.set()
+
+    def started(self) -> Proxy:
+        self._ready.wait()
+        if self._failure is not None:
+            raise self._failure
+        return Proxy(self._port, self._log)
+
+    def stop(self) -> None:
+        self._ready.wait()
+        try:
+            if self._serving is not None:
+                self._loop.call_soon_threadsafe(self._serving.cancel)
+        except RuntimeError:
+            pass  # The loop is closed: it has ended by itself.
+
+    async def _serve(self) -> None:
+        """Accept clients until cancelled, which ends every connection too."""
+        with socket.create_server((HOST, self._port)) as listening:
+            listening.setblocking(False)
+            self._port = listening.getsockname()[1]
+            self._serving = asyncio.current_task()
+            self._ready.set()
+            async with asyncio.TaskGroup() as connections:
+                # Not sock_accept, which trips over a client that comes while it is being cancelled.
+                self._loop.add_reader(listening, self._accept, listening, connections)
+                try:
+                    await self._loop.create_future()
+                finally:
+                    self._loop.remove_reader(listening)
+                    for accepted in self._accepted:
+                        accepted.close()
+
+    def _accept(self, listening: socket.socket, connections: asyncio.TaskGroup) -> None:
+        try:
+            accepted, _ = listening.accept()
+            # Else a body waits 40 ms for the word that its head has arrived.
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except OSError:
+            return  # This client has gone already.
+        accepted.setblocking(False)
+        self._accepted.add(accepted)
+        connections.create_task(self._serve_one(accepted))
+
+    async def _serve_one(self, accepted: socket.socket) -> None:
+        self._accepted.remove(accepted)
+        client = Peer(*await asyncio.open_connection(sock=accepted, limit=LONGEST_HEAD))
+        connection = Connection(client, self._upstream_port, self._decide, self._note)
+        try:
+            await connection.serve()
+        except GONE:
+            pass  # This client has gone; the others go on.
+        finally:
+            client.writer.close()
+            connection.close()
+
+    def _note(self, answer: Answer) -> None:
+        self._log.append(answer)
+        if self._record is not None:
+            self._record(answer)

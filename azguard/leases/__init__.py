@@ -1,0 +1,15 @@
+"""Leases on every kind of resource that has them.
+
+``actions``   acquire, renew, change, release, break
+``kinds``     the kinds of resources that have leases: one row for each
+``state``     the state of a lease
+``settle``    one operation on a lease, sent until its outcome is known
+``owners``    the record that a holder leaves
+``owner_records``  the record written under the lease
+``facts``     one lease, its holder and its age, as commands show it
+``age``       how long a lease is held, by the service's clock
+``held``      which of the remembered leases are still held
+``breaking``  a break as an operator does it
+``waiting``   waiting until a lease is free
+``listing``   the leased blobs of a container
+"""

@@ -1,0 +1,257 @@
+"""Leases: acquire, renew, change, release and break, one implementation for every kind of resource that has them.
+
+Repeating one of these is harmless to what it did: acquiring with the same proposed id is the same lease, and the other
+four lead to the state they led to before. So a lost answer is settled by looking, and by sending again.
+
+Not guaranteed: a request that the network delivers late. An acquire that arrives after its lease was released leaves a
+lease that nobody uses, for ever if it is infinite; its id is known, and releases it. A break that arrives late, and is
+not tied to a version, hits whoever holds the lease then.
+
+Source: https://learn.microsoft.com/rest/api/storageservices/lease-blob and /lease-container
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from azguard.accounts.target import Target
+from azguard.conditions.resolve import Conditions
+from azguard.errors import AzguardError, Changed, Locked, NotFound, UsageError
+from azguard.leases.kinds import Action, kind_of
+from azguard.leases.settle import Done, Facts, Request, held, settle
+from azguard.leases.state import client, look
+from azguard.requests.calls import CallOutcome, send_once, write_timeouts
+from azguard.requests.deadline import Deadline
+from azguard.requests.service_errors import is_lease_problem, status
+from azguard.requests.settle import Finding, Verdict
+
+# What the service takes for a lease that ends by itself, in seconds.
+SHORTEST, LONGEST = 15, 60
+# A holder that dies holds up others no longer than this.
+DEFAULT_SECONDS = 60
+LONGEST_BREAK = 60
+INFINITE = -1
+# Nobody waits long for a release after Ctrl-C: a finite lease ends by itself.
+_RELEASE_SECONDS, _RELEASE_PAUSE = 3.0, 0.2
+
+
+@dataclass(frozen=True)
+class LeaseDone:
+    """What an operation on a lease did.
+
+    ``duration`` is the term in seconds, or ``infinite``; None is not known here. ``lease_time`` is what a break said
+    remains, in seconds; None if its answer was lost.
+    """
+
+    address: str
+    lease_id: str | None
+    etag: str | None
+    last_modified: datetime | None
+    action: str
+    duration: int | str | None
+    lease_time: int | None
+    guard: str
+    attempts: int
+    conflicts: int
+    outcome: str
+
+
+def acquire(
+    target: Target, lease_id: str, seconds: int | None, conditions: Conditions, deadline: Deadline
+) -> LeaseDone:
+    """Acquire a lease with our own id, for ``seconds`` (15 to 60) or, with None, for ever.
+
+    Interrupted, it may be granted all the same: ``give_back`` it.
+
+    Raises:
+        Locked: somebody else holds it.
+        Changed: a condition did not hold.
+        OutcomeUnknown: it was sent, and whether it was granted cannot be known.
+        UsageError: this kind of resource is leased for ever only.
+    """
+    if seconds is not None and not kind_of(target).finite:
+        raise UsageError(f"the lease of a {target.kind} has no term", str(target.address), hint="say --infinite")
+    term = INFINITE if seconds is None else seconds
+
+    def refused(error: AzguardError, verdict: Verdict) -> Finding[Facts]:
+        # ETags do not recur: tied to one that has gone, ours can never be granted. Nor on what does not exist.
+        never = isinstance(error, NotFound) or (isinstance(error, Changed) and error.expected_etag is not None)
+        return Finding(Verdict.NEVER if never and verdict is Verdict.NOT_YET else Verdict.UNKNOWN)
+
+    request = Request(
+        target,
+        Action.ACQUIRE,
+        conditions,
+        lambda: _answer(client(target, lease_id), "acquire", term, conditions=conditions, deadline=deadline),
+        lambda patience: held(target, lease_id, patience),
+        refused,
+    )
+    return _done(request, settle(request, deadline), lease_id, "infinite" if seconds is None else seconds)
+
+
+def renew(target: Target, conditions: Conditions, deadline: Deadline) -> LeaseDone:
+    """Renew the lease that ``conditions`` names, for its own term from now.
+
+    Raises:
+        Locked: it is not held any more, or was never.
+        OutcomeUnknown: it was sent, and whether it was done cannot be known.
+    """
+    lease_id = _named(conditions)
+    request = Request(
+        target,
+        Action.RENEW,
+        conditions,
+        lambda: _answer(client(target, lease_id), "renew", conditions=conditions, deadline=deadline),
+        lambda _: Finding(Verdict.NOT_YET),  # that it is held says nothing of its term
+        lambda error, verdict: Finding(Verdict.NEVER),
+    )
+    return _done(request, settle(request, deadline), lease_id)
+
+
+def change(target: Target, proposed: str, conditions: Conditions, deadline: Deadline) -> LeaseDone:
+    """Change the id of the lease that ``conditions`` names; the old id is worth nothing from then on.
+
+    Raises:
+        Locked: the lease is not held.
+        OutcomeUnknown: it was sent, and whether it was done cannot be known.
+    """
+    lease_id = _named(conditions)
+    request = Request(
+        target,
+        Action.CHANGE,
+        conditions,
+        lambda: _answer(client(target, lease_id), "change", proposed, conditions=conditions, deadline=deadline),
+        lambda patience: held(target, proposed, patience),
+        lambda error, verdict: Finding(Verdict.NEVER if verdict is Verdict.NOT_YET else Verdict.UNKNOWN),
+    )
+    return _done(request, settle(request, deadline), proposed)
+
+
+def release(target: Target, conditions: Conditions, deadline: Deadline) -> LeaseDone:
+    """Release the lease that ``conditions`` names, so that others can acquire it at once.
+
+    Raises:
+        Locked: it is not held.
+        OutcomeUnknown: it was sent, and whether it was done cannot be known.
+    """
+    lease_id = _named(conditions)
+
+    def seen(patience: Deadline) -> Finding[Facts]:
+        # Not held any more is what a release is for, whoever saw to it.
+        still = held(target, lease_id, patience).verdict is Verdict.COMMITTED
+        return Finding(Verdict.NOT_YET) if still else Finding(Verdict.COMMITTED)
+
+    def refused(error: AzguardError, verdict: Verdict) -> Finding[Facts]:
+        if isinstance(error, (Locked, NotFound)):
+            return Finding(Verdict.COMMITTED)
+        return Finding(Verdict.NEVER if verdict is Verdict.NOT_YET else Verdict.UNKNOWN)
+
+    request = Request(
+        target,
+        Action.RELEASE,
+        conditions,
+        lambda: _answer(client(target, lease_id), "release", conditions=conditions, deadline=deadline),
+        seen,
+        refused,
+    )
+    return _done(request, settle(request, deadline), lease_id)
+
+
+def break_(target: Target, period: int | None, conditions: Conditions, deadline: Deadline) -> LeaseDone:
+    """Break whatever lease is on a resource; its holder needs not be asked.
+
+    ``period`` is how long it may still last, 0 to 60 seconds; by default a finite lease runs to its end and an
+    infinite one ends at once. The answer's ``lease_time`` says how many seconds remain.
+
+    Raises:
+        Locked: there is no lease to break.
+        Changed: a condition did not hold.
+        OutcomeUnknown: it was sent, and whether it was done cannot be known.
+    """
+
+    def once() -> Facts:
+        answers: list[Any] = []  # of which the SDK keeps the time alone
+        sent = {"headers": dict(conditions.headers), "raw_response_hook": answers.append, **write_timeouts(deadline)}
+        left = client(target, None).break_lease(period, **sent)
+        headers = answers[-1].http_response.headers
+        return {
+            "etag": headers.get("ETag"),
+            "last_modified": _moment(headers.get("Last-Modified")),
+            "lease_time": left,
+        }
+
+    def seen(patience: Deadline) -> Finding[Facts]:
+        state = look(target, patience)
+        # An expired lease can still be renewed by its holder, and a broken one cannot.
+        if state.state in ("leased", "expired"):
+            return Finding(Verdict.NOT_YET)
+        left = None if state.state == "breaking" else 0
+        return Finding(
+            Verdict.COMMITTED, {"etag": state.etag, "last_modified": state.last_modified, "lease_time": left}
+        )
+
+    def refused(error: AzguardError, verdict: Verdict) -> Finding[Facts]:
+        # Leased, and changed since: by the holder we were to break, or by the next one after our break.
+        return Finding(Verdict.UNKNOWN if isinstance(error, Changed) else Verdict.NEVER)
+
+    request = Request(target, Action.BREAK, conditions, once, seen, refused)
+    return _done(request, settle(request, deadline), None)
+
+
+def give_back(target: Target, lease_id: str, deadline: Deadline, seconds: float = _RELEASE_SECONDS) -> bool:
+    """Release a lease on the way out, without an error; return whether it is known not to be held any more.
+
+    ``seconds`` bounds it all.
+    """
+    patience = deadline.lasting(seconds)
+    while True:
+        sent = send_once(lambda: client(target, lease_id).release(**write_timeouts(patience, _RELEASE_PAUSE)))
+        if sent.error is None or is_lease_problem(sent.error) or status(sent.error) == 404:
+            return True
+        if sent.fate is CallOutcome.REFUSED or patience.remaining <= _RELEASE_PAUSE:
+            return False
+        patience.pause(_RELEASE_PAUSE)
+
+
+def acquire_once(target: Target, lease_id: str, seconds: int, timeouts: Mapping[str, Any]) -> None:
+    """Ask for a lease in one transmission. The SDK's errors pass through."""
+    client(target, lease_id).acquire(seconds, **timeouts)
+
+
+def renew_once(target: Target, lease_id: str, timeouts: Mapping[str, Any]) -> None:
+    """Renew a lease in one transmission. The SDK's errors pass through."""
+    client(target, lease_id).renew(**timeouts)
+
+
+def _named(conditions: Conditions) -> str:
+    if conditions.lease_id is None:
+        raise UsageError("which lease is missing", hint="--lease-id ID, or @held")
+    return conditions.lease_id
+
+
+def _answer(lease: Any, action: str, *arguments: Any, conditions: Conditions, deadline: Deadline) -> Facts:
+    """Send an operation once and return what the answer says."""
+    getattr(lease, action)(*arguments, headers=dict(conditions.headers), **write_timeouts(deadline))
+    return {"etag": lease.etag, "last_modified": lease.last_modified}
+
+
+def _moment(http_date: str | None) -> datetime | None:
+    return None if http_date is None else parsedate_to_datetime(http_date)
+
+
+def _done(request: Request, done: Done, lease_id: str | None, duration: int | str | None = None) -> LeaseDone:
+    return LeaseDone(
+        address=str(request.target.address),
+        lease_id=lease_id,
+        etag=done.facts.get("etag"),
+        last_modified=done.facts.get("last_modified"),
+        action=request.action.value,
+        duration=duration,
+        lease_time=done.facts.get("lease_time"),
+        guard=request.conditions.guard,
+        attempts=done.attempts,
+        conflicts=0,
+        outcome="committed",
+    )

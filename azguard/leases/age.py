@@ -1,0 +1,69 @@
+"""How long a lease has been held: by the service's clock, never by that of the machine that asks.
+
+The service does not tell when a lease was taken; a record in the metadata does. A record of azguard's has the service's
+time. Terraform's, and those of earlier versions of azguard, have the time of the holder's machine, which may be wrong.
+Such a record proves one thing: it was there when the resource was last written, which is by the service's clock.
+
+Not guaranteed: a record that an earlier holder left tells the age of that holder's lease.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from azguard.leases.owners import HOLDER_CLOCK, SERVICE_CLOCK, Holder
+from azguard.leases.state import LeaseState
+
+# Times are in whole seconds, and the clocks of the service's machines are not the same to the second.
+_SLACK_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class LeaseAge:
+    """How long ago a lease was taken, in seconds."""
+
+    #: What the record says, counted to the service's clock; None if it says nothing that can be true.
+    seconds: float | None
+    #: What is certain: the lease was taken at least so long ago. None if nothing is.
+    at_least: float | None
+    #: Why ``seconds`` is missing or not certain, in words; None if it is certain.
+    doubt: str | None
+    #: By whose clock the lease was taken; None if ``seconds`` is.
+    clock: str | None = None
+
+    @property
+    def whole(self) -> int | None:
+        """Return the age in whole seconds."""
+        return None if self.seconds is None else round(self.seconds)
+
+
+def measure(state: LeaseState) -> LeaseAge:
+    """Return how long ago the lease was taken, from what one answer of the service says."""
+    holder, now = state.holder, state.answered_at
+    if holder is None:
+        return LeaseAge(None, None, "there is no record of who holds it")
+    if now is None:
+        return LeaseAge(None, None, "the answer has no Date, and no other clock can be trusted")
+    unwritten = max(0.0, (now - state.last_modified).total_seconds())
+    claimed = _seconds_since(holder, now)
+    if claimed is None:
+        return LeaseAge(None, unwritten, "its record has no time that can be read")
+    if claimed < -_SLACK_SECONDS:
+        return LeaseAge(None, unwritten, f"its record says {holder.since}, which is still to come: that clock is wrong")
+    if holder.clock == SERVICE_CLOCK:
+        return LeaseAge(max(0.0, claimed), max(0.0, claimed), None, SERVICE_CLOCK)
+    if claimed < unwritten - _SLACK_SECONDS:
+        return LeaseAge(
+            None, unwritten, f"its record says {holder.since}, and is older than that: the holder's clock is wrong"
+        )
+    return LeaseAge(
+        max(0.0, claimed), unwritten, f"its record says {holder.since}, by the holder's own clock", HOLDER_CLOCK
+    )
+
+
+def _seconds_since(holder: Holder, now: datetime) -> float | None:
+    try:
+        then = datetime.fromisoformat(holder.since or "")
+    except ValueError:
+        return None
+    # Every record is in UTC, also one that does not say so.
+    return (now - (then if then.tzinfo is not None else then.replace(tzinfo=UTC))).total_seconds()

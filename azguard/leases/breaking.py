@@ -1,0 +1,138 @@
+"""Breaking a lease as an operator does: only the one that was looked at, and only if it is what it was taken for."""
+
+from dataclasses import dataclass, fields
+
+from azguard.accounts.target import Target
+from azguard.conditions.operations import Condition
+from azguard.conditions.resolve import Conditions
+from azguard.errors import Changed, Locked
+from azguard.leases import actions, facts
+from azguard.leases import age as lease_age
+from azguard.leases.actions import LeaseDone
+from azguard.leases.facts import BrokenLease
+from azguard.leases.kinds import Action, operation_of
+from azguard.leases.state import LeaseState, look
+from azguard.requests.deadline import Deadline
+from azguard.times import http_date, span
+
+# The holder may write while we look: each time we look again, but not for ever.
+_TRIES = 5
+
+
+@dataclass(frozen=True)
+class BreakDone(LeaseDone):
+    """What a break did, and which lease it hit."""
+
+    broken: BrokenLease
+
+
+@dataclass(frozen=True)
+class Safeguards:
+    """What must hold of the one who holds a lease."""
+
+    owner: str | None = None
+    #: In seconds.
+    older_than: float | None = None
+
+    def check(self, state: LeaseState, target: Target) -> None:
+        """Judge by the record that the holder left, and by the service's clock.
+
+        Raises:
+            Changed: it says otherwise, or there is none, or it does not prove it.
+        """
+        holder = state.holder
+        if self == Safeguards():
+            return
+        if holder is None:
+            raise _refused(state, target, f"there is no record on {target} by which to judge")
+        if self.owner is not None and not holder.is_named(self.owner):
+            raise _refused(state, target, f"the lease on {target} is not held by {self.owner}")
+        if self.older_than is not None:
+            self._check_age(state, target, self.older_than)
+
+    def _check_age(self, state: LeaseState, target: Target, least: float) -> None:
+        age = lease_age.measure(state)
+        if age.at_least is not None and age.at_least >= least:
+            return
+        if age.doubt is None and age.seconds is not None:
+            words = f"the lease on {target} was taken {span(age.seconds)} ago, which is not long enough"
+            raise _refused(state, target, words)
+        known = () if age.at_least is None else (f"all that is certain: it was written {span(age.at_least)} ago",)
+        words = f"it is not certain that the lease on {target} was taken more than {span(least)} ago: {age.doubt}"
+        raise _refused(state, target, words, known)
+
+
+def leased(target: Target, deadline: Deadline) -> LeaseState:
+    """Return the state of a lease that can be broken.
+
+    Raises:
+        Locked: there is none.
+        NotFound: there is no such resource.
+    """
+    state = look(target, deadline)
+    if state.state == "available":
+        raise Locked(f"there is no lease on {target}", str(target.address), lease_state=state.state)
+    return state
+
+
+def break_shown(
+    target: Target, shown: LeaseState, period: int | None, conditions: Conditions, deadline: Deadline
+) -> BreakDone:
+    """Break the very lease that was shown.
+
+    Without conditions of the caller's the break is tied to the version that was shown, so that the next holder, who
+    leaves a record there, is never hit. The holder itself may write meanwhile: its record says that it is still the
+    same.
+
+    Raises:
+        Locked: there is no lease any more.
+        Changed: another has taken the lease meanwhile, or may have, or the caller's condition does not hold.
+
+    Not guaranteed: a next holder who leaves no record and writes nothing cannot be told from the one before.
+    """
+    state = shown
+    for _ in range(_TRIES):
+        tied = conditions if conditions.headers else _tied(target, state)
+        try:
+            done = actions.break_(target, period, tied, deadline.fresh())
+        except Changed:
+            if conditions.headers:
+                raise
+        else:
+            return _with_hit(done, state)
+        state = leased(target, deadline.fresh())
+        if shown.holder is None and state.holder is None:
+            raise _refused(
+                state, target, f"{target} was written meanwhile, and no record says whether its holder is the same"
+            )
+        # The kind of a lease that is being broken is not told any more.
+        other_kind = state.state == shown.state and state.duration != shown.duration
+        if state.holder != shown.holder or other_kind:
+            raise _refused(state, target, f"another holds the lease on {target} now")
+    raise _refused(state, target, f"{target} is written so often that its lease cannot be broken safely")
+
+
+def _with_hit(done: LeaseDone, state: LeaseState) -> BreakDone:
+    same = {each.name: getattr(done, each.name) for each in fields(LeaseDone)}
+    return BreakDone(**same, broken=facts.broken(state))
+
+
+def _tied(target: Target, state: LeaseState) -> Conditions:
+    """Return what ties a break to the version that was shown, where the service honours something that does."""
+    honours = operation_of(target, Action.BREAK).honours
+    if Condition.IF_MATCH in honours:
+        return Conditions({Condition.IF_MATCH.header: state.etag}, "if-match", state.etag)
+    if Condition.IF_UNMODIFIED_SINCE in honours:
+        return Conditions({Condition.IF_UNMODIFIED_SINCE.header: http_date(state.last_modified)}, "conditions")
+    return Conditions()
+
+
+def _refused(state: LeaseState, target: Target, words: str, known: tuple[str, ...] = ()) -> Changed:
+    return Changed(
+        words,
+        address=str(target.address),
+        detail=known if state.holder is None else (*known, f"held by {state.holder}"),
+        current_etag=state.etag,
+        lease_state=state.state,
+        hint=f"nothing was broken; look again: azguard lease show {target.address}",
+    )

@@ -1,0 +1,108 @@
+"""A lease as operators see it: whether it is held, by whom, for how long, and with which fence."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from azguard.leases import age as lease_age
+from azguard.leases import owners
+from azguard.leases.owners import FENCE, HOLDER_CLOCK, Owner, TerraformLock
+from azguard.leases.state import LeaseState
+from azguard.times import span
+
+
+@dataclass(frozen=True)
+class LeaseFacts:
+    """What ``lease show``, ``lease wait``, ``lock show`` and ``lock list`` print."""
+
+    address: str
+    #: ``held`` or ``free``: whether it can be acquired.
+    state: str
+    held: bool
+    #: Who says to hold it now, as ``user@host``.
+    held_by: str | None
+    #: How many seconds ago it was taken by its record; None if it is free, or that is not known.
+    age: int | None
+    #: By whose clock the record's time is: ``service`` or ``holder``.
+    clock: str | None
+    #: The number of the lock's last holder.
+    fence: int | None
+    #: azguard's record of who holds it now, and Terraform's.
+    owner: Owner | None
+    terraform: TerraformLock | None
+    #: The same two where the lease is free: who held it last.
+    last_owner: Owner | None
+    last_terraform: TerraformLock | None
+    #: The service's words.
+    lease_state: str
+    lease_status: str
+    lease_duration: str | None
+    etag: str
+    last_modified: datetime
+
+
+@dataclass(frozen=True)
+class BrokenLease:
+    """The lease that a break has hit, as it was just before; the fields are those of ``LeaseFacts``."""
+
+    held_by: str | None
+    age: int | None
+    clock: str | None
+    fence: int | None
+    owner: Owner | None
+    terraform: TerraformLock | None
+    lease_state: str
+    lease_duration: str | None
+
+
+def facts(state: LeaseState) -> LeaseFacts:
+    """Return what one answer of the service says of a lease."""
+    owner, terraform, holder = owners.owner(state.metadata), owners.terraform(state.metadata), state.holder
+    age = None if state.free else lease_age.measure(state)
+    return LeaseFacts(
+        address=state.address,
+        state="free" if state.free else "held",
+        held=not state.free,
+        held_by=None if holder is None or state.free else holder.name,
+        age=None if age is None else age.whole,
+        clock=None if age is None else age.clock,
+        fence=owners.number(state.metadata, FENCE),
+        owner=None if state.free else owner,
+        terraform=None if state.free else terraform,
+        last_owner=owner if state.free else None,
+        last_terraform=terraform if state.free else None,
+        lease_state=state.state,
+        lease_status=state.status,
+        lease_duration=state.duration,
+        etag=state.etag,
+        last_modified=state.last_modified,
+    )
+
+
+def broken(state: LeaseState) -> BrokenLease:
+    """Return what is to be told of a lease that was broken, from the last look at it."""
+    holder, age = state.holder, lease_age.measure(state)
+    return BrokenLease(
+        held_by=None if holder is None else holder.name,
+        age=age.whole,
+        clock=age.clock,
+        fence=owners.number(state.metadata, FENCE),
+        owner=owners.owner(state.metadata),
+        terraform=owners.terraform(state.metadata),
+        lease_state=state.state,
+        lease_duration=state.duration,
+    )
+
+
+def describe(state: LeaseState) -> str:
+    """Return in a few words what the state of a lease is, for how long it has been held, and by whom."""
+    words = state.state + (f", {state.duration}" if state.duration else "")
+    holder = state.holder
+    if state.free:
+        return f"{words}; it is free" + ("" if holder is None else f", and was held last by {holder}")
+    if holder is None:
+        return f"{words}; no record says who holds it"
+    age = lease_age.measure(state)
+    if age.seconds is None:
+        return f"{words}, held by {holder}; for how long is not known: {age.doubt}"
+    by_holder = " (by its holder's clock)" if age.clock == HOLDER_CLOCK else ""
+    return f"{words}, held for {span(age.seconds)}{by_holder} by {holder}"

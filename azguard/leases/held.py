@@ -1,0 +1,110 @@
+"""Which of the leases that this machine remembers are still held: the service is asked, where it can be.
+
+A lease counts as over only by proof. What is gone has no lease, and gets none back. Where another lease is held, or
+none, the remembered id is worth nothing, because an id is never used again. Not a proof are an acquire whose answer was
+never seen, which may still arrive; an expired lease, which its holder can renew; an answer that does not come from the
+service; and a clock.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, Protocol, TypeVar
+
+from azguard import address
+from azguard.accounts.account import Account
+from azguard.accounts.target import Target
+from azguard.errors import AzguardError, Locked, NotFound, Unavailable
+from azguard.leases import state
+from azguard.requests.deadline import Deadline
+
+# The service answers each in a few milliseconds; more threads than this only wait for each other.
+_PARALLEL = 8
+# The codes by which the service says that what was leased is gone. A plain 404, or ResourceNotFound, is also what it
+# answers to those who may not know.
+_GONE = ("BlobNotFound", "ContainerNotFound")
+
+
+class Standing(StrEnum):
+    """What is known of a remembered lease."""
+
+    HELD = "held"
+    EXPIRED = "expired"  # its term is over; its holder can still renew it
+    GONE = "gone"  # what it was on was deleted
+    OVER = "over"  # it was released, broken, or another has taken its place
+    UNKNOWN = "unknown"
+
+
+class RememberedLease(Protocol):
+    """What is remembered of a lease that was asked for."""
+
+    @property
+    def account(self) -> str:
+        """Return the endpoint of its service."""
+
+    @property
+    def address(self) -> str:
+        """Return what it is on."""
+
+    @property
+    def lease_id(self) -> str:
+        """Return its id."""
+
+    @property
+    def confirmed(self) -> bool:
+        """Return whether the service's answer was seen."""
+
+
+L = TypeVar("L", bound=RememberedLease)
+
+
+@dataclass(frozen=True)
+class CheckedLease(Generic[L]):
+    """A remembered lease, and what the service said of it."""
+
+    lease: L
+    standing: Standing
+
+    @property
+    def ended(self) -> bool:
+        """Return whether it can be forgotten."""
+        return self.standing in (Standing.GONE, Standing.OVER)
+
+
+def ask(leases: Sequence[L], account: Account | None, deadline: Callable[[], Deadline]) -> Iterator[CheckedLease[L]]:
+    """Yield each lease with what the service says of it, in the order given.
+
+    Only leases of ``account`` are asked for. Where the service does not answer once, it is not asked again.
+    """
+    endpoints = set() if account is None else set(account.endpoints.values())
+    silent = threading.Event()
+
+    def look(lease: L) -> CheckedLease[L]:
+        if account is None or lease.account not in endpoints or silent.is_set():
+            return CheckedLease(lease, Standing.UNKNOWN)
+        try:
+            return CheckedLease(
+                lease, _standing(Target(account, address.parse(lease.address).address), lease, deadline())
+            )
+        except Unavailable:
+            silent.set()
+        except AzguardError:
+            pass  # it may not be asked, for whatever reason; the list is of what is remembered
+        return CheckedLease(lease, Standing.UNKNOWN)
+
+    with ThreadPoolExecutor(min(_PARALLEL, max(1, len(leases)))) as pool:
+        yield from pool.map(look, leases)
+
+
+def _standing(target: Target, lease: RememberedLease, deadline: Deadline) -> Standing:
+    try:
+        state.look(target, deadline, lease.lease_id)
+    except NotFound as error:
+        return Standing.GONE if error.service_code in _GONE and lease.confirmed else Standing.UNKNOWN
+    except Locked as error:
+        if not lease.confirmed or not (error.service_code or "").startswith("Lease"):
+            return Standing.UNKNOWN
+        return Standing.EXPIRED if state.look(target, deadline).state == "expired" else Standing.OVER
+    return Standing.HELD

@@ -1,0 +1,108 @@
+"""The kinds of resources that have leases: one row for each."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from azguard.accounts.target import Target
+from azguard.address import Kind
+from azguard.conditions import operations
+from azguard.conditions.operations import Operation
+from azguard.errors import UsageError
+
+
+class Action(StrEnum):
+    """What can be done to a lease."""
+
+    ACQUIRE = "acquire"
+    RENEW = "renew"
+    CHANGE = "change"
+    RELEASE = "release"
+    BREAK = "break"
+
+
+@dataclass(frozen=True)
+class LeaseKind:
+    """How one kind of resource is leased: its operations, and the SDK's clients.
+
+    ``finite`` says whether a lease can have a term at all.
+    """
+
+    actions: Mapping[Action, Operation]
+    read: Operation
+    client: Callable[[Target], Any]
+    properties: Callable[[Any], Callable[..., Any]]
+    lease: Callable[[Any, str | None], Any]
+    finite: bool = True
+
+
+def _blob_lease(client: Any, lease_id: str | None) -> Any:
+    from azure.storage.blob import BlobLeaseClient
+
+    return BlobLeaseClient(client, lease_id)
+
+
+# One entry for each kind of resource; all else is the same for every kind.
+KINDS = {
+    Kind.BLOB: LeaseKind(
+        {
+            Action.ACQUIRE: operations.BLOB_LEASE_ACQUIRE,
+            Action.RENEW: operations.BLOB_LEASE_RENEW,
+            Action.CHANGE: operations.BLOB_LEASE_CHANGE,
+            Action.RELEASE: operations.BLOB_LEASE_RELEASE,
+            Action.BREAK: operations.BLOB_LEASE_BREAK,
+        },
+        operations.BLOB_GET_PROPERTIES,
+        lambda target: target.account.blob(target.address),
+        lambda client: client.get_blob_properties,
+        _blob_lease,
+    ),
+    Kind.CONTAINER: LeaseKind(
+        {
+            Action.ACQUIRE: operations.CONTAINER_LEASE_ACQUIRE,
+            Action.RENEW: operations.CONTAINER_LEASE_RENEW,
+            Action.CHANGE: operations.CONTAINER_LEASE_CHANGE,
+            Action.RELEASE: operations.CONTAINER_LEASE_RELEASE,
+            Action.BREAK: operations.CONTAINER_LEASE_BREAK,
+        },
+        operations.CONTAINER_GET_PROPERTIES,
+        lambda target: target.account.container(target.address),
+        lambda client: client.get_container_properties,
+        _blob_lease,
+    ),
+}
+
+
+def operation_of(target: Target, action: Action | None = None) -> Operation:
+    """Return the row of the operations table; without an action that of looking at the lease.
+
+    Raises:
+        UsageError: this kind of resource has no leases, or no such action.
+    """
+    way = kind_of(target)
+    if action is None:
+        return way.read
+    if action not in way.actions:
+        raise UsageError(
+            f"the lease of a {target.kind} cannot be {action}ed: it has no term",
+            address=str(target.address),
+            hint="leave it out: it lasts until it is released or broken",
+        )
+    return way.actions[action]
+
+
+def kind_of(target: Target) -> LeaseKind:
+    """Return how this kind of resource is leased.
+
+    Raises:
+        UsageError: it has no leases, or none that azguard knows.
+    """
+    way = KINDS.get(target.kind)
+    if way is None:
+        raise UsageError(
+            f"a {target.kind} cannot be leased with azguard",
+            address=str(target.address),
+            hint="blob:CONTAINER/NAME or container:NAME",
+        )
+    return way

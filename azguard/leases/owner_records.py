@@ -1,0 +1,137 @@
+"""The record of who holds a lease, written into a blob's metadata under that lease."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from azguard.accounts.target import Target
+from azguard.conditions.resolve import Conditions
+from azguard.errors import Changed
+from azguard.leases import state
+from azguard.leases.owners import OWNER, SERVICE_CLOCK, Owner
+from azguard.requests.calls import write_timeouts
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY, Lineage, new_op
+from azguard.requests.settle import Finding, send_until_settled, verdict_from_lineage
+from azguard.times import iso
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version of a blob: its ETag, and the metadata that came with it."""
+
+    etag: str
+    metadata: Mapping[str, str]
+    #: The service's clock when it said so; None if it did not tell.
+    answered_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A change of metadata: the version it replaced, and the one with the same content that took its place."""
+
+    before: str
+    #: None where a lost answer was settled without learning them.
+    after: str | None
+    last_modified: datetime | None
+    lineage: str
+
+
+def seen(target: Target, deadline: Deadline, lease_id: str | None = None) -> Version:
+    """Return what is there; with ``lease_id`` only while that is the lease held on it.
+
+    Raises:
+        Locked: ``lease_id`` is not held.
+        NotFound: there is no such blob.
+    """
+    found = state.look(target, deadline, lease_id)
+    return Version(found.etag, found.metadata, found.answered_at)
+
+
+def dated(owner: Owner, version: Version) -> Owner:
+    """Return the record with the service's time instead of the holder's, where the service told it."""
+    if version.answered_at is None:
+        return owner
+    return replace(owner, since=iso(version.answered_at), clock=SERVICE_CLOCK)
+
+
+def leave(target: Target, lease_id: str, owner: Owner, deadline: Deadline) -> Moved:
+    """Write the record of who holds a lease, under that lease. Other metadata stays, and the content is not touched.
+
+    Raises:
+        Locked: the lease is not held any more.
+        Changed: it is written, under the same lease, faster than it can be read before the deadline.
+        OutcomeUnknown: it was sent, and whether it was applied cannot be known.
+    """
+    while True:
+        version = seen(target, deadline, lease_id)
+        record = dated(owner, version).as_metadata()
+        try:
+            return change(target, version, {OWNER: record}, _under(lease_id, version), deadline)
+        except Changed:
+            if deadline.passed:
+                raise
+
+
+def remove(target: Target, lease_id: str, deadline: Deadline) -> Moved | None:
+    """Remove the record of who holds a lease, under that lease; return None if there is none any more.
+
+    Raises:
+        Locked, Changed, OutcomeUnknown: as ``leave``.
+    """
+    while True:
+        version = seen(target, deadline, lease_id)
+        if OWNER not in {key.lower() for key in version.metadata}:
+            return None
+        try:
+            return change(target, version, {OWNER: None}, _under(lease_id, version), deadline)
+        except Changed:
+            if deadline.passed:
+                raise
+
+
+def change(
+    target: Target,
+    version: Version,
+    added: Mapping[str, str | None],
+    conditions: Conditions,
+    deadline: Deadline,
+) -> Moved:
+    """Change the metadata of one version; None removes a key. Like every write of azguard's it goes into the lineage.
+
+    Raises:
+        Changed: it is no longer that version.
+        Locked: the lease that ``conditions`` names is not held.
+        OutcomeUnknown: it was sent, and whether it was applied cannot be known.
+    """
+    op = new_op(os.urandom(12))
+    client = target.account.blob(target.address)
+    others = {key: value for key, value in version.metadata.items() if key.lower() not in (*added, KEY)}
+    lineage = Lineage.parse(version.metadata.get(KEY)).after(op, version.etag)
+    kept = {key: value for key, value in added.items() if value is not None}
+    metadata = {**others, **kept, KEY: str(lineage)}
+
+    def look(patience: Deadline) -> Finding[Any]:
+        found = seen(target, patience, conditions.lease_id)
+        history = Lineage.parse(found.metadata.get(KEY))
+        # What was written after ours is another version.
+        newest = bool(history.entries) and history.entries[0][0] == op
+        return Finding(
+            verdict_from_lineage(history, op, version.etag, found.etag), {"etag": found.etag if newest else None}
+        )
+
+    settled = send_until_settled(
+        lambda: client.set_blob_metadata(metadata, headers=conditions.request_headers, **write_timeouts(deadline)),
+        look,
+        target,
+        deadline,
+        expected_etag=version.etag,
+    )
+    answer: Mapping[str, Any] = settled.answer
+    return Moved(version.etag, answer.get("etag"), answer.get("last_modified"), str(lineage))
+
+
+def _under(lease_id: str, version: Version) -> Conditions:
+    return Conditions({"If-Match": version.etag}, lease_id=lease_id)

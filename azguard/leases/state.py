@@ -1,0 +1,113 @@
+"""What is leased, and how: the kinds of resource that have leases, and the state of one.
+
+Source: https://learn.microsoft.com/rest/api/storageservices/lease-blob and /lease-container
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from azguard.accounts.target import Target
+from azguard.conditions.resolve import Conditions
+from azguard.errors import AzguardError, Changed, NotFound
+from azguard.leases import owners
+from azguard.leases.kinds import kind_of
+from azguard.leases.owners import Holder
+from azguard.requests.calls import read
+from azguard.requests.deadline import Deadline
+from azguard.requests.service_dates import Answers
+
+# Bounded: this only explains a refusal that is known already.
+_EXPLAIN_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class LeaseState:
+    """A lease as the service tells it: neither its id nor how long it still lasts can be asked.
+
+    ``state`` is available, leased, breaking, broken or expired; ``duration`` is infinite or fixed.
+    """
+
+    address: str
+    state: str
+    status: str
+    duration: str | None
+    etag: str
+    last_modified: datetime
+    metadata: Mapping[str, str]
+    #: The service's clock when it answered; None if the answer did not say.
+    answered_at: datetime | None = None
+
+    @property
+    def free(self) -> bool:
+        """Return whether it can be acquired: it was never held, was released, has ended or is broken."""
+        return self.status != "locked"
+
+    @property
+    def holder(self) -> Holder | None:
+        """Return who says to hold it; a record can be left over from an earlier holder."""
+        return owners.holder(self.metadata)
+
+
+def look(
+    target: Target, deadline: Deadline, lease_id: str | None = None, conditions: Conditions | None = None
+) -> LeaseState:
+    """Return the state of a lease; with ``lease_id`` only if that is the one held now.
+
+    Raises:
+        Locked: ``lease_id`` is not held.
+        NotFound: there is no such resource.
+    """
+    way = kind_of(target)
+    conditions = conditions or Conditions()
+    headers = dict(conditions.headers)
+    if lease_id is not None:
+        headers["x-ms-lease-id"] = lease_id
+    asked, answers = way.properties(way.client(target)), Answers()
+    try:
+        found = read(
+            lambda timeouts: asked(headers=dict(headers), raw_response_hook=answers.hear, **timeouts), target, deadline
+        )
+    except Changed as error:
+        if not conditions.headers:
+            raise
+        raise _with_both_versions(error, target, conditions, deadline) from error
+    return LeaseState(
+        address=str(target.address),
+        state=str(found.lease.state),
+        status=str(found.lease.status),
+        duration=found.lease.duration,
+        etag=found.etag,
+        last_modified=found.last_modified,
+        metadata=found.metadata or {},
+        answered_at=answers.date,
+    )
+
+
+def client(target: Target, lease_id: str | None) -> Any:
+    """Return the SDK's client of one lease."""
+    way = kind_of(target)
+    return way.lease(way.client(target), lease_id)
+
+
+def _with_both_versions(error: Changed, target: Target, conditions: Conditions, deadline: Deadline) -> Changed:
+    """Return the refusal of a conditional read with the version it was for and the one there is.
+
+    Raises:
+        NotFound: there is none, for which the emulator says that a condition failed as well.
+    """
+    try:
+        current = look(target, deadline.lasting(min(_EXPLAIN_SECONDS, deadline.seconds)))
+    except NotFound:
+        raise
+    except AzguardError:
+        return replace(error, expected_etag=conditions.expected_etag)
+    written = f"now: written {current.last_modified:%Y-%m-%d %H:%M:%S} UTC"
+    return replace(
+        error,
+        expected_etag=conditions.expected_etag,
+        current_etag=current.etag,
+        lease_state=current.state,
+        detail=(*error.detail, written),
+    )

@@ -1,0 +1,49 @@
+"""Wait for the lease of another holder to end."""
+
+import random
+from collections.abc import Callable
+
+from azguard.accounts.target import Target
+from azguard.errors import GaveUp
+from azguard.leases.state import LeaseState, look
+from azguard.requests.deadline import Deadline
+from azguard.times import span
+
+# Often enough to notice soon, seldom enough for many who wait; jittered, so that they do not come all at once.
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.25, 1.0
+
+
+def until_free(
+    target: Target, patience: Deadline, tell: Callable[[LeaseState], None], chance: random.Random
+) -> LeaseState:
+    """Wait until the lease is free to be acquired, and return its state then.
+
+    ``tell`` is called with the state at first, and whenever another holder shows.
+
+    Raises:
+        GaveUp: it is still held when the time is up.
+        NotFound: there is no such resource.
+    """
+    told: LeaseState | None = None
+    while True:
+        state = look(target, patience.lasting(max(patience.settle_seconds, patience.remaining)))
+        if state.free:
+            return state
+        if told is None or told.holder != state.holder:
+            tell(state)
+            told = state
+        if patience.passed:
+            detail = () if state.holder is None else (f"held by {state.holder}",)
+            raise given_up(target, patience, state.state, detail)
+        patience.pause(chance.uniform(_SHORTEST_PAUSE, _LONGEST_PAUSE))
+
+
+def given_up(target: Target, patience: Deadline, state: str | None, detail: tuple[str, ...]) -> GaveUp:
+    """Return the error that says that the wait was too short."""
+    return GaveUp(
+        f"{target} is still leased after {span(patience.seconds)}",
+        address=str(target.address),
+        detail=detail,
+        lease_state=state,
+        hint=f"give it longer, or see who holds it: azguard lease show {target.address}",
+    )

@@ -1,0 +1,44 @@
+"""The locks that a ``lock run`` around us holds: what it puts into its command's environment, and reads there."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from azguard.accounts.target import Target
+
+LOCK, LEASE_ID, FENCE, ENDPOINT = "AZGUARD_LOCK", "AZGUARD_LEASE_ID", "AZGUARD_FENCE", "AZGUARD_LOCK_ENDPOINT"
+
+
+class OuterLock(NamedTuple):
+    """A lock that is held around us."""
+
+    lease_id: str
+    fence: int
+
+
+def exports(held: Sequence[tuple[Target, str, int]]) -> dict[str, str]:
+    """Return the variables that tell a command its locks: target, lease id and fence of each, a line each."""
+    return {
+        LOCK: "\n".join(str(target.address) for target, _, _ in held),
+        LEASE_ID: "\n".join(lease for _, lease, _ in held),
+        FENCE: "\n".join(str(fence) for _, _, fence in held),
+        ENDPOINT: "\n".join(target.endpoint for target, _, _ in held),
+    }
+
+
+def lock(target: Target, environ: Mapping[str, str]) -> OuterLock | None:
+    """Return the lock that a ``lock run`` around us says it holds on a resource."""
+    if LOCK not in environ:
+        return None
+    columns = [environ.get(name, "").split("\n") for name in (LOCK, ENDPOINT, LEASE_ID, FENCE)]
+    if len({len(column) for column in columns}) != 1:
+        return None
+    for address, endpoint, lease, fence in zip(*columns, strict=True):
+        if (address, endpoint) == (str(target.address), target.endpoint) and lease and fence.isdecimal():
+            return OuterLock(lease, int(fence))
+    return None
+
+
+def lease_id(target: Target, environ: Mapping[str, str]) -> str | None:
+    """Return the id of the lease that a ``lock run`` around us says it holds on a resource."""
+    found = lock(target, environ)
+    return None if found is None else found.lease_id

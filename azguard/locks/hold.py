@@ -1,0 +1,117 @@
+"""Hold one lock around a piece of work in this process, as ``lock run`` does around a command."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from azguard.accounts.target import Target
+from azguard.conditions.resolve import Conditions
+from azguard.errors import AzguardError, GaveUp, Locked, LockLost, NotFound, Unavailable
+from azguard.leases import actions, state
+from azguard.locks import environment
+from azguard.locks.acquire import AcquireSettings, Acquiring, LockRequest
+from azguard.locks.renewal import HeldLock, Renewer, describe_late
+from azguard.requests.deadline import Deadline
+
+# A lease that cannot be released ends by itself.
+_RELEASE_SECONDS = 5.0
+
+
+class Holding:
+    """A lock that is held and renewed, as far as is known."""
+
+    def __init__(self, held: HeldLock, manner: AcquireSettings) -> None:
+        self._held, self._manner = held, manner
+        self._ends = held.ends
+        self._lost: str | None = None
+        self._keeper = Renewer(held, renewed=self._renewed, lost=self._is_lost, tell=manner.tell, now=manner.now)
+
+    @classmethod
+    def acquired(cls, lock: Target, manner: AcquireSettings, wait: float) -> "Holding":
+        """Wait so many seconds for a lock and return it, held."""
+        holding = cls(Acquiring(LockRequest(lock), manner, Deadline(wait)).run(), manner)
+        manner.tell(f"lock: {lock.address} is held, fence {holding._held.fence}")
+        holding._keeper.start()
+        return holding
+
+    def check(self) -> None:
+        """See that the lock is held still, before something is done under it.
+
+        Raises:
+            LockLost: it is not.
+        """
+        lost: tuple[str, ...] = () if self._lost is None else (self._lost,)
+        if not lost and self._manner.now() >= self._ends:
+            lost = describe_late([self._keeper])
+        if lost:
+            raise LockLost(
+                f"the lock {self._held.target.address} was lost before anything was written",
+                address=str(self._held.target.address),
+                detail=lost,
+                hint="nothing was written: run it again",
+            )
+
+    def release(self) -> None:
+        """Renew no more and release it; what is done by now is done, so that a loss is only told."""
+        target, manner = self._held.target, self._manner
+        self._keeper.stop()
+        try:
+            actions.release(target, Conditions(lease_id=self._held.lease_id), Deadline(_RELEASE_SECONDS))
+        except (Locked, NotFound) as error:
+            self._is_lost(error.message)
+        except AzguardError as error:
+            manner.say(f"warning: {target} could not be released, and ends by itself: {error.message}")
+            return
+        if self._lost is not None:
+            manner.say(f"warning: the lock {target} was lost meanwhile: {self._lost}")
+        manner.books.drop(target, self._held.lease_id)
+
+    def _renewed(self, ends: float) -> None:
+        self._ends = ends
+
+    def _is_lost(self, why: str) -> None:
+        self._lost = self._lost or why
+
+
+@contextmanager
+def holding(
+    lock: Target, manner: AcquireSettings, wait: float, environ: Mapping[str, str]
+) -> Iterator["Holding | None"]:
+    """Hold a lock for the length of a ``with`` block; None where a ``lock run`` around us holds it already.
+
+    ``wait`` is how many seconds to wait for it.
+
+    Raises:
+        GaveUp: others hold it, and the time for waiting is over.
+        LockLost: the ``lock run`` around us does not hold it any more.
+        Unavailable: the service does not answer.
+    """
+    around = environment.lock(lock, environ)
+    if around is not None:
+        _confirm(lock, around.lease_id, manner)
+        yield None
+        return
+    try:
+        held = Holding.acquired(lock, manner, wait)
+    except GaveUp as error:
+        error.message = f"{lock.address} is held by others; nothing was written"
+        raise
+    except Unavailable as error:
+        error.hint = "nothing was written: try again"
+        raise
+    try:
+        yield held
+    finally:
+        held.release()
+
+
+def _confirm(lock: Target, lease_id: str, manner: AcquireSettings) -> None:
+    """See that the lock run around us holds the lock, as it says."""
+    try:
+        state.look(lock, Deadline(manner.patience), lease_id)
+    except (Locked, NotFound) as error:
+        raise LockLost(
+            f"the lock around this command is lost: {error.message}",
+            address=str(lock.address),
+            hint="nothing was written",
+        ) from error
+    manner.tell(f"lock: {lock.address} is held by the lock run around this one")

@@ -1,0 +1,133 @@
+"""Renew a lease until told to stop, and say so when it is lost."""
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from azguard.accounts.target import Target
+from azguard.errors import AzguardError
+from azguard.leases import actions
+from azguard.processes import clock
+from azguard.requests.calls import describe, send_once
+from azguard.requests.service_errors import is_lease_problem, status, translate
+
+LATE = "it could not be renewed in time"
+# With a renewal at a third of the term there is time for many more before the end.
+_PART_OF_TERM = 1 / 3
+# A lease that was broken at once, or whose blob was deleted, lets the next holder in; only a request tells. A renewal
+# tells as much as a look, and costs as much.
+_LOOK_SECONDS = 5.0
+_RETRY_SECONDS = 0.5
+# A renewal is a small request; one that takes longer is better sent anew. The SDK's own retries would send the next
+# renewal of a 15 s lease after 22 s, past its end.
+_CONNECT_SECONDS, _ANSWER_SECONDS = 2.0, 3.0
+# An event waits on a clock that stands still while the machine is suspended.
+_TICK_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class HeldLock:
+    """A lock that is held: the blob, the lease, and the fence. ``ends`` is on ``clock.now``."""
+
+    target: Target
+    lease_id: str
+    seconds: int
+    fence: int
+    ends: float
+    inherited: bool = False
+
+
+class Renewer:
+    """Renews one lease in a thread of its own.
+
+    ``renewed`` is called with the new end of the lease, ``lost`` once with the reason, from that thread. Only what the
+    service says of the lease is loss: a failure to ask it is tried again, and whoever waits for the lease to end has
+    the time of ``renewed`` to go by.
+    """
+
+    def __init__(
+        self,
+        held: HeldLock,
+        *,
+        renewed: Callable[[float], None],
+        lost: Callable[[str], None],
+        tell: Callable[[str], None],
+        now: Callable[[], float] = clock.now,
+    ) -> None:
+        self._held = held
+        self._renewed, self._lost, self._tell, self._now = renewed, lost, tell, now
+        self._period = min(held.seconds * _PART_OF_TERM, _LOOK_SECONDS)
+        self._due = held.ends - held.seconds + self._period
+        self._wake, self._stopped = threading.Event(), False
+        self._asked = threading.Condition()
+        self._answers, self._is_lost = 0, False
+        #: Why the latest renewal failed; None if it did not.
+        self.failure: AzguardError | None = None
+        self._thread = threading.Thread(target=self._keep, daemon=True)
+
+    def start(self) -> None:
+        """Begin to renew."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Renew no more, once a renewal that is on its way has been answered."""
+        self._stopped = True
+        self._wake.set()
+        self._thread.join(_CONNECT_SECONDS + _ANSWER_SECONDS + 1)
+
+    def renew_now(self, seconds: float) -> None:
+        """Renew at once, and wait at most so long for what comes of it."""
+        with self._asked:
+            before = self._answers
+            self._due = self._now()
+            self._wake.set()
+            self._asked.wait_for(lambda: self._answers > before or self._is_lost, seconds)
+
+    def _keep(self) -> None:
+        while self._wait_until_due():
+            sent_at = self._now()
+            sent = send_once(self._renew)
+            if self._stopped:
+                return
+            if sent.error is None:
+                self.failure = None
+                self._due = sent_at + self._period
+                self._renewed(sent_at + self._held.seconds)
+            elif is_definite(sent.error):
+                self._is_lost = True
+                self._lost(translate(sent.error, self._held.target).message)
+                self._answered()
+                return
+            else:
+                self.failure = translate(sent.error, self._held.target)
+                self._tell(f"lease: not renewed, {describe(sent)}; trying again")
+                self._due = self._now() + _RETRY_SECONDS
+            self._answered()
+
+    def _wait_until_due(self) -> bool:
+        while not self._stopped and (left := self._due - self._now()) > 0:
+            self._wake.wait(min(left, _TICK_SECONDS))
+            self._wake.clear()
+        return not self._stopped
+
+    def _renew(self) -> None:
+        timeouts = {"connection_timeout": _CONNECT_SECONDS, "read_timeout": _ANSWER_SECONDS}
+        actions.renew_once(self._held.target, self._held.lease_id, timeouts)
+
+    def _answered(self) -> None:
+        with self._asked:
+            self._answers += 1
+            self._asked.notify_all()
+
+
+def describe_late(keepers: Iterable[Renewer]) -> tuple[str, ...]:
+    """Return why leases were not renewed in time, for people: a line each."""
+    failures = [keeper.failure for keeper in keepers if keeper.failure is not None]
+    lines = [f"the last renewal failed: {'; '.join((each.message, *each.detail))}" for each in failures]
+    return (LATE, *dict.fromkeys(lines))
+
+
+def is_definite(error: Any) -> bool:
+    """Return whether the service said that the lease is not held: broken, gone to another, or the blob deleted."""
+    return is_lease_problem(error) or status(error) == 404

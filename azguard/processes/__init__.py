@@ -1,0 +1,18 @@
+"""Processes that run a user's command, and end it when told. Knows nothing of Azure.
+
+``guardian``          azguard's side: start the guarded command, hear how it ended
+``guardian_process``  the guardian itself, which ends the command in time
+``channel``           the messages between the two
+``signals``           signals to azguard while its command runs
+``clock``             the clock that terms are counted on
+``child``             a command with our own input and output
+``filter_command``    a command as a filter: content in, content out
+``groups``            process groups
+``tree``              every process that a process started
+``offspring``         the processes that are ours to end
+``command_tree``      the processes of the guarded command
+``filter_tree``       the processes of a filter
+``terminal``          the terminal's foreground group
+``identity``          processes by pid and birth
+``locked_file``       a lock file that one process at a time holds
+"""

@@ -1,0 +1,92 @@
+"""Run somebody's command as a shell would: its own input and output, our signals, its exit status."""
+
+import os
+import shutil
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from subprocess import Popen
+from types import FrameType
+
+from azguard.errors import CommandNotFound, NotExecutable
+from azguard.processes.terminal import in_foreground
+
+_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+
+def check(command: Sequence[str], environ: Mapping[str, str]) -> None:
+    """See that a command is there before anything is started for it.
+
+    Raises:
+        CommandNotFound: it is not.
+        NotExecutable: it is, but not as a program.
+    """
+    if shutil.which(command[0], path=environ.get("PATH", os.defpath)) is not None:
+        return
+    if os.path.dirname(command[0]) and os.path.exists(command[0]):
+        raise NotExecutable(f"{command[0]} is not executable", hint=f"chmod +x {command[0]}")
+    raise CommandNotFound(f"{command[0]}: command not found", hint=not_found_hint(command))
+
+
+def not_found_hint(command: Sequence[str]) -> str:
+    """Return what to do about a command that is not there."""
+    if len(command) == 1 and " " in command[0]:
+        return "there is no shell; for a line of shell write -- sh -c '...'"
+    return "is it installed, and on the PATH?"
+
+
+def run(command: Sequence[str], environ: Mapping[str, str]) -> int:
+    """Run a command to its end and return its exit status, 128 + N if signal N ended it.
+
+    SIGINT, SIGTERM, SIGHUP and SIGQUIT to us are passed on, and we go on waiting. Call it on the main thread.
+
+    Raises:
+        CommandNotFound, NotExecutable: it could not be started.
+    """
+    with _forwarding() as children:
+        try:
+            child = Popen(list(command), env=dict(environ))
+        except FileNotFoundError as error:
+            raise CommandNotFound(f"{command[0]}: {error.strerror}") from error
+        except OSError as error:
+            raise NotExecutable(f"{command[0]}: {error.strerror}") from error
+        children.started(child)
+        status = child.wait()
+    return 128 - status if status < 0 else status
+
+
+class _Child:
+    """The one to pass signals on to; those that come before it is there are kept for it."""
+
+    def __init__(self) -> None:
+        self._child: Popen[bytes] | None = None
+        self._early: list[int] = []
+
+    def started(self, child: Popen[bytes]) -> None:
+        self._child = child
+        for number in self._early:
+            child.send_signal(number)
+
+    def pass_on(self, number: int, frame: FrameType | None) -> None:
+        # What is typed in a terminal reaches its whole foreground group; a second Ctrl-C would mean more.
+        if number != signal.SIGTERM and in_foreground():
+            return
+        if self._child is None:
+            self._early.append(number)
+        else:
+            self._child.send_signal(number)
+
+
+@contextmanager
+def _forwarding() -> Iterator[_Child]:
+    child = _Child()
+    before = {number: signal.getsignal(number) for number in _FORWARDED}
+    try:
+        for number, handler in before.items():
+            # What we were started to ignore (nohup, a background job), the child ignores too.
+            if handler is not signal.SIG_IGN:
+                signal.signal(number, child.pass_on)
+        yield child
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

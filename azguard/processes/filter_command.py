@@ -1,0 +1,239 @@
+"""Run somebody's filter command: content on its standard input, new content from its standard output.
+
+The command gets a process group of its own, so that what it starts can be ended with it. If the command is stopped
+instead of ending by itself, so is what has left the group: on Linux this process adopts orphans, and finds them all.
+The group is not the terminal's foreground group: Ctrl-C reaches only us and is passed on, and a command that reads from
+the terminal itself is stopped by the system, until the deadline. POSIX only.
+"""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from azguard.errors import GaveUp, TransformFailed, UsageError
+from azguard.processes.child import not_found_hint
+from azguard.processes.filter_tree import FilterTree
+
+if TYPE_CHECKING:
+    import subprocess
+    from selectors import BaseSelector
+
+# What a command told to stop may take to tidy up before it is killed.
+GRACE_SECONDS = 2.0
+# Content is held in memory, old and new; `yes` would fill it long before any deadline.
+MOST_BYTES = 1 << 30
+
+_CHUNK = 1 << 16
+# How soon a failed command is noticed whose output something else holds open. Any other end is seen at once.
+_TICK_SECONDS = 0.05
+
+
+def run(
+    command: Sequence[str],
+    content: bytes,
+    *,
+    environ: Mapping[str, str],
+    deadline: float | None,
+    clock: Callable[[], float],
+    grace: float = GRACE_SECONDS,
+    most_bytes: int = MOST_BYTES,
+) -> bytes:
+    """Return what the command, an argument vector without a shell, makes of the content.
+
+    Its output is complete when nothing it started holds it open any more. A command that does not read its
+    input is no error. ``deadline`` is in seconds of ``clock``, or None; ``grace`` is in seconds. Whichever
+    way this ends, nothing of the command's process group is left running. A daemon that it leaves on purpose, such as a
+    key agent, goes on if the command ended by itself, and is ended if it was stopped. What runs as another user is
+    beyond reach, and, elsewhere than on Linux, so are daemons. While several commands run in threads of one process,
+    the daemons of one that was stopped are ended with the last.
+
+    Raises:
+        TransformFailed: it cannot be started, fails, is ended by a signal or writes more than ``most_bytes``.
+        GaveUp: the deadline passed; it was stopped.
+        UsageError: there is no command.
+    """
+    if not command or not command[0]:
+        raise UsageError("there is no command to run", hint="write it after --, as in: -- jq '.replicas += 1'")
+    if deadline is not None and clock() >= deadline:
+        raise GaveUp(f"the deadline passed before {_shown(command)} was started")
+    tree, by_itself = FilterTree(), False
+    try:
+        with _interruptions_held_back():
+            tree.process = process = _start(command, environ)
+        with closing(_Exchange(process, content, most_bytes)) as exchange:
+            output = _finished(command, exchange, deadline, clock)
+        by_itself = True
+        return output
+    except TransformFailed:
+        by_itself = tree.has_ended()
+        raise
+    except KeyboardInterrupt:
+        tree.stop((signal.SIGINT, signal.SIGTERM), grace)
+        raise
+    finally:
+        try:
+            tree.stop((signal.SIGTERM,), grace, daemons=not by_itself)
+        finally:
+            tree.close()
+
+
+@contextmanager
+def _interruptions_held_back() -> Iterator[None]:
+    """Deliver signals only at the end: an exception inside Popen would lose a process already started.
+
+    Blocking them instead would not do: the command would inherit that.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    held: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    handlers = {number: handler for number in numbers if callable(handler := signal.getsignal(number))}
+    for number in handlers:
+        signal.signal(number, lambda received, _: held.append(received))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    for received in held:
+        signal.raise_signal(received)
+
+
+def _start(command: Sequence[str], environ: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+    import subprocess
+
+    try:
+        return subprocess.Popen(
+            list(command),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+            env=dict(environ),
+            process_group=0,
+        )
+    except FileNotFoundError:
+        raise _not_found(command) from None
+    except PermissionError:
+        raise TransformFailed(
+            f"{_shown(command)}: not executable", hint=f"chmod +x {command[0]}, or name its interpreter first"
+        ) from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        hint = "does a script lack its first line, such as #!/bin/sh?"
+        raise TransformFailed(f"{_shown(command)}: cannot be run: {reason}", hint=hint) from None
+
+
+def _not_found(command: Sequence[str]) -> TransformFailed:
+    if "/" in command[0] and os.path.exists(command[0]):
+        return TransformFailed(f"{_shown(command)}: its interpreter was not found", hint="see the script's first line")
+    return TransformFailed(f"{_shown(command)}: command not found", hint=not_found_hint(command))
+
+
+class _Exchange:
+    """The two pipes of a running command, served without blocking on either."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", content: bytes, most_bytes: int) -> None:
+        import selectors
+
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self.process = process
+        self.most_bytes = most_bytes
+        self.output = bytearray()
+        self.reading = True
+        self._unwritten = memoryview(content)
+        self._stdin, self._stdout = process.stdin, process.stdout
+        self._selector: BaseSelector = selectors.DefaultSelector()
+        os.set_blocking(self._stdin.fileno(), False)
+        os.set_blocking(self._stdout.fileno(), False)
+        self._selector.register(self._stdin, selectors.EVENT_WRITE)
+        self._selector.register(self._stdout, selectors.EVENT_READ)
+
+    def serve(self, seconds: float) -> None:
+        """Move what can be moved, waiting at most so long for something to move or the command to end."""
+        from subprocess import TimeoutExpired
+
+        if not self._selector.get_map():
+            with suppress(TimeoutExpired):
+                self.process.wait(seconds)
+            return
+        for key, _ in self._selector.select(seconds):
+            if key.fileobj is self._stdin:
+                self._write()
+            else:
+                self._read()
+
+    def _write(self) -> None:
+        try:
+            written = os.write(self._stdin.fileno(), self._unwritten[:_CHUNK]) if self._unwritten else 0
+        except BlockingIOError:
+            return
+        except BrokenPipeError:
+            # The command does not want the rest; whether that is an error, its exit status says.
+            written = len(self._unwritten)
+        self._unwritten = self._unwritten[written:]
+        if not self._unwritten:
+            self._selector.unregister(self._stdin)
+            self._stdin.close()
+
+    def _read(self) -> None:
+        try:
+            chunk = os.read(self._stdout.fileno(), _CHUNK)
+        except BlockingIOError:
+            return
+        self.output += chunk
+        if not chunk:
+            self.reading = False
+            self._selector.unregister(self._stdout)
+            self._stdout.close()
+
+    def close(self) -> None:
+        """Close the pipes, whatever is still in them."""
+        self._selector.close()
+        self._stdin.close()
+        self._stdout.close()
+
+
+def _finished(command: Sequence[str], exchange: _Exchange, deadline: float | None, clock: Callable[[], float]) -> bytes:
+    while True:
+        left = _TICK_SECONDS if deadline is None else deadline - clock()
+        if left <= 0:
+            raise _too_late(command, exchange)
+        exchange.serve(min(left, _TICK_SECONDS))
+        if len(exchange.output) > exchange.most_bytes:
+            raise TransformFailed(f"{_shown(command)} wrote more than {exchange.most_bytes} bytes")
+        status = exchange.process.poll()
+        if status:
+            raise _failure(command, status)
+        if status == 0 and not exchange.reading:
+            return bytes(exchange.output)
+
+
+def _too_late(command: Sequence[str], exchange: _Exchange) -> GaveUp:
+    if exchange.process.returncode is None:
+        return GaveUp(f"{_shown(command)} did not finish before the deadline and was stopped")
+    return GaveUp(
+        f"{_shown(command)} ended, but something it started held its output open until the deadline",
+        hint="let it wait for what it starts, or redirect that output",
+    )
+
+
+def _failure(command: Sequence[str], status: int) -> TransformFailed:
+    if status > 0:
+        return TransformFailed(f"{_shown(command)} exited with status {status}; nothing was written")
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        name = f"signal {-status}"
+    return TransformFailed(f"{_shown(command)} was ended by {name}; nothing was written")
+
+
+def _shown(command: Sequence[str]) -> str:
+    import shlex
+
+    line = shlex.join(command)
+    return line if len(line) <= 200 else line[:199] + "…"

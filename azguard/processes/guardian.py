@@ -1,0 +1,218 @@
+"""azguard's side of the guardian: fork it, tell it what to run and until when, hear how it ended."""
+
+import os
+import select
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from azguard.errors import AzguardError, CommandNotFound, LockLost, NotExecutable
+from azguard.processes import channel, clock, groups, guardian_process, tree
+from azguard.processes.channel import Channel
+from azguard.processes.command_tree import without_other_locks
+from azguard.processes.guardian_process import MARGIN_SECONDS
+from azguard.processes.offspring import Offspring
+from azguard.processes.terminal import Terminal
+from azguard.processes.tree import Process
+
+_STARTING = {126: NotExecutable, 127: CommandNotFound}
+# What the system does not let us kill, such as a set-user-id command, is not waited for longer.
+_UNKILLABLE_SECONDS = 5.0
+# How often the guardian is asked whether it still watches. All silence is counted in these: a clock would count the
+# time too in which we were stopped ourselves.
+_ASKING_SECONDS = 0.5
+# A guardian that was stopped goes on after so many unanswered questions, and is given up after so many more: a frozen
+# one, or one under a debugger. Less time is left when the lock is lost.
+_CONTINUED_AFTER, _GIVEN_UP_AFTER, _GIVEN_UP_AFTER_LOSS = 2, 20, 4
+_POLL_SECONDS = 0.01
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended: its exit status, 128 + N if signal N ended it.
+
+    ``signal`` is that N; ``typed`` says that it had the terminal, where Ctrl-C reaches nobody else. ``left`` is what
+    was to be ended and could not be, for people.
+    """
+
+    status: int
+    signal: int | None = None
+    typed: bool = False
+    left: tuple[str, ...] = ()
+
+
+class Guardian:
+    """The process that runs the command. Fork it before any thread is started and any SDK imported."""
+
+    def __init__(self, pid: int, ours: Channel, offspring: Offspring | None = None) -> None:
+        self._descendants = offspring or Offspring()
+        self._pid, self._channel = pid, ours
+        self._is_reaped = self._is_lost = False
+        self._ends, self._grace, self._on_lost = float("inf"), 0.0, "term"
+        # One for all who read: the command may have ended by the time we hear that it was started.
+        self._incoming = self._messages()
+        self.command: int | None = None
+
+    @classmethod
+    def fork(cls) -> "Guardian":
+        """Start the process; it waits for what to run, and ends if we do."""
+        # Ignored, as the one who started us may have it, an ended process would be forgotten at once, with its pid.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        offspring = Offspring()
+        ours, theirs = channel.pair()
+        terminal = Terminal.of_this_process()
+        before = guardian_process.ignored_signals()
+        pid = os.fork()
+        if pid == 0:
+            ours.close()
+            guardian_process.serve(theirs, terminal, before)
+        theirs.close()
+        return cls(pid, ours, offspring)
+
+    def start(
+        self,
+        command: Sequence[str],
+        environ: Mapping[str, str],
+        *,
+        ends: float,
+        grace: float,
+        on_lost: str,
+        nested: bool = False,
+    ) -> None:
+        """Run a command, an argument vector without a shell, in a process group of its own.
+
+        ``ends`` is when the lock ends unless it is renewed, on ``clock.now``; ``grace`` is in seconds; ``on_lost`` is
+        ``term``, ``kill`` or ``continue``. ``nested`` says that we run under a lock ourselves: if we are killed, it is
+        because that one was lost, and the command has no grace left.
+
+        Raises:
+            CommandNotFound, NotExecutable: it could not be started.
+            LockLost: the lock is about to end already, as after azguard was stopped for long.
+        """
+        # What the guardian leaves behind if it is killed is ours to end.
+        tree.adopt_orphans()
+        self._ends, self._grace, self._on_lost = ends, grace, on_lost
+        self._channel.send(
+            do="start", command=list(command), environ=dict(environ), ends=ends, grace=grace, on_lost=on_lost,
+            nested=nested,
+        )  # fmt: skip
+        for message in self._incoming:
+            if message["is"] == "failed":
+                raise _STARTING[message["status"]](message["why"])
+            if message["is"] == "late":
+                raise LockLost("the lock could not be renewed in time", hint="the command was not run")
+            if message["is"] == "started":
+                self.command = message["pid"]
+                return
+        self._kill_all()
+        raise AzguardError("the process that was to run the command was killed")
+
+    def extend(self, ends: float) -> None:
+        """Say until when the lock is held now."""
+        self._ends = ends
+        self._channel.send(do="extend", ends=ends)
+
+    def pass_on(self, number: int) -> None:
+        """Send a signal to the command and all that is in its group."""
+        self._channel.send(do="signal", number=number)
+
+    def continue_(self) -> None:
+        """Let a command that was stopped go on, in the foreground if we are."""
+        self._channel.send(do="continue")
+
+    def lost(self) -> None:
+        """Say that the lock is lost: the command is to be ended."""
+        self._is_lost = True
+        self._channel.send(do="lost")
+
+    def wait(self, tell: Callable[[dict[str, Any]], None]) -> Ended:
+        """Wait for the end of the command; whatever else the guardian reports goes to ``tell``.
+
+        ``silent`` is reported of a guardian that does not answer, and ``killed`` of one that is gone. Then all that
+        the command started is ended from here.
+        """
+        for message in self._incoming:
+            if message["is"] == "ended":
+                return Ended(message["status"], message["signal"], message["typed"], tuple(message["left"]))
+            tell(message)
+        left = self._kill_all()
+        return Ended(128 + signal.SIGKILL, signal.SIGKILL, left=tuple(_described(left)))
+
+    def close(self) -> None:
+        """Let it go; a command that still runs is ended."""
+        self._channel.close()
+        until = time.monotonic() + self._grace + 2 * _UNKILLABLE_SECONDS
+        while not self._reap():
+            if time.monotonic() > until:
+                self._kill_all()
+                return
+            self._continue_guardian()
+            time.sleep(_POLL_SECONDS)
+
+    def left_running(self) -> list[str]:
+        """Return what the command left running when it ended, for people; to be asked after ``close``."""
+        return _described(self._offspring())
+
+    def _messages(self) -> Iterator[dict[str, Any]]:
+        unanswered = 0
+        while not self._is_given_up(unanswered):
+            if not select.select([self._channel], [], [], _ASKING_SECONDS)[0]:
+                unanswered += 1
+                if unanswered == 1:
+                    self._channel.send(do="ping")
+                if unanswered > _CONTINUED_AFTER:
+                    self._continue_guardian()
+                continue
+            unanswered = 0
+            messages = self._channel.receive()
+            if messages is None:
+                yield {"is": "killed"}
+                return
+            yield from (message for message in messages if message["is"] != "here")
+        yield {"is": "silent"}
+        self._ask_all_to_end()
+
+    def _is_given_up(self, unanswered: int) -> bool:
+        if self._on_lost == "continue":
+            return False
+        grace = self._grace if self._on_lost == "term" else 0.0
+        is_late = clock.now() >= self._ends - grace - MARGIN_SECONDS
+        return unanswered >= (_GIVEN_UP_AFTER_LOSS if self._is_lost or is_late else _GIVEN_UP_AFTER)
+
+    def _ask_all_to_end(self) -> None:
+        """Do what the guardian does with a lock that is lost, up to the end of the grace."""
+        if self._on_lost == "kill":
+            return
+        tree.terminate(without_other_locks(self._offspring()))
+        kill_at = min(clock.now() + self._grace, self._ends - MARGIN_SECONDS)
+        while self._offspring() and clock.now() < kill_at:
+            time.sleep(_POLL_SECONDS)
+
+    def _kill_all(self) -> list[Process]:
+        """Kill the guardian and all that the command started; return what could not be killed."""
+        if not self._is_reaped:
+            os.kill(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
+            self._is_reaped = True
+        if self.command is not None and not tree.IS_KNOWN:
+            groups.kill(self.command, _UNKILLABLE_SECONDS)
+        return tree.kill(self._offspring, _UNKILLABLE_SECONDS)
+
+    def _offspring(self) -> list[Process]:
+        """Return the command and what it started."""
+        return self._descendants.running(but=self._pid)
+
+    def _reap(self) -> bool:
+        if not self._is_reaped:
+            self._is_reaped = os.waitpid(self._pid, os.WNOHANG)[0] != 0
+        return self._is_reaped
+
+    def _continue_guardian(self) -> None:
+        if not self._reap():
+            os.kill(self._pid, signal.SIGCONT)
+
+
+def _described(processes: Iterable[Process]) -> list[str]:
+    return [f"{each.name} (pid {each.pid})" for each in processes]

@@ -1,0 +1,266 @@
+"""The guardian itself: a process of one thread and without an SDK, which runs the command and ends it in time.
+
+It ends the command, with all that it started, when azguard says that the lock is lost, when azguard is gone
+(``kill -9``), and when azguard falls silent (SIGSTOP, a hung network) until shortly before the lease ends. If the
+guardian itself is killed or stopped, azguard does the same. The two have different names, so that one ``pkill`` does
+not hit both.
+
+Not guaranteed: what runs as another user is beyond reach and, elsewhere than on Linux, what leaves the command's
+process group. If azguard and the guardian are killed at the same moment, Linux kills the command, but not what it has
+started. A machine that is suspended, or a guardian that is stopped together with azguard, ends the command late.
+"""
+
+import os
+import select
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from azguard.processes import clock, tree
+from azguard.processes.channel import Channel
+from azguard.processes.command_tree import NAME, CommandTree
+from azguard.processes.terminal import Terminal
+
+# What is left to the system to end a killed group, before the lease ends.
+MARGIN_SECONDS = 1.0
+# How late a suspended machine's wake-up may be noticed: select's clock stands still during suspend.
+_TICK_SECONDS = 0.25
+# How often to look whether the last of what is being ended has gone.
+_ENDING_SECONDS = 0.02
+# What the system does not let us kill, such as a set-user-id command, is not waited for longer.
+_UNKILLABLE_SECONDS = 5.0
+# Meant for azguard, which passes them on; a group-wide kill must not end the guardian first.
+_DEAF = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGTSTP", "SIGTTIN", "SIGTTOU")
+
+
+def ignored_signals() -> frozenset[int]:
+    """Return what this process was started to ignore (nohup, a background job): its command ignores it too."""
+    numbers = (getattr(signal, name) for name in _DEAF)
+    return frozenset(number for number in numbers if signal.getsignal(number) is signal.SIG_IGN)
+
+
+def serve(channel: Channel, terminal: Terminal | None, ignored: frozenset[int]) -> NoReturn:
+    """Be the guardian, until the command has ended or azguard has gone before it began."""
+    status = 1
+    try:
+        os.setpgid(0, 0)
+        tree.rename(NAME)
+        tree.adopt_orphans()
+        for name in _DEAF:
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+        _Guardian(channel, terminal, ignored).run()
+        status = 0
+    except BaseException:  # noqa: BLE001  # nothing of azguard's own stack may run in this process
+        traceback.print_exc(file=sys.stderr)
+    finally:
+        os._exit(status)
+
+
+class _Guardian:
+    def __init__(self, channel: Channel, terminal: Terminal | None, ignored: frozenset[int]) -> None:
+        self._channel, self._terminal, self._ignored = channel, terminal, ignored
+        self._command = 0
+        self._tree = CommandTree(0)
+        self._ends = self._grace = 0.0
+        self._on_lost = "term"
+        self._kill_at: float | None = None  # set while the command is being ended
+        self._alone = self._nested = self._paused = False
+        self._early: list[int] = []  # signals that came before the command was there
+        self._woken, waker = os.pipe()
+        os.set_blocking(self._woken, False)
+        os.set_blocking(waker, False)
+        # Any handler of Python's makes the end of the command be written to the pipe.
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        signal.set_wakeup_fd(waker)
+        import subprocess  # noqa: F401  # while azguard is busy elsewhere; the command shall not wait for it
+
+    def run(self) -> None:
+        while not self._is_over():
+            watched: list[Any] = [self._woken] if self._alone else [self._woken, self._channel]
+            ready, _, _ = select.select(watched, [], [], self._patience())
+            if self._woken in ready:
+                os.read(self._woken, 4096)
+            if self._command:
+                self._look_at_command()
+            if self._channel in ready:
+                self._hear()
+            self._act_in_time()
+        if self._command:
+            self._report(typed=self._take_terminal_back())
+
+    def _is_over(self) -> bool:
+        if not self._command:
+            return self._alone
+        if self._kill_at is not None:
+            return self._tree.is_gone() or clock.now() > self._kill_at + _UNKILLABLE_SECONDS
+        # What a command leaves running when it ends by itself is its own affair, as under any other runner.
+        return self._tree.status is not None
+
+    def _patience(self) -> float | None:
+        if not self._command:
+            return None
+        return _TICK_SECONDS if self._kill_at is None else _ENDING_SECONDS
+
+    def _hear(self) -> None:
+        messages = self._channel.receive()
+        if messages is None:
+            self._alone = True
+            if self._nested:
+                self._grace = 0.0  # who ends the lock around us has waited for it already
+            if self._command:
+                self._end()
+            return
+        handlers: Mapping[str, Callable[[dict[str, Any]], None]] = {
+            "start": self._start,
+            "extend": self._extend,
+            "signal": self._pass_on,
+            "continue": lambda message: self._continue(),
+            "lost": lambda message: self._lose(),
+            "ping": lambda message: self._channel.send(**{"is": "here"}),
+        }
+        for message in messages:
+            handlers[message["do"]](message)
+
+    def _start(self, message: dict[str, Any]) -> None:
+        from subprocess import Popen
+
+        self._ends, self._grace, self._on_lost = message["ends"], message["grace"], message["on_lost"]
+        self._nested = message["nested"]
+        if self._is_late():
+            self._channel.send(**{"is": "late"})
+            return
+        prologue = _prologue(self._terminal, self._ignored)
+        try:
+            # Files that we were handed open are for the command; our own are not inherited. And this process has one
+            # thread, so what runs between fork and exec is safe.
+            process = Popen(
+                message["command"], env=message["environ"], process_group=0, close_fds=False, preexec_fn=prologue
+            )
+        except OSError as error:
+            status = 127 if isinstance(error, FileNotFoundError) else 126
+            self._channel.send(**{"is": "failed"}, status=status, why=f"{message['command'][0]}: {error.strerror}")
+            return
+        self._command = process.pid
+        self._tree = CommandTree(process.pid)
+        process.returncode = 0  # reaped below, by its pid
+        self._channel.send(**{"is": "started"}, pid=process.pid)
+        for number in self._early:
+            self._signal(number)
+
+    def _extend(self, message: dict[str, Any]) -> None:
+        self._ends = message["ends"]
+
+    def _pass_on(self, message: dict[str, Any]) -> None:
+        if self._command:
+            self._signal(message["number"])
+        else:
+            self._early.append(message["number"])
+
+    def _signal(self, number: int) -> None:
+        if self._paused and self._is_late():
+            self._end()  # it shall not go on without the lock, not even to end
+            return
+        # Who is stopped and asked to end shall not have to be let go on first.
+        if number in (signal.SIGTERM, signal.SIGHUP):
+            self._tree.ask_to_end(number)
+        else:
+            self._tree.send(number)
+
+    def _continue(self) -> None:
+        self._paused = False
+        self._act_in_time()
+        if self._kill_at is not None:
+            return
+        if self._terminal is not None:
+            self._terminal.move(self._terminal.group, self._command)
+        self._tree.go_on()
+
+    def _lose(self) -> None:
+        if self._command and self._on_lost != "continue":
+            self._end()
+
+    def _end(self) -> None:
+        """Begin to end the command; for the rest see ``_act_in_time``."""
+        if self._kill_at is not None:
+            return
+        now = clock.now()
+        grace = 0.0 if self._on_lost == "kill" else self._grace
+        self._kill_at = min(now + grace, max(now, self._ends - MARGIN_SECONDS))
+        if self._kill_at > now:
+            self._tree.terminate()
+
+    def _act_in_time(self) -> None:
+        now = clock.now()
+        if not self._command:
+            return
+        if self._kill_at is not None:
+            if now >= self._kill_at:
+                self._tree.kill()
+            return
+        if self._tree.status is not None or self._on_lost == "continue" or not self._is_late():
+            return
+        if self._paused:
+            # Stopped it does no harm, and goes on if azguard finds that nobody has had the lock meanwhile.
+            self._tree.freeze()
+        else:
+            self._channel.send(**{"is": "late"})
+            self._end()
+
+    def _is_late(self) -> bool:
+        """Return whether it is time to end the command, so that it is gone when the lease ends."""
+        grace = self._grace if self._on_lost == "term" else 0.0
+        return clock.now() >= self._ends - grace - MARGIN_SECONDS
+
+    def _look_at_command(self) -> None:
+        for status in self._tree.reap():
+            self._paused = os.WIFSTOPPED(status)
+            if self._paused and self._kill_at is None and not self._lent(os.WSTOPSIG(status)):
+                self._take_terminal_back()
+                self._channel.send(**{"is": "stopped"}, terminal=self._terminal is not None)
+
+    def _lent(self, number: int) -> bool:
+        """Put the command in the foreground if it was stopped for want of that; return whether it goes on."""
+        if number not in (signal.SIGTTIN, signal.SIGTTOU) or self._terminal is None:
+            return False
+        if not self._terminal.move(self._terminal.group, self._command):
+            return False
+        self._paused = False
+        self._tree.send(signal.SIGCONT)
+        return True
+
+    def _take_terminal_back(self) -> bool:
+        """Give the terminal back to azguard; return whether the command had it."""
+        return self._terminal is not None and self._terminal.move(self._command, self._terminal.group)
+
+    def _report(self, *, typed: bool) -> None:
+        # None is a command that the system does not let us kill.
+        code = -signal.SIGKILL if self._tree.status is None else os.waitstatus_to_exitcode(self._tree.status)
+        self._channel.send(
+            **{"is": "ended"},
+            status=128 - code if code < 0 else code,
+            signal=-code if code < 0 else None,
+            typed=typed,
+            left=[] if self._kill_at is None else self._tree.left(),
+        )
+
+
+def _prologue(terminal: Terminal | None, ignored: frozenset[int]) -> Callable[[], None]:
+    """Return what the command's process does before it becomes the command."""
+    dies_with_parent = tree.dying_with_parent()
+    ours = os.getpid()
+    # In a pipeline somebody else may need the terminal, such as a pager; a command that does is lent it once it asks.
+    at_once = os.isatty(0) and os.isatty(1)
+
+    def prologue() -> None:
+        if terminal is not None and at_once:
+            terminal.move(terminal.group, os.getpid())
+        for name in _DEAF:
+            number = getattr(signal, name)
+            signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
+        dies_with_parent()
+        if os.getppid() != ours:
+            os._exit(128 + signal.SIGKILL)
+
+    return prologue

@@ -1,0 +1,107 @@
+"""Signals to azguard while its command runs: they are for the command."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from azguard.processes.guardian import Guardian
+
+_FORWARDED = (
+    signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTSTP,
+)  # fmt: skip
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# How long a signal to ourselves may take to stop us.
+_STOPPING_TICKS, _TICK_SECONDS = 50, 0.02
+
+
+class Stops:
+    """Ctrl-Z: whether somebody asked for it, and how to obey."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._continued = False
+
+    def stop(self) -> bool:
+        """Stop this process and its group, as the terminal would have; return whether somebody let it go on.
+
+        Where no shell is there to do so, the system does not stop it in the first place.
+        """
+        self.asked = self._continued = False
+        before = signal.signal(signal.SIGCONT, self._note)
+        handler = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        os.killpg(os.getpgrp(), signal.SIGTSTP)
+        # Another thread may be the one that takes the signal, some instructions from here.
+        for _ in range(_STOPPING_TICKS):
+            if self._continued:
+                break
+            time.sleep(_TICK_SECONDS)
+        signal.signal(signal.SIGTSTP, handler)
+        signal.signal(signal.SIGCONT, before)
+        return self._continued
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._continued = True
+
+
+@contextmanager
+def remembered() -> Iterator[None]:
+    """Raise at the end what a signal raised meanwhile, if somebody has settled a write instead and gone on."""
+    raised: list[BaseException] = []
+
+    def noting(handler: Callable[[int, FrameType | None], Any]) -> Callable[[int, FrameType | None], None]:
+        def note(number: int, frame: FrameType | None) -> None:
+            try:
+                handler(number, frame)
+            except BaseException as interruption:
+                raised.append(interruption)
+                raise
+
+        return note
+
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    try:
+        for number, handler in before.items():
+            if callable(handler):
+                signal.signal(number, noting(handler))
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if raised:
+        raise raised[0]
+
+
+@contextmanager
+def ignored() -> Iterator[None]:
+    """Let nobody keep us from releasing what we hold. Call it on the main thread."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in _ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def passed_on(guardian: Guardian) -> Iterator[Stops]:
+    """Pass signals on to the command, while we go on waiting for it. Call it on the main thread."""
+    stops = Stops()
+
+    def pass_on(number: int, frame: FrameType | None) -> None:
+        stops.asked = stops.asked or number == signal.SIGTSTP
+        guardian.pass_on(number)
+
+    before = {number: signal.getsignal(number) for number in _FORWARDED}
+    try:
+        for number, handler in before.items():
+            # What we were started to ignore (nohup, a background job), the command ignores too.
+            if handler is not signal.SIG_IGN:
+                signal.signal(number, pass_on)
+        yield stops
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

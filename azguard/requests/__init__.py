@@ -1,0 +1,13 @@
+"""One request and its outcome, for every service.
+
+``calls``           send once and classify: committed, refused, not sent or in doubt; read until answered
+``settle``          send a write until its outcome is known
+``lineage``         the last writes of a resource, kept in its metadata, by which an outcome is known
+``service_errors``  what a refusal says → one of our errors
+``deadline``        the time that is left
+``written``         what a write did
+``existing``        what a create finds where something is already
+``contents``        how much is in a container or a table
+``denials``         why the service refused these credentials
+``service_dates``   the service's clock, as its answers tell it
+"""

@@ -1,0 +1,162 @@
+"""One request sent once, and what became of it.
+
+A state-changing request is *committed* (2xx), *refused* (a status that says it did not happen), *not sent* (no
+connection came to be) or *in doubt* (everything else). A read has no doubt: it is simply made again.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Generic, TypeVar
+
+from azguard.accounts.account import CONNECT_SECONDS
+from azguard.accounts.target import Target
+from azguard.accounts.transport import default_timeouts, not_of_the_service
+from azguard.accounts.unreachable import is_final, never_sent
+from azguard.requests.deadline import Deadline
+from azguard.requests.service_errors import service_code, status, translate
+
+T = TypeVar("T")
+# These say that this transmission did not commit. The last six come from what stands before the service.
+REFUSALS = frozenset({400, 401, 403, 404, 409, 412, 413, 416, 405, 407, 411, 414, 415, 431})
+# Even with little time left a write that was sent is worth waiting for: asking afterwards costs more.
+_PATIENT_WRITE = 10.0
+_FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 2.0
+
+
+class CallOutcome(Enum):
+    """What became of one transmission."""
+
+    COMMITTED = "committed"
+    REFUSED = "refused"
+    NOT_SENT = "not sent"
+    IN_DOUBT = "in doubt"
+
+
+@dataclass(frozen=True)
+class CallResult(Generic[T]):
+    """The fate of one transmission, with the answer or the error."""
+
+    fate: CallOutcome
+    answer: T | None = None
+    error: BaseException | None = None
+
+
+def send_once(call: Callable[[], T]) -> CallResult[T]:
+    """Make a state-changing request once and say what became of it. Ctrl-C passes through."""
+    try:
+        return CallResult(CallOutcome.COMMITTED, call())
+    # The SDK leaks AttributeError and requests' own exceptions after a commit, so doubt
+    # is everything that is not known to be something else.
+    except Exception as error:  # noqa: BLE001
+        return CallResult(outcome_of(error), error=error)
+
+
+def describe(sent: CallResult[Any]) -> str:
+    """Return the fate of a transmission with its reason, such as ``refused (ConditionNotMet)``."""
+    if sent.error is None:
+        return sent.fate.value
+    found = status(sent.error)
+    if found is None:
+        why = "no connection" if sent.fate is CallOutcome.NOT_SENT else "no answer"
+    else:
+        why = service_code(sent.error) or f"HTTP {found}"
+    return f"{sent.fate.value} ({why})"
+
+
+def outcome_of(error: BaseException) -> CallOutcome:
+    """Return what an exception says about the request it came from."""
+    found = status(error)
+    if found is not None:
+        return CallOutcome.REFUSED if found in REFUSALS else CallOutcome.IN_DOUBT
+    return CallOutcome.NOT_SENT if _never_connected(error) else CallOutcome.IN_DOUBT
+
+
+def _never_connected(error: BaseException) -> bool:
+    """Return whether no connection came to be: refused, unresolved or not made in time.
+
+    ServiceRequestError alone does not mean that: it is also raised when TLS breaks after the whole request
+    was delivered.
+    """
+    from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
+
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        if isinstance(cause, (NewConnectionError, NameResolutionError, ConnectTimeoutError)) or never_sent(cause):
+            return True
+        inner = getattr(cause, "inner_exception", None) or getattr(cause, "reason", None)
+        if inner is None and cause.args and isinstance(cause.args[0], BaseException):
+            inner = cause.args[0]
+        cause = inner if isinstance(inner, BaseException) else cause.__cause__
+    return False
+
+
+def write_timeouts(deadline: Deadline, at_least: float = _PATIENT_WRITE) -> Mapping[str, Any]:
+    """Return the SDK's timeouts for one write, in seconds."""
+    return {
+        "connection_timeout": min(CONNECT_SECONDS, max(0.5, deadline.remaining)),
+        "read_timeout": min(deadline.answer_seconds, max(at_least, deadline.remaining)),
+    }
+
+
+def page_timeouts(deadline: Deadline) -> Mapping[str, Any]:
+    """Return the SDK's timeouts for each page of a listing, in seconds; they are fixed when it begins."""
+    return {
+        "connection_timeout": min(CONNECT_SECONDS, max(0.5, deadline.seconds)),
+        "read_timeout": min(deadline.answer_seconds, max(0.5, deadline.seconds)),
+    }
+
+
+def read(call: Callable[[Mapping[str, Any]], T], target: Target, deadline: Deadline) -> T:
+    """Make a read, again on transient failures, until it answers or the deadline passes.
+
+    ``call`` takes the SDK's timeouts as keyword arguments.
+
+    Raises:
+        AzguardError: the service refused, or did not answer in time.
+    """
+    pause = _FIRST_PAUSE
+    while True:
+        left = max(0.5, deadline.remaining)
+        timeouts = {
+            "connection_timeout": min(CONNECT_SECONDS, left),
+            "read_timeout": min(deadline.answer_seconds, left),
+        }
+        try:
+            with default_timeouts(timeouts):
+                return call(timeouts)
+        except Exception as error:  # whatever a read raises, asking again is safe
+            if not _transient(error) or is_final(error) or deadline.remaining <= pause:
+                raise translate(error, target) from error
+        deadline.pause(pause)
+        pause = min(_LONGEST_PAUSE, pause * 2)
+
+
+def pages(pager: Any, target: Target, deadline: Deadline) -> Iterator[Any]:
+    """Yield the items of a listing of the SDK's; a page that failed is asked for again.
+
+    The pages are walked one by one: the SDK's own chain of them takes the first failure for the end, so that
+    a listing asked again would quietly be cut short.
+    """
+    walk = pager.by_page()
+    while (page := read(lambda _: _page(walk), target, deadline.fresh())) is not None:
+        yield from page
+
+
+def _page(walk: Iterator[Any]) -> list[Any] | None:
+    page = next(walk, None)
+    return None if page is None else list(page)
+
+
+def _transient(error: BaseException) -> bool:
+    from azure.core.exceptions import AzureError
+
+    found = status(error)
+    if found is not None:
+        return found >= 500 or found in (408, 429)
+    if (foreign := not_of_the_service(error)) is not None:
+        return foreign.may_pass
+    return isinstance(error, (AzureError, OSError))

@@ -1,0 +1,253 @@
+"""Why the service does not accept credentials: which field of a SAS, the clock, the key, the login or the network.
+
+Source: Common REST API error codes; Delegate access with a SAS; Authorize with Shared Key, in the REST reference.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from azguard.accounts import sas
+from azguard.accounts.account import Auth
+from azguard.accounts.sas import Sas
+from azguard.accounts.target import Target
+from azguard.times import iso, span
+
+# The service accepts a signed request whose date is at most so far from its own clock.
+_CLOCK_SKEW = timedelta(minutes=15)
+_RENEW = "make a new one, and give it by --sas-token @FILE"
+# Which service the resource types of a service SAS are of.
+_SERVICE_OF = {"b": "blob", "bs": "blob", "bv": "blob", "c": "blob", "d": "blob", "f": "file", "s": "file"}
+_MISMATCHES = ("AuthorizationServiceMismatch", "AuthorizationResourceTypeMismatch", "AuthorizationProtocolMismatch")
+_ROLES = {
+    "blob": "Storage Blob Data Contributor",
+    "table": "Storage Table Data Contributor",
+    "queue": "Storage Queue Data Contributor",
+    "file": "Storage File Data Privileged Contributor",
+}
+
+
+@dataclass(frozen=True)
+class Denial:
+    """Why, in one sentence, and what to do."""
+
+    message: str
+    hint: str
+
+
+def explain(error: Any, code: str | None, target: Target) -> Denial:
+    """Return why the service answered 401 or 403 to a request with the credentials of a target."""
+    response = getattr(error, "response", None)
+    if response is None:
+        return Denial(f"the service does not allow this to {_named(target)}", "check the key, the SAS or the login")
+    now = service_time(response) or datetime.now(UTC)
+    account = target.account
+    if code == "KeyBasedAuthenticationNotPermitted":
+        return Denial(f"account {account.name} accepts neither keys nor a SAS made with them", "--auth-mode login")
+    if account.auth is Auth.SAS:
+        return _of_sas(sas.read(account.secret or ""), response.request, code, target, now)
+    if account.auth is Auth.KEY:
+        return _of_key(response.request, code, target, now)
+    if account.auth is Auth.ANONYMOUS:
+        return Denial(f"{_named(target)} is not public", "--auth-mode login, --account-key or --sas-token")
+    return _of_login(error, code, target)
+
+
+def service_time(response: Any) -> datetime | None:
+    """Return the time an answer was given, by the clock of who gave it."""
+    try:
+        found = parsedate_to_datetime(response.headers["Date"])
+    except (KeyError, TypeError, ValueError):
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _of_sas(token: Sas, request: Any, code: str | None, target: Target, now: datetime) -> Denial:
+    found = (
+        _outside_time(token, now)
+        or _of_another_place(token, request, code, target)
+        or _without_permission(token, request, code, target)
+    )
+    if found is not None:
+        return found
+    if code in _MISMATCHES:
+        fields = {"ss": token.services, "srt": token.resource_types, "sr": token.resource, "spr": token.protocols}
+        has = " ".join(f"{name}={value}" for name, value in fields.items() if value)
+        return Denial(f"the SAS does not allow this to {_named(target)}: {code}; it has {has}", _RENEW)
+    if code == "AuthorizationFailure" and _is_azure(target):
+        return _kept_out(target)
+    if token.policy is not None:
+        return Denial(
+            f"the SAS does not allow this to {_named(target)}: its stored access policy {token.policy!r} (si) decides",
+            f"see whether the policy is there, has not ended, and allows it; else {_RENEW}",
+        )
+    return Denial(
+        f"the signature of the SAS does not fit {_named(target)}",
+        f"it was made for another resource, with a key that was changed since, or not copied whole; {_RENEW}",
+    )
+
+
+def _outside_time(token: Sas, now: datetime) -> Denial | None:
+    if token.ends is not None and token.ends <= now:
+        return Denial(f"the SAS ended at {_shown(token.ends)} (se); the service's clock says {_shown(now)}", _RENEW)
+    if token.starts is not None and token.starts > now:
+        return Denial(
+            f"the SAS begins only at {_shown(token.starts)} (st); the service's clock says {_shown(now)}",
+            "wait until then, or make one that has no st",
+        )
+    return None
+
+
+def _of_another_place(token: Sas, request: Any, code: str | None, target: Target) -> Denial | None:
+    """Return what is wrong with the service, the kind of resource, the protocol or the address it is used from."""
+    service = target.kind.service
+    if token.services is not None and service[0] not in token.services:
+        names = " and ".join(sas.SERVICES[each] for each in token.services if each in sas.SERVICES)
+        return Denial(f"the SAS is for the service {names} (ss={token.services}), not for {service}", _RENEW)
+    made_for = "table" if token.table else _SERVICE_OF.get(token.resource or "")
+    if not token.is_of_account and made_for is not None and made_for != service:
+        return Denial(f"the SAS is for the service {made_for}, not for {service}", _RENEW)
+    level = _level(request, service)
+    if token.resource_types is not None and level not in token.resource_types:
+        return Denial(
+            f"{_named(target)} needs a SAS for {sas.RESOURCE_TYPES[level]}, and this has srt={token.resource_types}",
+            f"make one with srt={''.join(each for each in 'sco' if each in token.resource_types + level)}",
+        )
+    if token.protocols == "https" and not target.endpoint.startswith("https:"):
+        return Denial("the SAS is for https only (spr=https), not for http", "write the endpoint with https")
+    if code == "AuthorizationSourceIPMismatch":
+        return Denial(f"the SAS is for requests from {token.addresses} only (sip), and this is not from there", _RENEW)
+    if token.table and token.table.lower() != target.address.container.lower():
+        return Denial(f"the SAS is for the table {token.table} (tn), not for {target.address.container}", _RENEW)
+    return None
+
+
+def _without_permission(token: Sas, request: Any, code: str | None, target: Target) -> Denial | None:
+    has = token.permissions
+    for needed in needed_permissions(request, target.kind.service):
+        if has is not None and not set(needed) & set(has):
+            words = " or ".join(f"{sas.PERMISSIONS[each]} ({each})" for each in needed)
+            return Denial(
+                f"the SAS does not allow this to {_named(target)}: it needs {words}, and has sp={has}",
+                f"make one whose sp has {' or '.join(needed)} too, and give it by --sas-token @FILE",
+            )
+    if has is not None and code == "AuthorizationPermissionMismatch":
+        return Denial(
+            f"the SAS does not allow this to {_named(target)}: it has sp={has}",
+            "make one that allows more: to overwrite what is there takes write (w), which create (c) does not hold",
+        )
+    return None
+
+
+def needed_permissions(request: Any, service: str) -> tuple[str, ...]:
+    """Return what a SAS needs for a request: of each text, one of its letters. Nothing where that is not known."""
+    url = urlsplit(request.url)
+    query = {name: values[0] for name, values in parse_qs(url.query).items()}
+    if service == "table":
+        return _for_tables(request, url.path.rpartition("/")[2])
+    if service != "blob" or query.get("comp") == "acl":
+        return ()
+    needed = _for_blobs(request.method, query)
+    if needed and any(name.lower() in ("x-ms-tags", "x-ms-if-tags") for name in request.headers):
+        return (needed, "t")
+    return (needed,) if needed else ()
+
+
+def _for_tables(request: Any, name: str) -> tuple[str, ...]:
+    if name == "$batch":
+        return ()
+    if name.startswith("Tables"):
+        return {"GET": ("l",), "POST": ("cw",), "DELETE": ("d",)}.get(request.method, ())
+    if request.method in ("PUT", "PATCH", "MERGE"):
+        # Without a condition it may have to insert the entity.
+        return ("u",) if "If-Match" in request.headers else ("u", "a")
+    return {"GET": ("r",), "POST": ("a",), "DELETE": ("d",)}.get(request.method, ())
+
+
+def _for_blobs(method: str, query: Mapping[str, str]) -> str | None:
+    comp = query.get("comp")
+    if comp in _BY_COMP:
+        return _BY_COMP[comp]
+    if method in ("GET", "HEAD"):
+        return "r"
+    if method == "DELETE":
+        return "x" if "versionid" in query else "d"
+    return "cw" if comp in (None, "block", "blocklist", "snapshot") else "w"
+
+
+_BY_COMP = {"list": "l", "tags": "t", "lease": "wd", "appendblock": "aw"}
+
+
+def _level(request: Any, service: str) -> str:
+    """Return the letter of ``srt`` that a request needs: of the service, a container or what is in it."""
+    url = urlsplit(request.url)
+    query = parse_qs(url.query)
+    if service == "table":
+        return "c" if url.path.rpartition("/")[2].startswith("Tables") or "comp" in query else "o"
+    if query.get("comp") == ["list"] and "restype" not in query:
+        return "s"
+    return "c" if query.get("restype") in (["container"], ["share"]) else "o"
+
+
+def _of_key(request: Any, code: str | None, target: Target, now: datetime) -> Denial:
+    sent = _sent_at(request)
+    if sent is not None and abs(now - sent) > _CLOCK_SKEW:
+        off = span(abs(now - sent).total_seconds())
+        return Denial(
+            f"this machine's clock is {off} {'behind' if sent < now else 'ahead'}: it says {_shown(sent)}, "
+            f"the service {_shown(now)}",
+            "set the clock, for example by sudo timedatectl set-ntp true",
+        )
+    if code == "AuthorizationFailure" and _is_azure(target):
+        return _kept_out(target)
+    return Denial(
+        f"the account key is not one of {target.account.name}, so {_named(target)} is out of reach",
+        f"az storage account keys list --account-name {target.account.name}, and give it by --account-key @FILE",
+    )
+
+
+def _of_login(error: Any, code: str | None, target: Target) -> Denial:
+    if code in ("AuthorizationPermissionMismatch", "InsufficientAccountPermissions"):
+        return Denial(
+            f"this login has no role that allows this to {_named(target)}",
+            f"assign one, such as {_ROLES[target.kind.service]}; it takes up to ten minutes to count",
+        )
+    if code == "AuthorizationFailure":
+        return _kept_out(target)
+    ended = "expired" in str(error)
+    return Denial(
+        f"the login's token for {_named(target)} " + ("has ended" if ended else "is not accepted"),
+        "log in again: az login" + ("" if ended else ", in the account's own directory: az login --tenant TENANT"),
+    )
+
+
+def _kept_out(target: Target) -> Denial:
+    return Denial(
+        f"the account of {_named(target)} does not let this machine in",
+        "its firewall may not know this network: see Networking of the account in the portal",
+    )
+
+
+def _named(target: Target) -> str:
+    """Return what was asked for; a listing of a whole service has no name of its own."""
+    return str(target) or f"account {target.account.name}"
+
+
+def _is_azure(target: Target) -> bool:
+    """Return whether the real service answers: Azurite says AuthorizationFailure of whatever it does not accept."""
+    return not urlsplit(target.endpoint).path
+
+
+def _sent_at(request: Any) -> datetime | None:
+    text = request.headers.get("x-ms-date") or request.headers.get("Date")
+    try:
+        return parsedate_to_datetime(text) if text else None
+    except ValueError:
+        return None
+
+
+def _shown(when: datetime) -> str | None:
+    return iso(when.replace(microsecond=0))

@@ -1,0 +1,56 @@
+"""What a create finds where something is already: left alone, and told with the outcome ``exists``.
+
+The create itself settles its own doubt. Here is looked once more whose the thing is, because a refusal may be of the
+second copy of a request that the network has sent twice.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import TypeVar
+
+from azguard.accounts.target import Target
+from azguard.errors import Changed, Exists, Locked, OutcomeUnknown
+from azguard.requests.lineage import Lineage
+from azguard.requests.written import WriteResult
+
+T = TypeVar("T")
+# Only what exists has a lease, and Azure looks at that first.
+_LEASED = "LeaseIdMissing"
+EXISTS = "exists"
+
+
+def unless_exists(create: Callable[[], T], look: Callable[[], WriteResult]) -> T | WriteResult:
+    """Return what ``create`` made, or what ``look`` finds where something is already.
+
+    Raises:
+        OutcomeUnknown: it cannot be known whether what is there is ours.
+    """
+    try:
+        return create()
+    except OutcomeUnknown as error:
+        raise replace(error, hint="run it again: with --if-exists skip that is safe") from error
+    except Exists:
+        return look()
+    # To a create-only write this says the same, unless it says that its blocks were discarded.
+    except Changed:
+        found = look()
+        if found.etag is None:
+            raise
+        return found
+    except Locked as error:
+        if error.service_code != _LEASED:
+            raise
+        return look()
+
+
+def outcome_of_version(target: Target, etag: str, modified: datetime | None, lineage: Lineage, op: str) -> WriteResult:
+    """Return a version as somebody else's or, if our op made it or one before it, as ours."""
+    if op not in lineage:
+        return left_alone(target, etag, modified)
+    newest = lineage.entries[0][0] == op
+    return WriteResult(str(target.address), etag if newest else None, modified if newest else None, "if-none-match", 1)
+
+
+def left_alone(target: Target, etag: str | None, modified: datetime | None) -> WriteResult:
+    return WriteResult(str(target.address), etag, modified, "if-none-match", 1, outcome=EXISTS)

@@ -1,0 +1,20 @@
+"""What a write did, as commands show it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True)
+class WriteResult:
+    """What a write or a delete did, as commands show it.
+
+    ``etag`` is None after a delete, where there is none, and where a lost answer was settled without learning it.
+    """
+
+    address: str
+    etag: str | None
+    last_modified: datetime | None
+    guard: str
+    attempts: int
+    conflicts: int = 0
+    outcome: str = "committed"

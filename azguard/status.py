@@ -1,0 +1,109 @@
+"""Which of the resources read here changed since, asked of the service in parallel."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+
+from azguard.accounts.target import Target
+from azguard.address import Kind
+from azguard.blobs import containers, properties
+from azguard.conditions.resolve import Conditions
+from azguard.errors import AzguardError, NotFound
+from azguard.requests.deadline import Deadline
+
+# The service answers each in a few milliseconds; more threads than this only wait for each other.
+_PARALLEL = 8
+UNCHANGED, PROPERTIES_UNCHANGED = "unchanged", "properties_unchanged"
+
+
+@dataclass(frozen=True)
+class Read:
+    """What was read here: where, which version, and the lease this scope holds on it, if any."""
+
+    target: Target
+    etag: str
+    time: str
+    path: str | None = None
+    held: bool = False
+
+
+@dataclass(frozen=True)
+class ResourceStatus:
+    """What became of one resource since it was read: unchanged, changed, leased, vanished or unanswered.
+
+    Of a container or a table ``properties_unchanged`` is all that its ETag tells: nothing of what is in it.
+    """
+
+    address: str
+    state: str
+    etag: str
+    current_etag: str | None
+    last_modified: datetime | None
+    lease_state: str | None
+    read: str
+    file: str | None
+    reason: str | None = None
+
+
+def check_each(reads: Sequence[Read], deadline: Callable[[], Deadline]) -> Iterator[ResourceStatus]:
+    """Yield the freshness of each resource, in the order given."""
+    pool = ThreadPoolExecutor(min(_PARALLEL, max(1, len(reads))))
+    try:
+        yield from pool.map(lambda each: _look(each, deadline()), reads)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)  # Ctrl-C does not wait for the answers to reads.
+
+
+def _look(read: Read, deadline: Deadline) -> ResourceStatus:
+    try:
+        etag, modified, lease_state = _current(read.target, deadline)
+    except NotFound:
+        return _answer(read, "vanished")
+    except AzguardError as error:
+        return _answer(read, "unanswered", reason=error.message)
+    state, reason = _as_it_was(read.target.kind)
+    if etag != read.etag:
+        state = "changed"
+    elif lease_state in ("leased", "breaking") and not read.held:
+        state = "leased"
+    return _answer(read, state, etag, modified, lease_state, reason)
+
+
+def _as_it_was(kind: Kind) -> tuple[str, str | None]:
+    """Return the word for the same ETag, and what that does not tell."""
+    if kind is Kind.CONTAINER:
+        return PROPERTIES_UNCHANGED, "a container's ETag says nothing of the blobs in it"
+    if kind is Kind.TABLE:
+        return PROPERTIES_UNCHANGED, "the ETag is of the access policies, and says nothing of the entities"
+    return UNCHANGED, None
+
+
+def _current(target: Target, deadline: Deadline) -> tuple[str | None, datetime | None, str | None]:
+    """Return the ETag, the time of the last change and the state of the lease, as far as there are such."""
+    if target.kind is Kind.ENTITY:
+        from azguard.tables import edm
+        from azguard.tables import reads as table_reads
+
+        stored = table_reads.get(target, edm.KEYS, deadline)
+        return stored.etag, table_reads.written(stored), None
+    if target.kind is Kind.TABLE:
+        from azguard.tables import acl
+
+        return acl.get(target, deadline).etag, None, None
+    show = containers.show if target.kind is Kind.CONTAINER else properties.show
+    found = show(target, Conditions(), deadline)
+    return found.etag, found.last_modified, found.lease_state
+
+
+def _answer(
+    read: Read,
+    state: str,
+    current: str | None = None,
+    modified: datetime | None = None,
+    lease: str | None = None,
+    reason: str | None = None,
+) -> ResourceStatus:
+    return ResourceStatus(
+        str(read.target.address), state, read.etag, current, modified, lease, read.time, read.path, reason
+    )

@@ -1,0 +1,147 @@
+"""What the Table service is asked for an entity, one request each. The SDK's errors pass through those that write.
+
+The service's own JSON is read, not the SDK's reading of it, which turns types into Python's. And a delete says when
+there was nothing: the SDK keeps that to itself, so that two who claim an entity by deleting it would both believe it.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from azguard.accounts.target import Target
+from azguard.accounts.transport import TRUNCATED
+from azguard.requests.calls import page_timeouts, read
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY, Lineage
+from azguard.tables import edm
+from azguard.tables.edm import Entity
+
+# Without If-Match the service would create what is missing; this is "whatever version is there".
+ANY_VERSION = "*"
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An entity as it is stored: one version, with its ETag and azguard's lineage, which is no part of the entity."""
+
+    entity: Entity
+    etag: str
+    lineage: Lineage
+
+    @classmethod
+    def of(cls, answer: Mapping[str, Any]) -> "Stored":
+        """Read the JSON of an answer."""
+        entity = edm.from_service(answer)
+        return cls(entity, str(answer["odata.etag"]), Lineage.parse(entity.pop(KEY, None)))
+
+
+def get(target: Target, deadline: Deadline, select: str | None = None) -> Stored:
+    """Read an entity, again on transient failures.
+
+    Raises:
+        NotFound: there is no such entity, or no such table.
+    Source: https://learn.microsoft.com/rest/api/storageservices/query-entities
+    """
+    client = target.account.table(target.address)
+    _, partition, row = target.address.parts
+    answers: list[Mapping[str, Any]] = []
+
+    def once(timeouts: Mapping[str, Any]) -> None:
+        client.get_entity(partition, row, select=select, raw_response_hook=_keep(answers), **timeouts)
+
+    read(once, target, deadline)
+    return Stored.of(answers[-1])
+
+
+def pages(
+    target: Target, deadline: Deadline, query: str | None, select: str | None = None, page: int | None = None
+) -> Iterator[list[Stored]]:
+    """Yield what a query finds, page by page, each asked for again on transient failures.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/query-entities
+    """
+    client = target.account.table(target.address)
+    answers: list[Mapping[str, Any]] = []
+    asked = {"select": select, "results_per_page": page, "raw_response_hook": _keep(answers), **page_timeouts(deadline)}
+    found = client.list_entities(**asked) if query is None else client.query_entities(query, **asked)
+    walk = found.by_page()
+    while read(lambda _: next(walk, None), target, deadline.fresh()) is not None:
+        yield [Stored.of(each) for each in answers[-1]["value"]]
+        answers.clear()
+
+
+def insert(target: Target, entity: Entity, timeouts: Mapping[str, Any]) -> str:
+    """Insert an entity, which must not be there, and return its ETag.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/insert-entity
+    """
+    client = target.account.table(target.address)
+    return _etag(client.create_entity(edm.for_sdk(entity), **timeouts))
+
+
+def write(target: Target, entity: Entity, etag: str, *, merge: bool, timeouts: Mapping[str, Any]) -> str:
+    """Replace a version of an entity, or merge properties into it, and return the new ETag.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/update-entity2 and /merge-entity
+    """
+    from azure.data.tables import UpdateMode
+
+    client = target.account.table(target.address)
+    mode = UpdateMode.MERGE if merge else UpdateMode.REPLACE
+    return _etag(client.update_entity(edm.for_sdk(entity), mode, **_version(etag), **timeouts))
+
+
+def upsert(target: Target, entity: Entity, *, merge: bool, timeouts: Mapping[str, Any]) -> str:
+    """Write an entity whatever is there, nothing included, and return its ETag.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/insert-or-replace-entity and /insert-or-merge-entity
+    """
+    from azure.data.tables import UpdateMode
+
+    client = target.account.table(target.address)
+    mode = UpdateMode.MERGE if merge else UpdateMode.REPLACE
+    return _etag(client.upsert_entity(edm.for_sdk(entity), mode, **timeouts))
+
+
+def delete(target: Target, etag: str, timeouts: Mapping[str, Any]) -> None:
+    """Delete a version of an entity; that there is none is an error.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/delete-entity1
+    """
+    from azure.core.exceptions import ResourceNotFoundError
+
+    client = target.account.table(target.address)
+    _, partition, row = target.address.parts
+    answers: list[Any] = []
+
+    def keep(response: Any) -> None:
+        answers.append(response.http_response)
+
+    client.delete_entity(partition, row, **_version(etag), raw_response_hook=keep, **timeouts)
+    if answers and answers[-1].status_code == 404:
+        raise ResourceNotFoundError(response=answers[-1])
+
+
+def _etag(answer: Mapping[str, Any]) -> str:
+    """Return the ETag that every write of an entity is answered with; without it the answer was cut short."""
+    from azure.core.exceptions import ServiceResponseError
+
+    if not answer.get("etag"):
+        raise ServiceResponseError(TRUNCATED)
+    return str(answer["etag"])
+
+
+def _version(etag: str) -> dict[str, Any]:
+    from azure.core import MatchConditions
+
+    if etag == ANY_VERSION:
+        return {"match_condition": MatchConditions.Unconditionally}
+    return {"match_condition": MatchConditions.IfNotModified, "etag": etag}
+
+
+def _keep(answers: list[Mapping[str, Any]]) -> Any:
+    def keep(response: Any) -> None:
+        if response.http_response.status_code == 200:
+            answers.append(response.http_response.json())
+
+    return keep

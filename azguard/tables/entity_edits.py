@@ -1,0 +1,105 @@
+"""The built-in edits of safe-update on an entity: a property keeps its type.
+
+An entity is flat, so a path is the name of a property, or of its annotation. Whether a value fits its type is checked
+when all edits are done, and so is that the keys stay.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from azguard.address import Address
+from azguard.documents import edits
+from azguard.documents.edits import Append, Edit, Increment, Set, Unset
+from azguard.documents.paths import Path, Step
+from azguard.errors import TransformFailed, UsageError
+from azguard.requests.lineage import KEY
+from azguard.tables import edm, entity_json
+from azguard.tables.edm import ANNOTATION, KEYS, Entity
+
+_WHOLE = (edm.INT32, edm.INT64)
+
+
+def parse(option: str, text: str, read: Callable[[str], bytes]) -> Edit:
+    """Return the edit that an option such as ``--set`` and its text stand for.
+
+    Raises:
+        UsageError: the text is malformed, or the edit is none for an entity.
+    """
+    edit = edits.parse(option, text, read)
+    if isinstance(edit, Append):
+        raise UsageError(
+            "--append does not apply to an entity, which is no text", hint="""--set 'NAME="VALUE"' sets a property"""
+        )
+    if isinstance(edit, (Set, Unset, Increment)):
+        return replace(edit, path=_flat(option, edit.path))
+    return edit
+
+
+def initial(text: str | None, address: Address) -> bytes:
+    """Return the entity that ``--create [INITIAL]`` starts from: its keys, and what INITIAL has.
+
+    Raises:
+        UsageError: INITIAL is no entity.
+    """
+    keys = dict(zip(KEYS, address.parts[1:], strict=True))
+    try:
+        entity = {**keys, **entity_json.parse((text or "{}").encode("utf-8", "surrogateescape"))}
+        entity_json.checked(entity_json.shown(entity), address)
+    except TransformFailed as error:
+        raise UsageError(f"--create: {error.message}", hint=error.hint) from None
+    return entity_json.shown(entity)
+
+
+def apply(chosen: Sequence[Edit], content: bytes) -> bytes:
+    """Return the entity with the edits applied in order.
+
+    Raises:
+        TransformFailed: an edit does not fit.
+    """
+    for edit in chosen:
+        content = _edited(edit, content)
+    return content
+
+
+def _flat(option: str, path: Path) -> Path:
+    """Return a path of one step. ``count@odata.type`` is one name, though its dot looks like two."""
+    names = [step.name for step in path.steps]
+    whole = names[0] if len(names) == 1 else path.text if path.text.endswith(ANNOTATION) else None
+    if whole is None or whole.removesuffix(ANNOTATION) in ("", KEY):
+        raise UsageError(
+            f"{option}: {path.text!r} is not a property: an entity is flat",
+            hint=f"write NAME, or NAME{ANNOTATION} for its type",
+        )
+    return Path(path.text, (Step(whole),))
+
+
+def _edited(edit: Edit, content: bytes) -> bytes:
+    if isinstance(edit, Increment):
+        edit = _sum(edit, entity_json.parse(content))
+    after = edits.apply([edit], content)
+    if isinstance(edit, Unset):
+        after = edits.apply([replace(edit, path=Path("", (Step(f"{edit.path.steps[0].name}{ANNOTATION}"),)))], after)
+    return after
+
+
+def _sum(edit: Increment, entity: Entity) -> Increment | Set:
+    """Return what an increment comes to. Edm.Int64 is a string in JSON; where there is nothing, JSON's types hold."""
+    name = edit.path.steps[0].name or ""
+    kind, value = _typed(entity).get(name, ("", None))
+    if kind not in _WHOLE or value is None:
+        return edit  # A double is a number in JSON too, and anything else is refused by its name.
+    if not isinstance(edit.by, int):
+        raise TransformFailed(
+            f"--increment: {name} is an {kind}, and {edit.by.text} is no whole number",
+            hint=f"""make it a double first: --set '{name}{ANNOTATION}="{edm.DOUBLE}"'""",
+        )
+    total = int(value) + edit.by
+    return Set(edit.path, str(total) if kind == edm.INT64 else total)
+
+
+def _typed(entity: Entity) -> dict[str, tuple[str, Any]]:
+    try:
+        return {name: (kind, value) for name, kind, value in edm.typed(entity)}
+    except UsageError as error:
+        raise TransformFailed(error.message, hint=error.hint) from None

@@ -1,0 +1,28 @@
+"""What a create finds where an entity or a table is already."""
+
+from typing import TYPE_CHECKING
+
+from azguard.accounts.target import Target
+from azguard.errors import NotFound
+from azguard.requests.deadline import Deadline
+from azguard.requests.existing import left_alone, outcome_of_version
+from azguard.requests.written import WriteResult
+
+if TYPE_CHECKING:
+    from azguard.tables.write import EntityWrite
+
+
+def find_entity(made: "EntityWrite", deadline: Deadline) -> WriteResult:
+    """Return the entity that is there."""
+    from azguard.tables import calls, writes
+
+    try:
+        found = calls.get(made.target, deadline.fresh())
+    except NotFound:  # deleted since
+        return left_alone(made.target, None, None)
+    return outcome_of_version(made.target, found.etag, writes.modified(found.etag), found.lineage, made.op)
+
+
+def find_table(target: Target) -> WriteResult:
+    """Return the table that is there, of which there is no more to know."""
+    return left_alone(target, None, None)

@@ -1,0 +1,94 @@
+"""OData filters with parameters, which are bound as values and never spliced in as text.
+
+Source: https://learn.microsoft.com/rest/api/storageservices/querying-tables-and-entities
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from azguard.errors import UsageError
+from azguard.tables import edm, typed_values
+
+# A literal with what belongs to it, a placeholder, or one character of anything else. In a literal '' is a quote.
+_TOKEN = re.compile(r"(?P<literal>'(?:[^']|'')*')|@(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<other>.)", re.DOTALL)
+# What may stand beside a placeholder.
+_BEFORE, _AFTER = " \t\r\n(,", " \t\r\n),"
+_BARE = {edm.BOOLEAN: "{}", edm.INT32: "{}", edm.INT64: "{}L"}
+_QUOTED = {edm.STRING: "'{}'", edm.DATETIME: "datetime'{}'", edm.GUID: "guid'{}'", edm.BINARY: "X'{}'"}
+
+
+def bound(text: str | None, parameters: Iterable[str] = (), option: str = "--filter") -> str | None:
+    """Return a filter with every ``@name`` outside a literal replaced by its value; None is no filter.
+
+    ``parameters`` are texts such as ``n:int64=5``, as ``typed_text`` reads them; ``option`` is where it was typed.
+
+    Raises:
+        UsageError: a parameter is missing, never used or given twice; a placeholder is not a whole word; a value does
+            not have its type; a literal does not end.
+    """
+    literals = _literals(parameters)
+    if (text or "").count("'") % 2:
+        raise UsageError(f"a literal in {option} does not end", hint="a quote within a literal is written twice: ''")
+    used: set[str] = set()
+    pieces: list[str] = []
+    for token in _TOKEN.finditer(text or ""):
+        name = token["name"]
+        if name is None and token["other"] != "@":
+            pieces.append(token[0])
+            continue
+        if name is None or not _stands_alone(token):
+            raise UsageError(
+                f"{option}: the @ at position {token.start() + 1} does not begin a parameter that stands alone",
+                hint="write @name with blanks or brackets around it; in a literal, @ is only a character",
+            )
+        if name not in literals:
+            raise UsageError(f"{option} speaks of @{name}, which has no value", hint=f"--param {name}=VALUE")
+        used.add(name)
+        pieces.append(literals[name])
+    unused = next((name for name in literals if name not in used), None)
+    if unused is not None:
+        raise UsageError(f"--param {unused} is not in the filter", hint=f"write @{unused} where its value belongs")
+    return None if text is None else "".join(pieces)
+
+
+def _stands_alone(token: re.Match[str]) -> bool:
+    before, after = token.string[: token.start()][-1:], token.string[token.end() :][:1]
+    return before in _BEFORE and after in _AFTER  # of nothing, which is before the first and after the last, too
+
+
+def literal(name: str, kind: str, value: Any) -> str:
+    """Return a value of an entity's JSON as OData writes it in a filter.
+
+    Raises:
+        UsageError: the value does not have that type, or cannot be compared with.
+    """
+    sent = next(edm.typed({name: value, name + edm.ANNOTATION: kind}))[2]
+    if kind == edm.DOUBLE:
+        return _double(name, sent)
+    if kind in _BARE:
+        return _BARE[kind].format(str(sent).lower())
+    return _QUOTED[kind].format(sent.hex() if kind == edm.BINARY else str(sent).replace("'", "''"))
+
+
+def _literals(parameters: Iterable[str]) -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for text in parameters:
+        name, kind, value = typed_values.split(text)
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+            raise UsageError(f"--param: {name!r} is not a name", hint="letters, digits and underscores: --param p=eu")
+        if name in found:
+            raise UsageError(f"--param {name} is given twice", hint="give each parameter one value")
+        kind = kind or edm.STRING
+        found[name] = literal(name, kind, typed_values.typed(name, kind, value))
+    return found
+
+
+def _double(name: str, number: float | str) -> str:
+    """Return a double in full: not every server reads an exponent here."""
+    if isinstance(number, str):
+        raise UsageError(f"{name}: {number} cannot be compared with in a filter", hint="filter on a number instead")
+    from decimal import Decimal
+
+    text = f"{Decimal(repr(number)):f}"
+    return text if "." in text else f"{text}.0"

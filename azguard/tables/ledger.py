@@ -1,0 +1,128 @@
+"""A ledger of updates beside the entities: a row for each op, written in the same transaction as the entity.
+
+The service does both or neither, whoever else writes. So the row's presence proves that our write was committed; and
+that it is not there, read after the entity, proves that no attempt was committed over a version replaced by then. All
+attempts of an op write the same row, which only one of them can: sent again, or delivered late, the others are refused.
+An op that is given up writes the row itself, marked as void, after which no attempt of it can be committed.
+
+Not guaranteed: once a row is deleted, its op is forgotten. Rows are never deleted by azguard.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from azguard.accounts.target import Target
+from azguard.accounts.transport import TRUNCATED
+from azguard.address import Address, Kind
+from azguard.errors import NotFound
+from azguard.requests.calls import write_timeouts
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import Lineage
+from azguard.tables import calls, edm
+from azguard.tables.edm import ANNOTATION, DATETIME, PARTITION_KEY, ROW_KEY, Entity
+from azguard.tables.updating import VersionedEntity, stamped
+from azguard.times import iso
+from azguard.updates.resource import CommittedVersion, CurrentVersion
+
+# Sorts behind the keys that people choose, and is taken by none of them by chance.
+PREFIX = "~op~"
+# What finds the rows, for whoever wants to delete old ones.
+FILTER = f"RowKey ge '{PREFIX}' and RowKey lt '{PREFIX}~'"
+_OUTCOME, _COMMITTED, _VOID = "outcome", "committed", "void"
+_Change = tuple[str, dict[str, Any], dict[str, Any]]
+
+
+def is_row(entity: Mapping[str, Any]) -> bool:
+    """Return whether an entity is a row of a ledger."""
+    return str(entity.get(ROW_KEY, "")).startswith(PREFIX)
+
+
+@dataclass
+class LedgeredEntity(VersionedEntity):
+    """An entity that is written together with the row of one op.
+
+    ``asks`` is whether a read asks for the row as well: where an earlier run may have written it, and after each
+    attempt.
+    """
+
+    op: str = field(kw_only=True)
+    asks: bool = field(kw_only=True)
+    now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
+    _void: str | None = field(default=None, init=False)  # the ETag of the row, where it is void
+
+    def read(self, deadline: Deadline) -> CurrentVersion:
+        """Read the entity, then the row: only in this order is a missing row a proof."""
+        state = super().read(deadline)
+        return replace(state, recorded=self._recorded(deadline)) if self.asks else state
+
+    def prepare(
+        self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[str | None], CommittedVersion]:
+        """Return the transaction that writes the entity and the row."""
+        entity, row = stamped(content, state, lineage), self._row(_COMMITTED)
+        changes = [_change(entity, state.etag), _change(row, self._void)]
+        self.asks = True
+        return lambda _: CommittedVersion(_transaction(self.target, changes, deadline))
+
+    def fence(
+        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[], CommittedVersion]:
+        """Return the write of a void row, in the way of every attempt of this op."""
+        row, void = self._row(_VOID), self._void
+
+        def write() -> CommittedVersion:
+            timeouts = write_timeouts(deadline)
+            if void is None:
+                return CommittedVersion(calls.insert(self.target, row, timeouts))
+            return CommittedVersion(calls.write(self.target, row, void, merge=False, timeouts=timeouts))
+
+        return write
+
+    def _recorded(self, deadline: Deadline) -> bool:
+        table, partition, _ = self.target.address.parts
+        row = Target(self.target.account, Address(Kind.ENTITY, (table, partition, PREFIX + self.op)))
+        try:
+            found = calls.get(row, deadline)
+        except NotFound:
+            self._void = None
+            return False
+        is_void = found.entity.get(_OUTCOME) == _VOID
+        self._void = found.etag if is_void else None
+        return not is_void
+
+    def _row(self, outcome: str) -> Entity:
+        _, partition, name = self.target.address.parts
+        return {
+            PARTITION_KEY: partition,
+            ROW_KEY: PREFIX + self.op,
+            "entity": name,
+            _OUTCOME: outcome,
+            "time": iso(self.now()),
+            "time" + ANNOTATION: DATETIME,
+        }
+
+
+def _change(entity: Entity, etag: str | None) -> _Change:
+    """Return the write of an entity over a version, None for none, as the SDK takes it in a transaction."""
+    from azure.core import MatchConditions
+    from azure.data.tables import UpdateMode
+
+    if etag is None:
+        return "create", edm.for_sdk(entity), {}
+    condition = {"etag": etag, "match_condition": MatchConditions.IfNotModified}
+    return "update", edm.for_sdk(entity), {"mode": UpdateMode.REPLACE, **condition}
+
+
+def _transaction(target: Target, changes: Sequence[_Change], deadline: Deadline) -> str:
+    """Make all changes or none, and return the ETag that the first made.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions
+    """
+    from azure.core.exceptions import ServiceResponseError
+
+    answers = target.account.table(target.address).submit_transaction(changes, **write_timeouts(deadline))
+    if len(answers) != len(changes) or not answers[0].get("etag"):
+        raise ServiceResponseError(TRUNCATED)
+    return str(answers[0]["etag"])

@@ -1,0 +1,101 @@
+"""What the Table service takes of an entity, checked before anything is sent.
+
+Source: https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model
+"""
+
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+from azguard import naming
+from azguard.errors import UsageError
+from azguard.tables import edm
+from azguard.tables.edm import KEYS
+
+PROPERTIES = 252
+NAME_CHARACTERS = 255
+VALUE_BYTES = 64 * 1024
+ENTITY_BYTES = 1024 * 1024
+# What an entity takes besides its data, and a property besides its name and value; a string and bytes have a length.
+# Source: https://learn.microsoft.com/archive/blogs/avkashchauhan/how-the-size-of-an-entity-is-caclulated-in-windows-azure-table-storage
+_ENTITY_OVERHEAD, _PROPERTY_OVERHEAD, _LENGTH = 4, 8, 4
+_SIZES = {edm.BOOLEAN: 1, edm.INT32: 4, edm.INT64: 8, edm.DOUBLE: 8, edm.DATETIME: 8, edm.GUID: 16}
+# A C# identifier begins with a letter or an underscore; the others may follow.
+_LETTERS = ("Lu", "Ll", "Lt", "Lm", "Lo", "Nl")
+_FOLLOWING = (*_LETTERS, "Mn", "Mc", "Nd", "Pc")
+
+
+def check(entity: Mapping[str, Any]) -> None:
+    """Refuse an entity that the service would refuse, whole or with only the properties that are to be merged.
+
+    Raises:
+        UsageError: a value does not have its type, or the entity is beyond a limit; names the property.
+    """
+    properties = [each for each in edm.typed(entity) if each[0] not in KEYS]
+    _check_keys(entity)
+    for name, kind, value in properties:
+        _check_name(name)
+        _check_value(name, kind, value)
+    if len(properties) > PROPERTIES:
+        raise UsageError(
+            f"{properties[PROPERTIES][0]} is one property too many: there are {len(properties)}, "
+            f"and an entity has at most {PROPERTIES} besides its keys",
+            hint="put some of them into an entity of their own, or several into one as JSON",
+        )
+    sizes = {name: _size(name, kind, value) for name, kind, value in properties}
+    total = _ENTITY_OVERHEAD + sum(_utf16(str(entity.get(key, ""))) for key in KEYS) + sum(sizes.values())
+    if total > ENTITY_BYTES:
+        largest = max(sizes, key=lambda name: sizes[name])
+        raise UsageError(
+            f"the entity has {total:,} bytes, and the service takes {ENTITY_BYTES:,} (1 MiB); "
+            f"the largest property is {largest}, with {sizes[largest]:,}",
+            hint="keep large values in a blob, and its address here",
+        )
+
+
+def _check_keys(entity: Mapping[str, Any]) -> None:
+    for key in KEYS:
+        value = entity.get(key)
+        if value is None:
+            raise UsageError(f"{key} is missing", hint=f"an entity has a {KEYS[0]} and a {KEYS[1]}, both strings")
+        if not isinstance(value, str):
+            raise UsageError(f"{key}: {value!r} is not a string", hint=f"the keys are strings: {key}={value}")
+        naming.check_key(value, key)
+
+
+def _check_name(name: str) -> None:
+    if _utf16(name) > 2 * NAME_CHARACTERS:
+        raise UsageError(
+            f"the name of property {name[:40]}… has {_utf16(name) // 2} characters; the service takes {NAME_CHARACTERS}"
+        )
+    categories = [unicodedata.category(each) for each in name]
+    valid = bool(name) and (name[0] == "_" or categories[0] in _LETTERS) and set(categories) <= set(_FOLLOWING)
+    if not valid:
+        raise UsageError(
+            f"{name!r} is not a property name the service takes",
+            hint="letters, digits and underscores, the first no digit",
+        )
+
+
+def _check_value(name: str, kind: str, value: Any) -> None:
+    size = _utf16(value) if kind == edm.STRING else len(value) if kind == edm.BINARY else 0
+    if size > VALUE_BYTES:
+        unit = "bytes in UTF-16" if kind == edm.STRING else "bytes"
+        raise UsageError(
+            f"{name} has {size:,} {unit}, and the service takes {VALUE_BYTES:,} (64 KiB)",
+            hint="keep large values in a blob, and its address here",
+        )
+
+
+def _size(name: str, kind: str, value: Any) -> int:
+    """Return the bytes a property counts for."""
+    if kind == edm.STRING:
+        size = _utf16(value) + _LENGTH
+    else:
+        size = len(value) + _LENGTH if kind == edm.BINARY else _SIZES[kind]
+    return _PROPERTY_OVERHEAD + _utf16(name) + size
+
+
+def _utf16(text: str) -> int:
+    """Return the bytes of a text in UTF-16, which is what the service counts."""
+    return len(text.encode("utf-16-le", "surrogatepass"))

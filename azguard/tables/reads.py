@@ -1,0 +1,87 @@
+"""Reading entities: one, or all that a filter finds, with what a guarded write needs afterwards."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from azguard.accounts.target import Target
+from azguard.address import Address, Kind
+from azguard.conditions.seen import SeenVersion
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY
+from azguard.tables import calls
+from azguard.tables.calls import Stored
+from azguard.tables.edm import ANNOTATION, KEYS, PARTITION_KEY, ROW_KEY, TIMESTAMP
+
+# The most that the service puts into one page.
+_PAGE = 1000
+# In an answer the service calls it so too; no property can have a dot in its name.
+ETAG = "odata.etag"
+
+
+def get(target: Target, select: Sequence[str], deadline: Deadline) -> Stored:
+    """Read an entity, with all properties or those of ``select``.
+
+    Raises:
+        NotFound: there is no such entity, or no such table.
+    """
+    return calls.get(target, deadline, _asked(select))
+
+
+def query(
+    target: Target, filter_: str | None, select: Sequence[str], top: int | None, deadline: Deadline
+) -> Iterator[Sequence[Stored]]:
+    """Yield the entities of a table that a filter finds, page by page, in constant memory.
+
+    Raises:
+        NotFound: there is no such table.
+        BadRequest: the service does not understand the filter.
+    """
+    left = top
+    page = None if top is None else min(top, _PAGE)
+    for found in calls.pages(target, deadline, filter_, _asked(select), page):
+        yield found if left is None else found[:left]
+        if left is not None and (left := left - len(found)) <= 0:
+            return
+
+
+def as_printed(stored: Stored, select: Sequence[str]) -> Mapping[str, Any]:
+    """Return an entity as it is printed: its ETag beside its properties, so that it can be written back as it is.
+
+    A property of ``select`` that this entity does not have is null.
+    """
+    if not select:
+        return {ETAG: stored.etag, **stored.entity}
+    found: dict[str, Any] = {ETAG: stored.etag}
+    for name in dict.fromkeys((*KEYS, *select)):
+        found[name] = stored.entity.get(name)
+        if name + ANNOTATION in stored.entity:
+            found[name + ANNOTATION] = stored.entity[name + ANNOTATION]
+    return found
+
+
+def without_types(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an entity for people, or for columns: the values alone."""
+    return {name: value for name, value in row.items() if name != ETAG and not name.endswith(ANNOTATION)}
+
+
+def seen(stored: Stored) -> SeenVersion:
+    """Return what guards the next write of an entity that was read."""
+    return SeenVersion(stored.etag, str(stored.lineage) or None, stored.entity.get(TIMESTAMP))
+
+
+def address(table: Target, stored: Stored) -> Address | None:
+    """Return the address of an entity of a table, or None: an empty key is legal, but no part of an address."""
+    keys = (stored.entity[PARTITION_KEY], stored.entity[ROW_KEY])
+    return Address(Kind.ENTITY, (table.address.container, *keys)) if all(keys) else None
+
+
+def written(stored: Stored) -> datetime | None:
+    """Return when an entity was last written, to the microsecond."""
+    moment = stored.entity.get(TIMESTAMP)
+    return None if moment is None else datetime.fromisoformat(moment).astimezone(UTC)
+
+
+def _asked(select: Sequence[str]) -> str | None:
+    """Return what to ask for: the keys, the time and the lineage come along, for the write that follows."""
+    return ",".join(dict.fromkeys((*KEYS, TIMESTAMP, *select, KEY))) if select else None

@@ -1,0 +1,118 @@
+"""Tables: thin calls into the SDK, frozen values out. A table has neither ETag nor metadata nor lease."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from azguard.accounts.account import Account
+from azguard.accounts.target import Target
+from azguard.address import Address, Kind
+from azguard.conditions.resolve import Conditions
+from azguard.errors import NotFound
+from azguard.requests.calls import page_timeouts, pages, write_timeouts
+from azguard.requests.deadline import Deadline
+from azguard.requests.settle import Finding, Verdict, send_until_settled
+from azguard.requests.written import WriteResult
+from azguard.tables import calls
+
+_PAGE = 1000
+# What stands behind the last letter or digit, so that names from "Ord" to "Ord{" are those that begin with "Ord".
+_BEHIND_LETTERS = "{"
+
+
+@dataclass(frozen=True)
+class TableShown:
+    """A table, of which there is no more to know."""
+
+    address: str
+    name: str
+
+
+def create(target: Target, deadline: Deadline) -> WriteResult:
+    """Create a table; it is always create-only.
+
+    A table carries nothing by which its maker could be told. So a create whose answer was lost, and after which the
+    table is there, is ours or another's: nobody knows.
+
+    Raises:
+        Exists: there is one of that name, whatever its case.
+        OutcomeUnknown: the answer was lost, and the table is there.
+        Locked: a table of that name is still being deleted, which takes the service 40 seconds or more.
+    Source: https://learn.microsoft.com/rest/api/storageservices/create-table
+    """
+    client = target.account.table(target.address)
+    settled = send_until_settled(
+        lambda: client.create_table(**write_timeouts(deadline)),
+        # While there is none, sending again is safe: the service makes at most one.
+        lambda patience: Finding(Verdict.UNKNOWN if exists(target, patience) else Verdict.NOT_YET),
+        target,
+        deadline,
+        # That it exists is what the refusal says already.
+        after_refusal=lambda _: Finding(Verdict.UNKNOWN),
+    )
+    return written(target, "if-none-match", settled.attempts)
+
+
+def exists(target: Target, deadline: Deadline) -> bool:
+    """Return whether the table is there, by asking for at most one of its entities."""
+    try:
+        next(calls.pages(target, deadline, "PartitionKey eq ''", "PartitionKey", 1), None)
+    except NotFound:
+        return False
+    return True
+
+
+def listed(account: Account, deadline: Deadline, prefix: str | None, limit: int | None) -> Iterator[TableShown]:
+    """Yield the account's tables, page by page.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/query-tables
+    """
+    prefix = prefix or ""
+    if not re.fullmatch(r"[A-Za-z0-9]*", prefix):
+        return  # no table's name begins like that
+    everything = Target(account, Address(Kind.TABLE, ("",)))
+    service, asked = (
+        account.table_service(),
+        {"results_per_page": limit and min(limit, _PAGE), **page_timeouts(deadline)},
+    )
+    between = f"TableName ge '{prefix}' and TableName lt '{prefix}{_BEHIND_LETTERS}'"
+    found: Any = service.query_tables(between, **asked) if prefix else service.list_tables(**asked)
+    names = (item.name for item in pages(found, everything, deadline))
+    for name in islice((name for name in names if name.startswith(prefix)), limit):
+        yield TableShown(str(Address(Kind.TABLE, (name,))), name)
+
+
+def delete(target: Target, conditions: Conditions, deadline: Deadline) -> WriteResult:
+    """Delete a table and everything in it; nothing in the service can guard that.
+
+    Raises:
+        NotFound: there is no such table.
+        OutcomeUnknown: the answer was lost. A table that is gone may be another's deed; one that is there may be a new
+            one, and the lost request may still arrive.
+    Source: https://learn.microsoft.com/rest/api/storageservices/delete-table
+    """
+    settled = send_until_settled(
+        lambda: _delete(target, deadline), lambda _: Finding(Verdict.UNKNOWN), target, deadline
+    )
+    return written(target, conditions.guard, settled.attempts)
+
+
+def written(target: Target, guard: str, attempts: int, etag: str | None = None) -> WriteResult:
+    """Return a write that was committed."""
+    return WriteResult(str(target.address), etag, None, guard, attempts)
+
+
+def _delete(target: Target, deadline: Deadline) -> None:
+    from azure.core.exceptions import ResourceNotFoundError
+
+    answers: list[Any] = []
+
+    def keep(response: Any) -> None:
+        answers.append(response.http_response)
+
+    target.account.table(target.address).delete_table(raw_response_hook=keep, **write_timeouts(deadline))
+    # The SDK keeps it to itself when there was none.
+    if answers and answers[-1].status_code == 404:
+        raise ResourceNotFoundError(response=answers[-1])

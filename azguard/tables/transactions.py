@@ -1,0 +1,294 @@
+"""Entity group transactions: up to a hundred writes in one partition, each under its own condition, all or nothing.
+
+Source: https://learn.microsoft.com/rest/api/storageservices/performing-entity-group-transactions
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from azguard.accounts.transport import TRUNCATED
+from azguard.errors import AzguardError, Changed, OutcomeUnknown, UsageError
+from azguard.requests.calls import write_timeouts
+from azguard.requests.deadline import Deadline
+from azguard.requests.service_errors import service_code, status, translate
+from azguard.requests.settle import Finding, Settled, Verdict, send_until_settled
+from azguard.tables import edm, write_outcome, writes
+from azguard.tables.calls import Stored
+from azguard.tables.write import EntityWrite, Verb
+from azguard.tables.write_outcome import judged, seen
+
+MOST_ITEMS = 100
+MOST_BYTES = 4 * 1024 * 1024
+# What the headers and the boundary of one part take besides its path and its JSON: 485 bytes, measured.
+_PART_BYTES = 512
+# What the SDK writes without its type.
+_PLAIN = (edm.INT32, edm.BOOLEAN)
+_INDEX = re.compile(r"(\d+):")
+
+
+@dataclass(frozen=True)
+class Item:
+    """One write of a transaction, and the line it came from."""
+
+    line: int
+    write: EntityWrite
+
+
+@dataclass(frozen=True)
+class ItemWritten:
+    """What one item did; see ``settled.Written``."""
+
+    line: int
+    op: str
+    address: str
+    etag: str | None
+    last_modified: datetime | None
+    guard: str
+    attempts: int
+    conflicts: int
+    outcome: str
+
+
+@dataclass(frozen=True)
+class ItemPlanned:
+    """What one item would do. ``if_match`` is the condition it would be sent with, None where there is none."""
+
+    line: int
+    op: str
+    address: str
+    guard: str
+    if_match: str | None
+    entity: Mapping[str, Any]
+    outcome: str
+
+
+def check(items: Sequence[Item]) -> None:
+    """Refuse what the service would refuse.
+
+    Raises:
+        UsageError: too many, too large, several tables or partitions, or an entity twice; names the line.
+    """
+    if not items:
+        raise UsageError("there is nothing to write", hint='one JSON object on each line: {"op": "insert", ...}')
+    if len(items) > MOST_ITEMS:
+        raise UsageError(
+            f"line {items[MOST_ITEMS].line}: a transaction has at most {MOST_ITEMS} items, and this is one more",
+            hint="make several of it; each is all or nothing by itself",
+        )
+    first, known, size = items[0].write.target, dict[object, int](), 0
+    for item in items:
+        target = item.write.target
+        if (target.endpoint, target.address.parts[:2]) != (first.endpoint, first.address.parts[:2]):
+            raise UsageError(
+                f"line {item.line}: {target} is not in the partition of line {items[0].line}, {first}",
+                hint="a transaction is within one partition of one table",
+            )
+        if target.address in known:
+            raise UsageError(
+                f"line {item.line}: {target} is in line {known[target.address]} already",
+                hint="an entity can be written once in a transaction",
+            )
+        known[target.address] = item.line
+        size += _size(item)
+        if size > MOST_BYTES:
+            raise UsageError(
+                f"line {item.line}: up to here these are more than {MOST_BYTES:,} bytes, the most a transaction takes",
+                hint="make several of it; each is all or nothing by itself",
+            )
+
+
+def planned(items: Sequence[Item]) -> list[ItemPlanned]:
+    """Return what would be sent."""
+    return [
+        ItemPlanned(
+            line=item.line,
+            op=item.write.verb.value,
+            address=str(item.write.target.address),
+            guard=item.write.conditions.guard,
+            if_match=item.write.conditions.headers.get("If-Match"),
+            entity=item.write.entity,
+            outcome="dry_run",
+        )
+        for item in items
+    ]
+
+
+def submit(items: Sequence[Item], deadline: Deadline) -> list[ItemWritten]:
+    """Send the items as one transaction, which is done whole or not at all.
+
+    Raises:
+        UsageError: see ``check``.
+        OutcomeUnknown: the answer was lost, and it cannot be known whether it was applied.
+        AzguardError: what the item that failed means, with its line; nothing was written.
+    """
+    check(items)
+    settled = _Transaction(items, deadline).settled()
+    return [_written(item, etag, settled.attempts) for item, etag in zip(items, settled.answer, strict=True)]
+
+
+class _Transaction:
+    """One transaction under way: what is sent, what became of it, and whose failure it was."""
+
+    def __init__(self, items: Sequence[Item], deadline: Deadline) -> None:
+        self._items, self._deadline = items, deadline
+        self._table = items[0].write.target
+        self._operations = [_operation(item.write) for item in items]
+        self._found: dict[int, Stored | None] = {}
+        self._superseded: Item | None = None
+        self._error: BaseException | None = None
+
+    def settled(self) -> Settled[list[str | None]]:
+        try:
+            return send_until_settled(
+                self._send,
+                self._landed,
+                self._table,
+                self._deadline,
+                resend=any(item.write.excludes_itself for item in self._items),
+                after_refusal=self._after_refusal,
+            )
+        except AzguardError as error:
+            raise self._of_item(error) from error
+
+    def _send(self) -> list[str | None]:
+        client = self._table.account.table(self._table.address)
+        try:
+            answers = client.submit_transaction(self._operations, **write_timeouts(self._deadline))
+        except Exception as error:
+            self._error = error
+            raise
+        etags = [answer.get("etag") for answer in answers]
+        if [bool(etag) for etag in etags] != [item.write.verb is not Verb.DELETE for item in self._items]:
+            from azure.core.exceptions import ServiceResponseError
+
+            raise ServiceResponseError(TRUNCATED)
+        return etags
+
+    def _landed(self, patience: Deadline) -> Finding[list[str | None]]:
+        """Return what is known: whatever is certain of one item is so of all.
+
+        Of an insert it is never certain that it was not applied: what it made may have been deleted. So it is believed
+        only where no other item is against it.
+        """
+        self._found.clear()
+        still_there = absent = replaced = False
+        # What leaves a trace comes last: if the transaction lands while we look, it is seen there.
+        for item in sorted(self._items, key=lambda item: item.write.stamp is not None):
+            found = self._found[item.line] = seen(item.write, patience)
+            verdict = judged(item.write, found)
+            if verdict is Verdict.COMMITTED:
+                return Finding(verdict, self._etags(patience))
+            if verdict is Verdict.NEVER:
+                self._superseded = item
+                return Finding(verdict)
+            if item.write.excludes_itself:
+                replaced |= verdict is Verdict.UNKNOWN
+                absent |= verdict is Verdict.NOT_YET and item.write.inserts
+                still_there |= verdict is Verdict.NOT_YET and not item.write.inserts
+        return Finding(Verdict.NOT_YET if still_there or (absent and not replaced) else Verdict.UNKNOWN)
+
+    def _after_refusal(self, patience: Deadline) -> Finding[list[str | None]]:
+        """Return what one item says for all: the one that was refused, unless only others carry a lineage."""
+        refused = self._failed(self._error)
+        stamped = [item for item in self._items if item.write.stamp is not None]
+        item = refused if refused in stamped else (stamped or [refused or self._items[0]])[0]
+        assert item is not None
+        found = self._found[item.line] = seen(item.write, patience)
+        look = write_outcome.looked(item.write, found)
+        if look.verdict is Verdict.COMMITTED:
+            return Finding(look.verdict, self._etags(patience))
+        return Finding(look.verdict, seen=look.seen if item is refused else None, same=look.same)
+
+    def _etags(self, patience: Deadline) -> list[str | None]:
+        """Return the ETags that were made, where they can be learnt."""
+        etags: list[str | None] = []
+        for item in self._items:
+            try:
+                found = self._found[item.line] if item.line in self._found else seen(item.write, patience)
+            except AzguardError:
+                found = None  # It is committed, whatever keeps us from looking.
+            etags.append(write_outcome.etag(item.write, found))
+        return etags
+
+    def _of_item(self, error: AzguardError) -> AzguardError:
+        """Return the error of the item that failed, if the service or the lineage tells which."""
+        if isinstance(error, OutcomeUnknown):
+            error.message = "the transaction was sent, and whether it was applied cannot be known"
+            error.hint = f"look before you try again: azguard entity get {self._table}"
+            return error
+        item = self._failed(error.__cause__) if self._superseded is None else self._superseded
+        if item is None:
+            return error
+        made = item.write
+        if error.__cause__ is not None:
+            there = error.seen
+            error = translate(error.__cause__, made.target, expected_etag=made.conditions.expected_etag)
+            error.seen = there
+        else:  # by the lineage
+            error.message = f"{made.target} changed since you read it"
+            error.address, error.expected_etag = str(made.target.address), made.conditions.expected_etag
+        error = writes.explained(error, made, self._deadline)
+        error.message = f"line {item.line}: {error.message}; nothing was written"
+        if isinstance(error, Changed):
+            mend = f"then mend line {item.line}, the version in it included"
+            error.hint = f"see what it is now: azguard entity get {made.target}; {mend}"
+        error.facts["line"] = item.line
+        return error
+
+    def _failed(self, cause: BaseException | None) -> Item | None:
+        """Return the item that the service refused; it names none if there is only one, or if none is to blame."""
+        if cause is None or status(cause) is None or service_code(cause) == "TableNotFound":
+            return None
+        index = _INDEX.match(str(getattr(cause, "message", "")))
+        if index is not None and int(index[1]) < len(self._items):
+            return self._items[int(index[1])]
+        return self._items[0] if len(self._items) == 1 else None
+
+
+def _operation(made: EntityWrite) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Return a write as the SDK takes it; whatever is wrong with it is found here, and not after it was sent."""
+    from azure.core import MatchConditions
+    from azure.data.tables import UpdateMode
+
+    # The keys of an upsert are put into its path as they are.
+    entity = {**edm.for_sdk(made.sent), **{name: made.entity[name] for name in edm.KEYS}}
+    if made.inserts:
+        return "create", entity, {}
+    mode = {"mode": UpdateMode.MERGE if made.partial else UpdateMode.REPLACE}
+    if made.verb is Verb.UPSERT:
+        return "upsert", entity, mode
+    if made.version == "*":
+        condition: dict[str, Any] = {"match_condition": MatchConditions.Unconditionally}
+    else:
+        condition = {"match_condition": MatchConditions.IfNotModified, "etag": made.version}
+    if made.verb is Verb.DELETE:
+        return "delete", entity, condition
+    return "update", entity, {**mode, **condition}
+
+
+def _written(item: Item, etag: str | None, attempts: int) -> ItemWritten:
+    done = writes.written(item.write, etag, attempts)
+    return ItemWritten(
+        line=item.line,
+        op=item.write.verb.value,
+        address=done.address,
+        etag=done.etag,
+        last_modified=done.last_modified,
+        guard=done.guard,
+        attempts=done.attempts,
+        conflicts=done.conflicts,
+        outcome=done.outcome,
+    )
+
+
+def _size(item: Item) -> int:
+    """Return about how many bytes a write takes in the body of a transaction, where JSON is all ASCII."""
+    sent, body = item.write.sent, dict[str, Any]()
+    for name, kind, _ in edm.typed(sent):
+        body |= {name: sent[name]} if kind in _PLAIN else {name: sent[name], name + edm.ANNOTATION: kind}
+    path = 3 * sum(len(part.encode()) for part in item.write.target.address.parts)
+    return _PART_BYTES + path + len(json.dumps(body))

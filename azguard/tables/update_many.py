@@ -1,0 +1,160 @@
+"""One update of many entities: all that a query finds, each by itself, a few at a time.
+
+The query delivers each entity with its version, so that the first attempt needs no other read. After a conflict the
+service is asked for the entity again under the same filter: if it does not match any more, it is *skipped*.
+
+Not guaranteed: entities that begin to match while the query is under way may or may not be found.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+
+from azguard.accounts.target import Target
+from azguard.accounts.transport import CONNECTIONS
+from azguard.address import Address, Kind
+from azguard.errors import AzguardError, NotFound, OutcomeUnknown, TransformFailed
+from azguard.requests.deadline import Deadline
+from azguard.tables import calls, ledger
+from azguard.tables.calls import Stored
+from azguard.tables.edm import PARTITION_KEY, ROW_KEY
+from azguard.tables.updating import VersionedEntity
+from azguard.updates import update as updates
+from azguard.updates.plan import UpdateHooks, UpdatePlan
+
+# More threads than these would wait for each other: Python runs one at a time.
+DEFAULT_JOBS, MOST_JOBS = 16, CONNECTIONS
+UPDATED, UNCHANGED, SKIPPED, FAILED, UNKNOWN = "updated", "unchanged", "skipped", "failed", "unknown"
+# Longer than any deadline.
+_FOREVER_SECONDS = 1e9
+
+
+@dataclass(frozen=True)
+class Update:
+    """One entity's update, ready to run."""
+
+    resource: VersionedEntity
+    plan: UpdatePlan
+    deadline: Deadline
+    tools: UpdateHooks
+
+
+@dataclass(frozen=True)
+class Done:
+    """How one entity's update ended; ``error`` says why where it failed or is unknown."""
+
+    address: str
+    outcome: str
+    error: AzguardError | None = None
+
+
+class StoppableClock:
+    """Time that can be made to run out: then every deadline is over that began before, and none that begins after."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._stopped = clock, threading.Event()
+
+    def __call__(self) -> float:
+        return self._clock() + (_FOREVER_SECONDS if self._stopped.is_set() else 0.0)
+
+    def stop(self) -> None:
+        """Let every deadline pass."""
+        self._stopped.set()
+
+
+class Matched:
+    """Reads an entity that a query has found: at first as the query delivered it, then under the query's filter."""
+
+    def __init__(self, found: Stored, where: str) -> None:
+        self._found: Stored | None = found
+        self._where = where
+        self.matches = True
+
+    def __call__(self, target: Target, deadline: Deadline) -> Stored:
+        """Return the entity; whether it matches is known afterwards."""
+        if self._found is not None:
+            found, self._found = self._found, None
+            return found
+        again = self._again(target, deadline)
+        self.matches = again is not None
+        return again or calls.get(target, deadline)
+
+    def only(self, transform: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
+        """Return the transform, refused for what does not match any more."""
+
+        def checked(content: bytes) -> bytes:
+            if not self.matches:
+                raise _NoLongerMatches("the entity does not match any more")
+            return transform(content)
+
+        return checked
+
+    def _again(self, target: Target, deadline: Deadline) -> Stored | None:
+        _, partition, row = target.address.parts
+        mine = f"{PARTITION_KEY} eq {_quoted(partition)} and {ROW_KEY} eq {_quoted(row)} and ({self._where})"
+        found = (each for page in calls.pages(target, deadline, mine) for each in page)
+        return next(found, None)
+
+
+class _NoLongerMatches(TransformFailed):
+    """Somebody changed the entity, so that the update is none for it."""
+
+
+def matches(table: Target, where: str, deadline: Deadline) -> Iterator[tuple[Target, Stored]]:
+    """Yield the entities of a table that match a filter, in constant memory; the rows of a ledger stay out."""
+    for page in calls.pages(table, deadline, where):
+        for found in page:
+            if not ledger.is_row(found.entity):
+                parts = (table.address.container, found.entity[PARTITION_KEY], found.entity[ROW_KEY])
+                yield Target(table.account, Address(Kind.ENTITY, parts)), found
+
+
+def update_each(updates: Iterable[Update], jobs: int, stop: Callable[[], None]) -> Iterator[Done]:
+    """Run the updates, so many at a time, and yield how each ended, in the order in which they end.
+
+    Whatever interrupts it, Ctrl-C or an error of ``updates``: nothing new is begun, ``stop`` is called, and what is
+    under way is settled and yielded before the interruption goes on.
+    """
+    with ThreadPoolExecutor(jobs, "update") as pool:
+        running: set[Future[Done]] = set()
+        try:
+            for update in updates:
+                running.add(pool.submit(_done, update))
+                if len(running) == jobs:  # None waits, since its deadline has begun.
+                    ended, running = wait(running, return_when=FIRST_COMPLETED)
+                    yield from (each.result() for each in ended)
+            while running:
+                ended, running = wait(running, return_when=FIRST_COMPLETED)
+                yield from (each.result() for each in ended)
+        except GeneratorExit:
+            stop()
+            raise
+        except BaseException:
+            stop()
+            yield from (each.result() for each in wait(running).done)
+            raise
+
+
+def _done(update: Update) -> Done:
+    address = str(update.resource.target.address)
+    try:
+        ended = updates.update(update.resource, update.plan, update.deadline, update.tools)
+    except _NoLongerMatches:
+        return Done(address, SKIPPED)
+    except AzguardError as error:
+        if isinstance(error, NotFound) and error.service_code is None:
+            return Done(address, SKIPPED)  # Somebody deleted it.
+        error.address = error.address or address
+        return Done(address, UNKNOWN if isinstance(error, OutcomeUnknown) else FAILED, error)
+    # One entity's trouble must not hide what became of the others; of what nobody foresaw, nobody knows how far it got.
+    except Exception as error:  # noqa: BLE001
+        return Done(address, UNKNOWN, AzguardError(f"{type(error).__name__}: {error}", address=address))
+    # Without an attempt it was an earlier run of the same key that wrote it.
+    return Done(address, UPDATED if ended.outcome == "committed" and ended.attempts else UNCHANGED)
+
+
+def _quoted(text: str) -> str:
+    """Return a text as a filter has it."""
+    return "'" + text.replace("'", "''") + "'"

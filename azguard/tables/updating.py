@@ -1,0 +1,107 @@
+"""The adapter of safe-update for an entity."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from azguard.accounts.target import Target
+from azguard.errors import NotFound
+from azguard.requests.calls import write_timeouts
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY, Lineage
+from azguard.tables import calls, entity_json, reads
+from azguard.tables.calls import Stored
+from azguard.tables.edm import KEYS, Entity
+from azguard.updates.resource import CommittedVersion, CurrentVersion, Version
+
+# An entity of its own that is missing is no error here; that of its table is.
+_NO_TABLE = "TableNotFound"
+
+
+@dataclass
+class VersionedEntity:
+    """An entity as JSON with OData annotations, compared by types and values; its lineage is one of its properties.
+
+    The Table service knows neither leases nor kept versions: what a writer that keeps no lineage hides stays unknown.
+    ``fetch`` reads the entity.
+    """
+
+    target: Target
+    fetch: Callable[[Target, Deadline], Stored] = calls.get
+
+    @property
+    def leases(self) -> None:
+        """Return None: the service has no leases on entities."""
+        return None
+
+    def read(self, deadline: Deadline) -> CurrentVersion:
+        """Read properties, ETag and lineage from one response.
+
+        Raises:
+            NotFound: there is no such table.
+        """
+        try:
+            return state_of(self.fetch(self.target, deadline))
+        except NotFound as error:
+            if error.service_code == _NO_TABLE:
+                raise
+            return CurrentVersion(b"", None, Lineage())
+
+    def prepare(
+        self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[str | None], CommittedVersion]:
+        """Return the Update Entity, which replaces it, or the Insert Entity where there is none."""
+        entity = stamped(content, state, lineage)
+        return lambda _: self._written(entity, state, deadline)
+
+    def fence(
+        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[], CommittedVersion]:
+        """Return a Merge Entity that changes nothing but the ETag and the lineage."""
+        touch: Entity = self.keys | stamp(state, lineage)
+        etag = str(state.etag)
+        return lambda: CommittedVersion(
+            calls.write(self.target, touch, etag, merge=True, timeouts=write_timeouts(deadline))
+        )
+
+    def versions(self, deadline: Deadline) -> list[Version]:
+        """Return nothing: the service keeps no versions of entities."""
+        return []
+
+    def checked(self, content: bytes) -> bytes:
+        """Return what the transform gave in the canonical spelling."""
+        return entity_json.checked(content, self.target.address)
+
+    @property
+    def keys(self) -> Entity:
+        """Return the two properties that name the entity."""
+        return dict(zip(KEYS, self.target.address.parts[1:], strict=True))
+
+    def _written(self, entity: Entity, state: CurrentVersion, deadline: Deadline) -> CommittedVersion:
+        timeouts = write_timeouts(deadline)
+        if state.etag is None:
+            return CommittedVersion(calls.insert(self.target, entity, timeouts))
+        return CommittedVersion(calls.write(self.target, entity, state.etag, merge=False, timeouts=timeouts))
+
+
+def state_of(found: Stored) -> CurrentVersion:
+    """Return an entity that was read as the loop knows it."""
+    return CurrentVersion(
+        content=entity_json.canonical(found.entity),
+        etag=found.etag,
+        lineage=found.lineage,
+        last_modified=reads.written(found),
+        shown=entity_json.shown(found.entity),
+    )
+
+
+def stamped(content: bytes, state: CurrentVersion, lineage: Lineage | None) -> Entity:
+    """Return the entity to send, with the lineage on it."""
+    entity: Entity = json.loads(content)
+    return entity | stamp(state, lineage)
+
+
+def stamp(state: CurrentVersion, lineage: Lineage | None) -> Entity:
+    """Return the property to carry: the new lineage, or, with --no-lineage, the one that is there."""
+    kept = str(state.lineage if lineage is None else lineage)
+    return {KEY: kept} if kept else {}

@@ -1,0 +1,68 @@
+"""What became of an entity's write whose answer was lost: told by the lineage."""
+
+from typing import TYPE_CHECKING
+
+from azguard.errors import NotFound
+from azguard.requests.deadline import Deadline
+from azguard.requests.settle import NOTHING_THERE, Finding, Verdict, verdict_from_lineage
+from azguard.tables import calls, edm
+from azguard.tables.calls import Stored
+from azguard.tables.edm import Entity
+
+if TYPE_CHECKING:
+    from azguard.tables.write import EntityWrite
+
+
+def landed(made: "EntityWrite", patience: Deadline) -> Finding[str | None]:
+    """Return what is known about a write, with the ETag it made where that can be told."""
+    return looked(made, seen(made, patience))
+
+
+def looked(made: "EntityWrite", found: Stored | None) -> Finding[str | None]:
+    """Return what is known about a write from what is there now, and that itself."""
+    verdict = judged(made, found)
+    return Finding(
+        verdict,
+        etag(made, found) if verdict is Verdict.COMMITTED else None,
+        seen=NOTHING_THERE if found is None else found,
+        same=verdict is Verdict.UNKNOWN and _equals(made, found),
+    )
+
+
+def seen(made: "EntityWrite", patience: Deadline) -> Stored | None:
+    """Return what is there now, None if nothing is."""
+    try:
+        return calls.get(made.target, patience)
+    except NotFound:
+        return None
+
+
+def judged(made: "EntityWrite", found: Stored | None) -> Verdict:
+    """Return what is known about a write from what is there now."""
+    if found is None:
+        # Gone is no proof of our delete: somebody else could have deleted it.
+        return Verdict.NOT_YET if made.inserts else Verdict.UNKNOWN
+    return verdict_from_lineage(found.lineage, made.op, made.conditions.expected_etag, found.etag)
+
+
+def etag(made: "EntityWrite", found: Stored | None) -> str | None:
+    """Return the ETag that a write made, if what is there is known to be that very version.
+
+    Somebody else's merge keeps our lineage and makes another version. What was written whole tells by its
+    content, and a merge cannot tell: who reads it again is on the safe side.
+    """
+    if found is None or made.partial or not found.lineage.entries or found.lineage.entries[0][0] != made.op:
+        return None
+    return found.etag if _content(found.entity) == _content(made.entity) else None
+
+
+def _equals(made: "EntityWrite", found: Stored | None) -> bool:
+    """Return whether what is there is ours for all that is known, which matters without a lineage."""
+    if found is None or made.leaves_lineage:
+        return False
+    ours, theirs = _content(made.entity), _content(found.entity)
+    return ours.items() <= theirs.items() if made.partial else ours == theirs
+
+
+def _content(entity: Entity) -> dict[str, tuple[str, object]]:
+    return {name: (kind, value) for name, kind, value in edm.typed(entity)}

@@ -1,0 +1,116 @@
+"""Entities written: insert, replace, merge, upsert and delete, each settling its own doubt.
+
+Every write but a delete stamps the lineage as one string property, by which a lost answer is settled.
+
+Not guaranteed: an insert that the network delivers late. "Not there" can recur, so it can bring back an entity that
+somebody deleted meanwhile. Where entities get deleted, keep an empty one instead.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from azguard.errors import AzguardError, Changed, Exists, NotFound, UsageError
+from azguard.requests.calls import write_timeouts
+from azguard.requests.deadline import Deadline
+from azguard.requests.settle import NOTHING_THERE
+from azguard.requests.settle import send_until_settled as settled_write
+from azguard.requests.written import WriteResult
+from azguard.tables import calls, limits, write_outcome
+from azguard.tables.write import EntityWrite, Verb
+
+_MODIFIED = re.compile(r"""W/"datetime'(\d{4}-\d\d-\d\dT\d\d%3A\d\d%3A\d\d)(?:\.(\d+))?Z'\"""", re.IGNORECASE)
+
+
+def check(made: EntityWrite) -> None:
+    """Refuse what the service or the SDK would refuse: after it was sent it would look like a lost answer.
+
+    Raises:
+        UsageError: a property does not have its type, or the entity is beyond a limit.
+    """
+    limits.check(made.entity)
+    try:
+        limits.check(made.sent)
+    except UsageError as error:
+        error.message = f"with azguard's lineage in it {error.message}"
+        error.hint = "--no-lineage leaves it out; a lost answer can then end as exit 74"
+        raise
+
+
+def write(made: EntityWrite, deadline: Deadline) -> WriteResult:
+    """Make the write, which ``check`` has found to be in order.
+
+    Raises:
+        Changed: it is no longer the version the condition names; nothing was written.
+        Exists: an insert, and it exists.
+        NotFound: there is no such entity, or no such table.
+        OutcomeUnknown: the answer was lost, and it cannot be known whether it was applied.
+    """
+    try:
+        settled = settled_write(
+            lambda: _send(made, write_timeouts(deadline)),
+            lambda patience: write_outcome.landed(made, patience),
+            made.target,
+            deadline,
+            expected_etag=made.conditions.expected_etag,
+            resend=made.excludes_itself,
+        )
+    except (Changed, Exists, NotFound) as error:
+        raise explained(error, made, deadline) from error
+    return written(made, settled.answer, settled.attempts)
+
+
+def written(made: EntityWrite, etag: str | None, attempts: int) -> WriteResult:
+    """Return the result of a write that was committed."""
+    guard = made.conditions.guard
+    return WriteResult(str(made.target.address), etag, modified(etag), guard, attempts)
+
+
+def modified(etag: str | None) -> datetime | None:
+    """Return the Timestamp that an entity's ETag consists of, to the microsecond, if it does."""
+    found = None if etag is None else _MODIFIED.fullmatch(etag)
+    if found is None:
+        return None
+    seconds = datetime.fromisoformat(found[1].replace("%3A", ":").replace("%3a", ":"))
+    return seconds.replace(microsecond=int((found[2] or "0").ljust(6, "0")[:6]), tzinfo=UTC)
+
+
+def explained(error: AzguardError, made: EntityWrite, deadline: Deadline) -> AzguardError:
+    """Add to a refusal what is there now, if that can be learnt quickly, or the way out."""
+    if isinstance(error, Exists):
+        error.hint = error.hint or (
+            f"read it: azguard entity get {made.target}, then replace or merge; "
+            "or write it whatever is there: azguard entity upsert with --last-writer-wins"
+        )
+        return error
+    if isinstance(error, NotFound):
+        if error.service_code != "TableNotFound" and made.conditions.expected_etag is not None:
+            error.message = f"{made.target} is no longer there"
+        return error
+    if not isinstance(error, Changed):
+        return error
+    try:
+        current = error.seen or calls.get(made.target, deadline.lasting(min(2.0, deadline.seconds)))
+    # Explaining is a courtesy; whatever goes wrong with it, the conflict itself is what must be told.
+    except Exception:  # noqa: BLE001
+        return error
+    if current is NOTHING_THERE:
+        return error
+    error.current_etag = current.etag
+    when = modified(current.etag)
+    if when is not None:
+        error.detail = (*error.detail, f"now: written {when:%Y-%m-%d %H:%M:%S} UTC")
+    return error
+
+
+def _send(made: EntityWrite, timeouts: Mapping[str, Any]) -> str | None:
+    """Send the one request and return the new ETag."""
+    if made.inserts:
+        return calls.insert(made.target, made.sent, timeouts)
+    if made.verb is Verb.UPSERT:
+        return calls.upsert(made.target, made.sent, merge=made.merges, timeouts=timeouts)
+    if made.verb is Verb.DELETE:
+        calls.delete(made.target, made.version, timeouts)
+        return None
+    return calls.write(made.target, made.sent, made.version, merge=made.verb is Verb.MERGE, timeouts=timeouts)

@@ -1,0 +1,13 @@
+"""Read, change, write back: again on conflict, and applied exactly once. Knows no service.
+
+``update``       the entry: apply one plan exactly once
+``plan``         what goes in and what comes out
+``loop``         read, settle, change, write
+``doubt``        the outcome of an attempt whose response was lost
+``leases``       the lease that a slow update takes
+``run``          one update under way
+``resource``     what the loop needs of a resource
+``journal``      what is under way, for the next run of the same op
+``local_queue``  writers on one machine, first come, first served
+``unsaved``      content that could not be written, kept in a file
+"""

@@ -1,0 +1,185 @@
+"""What became of an attempt in doubt: learnt from the lineage, from kept versions, or decided by a fence.
+
+*Committed* is said only when our op is found; *never* only when a recorded successor, or a fence of ours, has taken
+the place of the version it would have replaced. Everything else is unknown: see ``lineage``.
+"""
+
+from collections.abc import Sequence
+
+from azguard.requests.calls import CallOutcome, send_once
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import bare
+from azguard.requests.service_errors import is_conflict, is_lease_problem, translate
+from azguard.requests.settle import Verdict, verdict_from_lineage
+from azguard.updates.leases import GuardLease
+from azguard.updates.plan import UpdateResult
+from azguard.updates.resource import CommittedVersion, CurrentVersion, Version
+from azguard.updates.run import UpdateRun
+
+ALIKE = "it was refused, but what is there equals what was sent: an earlier copy of the request may have made it"
+# Between two tries of a fence: a few round trips.
+_PAUSE = 0.1
+
+
+def settle(run: UpdateRun, lease: GuardLease, state: CurrentVersion, deadline: Deadline) -> UpdateResult | None:
+    """Return the end if our write is found; else forget the doubt if it can never land, or keep it while it still may.
+
+    Raises:
+        OutcomeUnknown: the chain from the version in doubt to the current one is broken.
+    """
+    if run.plan.op in state.lineage or state.recorded:
+        return _found(run, state)
+    if run.refused is not None and (proved := _made_by_first_copy(run, lease, state, deadline)) is not None:
+        return proved
+    if run.doubted is None:
+        return None
+    parent = run.doubted.etag
+    verdict = (
+        by_ledger(parent, state)
+        if state.recorded is False
+        else verdict_from_lineage(state.lineage, run.plan.op, parent, state.etag)
+    )
+    if verdict is Verdict.UNKNOWN and (state.version_id or run.doubted.version_id):
+        verdict = by_versions(run.resource.versions(deadline), run.plan.op, parent)
+    if verdict is Verdict.UNKNOWN and (proved := proved_by_lease(run, lease, run.doubted)) is not None:
+        return proved
+    if verdict is Verdict.COMMITTED:
+        return _kept(run)
+    if verdict is Verdict.UNKNOWN:
+        raise run.unknown(_broken(state, parent))
+    if verdict is Verdict.NEVER:
+        run.tell(f"settled: another write replaced {parent or 'nothing'}, so ours over it can never land")
+        run.doubted = None
+    else:
+        run.tell(f"still open: {parent or 'nothing'} is current, so writing over it again is safe")
+    return None
+
+
+def _made_by_first_copy(
+    run: UpdateRun, lease: GuardLease, state: CurrentVersion, deadline: Deadline
+) -> UpdateResult | None:
+    """Return the end if our lease, or a kept version, proves that a copy of the request was committed before the one
+    that was refused.
+
+    Our op is not in the lineage. Where there is no lineage to look at, content that equals ours may be ours: then it
+    stays ``refused``, and must not be written again.
+    """
+    refused = run.refused
+    if refused is None:
+        return None
+    if (proved := proved_by_lease(run, lease, refused)) is not None:
+        return proved
+    work = run.work
+    alike = work is not None and state.etag is not None and state.content == work.content
+    verdict = verdict_from_lineage(state.lineage, run.plan.op, refused.etag, state.etag)
+    if verdict is Verdict.UNKNOWN and state.version_id:
+        verdict = by_versions(run.resource.versions(deadline), run.plan.op, refused.etag)
+        if verdict is Verdict.COMMITTED:
+            return _kept(run)
+    if not alike or run.plan.leaves_trace or verdict is not Verdict.UNKNOWN:
+        run.refused = None
+    return None
+
+
+def _kept(run: UpdateRun) -> UpdateResult:
+    run.tell("settled: our write is among the kept versions")
+    return run.ended(CommittedVersion(None), "committed", None)
+
+
+def proved_by_lease(run: UpdateRun, lease: GuardLease, over: CurrentVersion | None) -> UpdateResult | None:
+    """Return the end if the version we wrote over was replaced while we hold a lease on it: only we could do that."""
+    etag = None if over is None else lease.new_etag(over)
+    if over is None or etag is None:
+        return None
+    lineage = str(over.lineage.after(run.plan.op, over.etag)) if run.plan.stamps else None
+    run.tell(f"settled: nobody else could write under our lease, so {etag} is ours")
+    return run.ended(CommittedVersion(etag), "committed", lineage)
+
+
+def supersede(run: UpdateRun, lease: GuardLease) -> UpdateResult | None:
+    """Make the attempt in doubt impossible, by replacing the version it depends on, or find that it landed.
+
+    Returns None once it can never land.
+
+    Raises:
+        OutcomeUnknown: neither can be done.
+        AzguardError: the resource cannot be asked.
+    """
+    patience, lease_id = run.patience(run.deadline.settle_seconds), lease.in_use
+    abort = run.tools.new_op()
+    while True:
+        state = run.resource.read(patience)
+        ended = settle(run, lease, state, patience)
+        if ended is None and run.refused is not None:
+            raise run.unknown(ALIKE)
+        if ended is not None or run.doubted is None:
+            return ended
+        if state.etag is None and state.recorded is None:
+            raise run.unknown("nothing is there, and a create that was delivered late could still make it")
+        if patience.passed:
+            raise run.unknown("the version it was sent for could not be replaced in time, so it may still arrive")
+        lineage = state.lineage.after(abort, state.etag) if run.plan.stamps else None
+        sent = send_once(run.resource.fence(state, lineage, lease_id, patience))
+        if sent.fate is CallOutcome.COMMITTED:
+            run.tell(f"settled: {state.label} is fenced off, so our write over it can never land")
+            run.doubted = None
+            return None
+        if sent.error is not None and sent.fate is CallOutcome.REFUSED:
+            if is_lease_problem(sent.error):
+                lease_id = None  # Ours has ended; another's is over soon, or the time for asking is.
+            elif not is_conflict(sent.error):
+                raise run.unknown("it could not be fenced off", translate(sent.error, run.resource.target))
+        patience.pause(_PAUSE)
+
+
+def by_ledger(parent: str | None, state: CurrentVersion) -> Verdict:
+    """Return what it says about a write over ``parent`` that the ledger does not have it.
+
+    The ledger was asked after the resource: a write over a version that had been replaced by then would be in it. A
+    create may still land as soon as nothing is there, but not once our op is in the ledger, nor can any attempt then.
+    """
+    replaced = parent is not None and bare(parent) != bare(state.etag)
+    return Verdict.NEVER if replaced else Verdict.NOT_YET
+
+
+def by_versions(history: Sequence[Version], op: str, parent: str | None) -> Verdict:
+    """Return what the kept versions, oldest first, say about ``op`` on ``parent``.
+
+    The service keeps them all, whoever writes; it is sound unless somebody deletes versions at the same moment.
+    """
+    if any(op in version.lineage for version in history):
+        return Verdict.COMMITTED
+    position = next((index for index, version in enumerate(history) if version.etag == parent), None)
+    if position is None or position + 1 == len(history):
+        return Verdict.UNKNOWN
+    return Verdict.NEVER
+
+
+def _found(run: UpdateRun, state: CurrentVersion) -> UpdateResult:
+    """End because our op is in the lineage: we, or another run with the same key, committed it."""
+    landed, lineage = CommittedVersion(None), None
+    if _is_ours(run, state):
+        landed, lineage = CommittedVersion(state.etag, state.last_modified, state.version_id), str(state.lineage)
+    where = "ledger" if state.recorded else "lineage"
+    run.tell(
+        f"settled: our write is in the {where}" if run.attempts else f"the {where} has this op: it was done before"
+    )
+    return run.ended(landed, "committed", lineage)
+
+
+def _is_ours(run: UpdateRun, state: CurrentVersion) -> bool:
+    """Return whether the current version is the one we wrote, and not one that keeps our lineage by another writer."""
+    work = run.work
+    return (
+        work is not None
+        and state.lineage == work.base.lineage.after(run.plan.op, work.base.etag)
+        and (state.content, state.carried) == (work.content, work.base.carried)
+    )
+
+
+def _broken(state: CurrentVersion, parent: str | None) -> str:
+    if state.etag is None:
+        return "it is gone: somebody deleted it, before or after our write"
+    if parent is None:
+        return "it was created meanwhile, which does not tell whether ours was there before, and deleted"
+    return f"a writer that keeps no lineage replaced {parent}, or our write on it"

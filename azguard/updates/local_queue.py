@@ -1,0 +1,176 @@
+"""A host-local queue of writers, one per address, first come first served.
+
+It is a courtesy, not a guard: writers on one machine would only conflict with each other. Every waiter holds a lock on
+its own ticket, so a killed process leaves the queue at once, a stopped one is passed over, and a writer that waits too
+long goes ahead without its turn; the condition on its write keeps it safe.
+
+Reading and writing both belong inside the turn: what was read before it has been overwritten by the time it comes.
+"""
+
+import hashlib
+import os
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+
+from azguard.requests.deadline import Deadline
+
+# Whoever is stuck at the head must not eat the whole deadline of those behind it.
+_PATIENCE = 0.5
+# How often to see whether the process ahead was stopped. It costs 60 µs, and nothing else happens while waiting.
+_LOOK_SECONDS = 0.5
+_COUNTER_PAUSE = 0.002
+
+
+class LocalQueue(AbstractContextManager["LocalQueue"]):
+    """A place in the queue for one address, held while in the ``with`` block. ``tell`` is told of waiting."""
+
+    def __init__(
+        self, folder: Path, key: str, deadline: Deadline, tell: Callable[[str], None] = lambda text: None
+    ) -> None:
+        self._folder = folder / hashlib.sha256(key.encode()).hexdigest()[:24]
+        self._deadline = deadline
+        self._tell = tell
+        self._ticket: tuple[int, int] | None = None
+
+    def __enter__(self) -> "LocalQueue":
+        patience = self._deadline.lasting(self._deadline.remaining * _PATIENCE)
+        try:
+            self._ticket = self._take(patience)
+            if self._ticket is not None:
+                self._wait(self._ticket[0], patience)
+        except OSError:
+            pass  # No folder to queue in: conflicts are then settled by the service alone.
+        except BaseException:
+            self._leave()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._leave()
+
+    def _leave(self) -> None:
+        if self._ticket is None:
+            return
+        number, handle = self._ticket
+        self._ticket = None
+        # Removed before it is unlocked: whoever waits on it then finds nothing between itself and the head.
+        try:
+            self._path(number).unlink(missing_ok=True)
+        except OSError:
+            pass  # The next writer finds it unlocked and passes it over.
+        os.close(handle)
+
+    def _take(self, patience: Deadline) -> tuple[int, int] | None:
+        """Return the next number and the locked ticket of that number."""
+        try:
+            import fcntl
+        except ImportError:  # not on Windows
+            return None
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        counter = os.open(self._folder / "next", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            self._lock(counter, patience)
+            number = self._next(os.read(counter, 20))
+            # Written first: a full disk then leaves no ticket behind, and a number that nobody took is no harm.
+            os.pwrite(counter, b"%019d" % (number + 1), 0)
+            handle = os.open(self._path(number), os.O_RDWR | os.O_CREAT, 0o600)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        finally:
+            os.close(counter)
+        try:
+            os.write(handle, b"%d" % os.getpid())
+        except OSError:
+            pass  # The disk is full. Nobody can see then whether we were stopped.
+        return number, handle
+
+    def _lock(self, counter: int, patience: Deadline) -> None:
+        """Lock the counter. It is held for microseconds, unless its holder was stopped right there.
+
+        Raises:
+            TimeoutError: the holder keeps it.
+        """
+        import fcntl
+
+        while True:
+            try:
+                return fcntl.flock(counter, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if patience.passed:
+                    raise TimeoutError from None
+            patience.pause(_COUNTER_PAUSE)
+
+    def _next(self, counted: bytes) -> int:
+        """Return the next number; where the counter is damaged, one after every ticket there is."""
+        return int(counted) if counted.isdigit() else max(self._numbers(), default=-1) + 1
+
+    def _wait(self, mine: int, patience: Deadline) -> None:
+        began, waited = patience.clock(), False
+        while ahead := [number for number in self._numbers() if number < mine]:
+            if not waited:
+                waited = True
+                self._tell(f"turn: waiting behind {len(ahead)} on this machine")
+            # The one just before; when it leaves, whoever is before that one is looked at in turn.
+            if not self._wait_for(max(ahead), patience):
+                self._tell("turn: waited long enough, going ahead without")
+                return
+        if waited:
+            self._tell(f"turn: ours after {patience.clock() - began:.3f} s")
+
+    def _wait_for(self, number: int, patience: Deadline) -> bool:
+        """Wait until a ticket is unlocked; return False when patience ended first."""
+        import fcntl
+
+        try:
+            handle = os.open(self._path(number), os.O_RDWR)
+        except FileNotFoundError:
+            return True
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return self._block(number, handle, patience)
+        # Unlocked, yet there: its owner was killed.
+        self._path(number).unlink(missing_ok=True)
+        os.close(handle)
+        return True
+
+    def _block(self, number: int, handle: int, patience: Deadline) -> bool:
+        """Sleep in the kernel, in a thread, because flock has no timeout; an abandoned thread ends with its lock."""
+        import fcntl
+
+        unlocked = threading.Event()
+
+        def wait() -> None:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            os.close(handle)
+            unlocked.set()
+
+        threading.Thread(target=wait, daemon=True).start()
+        while not unlocked.wait(min(_LOOK_SECONDS, patience.remaining)):
+            if patience.passed:
+                return False
+            if self._is_stopped(number):
+                # Out of the way of everybody, at once: it finds out by its own condition if it ever goes on.
+                self._path(number).unlink(missing_ok=True)
+                self._tell("turn: passed over a process that is stopped")
+                return True
+        return True
+
+    def _is_stopped(self, number: int) -> bool:
+        """Return whether the owner of a ticket is known to be stopped, by a signal or a debugger (Linux only)."""
+        try:
+            owner = int(self._path(number).read_bytes())
+            state = Path(f"/proc/{owner}/stat").read_bytes().rpartition(b")")[2].split()[0]
+        except (OSError, ValueError, IndexError):
+            return False  # Gone this moment, or nobody can say.
+        return state in (b"T", b"t")
+
+    def _numbers(self) -> list[int]:
+        return [int(name) for name in os.listdir(self._folder) if name.isdecimal()]
+
+    def _path(self, number: int) -> Path:
+        return self._folder / str(number)

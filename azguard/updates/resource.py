@@ -1,0 +1,137 @@
+"""What the safe-update loop needs of a resource, whatever its kind.
+
+*read → (content, version)*, *write(content, version) → version*, and *did it land?* through the lineage that each
+version carries. One small adapter per kind of resource implements this; the loop knows no service.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from azguard.accounts.target import Target
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import Lineage
+
+
+@dataclass(frozen=True)
+class CurrentVersion:
+    """One version of a resource. ``etag`` is None where there is nothing.
+
+    Content, ETag and lineage come from one response. ``carried`` is what else a write leaves as it is; equal values
+    mean that nothing of it changed. ``lease_duration`` is ``fixed`` or ``infinite`` while somebody holds a lease.
+    ``fence`` is that of the holder who wrote it last, where that was asked for and there is one. With ``lags`` it is to
+    be written even if the content stays, so that ours stands there. ``shown`` is what the transform is given, where
+    that is more than the content, which is what may change. ``recorded`` says whether a ledger has our op, as of after
+    everything else here was read; None is that no ledger was asked.
+    """
+
+    content: bytes
+    etag: str | None
+    lineage: Lineage
+    carried: Any = None
+    version_id: str | None = None
+    last_modified: datetime | None = None
+    lease_duration: str | None = None
+    fence: int | None = None
+    lags: bool = False
+    shown: bytes | None = None
+    recorded: bool | None = None
+    content_type: str | None = None
+
+    @property
+    def source(self) -> bytes:
+        """Return what the transform is given."""
+        return self.content if self.shown is None else self.shown
+
+    @property
+    def label(self) -> str:
+        """Return its ETag, or a word for that there is none."""
+        return self.etag or "nothing"
+
+
+@dataclass(frozen=True)
+class CommittedVersion:
+    """A committed version: its ETag, None where later writes hide it, and when it was made."""
+
+    etag: str | None
+    last_modified: datetime | None = None
+    version_id: str | None = None
+
+    @classmethod
+    def of(cls, answer: Mapping[str, Any]) -> "CommittedVersion":
+        """Read the service's answer to a write."""
+        return cls(answer.get("etag"), answer.get("last_modified"), answer.get("version_id"))
+
+
+@dataclass(frozen=True)
+class Version:
+    """One entry of the history that an account with versioning keeps."""
+
+    etag: str
+    lineage: Lineage
+
+
+class UpdatableResource(Protocol):
+    """A resource that can be read and conditionally written."""
+
+    @property
+    def target(self) -> Target:
+        """Return what it is and in which account."""
+
+    def read(self, deadline: Deadline) -> CurrentVersion:
+        """Return the current version, or a state without ETag where there is none."""
+
+    def prepare(
+        self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[str | None], CommittedVersion]:
+        """Return the one request that commits ``content`` over ``state``; what comes before it is done here.
+
+        ``lineage`` is stamped on the new version; None leaves what is there. ``lease_id`` is the lease held by now;
+        the request takes the one to commit under, and may be sent more than once. The SDK's errors pass through it.
+
+        Raises:
+            AzguardError: what comes before failed; nothing of the new content shows.
+        """
+
+    def fence(
+        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[], CommittedVersion]:
+        """Return a request that replaces ``state`` by the same content under a new ETag.
+
+        ``lineage`` is stamped on it; None leaves what is there. The SDK's errors pass through it.
+        """
+
+    def versions(self, deadline: Deadline) -> list[Version]:
+        """Return the kept versions, oldest first; empty where the account keeps none."""
+
+    @property
+    def leases(self) -> "Leasable | None":
+        """Return how it is leased; None where the service knows no lease on such a resource."""
+
+    def checked(self, content: bytes) -> bytes:
+        """Return what the transform gave, in the one spelling that tells unchanged from changed.
+
+        Raises:
+            TransformFailed: the service would not take it.
+        """
+
+
+class Leasable(Protocol):
+    """A resource that can be leased."""
+
+    def acquire(self, state: CurrentVersion, lease_id: str, seconds: int, deadline: Deadline) -> None:
+        """Acquire a lease with our own id, only if ``state`` is still current. The SDK's errors pass through."""
+
+    def release(self, lease_id: str, deadline: Deadline) -> None:
+        """Release a lease. The SDK's errors pass through."""
+
+    def etag_under_lease(self, lease_id: str, deadline: Deadline) -> str:
+        """Return the current ETag, asked with the lease id, so that the answer proves the lease is held.
+
+        Raises:
+            AzguardError: the lease is not held any more.
+        """
+
+    def is_leased(self, deadline: Deadline) -> bool:
+        """Return whether somebody holds a lease now."""

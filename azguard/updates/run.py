@@ -1,0 +1,191 @@
+"""One update under way: what it has been through so far, and the words for how it can end."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from azguard.conditions import fences
+from azguard.errors import AzguardError, GaveUp, NotFound, OutcomeUnknown, Unavailable
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import ABSENT, Lineage
+from azguard.requests.service_errors import translate
+from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
+from azguard.updates.resource import CommittedVersion, CurrentVersion, UpdatableResource
+
+
+@dataclass
+class Work:
+    """The new content, the version it was made of, and, once prepared, the request that commits it."""
+
+    base: CurrentVersion
+    content: bytes
+    commit: Callable[[str | None], CommittedVersion] | None = None
+
+
+@dataclass
+class UpdateRun:
+    """An update under way.
+
+    ``doubted`` is the version over which an attempt of ours is in doubt. One is enough: an attempt on another version
+    is sent only once the doubt on the old one is settled: see ``lineage``.
+    """
+
+    resource: UpdatableResource
+    plan: UpdatePlan
+    deadline: Deadline
+    tools: UpdateHooks
+    doubted: CurrentVersion | None = None
+    refused: CurrentVersion | None = (
+        None  # the version over which an attempt was refused, until the next look tells by whom
+    )
+    work: Work | None = None
+    result: UpdateResult | None = None
+    attempts: int = 0  # writes that were sent
+    waits: int = 0  # of those, the ones that only found a lease in the way
+    conflicts: int = 0
+    doubts: int = 0
+    unanswered: int = 0  # requests in a row without an answer
+    failure: BaseException | None = None  # why the last of them got none
+    leased: bool = False  # whether somebody's lease was the last obstacle
+    guard: str = "if-match"
+    round_trip: float = 0.0  # seconds
+    work_time: float = 0.0  # seconds from having read to being ready to commit: the transform, blocks sent
+
+    def recall(self) -> None:
+        """Take over the doubt of a run of the same op that ended without knowing, killed perhaps."""
+        attempts = self.tools.attempts
+        pending = None if attempts is None else attempts.pending()
+        # Where nothing may be created, a create of the past is no attempt at this.
+        if pending is None or (pending == ABSENT and self.plan.create is None):
+            return
+        self.doubted = CurrentVersion(b"", None if pending == ABSENT else f'"{pending}"', Lineage())
+        self.tell(f"an earlier run sent a write over {self.doubted.etag or 'nothing'}: settling that first")
+
+    def sending(self, state: CurrentVersion) -> None:
+        """Note that a write is about to be sent over a version. From here on it is in doubt, until it is settled."""
+        # A create in doubt stays one: "nothing there" can come back, an ETag cannot.
+        over = state if self.doubted is None or self.doubted.etag is not None else self.doubted
+        if self.tools.attempts is not None and self.plan.leaves_trace:
+            self.tools.attempts.sending(over.etag)
+        self.doubted = over
+
+    def close(self) -> None:
+        """Leave to the next run of this op what is still in doubt, and nothing else."""
+        attempts = self.tools.attempts
+        left = self.doubted or self.refused
+        if attempts is not None and left is None:
+            attempts.settled()
+        elif attempts is not None and left is not None and self.plan.leaves_trace:
+            attempts.unknown(left.etag)
+
+    @property
+    def unsettled(self) -> bool:
+        """Return whether a write of ours may be there, or come to be, for all that is known."""
+        return self.doubted is not None or self.refused is not None
+
+    def tell(self, text: str) -> None:
+        """Tell the story to whoever asked for it."""
+        self.tools.tell(text)
+
+    def patience(self, seconds: float) -> Deadline:
+        """Return a deadline of its own, by the same clock."""
+        return self.deadline.lasting(seconds)
+
+    def ended(self, landed: CommittedVersion, outcome: str, lineage: str | None) -> UpdateResult:
+        """End well. From here on the result stands, whatever interrupts us."""
+        work = self.work
+        self.result = UpdateResult(
+            landed=landed,
+            outcome=outcome,
+            guard="fence" if self.plan.fence is not None else "ledger" if self.plan.ledger else self.guard,
+            attempts=self.attempts,
+            conflicts=self.conflicts,
+            doubts=self.doubts,
+            content=None if work is None else work.content,
+            lineage=lineage,
+            created=outcome == "committed" and work is not None and work.base.etag is None,
+            base=None if work is None else work.base.etag,
+        )
+        self.doubted = self.refused = None
+        self.tell(self._ending(outcome, landed.etag))
+        return self.result
+
+    def _ending(self, outcome: str, etag: str | None) -> str:
+        counts = (("attempt", self.attempts), ("conflict", self.conflicts), ("doubt", self.doubts))
+        shown = ", ".join(counted(count, what) for what, count in counts)
+        return f"done: {outcome}{f' as {etag}' if etag and outcome == 'committed' else ''} ({shown})"
+
+    def gave_up(self) -> AzguardError:
+        """Return the error for an update whose time or attempts are used up; it is settled before it is raised."""
+        target = self.resource.target
+        if self.failure is not None:
+            failure = translate(self.failure, target)
+            if isinstance(failure, Unavailable):
+                return failure
+        why = "was leased by somebody else" if self.leased else "was still contended"
+        return GaveUp(
+            f"{target} {why} after {counted(self.attempts, 'attempt')}; nothing was applied",
+            address=str(target.address),
+            hint="run it again, or give it longer: --timeout 5m",
+            facts={"outcome": "gave_up"},
+        )
+
+    def unknown(self, why: str, cause: BaseException | None = None) -> OutcomeUnknown:
+        """Return the error that says so: sent, and nobody can know whether it was applied."""
+        target = self.resource.target
+        said = (str(cause),) if isinstance(cause, AzguardError) else ()
+        return OutcomeUnknown(
+            f"the update of {target} was sent, and whether it was applied cannot be known",
+            address=str(target.address),
+            detail=(why, *said),
+            facts={"outcome": "unknown"},
+        )
+
+    def facts(self) -> dict[str, object]:
+        """Return what every error of an update tells."""
+        return {
+            "op_id": f"op:{self.plan.op}",
+            "attempts": self.attempts,
+            "conflicts": self.conflicts,
+            "doubts": self.doubts,
+            "base_etag": None if self.work is None else self.work.base.etag,
+        }
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number of things in words, such as ``1 attempt`` or ``2 attempts``."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def require_existing(resource: UpdatableResource, plan: UpdatePlan, state: CurrentVersion) -> CurrentVersion:
+    """Return the state if there is something, or something may be made.
+
+    Raises:
+        NotFound: there is nothing, and no ``create``.
+    """
+    if state.etag is None and plan.create is None:
+        raise NotFound(
+            f"there is no {resource.target.kind} {resource.target}",
+            address=str(resource.target.address),
+            http_status=404,
+            hint="add --create to make it",
+        )
+    return state
+
+
+def check_fence(resource: UpdatableResource, plan: UpdatePlan, state: CurrentVersion) -> CurrentVersion:
+    """Return the state if nobody with a higher fence has written it.
+
+    Raises:
+        LockLost: somebody has.
+    """
+    if plan.fence is not None:
+        fences.refuse_higher(resource.target, plan.fence, state.fence)
+    return state
+
+
+def transform(resource: UpdatableResource, plan: UpdatePlan, state: CurrentVersion) -> bytes:
+    """Return the new content for a state: the transform of what is there, or of what to start from."""
+    source = plan.create if state.etag is None and plan.create is not None else state.source
+    made = plan.transform(source)
+    plan.accept(source, made, state.content_type)
+    return resource.checked(made)

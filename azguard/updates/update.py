@@ -1,0 +1,92 @@
+"""Read-modify-write, retried on conflict, applied exactly once, even when responses get lost.
+
+``lineage`` has the proof. In short: every write carries the op's id and the ETag it
+replaces; an attempt in doubt is sent again only on the very same ETag, and on another one only after a recorded
+successor proves that the old attempt can never commit. What cannot be proved is *unknown*, never a guess.
+
+The rooms: ``update_plan`` is what goes in and comes out, ``update_loop`` the loop, ``update_doubt`` what became of a
+lost write, ``update_lease`` the leases, and ``update_run`` what they all share.
+"""
+
+from dataclasses import dataclass
+
+from azguard.errors import NotFound
+from azguard.requests.deadline import Deadline
+from azguard.requests.settle import Verdict
+from azguard.updates.leases import GUARD_ANSWER_SECONDS
+from azguard.updates.loop import Loop
+from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
+from azguard.updates.resource import UpdatableResource
+from azguard.updates.run import UpdateRun, check_fence, require_existing, transform
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What an update would do: the content before and after; ``before`` is None where there is nothing."""
+
+    etag: str | None
+    before: bytes | None
+    after: bytes
+
+
+def update(
+    resource: UpdatableResource, plan: UpdatePlan, deadline: Deadline, tools: UpdateHooks | None = None
+) -> UpdateResult:
+    """Apply ``plan.transform`` to a resource exactly once.
+
+    Whatever ends it, a write in doubt is settled first, and a lease acquired on the way is released.
+
+    Raises:
+        NotFound: there is nothing, and no ``create``.
+        TransformFailed: the transform failed; nothing was written.
+        Locked: somebody else holds a lease.
+        LockLost: a holder with a higher fence has written; ours was not applied.
+        GaveUp: contended until the deadline; provably not applied.
+        Unavailable: no answer until the deadline; provably not applied.
+        OutcomeUnknown: it cannot be known whether it was applied.
+    """
+    tools = tools or UpdateHooks()
+    if plan.guard_by_lease:
+        deadline = deadline.answered_within(GUARD_ANSWER_SECONDS)
+    with tools.turn():
+        loop = Loop(UpdateRun(resource, plan, deadline, tools))
+        loop.run.recall()
+        try:
+            return loop.until_done()
+        # Whatever it is, Ctrl-C included: leave() raises it again unless the update turns out to be done.
+        except BaseException as error:  # noqa: BLE001
+            return loop.leave(error)
+        finally:
+            loop.run.close()
+            loop.lease.release()
+
+
+def preview(resource: UpdatableResource, plan: UpdatePlan, deadline: Deadline) -> Preview:
+    """Return what ``plan`` would write now; nothing is written.
+
+    Raises:
+        NotFound: there is nothing, and no ``create``.
+        TransformFailed: the transform failed.
+        LockLost: a holder with a higher fence has written.
+    """
+    state = check_fence(resource, plan, require_existing(resource, plan, resource.read(deadline)))
+    return Preview(state.etag, None if state.etag is None else state.content, transform(resource, plan, state))
+
+
+def outcome_of(resource: UpdatableResource, op: str, deadline: Deadline) -> Verdict:
+    """Return what became of an op: COMMITTED, NOT_YET (no part of the history since the creation), or UNKNOWN.
+
+    Raises:
+        NotFound: there is nothing, or not any more, and no kept version tells.
+    """
+    state = resource.read(deadline)
+    if op in state.lineage or state.recorded:
+        return Verdict.COMMITTED
+    if state.lineage.reaches_creation or state.recorded is False:
+        return Verdict.NOT_YET
+    if (state.etag is None or state.version_id) and any(op in kept.lineage for kept in resource.versions(deadline)):
+        return Verdict.COMMITTED
+    if state.etag is None:
+        target = resource.target
+        raise NotFound(f"there is no {target.kind} {target}", address=str(target.address), http_status=404)
+    return Verdict.UNKNOWN

@@ -1,0 +1,163 @@
+"""Files and streams named on the command line."""
+
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from azguard.cli.values import not_empty
+from azguard.errors import UsageError
+
+if TYPE_CHECKING:
+    from azguard.cache.copies import Copy
+
+# Names of files that are open already, as /dev/stdin is, whatever they were opened on.
+_OPEN_FILES = ("/dev/stdin", "/dev/fd/", "/proc/")
+
+
+def source(file: str | None) -> AbstractContextManager[BinaryIO]:
+    """Return the content to read: a file, or stdin for none or ``-``.
+
+    Raises:
+        UsageError: the file cannot be read, or stdin is a terminal where there is no telling what to type.
+    """
+    if not_empty(file, "--file") in (None, "-"):
+        if sys.stdin is None or (file is None and sys.stdin.isatty()):
+            raise UsageError(
+                "nothing to write: stdin is a terminal",
+                hint="name a file with -f FILE, or pipe the content in",
+            )
+        return nullcontext(sys.stdin.buffer)
+    assert file is not None
+    try:
+        return open(file, "rb")
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from None
+
+
+def copy(stream: BinaryIO) -> "Copy | None":
+    """Return the file that is read, which carries a version; a pipe or a device carries none."""
+    if size(stream) is None:
+        return None
+    from azguard.cache import copies
+
+    return copies.behind(stream.fileno(), None if stream is sys.stdin.buffer else Path(stream.name))
+
+
+def output(file: str | None) -> Path | None:
+    """Return where to write, or None for stdout (no file, or ``-``)."""
+    return None if not_empty(file, "--file") in (None, "-") else Path(str(file))
+
+
+def keeps_content(file: str | None) -> bool:
+    """Return whether a file was named that keeps what is in it: no pipe, no device, no other name of stdin."""
+    if file in (None, "-"):
+        return False
+    path = os.path.abspath(str(file))
+    return os.path.isfile(path) and not path.startswith(_OPEN_FILES)
+
+
+def beside(file: str | None) -> Path | None:
+    """Return where a result is written beside the content, once it is known that it can be.
+
+    Raises:
+        UsageError: it is empty, a folder, or in no folder that can be written to.
+    """
+    if not_empty(file, "--result") is None:
+        return None
+    path = Path(str(file))
+    if path.is_dir() or not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+        raise UsageError(f"--result {file} cannot be written", hint=f"make the folder first: mkdir -p {path.parent}")
+    return path
+
+
+def write_json(path: Path, result: object) -> None:
+    """Write a result to a file as JSON.
+
+    Raises:
+        OutputFailed: it cannot be written, as on a full disk.
+    """
+    import json
+
+    from azguard.cli.output import plain
+    from azguard.cli.result_stream import undelivered
+
+    text = json.dumps(plain(result), indent=2, ensure_ascii=False) + "\n"
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise undelivered(error) from error
+
+
+def stdout() -> BinaryIO:
+    """Return stdout for bytes."""
+    return sys.stdout.buffer
+
+
+def size(stream: BinaryIO) -> int | None:
+    """Return the size in bytes of the regular file that is read, None of a pipe or a device."""
+    try:
+        found = os.fstat(stream.fileno())
+    except OSError:
+        return None  # in memory
+    return found.st_size if stat.S_ISREG(found.st_mode) else None
+
+
+def read(name: str) -> bytes:
+    """Return what is in a file, or on stdin for ``-``.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    if name == "-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{name} cannot be read: {error.strerror}") from None
+
+
+def read_json(file: str | None) -> object:
+    """Return the JSON value in a file, or on stdin for none or ``-``.
+
+    Raises:
+        UsageError: it cannot be read, or it is not JSON.
+    """
+    import json
+
+    with source(file) as stream:
+        try:
+            return json.loads(stream.read())
+        except ValueError as error:
+            raise UsageError(f"{file or 'stdin'} is not JSON: {error}") from None
+        except RecursionError:
+            raise UsageError(f"{file or 'stdin'} is not JSON of use here: it is nested too deeply") from None
+
+
+def json_lines(name: str) -> Iterator[dict[str, object]]:
+    """Yield the objects of a file of JSON lines, or of stdin for ``-``.
+
+    Raises:
+        UsageError: it cannot be read, or a line is no JSON object.
+    """
+    import json
+
+    with source(name) as stream:
+        for number, line in enumerate(stream, 1):
+            try:
+                found = json.loads(line)
+            except (ValueError, RecursionError):
+                found = None
+            if not isinstance(found, dict):
+                raise UsageError(
+                    f"line {number} of {name} is not a JSON object", hint="azguard cache export makes them"
+                )
+            yield found
+
+
+def stdin_is_terminal() -> bool:
+    """Return whether nobody piped anything in."""
+    return sys.stdin is None or sys.stdin.isatty()

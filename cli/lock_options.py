@@ -1,0 +1,201 @@
+"""From the options of the lock commands to a plan for the core."""
+
+import os
+import random
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from azguard.accounts.target import Target
+from azguard.address import Address, Kind
+from azguard.cli import ending, owning, values
+from azguard.cli.context import Environment
+from azguard.errors import GaveUp, UsageError
+from azguard.leases.actions import DEFAULT_SECONDS, LONGEST, SHORTEST
+from azguard.leases.owners import Owner
+from azguard.locks import lock_blobs
+from azguard.locks.acquire import AcquireSettings, LockRequest
+from azguard.locks.hold import holding
+from azguard.locks.run import LockPlan
+from azguard.processes import child
+
+# As everything in azguard waits; by then a crashed holder's lease has ended.
+_WAIT_SECONDS = 60.0
+_GRACE_SECONDS = 5.0
+ON_LOST = ("term", "kill", "continue")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options of lock run as typed."""
+
+    wait: str | None
+    no_wait: bool
+    slots: str | None
+    lease_duration: str | None
+    grace: str | None
+    on_lost: str
+    no_create: bool
+    heartbeat_file: str | None
+    lock_container: str | None
+    reason: str | None = None
+    publish_command: bool = False
+
+
+@dataclass(frozen=True)
+class TableLock:
+    """The options of a write under the lock of its table, as typed."""
+
+    wanted: bool = False
+    wait: str | None = None
+    container: str | None = None
+
+
+def split(words: Sequence[str], argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the addresses and the command, which ``--`` divides.
+
+    Raises:
+        UsageError: one of them is missing.
+    """
+    command = list(argv[argv.index("--") + 1 :]) if "--" in argv else []
+    addresses = list(words[: len(words) - len(command)])
+    if not command or not command[0]:
+        raise UsageError("there is no command to run", hint="write it after --, as in: -- ./deploy.sh")
+    if not addresses:
+        raise UsageError("there is no lock", hint="name it before --, as in: blob:locks/deploy-prod -- ./deploy.sh")
+    return addresses, command
+
+
+def planned(env: Environment, addresses: Sequence[str], command: Sequence[str], asked: Asked) -> LockPlan:
+    """Return what the options describe.
+
+    Raises:
+        UsageError: they contradict each other, or one is malformed.
+        CommandNotFound, NotExecutable: there is no such command.
+    """
+    slots = 1 if asked.slots is None else values.whole(asked.slots, "--slots", 1, 1000)
+    locks = [LockRequest(lock(env, address, asked.lock_container), slots) for address in addresses]
+    if asked.wait is not None and asked.no_wait:
+        raise UsageError("--wait and --no-wait contradict each other", hint="leave one of them out")
+    seconds = _term(asked.lease_duration)
+    grace = _GRACE_SECONDS if asked.grace is None else env.duration(asked.grace, "--grace")
+    if grace > seconds / 3:
+        raise UsageError(
+            f"--grace {grace:g}s is more than a third of the lease's {seconds} s, which renewals need",
+            hint=f"at most --grace {seconds // 3}s",
+        )
+    child.check(command, env.environ)
+    wait = 0.0 if asked.no_wait else _WAIT_SECONDS if asked.wait is None else env.duration(asked.wait, "--wait")
+    for each in locks:
+        ending.warn(each.target, wait + seconds, env.warn_once)
+    return LockPlan(
+        locks=locks,
+        command=command,
+        environ=env.environ,
+        manner=_manner(env, _owner(env, command, asked), seconds, create=not asked.no_create),
+        wait=wait,
+        grace=grace,
+        on_lost=str(values.choice(asked.on_lost, "--on-lost", ON_LOST)),
+        heartbeat=_file(asked.heartbeat_file),
+    )
+
+
+def lock(env: Environment, text: str, container: str | None) -> Target:
+    """Return the blob that a lock's address names: itself, or the one that stands for a table.
+
+    Raises:
+        UsageError: neither a blob nor a table.
+    """
+    target = env.locate(text, writable=True)
+    if target.kind is Kind.BLOB:
+        return target
+    if target.kind is not Kind.TABLE:
+        raise UsageError(
+            f"a lock is a blob, or a table that a blob stands for; not a {target.kind}",
+            hint="blob:locks/NAME, or lease a container with azguard lease acquire",
+        )
+    return _designated(env, target, container)
+
+
+@contextmanager
+def around_write(env: Environment, target: Target, asked: TableLock) -> Iterator[Callable[[], None]]:
+    """Hold the lock of an entity's table, if that was asked for; what is yielded sees that it is held still.
+
+    Raises:
+        UsageError: an option is about a lock that was not asked for.
+        GaveUp: others hold it, and the time for waiting is over; nothing was written.
+    """
+    if not asked.wanted:
+        for option, value in (("--wait", asked.wait), ("--lock-container", asked.container)):
+            if value is not None:
+                raise UsageError(f"{option} is about a lock", hint="add --with-table-lock, or leave it out")
+        yield lambda: None
+        return
+    table = Target(target.account, Address(Kind.TABLE, target.address.parts[:1]))
+    blob = _designated(env, table, asked.container)
+    wait = _WAIT_SECONDS if asked.wait is None else env.duration(asked.wait, "--wait")
+    manner = _manner(env, owning.record(env, f"azguard {env.command}"), DEFAULT_SECONDS, create=True)
+    ending.warn(blob, wait + DEFAULT_SECONDS, env.warn_once)
+    with holding(blob, manner, wait, env.environ) as held:
+        yield lambda: None if held is None else held.check()
+
+
+def _designated(env: Environment, table: Target, container: str | None) -> Target:
+    named = values.not_empty(container, "--lock-container") or env.environ.get("AZGUARD_LOCK_CONTAINER")
+    blob = lock_blobs.designated(table, named or lock_blobs.CONTAINER)
+    env.out.say(f"{table.address} has no lease of its own; its lock is {blob.address}")
+    return blob
+
+
+def busy_status(text: str | None) -> int:
+    """Return the exit status for a lock that others hold."""
+    return GaveUp.exit_code if text is None else values.whole(text, "--conflict-exit-code", 0, 255)
+
+
+def _manner(env: Environment, owner: Owner, seconds: int, *, create: bool) -> AcquireSettings:
+    return AcquireSettings(
+        owner=owner,
+        seconds=seconds,
+        create=create,
+        patience=env.deadline.seconds,
+        books=_Books(env),
+        say=env.out.say,
+        tell=env.out.tell,
+        uniform=random.SystemRandom().uniform,
+    )
+
+
+def _owner(env: Environment, command: Sequence[str], asked: Asked) -> Owner:
+    """Return the record of a run: the program's name, and its arguments only if that was asked for."""
+    published = shlex.join(command) if asked.publish_command else os.path.basename(command[0])
+    return owning.record(env, published, asked.reason)
+
+
+def _term(text: str | None) -> int:
+    return DEFAULT_SECONDS if text is None else values.seconds(text, "--lease-duration", SHORTEST, LONGEST)
+
+
+def _file(text: str | None) -> Path | None:
+    found = values.not_empty(text, "--heartbeat-file")
+    return None if found is None else Path(found)
+
+
+@dataclass(frozen=True)
+class _Books:
+    """The cache, as the place where leases are written down."""
+
+    env: Environment
+
+    def hold(self, target: Target, lease_id: str, seconds: int) -> None:
+        """Write down a lease before it is asked for."""
+        self.env.cache.hold(self.env.key(target), lease_id, duration=seconds, action=self.env.command)
+
+    def confirm(self, target: Target, lease_id: str) -> None:
+        """Write down that it was granted."""
+        self.env.cache.confirm(self.env.key(target), lease_id)
+
+    def drop(self, target: Target, lease_id: str) -> None:
+        """Strike out a lease that is not held any more."""
+        self.env.cache.drop(self.env.key(target), lease_id)

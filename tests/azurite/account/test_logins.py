@@ -1,0 +1,208 @@
+"""Logins that last by a CI job's own OIDC token; credentials that end are warned of, and named as the cause."""
+
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from azure.storage.blob import AccountSasPermissions, ResourceTypes, generate_account_sas
+
+from azguard.accounts import logins
+from azguard.accounts.account import Account, Auth
+from azguard.accounts.endpoints import CLOUDS, cloud
+from azguard.accounts.logins import Login
+from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.emulators import azurite_install
+from azguard.errors import LoginFailed
+from tests.support import login_world
+from tests.support.cli_world import CliWorld
+from tests.support.login_world import LoginWorld
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory, azurite_script: Path) -> Iterator[LoginWorld]:
+    folder = tmp_path_factory.mktemp("login")
+    certificate = login_world.certify(folder)
+    node = [azurite_install.find_node(os.environ).program]
+    with (
+        login_world.issuing(certificate) as issuer,
+        login_world.azurite(folder, azurite_script, certificate, node) as at,
+    ):
+        yield LoginWorld(issuer, at, certificate)
+
+
+@pytest.fixture
+def world(servers: LoginWorld) -> LoginWorld:
+    servers.issuer.assertions.clear()
+    servers.issuer.exchanged.clear()
+    servers.issuer.audiences.clear()
+    servers.issuer.seconds, servers.issuer.refusal = 3600, 200
+    return servers
+
+
+@pytest.mark.parametrize("system", ["github", "pipelines"])
+def test_a_job_logs_in_with_its_own_token(offline: CliWorld, world: LoginWorld, system: str) -> None:
+    ran = offline.run("container", "list", *world.account, env=getattr(world, system))
+    assert (ran.code, world.issuer.exchanged) == (0, ["assertion-0"]), ran.err
+
+
+def test_github_is_asked_for_the_audience_of_the_cloud(offline: CliWorld, world: LoginWorld) -> None:
+    offline.run("container", "list", *world.account, env=world.github)
+    assert world.issuer.audiences == ["api://AzureADTokenExchange"]
+
+
+@pytest.mark.parametrize("system", ["github", "pipelines"])
+def test_work_that_is_longer_than_its_login_fetches_a_new_assertion(
+    offline: CliWorld, world: LoginWorld, system: str
+) -> None:
+    world.issuer.seconds = 7
+    options = ("--lease-duration", "15s", "--grace", "2s", *world.account)
+    ran = offline.run("lock", "run", "blob:locks/long", *options, "--", "sleep", "20", env=getattr(world, system))
+    assert ran.code == 0, ran.err
+    assert world.issuer.exchanged == world.issuer.assertions
+    assert len(world.issuer.exchanged) >= 2
+    assert "warning" not in ran.err
+
+
+def test_a_login_that_cannot_be_renewed_is_the_cause_of_a_lost_lock(
+    offline: CliWorld, world: LoginWorld, tmp_path: Path
+) -> None:
+    world.issuer.seconds = 7
+    (tmp_path / "assertion").write_text("handed-out-once")
+    environ = {**world.trust, "CI": "true",
+               "AZURE_CLIENT_ID": login_world.CLIENT, "AZURE_TENANT_ID": login_world.TENANT,
+               "AZURE_FEDERATED_TOKEN_FILE": str(tmp_path / "assertion"),
+               "AZURE_TOKEN_CREDENTIALS": "WorkloadIdentityCredential"}  # fmt: skip
+    options = ("--lease-duration", "15s", "--grace", "2s", "--wait", "5s", *world.account)
+    ran = offline.run("lock", "run", "blob:locks/once", *options, "--", "sleep", "60", env=environ)
+    assert ran.code == 77, ran.err
+    assert re.search(
+        r"^warning: the login's token ends at \S+Z, in \ds; this may last until \S+Z; ", ran.err, re.MULTILINE
+    )
+    assert re.search(r"the login's token ended at \S+Z, and no new one could be had from this machine: ", ran.err), (
+        ran.err
+    )
+    assert ran.err.count("warning: the login") == 1
+
+
+def test_a_sas_that_ends_is_warned_of_and_named_as_the_cause_of_a_lost_lock(cli: CliWorld) -> None:
+    everything = AccountSasPermissions(read=True, write=True, delete=True, list=True, create=True)
+    ends = datetime.now(UTC) + timedelta(seconds=25)
+    of_all = ResourceTypes(service=True, container=True, object=True)
+    sas = generate_account_sas(EMULATOR_NAME, EMULATOR_KEY, of_all, everything, ends)
+    url = f"http://127.0.0.1:{cli.port}/{EMULATOR_NAME}/{cli.container()}/lock?{sas}"
+    ran = cli.run("lock", "run", url, "--lease-duration", "15s", "--grace", "2s", "--", "sleep", "60", timeout=90)
+    told = ran.err.splitlines()
+    assert ran.code == 77, ran.err
+    assert re.match(r"warning: the SAS ends at \S+Z, in \d+s; this may last until \S+Z; make one", told[0]), ran.err
+    assert re.search(r"the SAS ended at \S+Z \(se\); the service's clock says", ran.err), ran.err
+    assert ("--timeout" in ran.err, re.findall("sig=([^&]+)", sas)[0] in ran.err) == (False, False)
+
+
+@pytest.mark.parametrize(("timeout", "warned"), [((), False), (("--timeout", "10m"), True)])
+def test_other_commands_warn_of_a_sas_that_ends_before_their_timeout(
+    cli: CliWorld, timeout: tuple[str, ...], warned: bool
+) -> None:
+    ends = datetime.now(UTC) + timedelta(minutes=5)
+    of_all = ResourceTypes(service=True, container=True, object=True)
+    sas = generate_account_sas(EMULATOR_NAME, EMULATOR_KEY, of_all, AccountSasPermissions(read=True, write=True), ends)
+    cli.file("a", "{}")
+    url = f"http://127.0.0.1:{cli.port}/{EMULATOR_NAME}/{cli.container()}/a?{sas}"
+    codes = [cli.call("blob", "put", url, "-f", "a").code]
+    told = [cli.call("blob", "show", url, *timeout), cli.call("safe-update", url, "--set", "a=1", *timeout)]
+    codes += [each.code for each in told]
+    assert codes == [0, 0, 0]
+    assert ["warning: the SAS ends at" in each.err for each in told] == [warned, warned]
+
+
+@pytest.mark.parametrize(
+    ("refusal", "words"), [(403, "answered HTTP 403 without a token"), (500, "answered HTTP 500 without a token")]
+)
+def test_a_job_that_gets_no_token_is_told_so_without_its_secret(
+    offline: CliWorld, world: LoginWorld, refusal: int, words: str
+) -> None:
+    world.issuer.refusal = refusal
+    offline.file("a", "text")
+    for command in (("show", "site/a", "--debug"), ("put", "site/a", "-f", "a", "--if-none-match", "*")):
+        ran = offline.run("blob", *command, *world.account, env=world.github)
+        assert (ran.code, words in ran.err, "id-token: write" in ran.err) == (41, True, True), ran.err
+        assert (login_world.REQUEST_TOKEN in ran.err, "--timeout" in ran.err) == (False, False)
+
+
+@pytest.mark.parametrize("system", ["github", "pipelines"])
+def test_a_proxy_before_the_authority_is_named(offline: CliWorld, world: LoginWorld, system: str) -> None:
+    environ = {**getattr(world, system), "AZURE_AUTHORITY_HOST": "https://login.example.com",
+               "HTTPS_PROXY": "http://me:proxypassword@127.0.0.1:9"}  # fmt: skip
+    ran = offline.run("container", "list", *world.account, env=environ)
+    told = ran.err.splitlines()[0]
+    assert (ran.code, "the proxy 127.0.0.1:9 does not answer" in told) == (41, True), ran.err
+    assert ("proxypassword" in ran.err, "HTTPS_PROXY" in ran.err) == (False, True)
+
+
+def test_a_secret_of_a_service_principal_is_preferred_to_the_jobs_token(world: LoginWorld) -> None:
+    chosen = logins.choose({**world.github, "AZURE_CLIENT_SECRET": "x"}, CLOUDS["core.windows.net"])
+    assert chosen.source == "this machine"
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "authority"),
+    [
+        ("https://acc.blob.core.chinacloudapi.cn", "login.chinacloudapi.cn"),
+        ("https://acc.blob.core.usgovcloudapi.net", "login.microsoftonline.us"),
+        ("https://acc.z12.blob.storage.azure.net", "login.microsoftonline.com"),
+        ("https://data.example.com", "login.microsoftonline.com"),
+    ],
+)
+def test_the_authority_is_that_of_the_endpoints_cloud(
+    endpoint: str, authority: str, world: LoginWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AZURE_AUTHORITY_HOST", raising=False)
+    job = {name: value for name, value in world.github.items() if name != "AZURE_AUTHORITY_HOST"}
+    login = logins.choose(job, cloud(endpoint))
+    assert login.credential._client._authority == f"https://{authority}"
+
+
+def test_no_login_is_made_before_it_is_needed() -> None:
+    account = Account("acc", {"blob": "https://acc.blob.core.windows.net"}, Auth.LOGIN)
+    account.watch_login(lambda ends, hint: None)
+    assert "login" not in account._shared
+
+
+class Credential:
+    """A credential whose tokens live so many seconds; it fails when there are no more."""
+
+    def __init__(self, *lives: float) -> None:
+        self.lives, self.asked = list(lives), 0
+
+    def get_token_info(self, *scopes: str, options: Mapping[str, Any] | None = None) -> Any:
+        from azure.core.credentials import AccessTokenInfo
+
+        self.asked += 1
+        if not self.lives:
+            raise ValueError("no more\n  AzureCliCredential: not logged in")
+        return AccessTokenInfo(f"token-{self.asked}", int(time.time() + self.lives.pop(0)))
+
+
+def test_a_token_with_time_left_is_fetched_once_for_all_clients() -> None:
+    credential = Credential(3600)
+    login = Login(credential, "here", None, "log in", renewable=True)
+    assert ([login.get_token_info("s").token for _ in range(3)], credential.asked) == (["token-1"] * 3, 1)
+
+
+def test_a_token_that_is_about_to_end_serves_while_no_new_one_can_be_had() -> None:
+    login = Login(Credential(100), "here", None, "log in", renewable=True)
+    assert [login.get_token_info("s").token for _ in range(2)] == ["token-1", "token-1"]
+
+
+def test_without_any_token_the_error_says_where_it_was_looked_for() -> None:
+    with pytest.raises(LoginFailed) as caught:
+        Login(Credential(), "here", None, "log in", renewable=True).get_token_info("s")
+    assert (caught.value.message, caught.value.detail, caught.value.hint) == (
+        "no login could be had from here: no more",
+        ("AzureCliCredential: not logged in",),
+        "log in",
+    )

@@ -1,0 +1,212 @@
+"""``azguard blob show|exists|list|delete`` against Azurite."""
+
+import base64
+import hashlib
+from typing import Any
+
+import pytest
+
+from azguard.accounts.credentials import from_connection_string
+from azguard.accounts.target import Target
+from azguard.address import parse
+from azguard.blobs.listing import list_blobs
+from azguard.faultproxy import proxy
+from azguard.requests.calls import pages
+from azguard.requests.deadline import Deadline
+from tests.support.cli_world import CliWorld
+
+MD5 = base64.b64encode(hashlib.md5(b"old").digest()).decode()
+LEASE = "0f3c1111-2222-3333-4444-555566667777"
+
+
+@pytest.fixture
+def site(cli: CliWorld) -> str:
+    return cli.container()
+
+
+def put(cli: CliWorld, blob: str, *options: str) -> str:
+    ran = cli.call("blob", "put", blob, *options, "--last-writer-wins", stdin=b"old", scope="setup")
+    return str(ran.json["etag"])
+
+
+def sdk(cli: CliWorld, site: str, name: str = "a") -> Any:
+    from azure.storage.blob import BlobClient
+
+    return BlobClient.from_connection_string(str(cli.connection_string), site, name)
+
+
+def test_show_tells_everything_but_azguards_own_metadata(cli: CliWorld, site: str) -> None:
+    etag = put(cli, f"{site}/a.txt", "--metadata", "owner=me", "--tags", "env=dev")
+    found = cli.call("blob", "show", f"{site}/a.txt").json
+    assert {name: value for name, value in found.items() if name not in ("last_modified", "created")} == {
+        "address": f"blob:{site}/a.txt", "name": "a.txt", "container": site, "etag": etag, "content_length": 3,
+        "content_type": "text/plain", "content_encoding": None, "content_language": None,
+        "content_disposition": None, "cache_control": None, "content_md5": MD5,
+        "blob_type": "BlockBlob", "tier": "Hot", "tag_count": 1, "lease_status": "unlocked",
+        "lease_state": "available", "lease_duration": None, "snapshot": None, "version_id": None, "deleted": False,
+        "metadata": {"owner": "me"},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "code"), [("a", 0), ("nosuch", 44)])
+def test_exists_answers_by_its_exit_status_and_on_stdout(cli: CliWorld, site: str, name: str, code: int) -> None:
+    put(cli, f"{site}/a")
+    ran = cli.call("blob", "exists", f"{site}/{name}")
+    assert (ran.code, ran.json, ran.err) == (code, {"address": f"blob:{site}/{name}", "exists": code == 0}, "")
+
+
+def test_a_blob_in_no_container_does_not_exist_either(cli: CliWorld) -> None:
+    assert cli.call("blob", "exists", "nosuch/a").json["exists"] is False
+
+
+def listed(cli: CliWorld, *words: str) -> list[str]:
+    return [each["name"] for each in cli.call("blob", "list", *words).json]
+
+
+def test_a_listing_is_in_order_and_can_be_narrowed(cli: CliWorld, site: str) -> None:
+    for name in ("b", "a/1", "a/2", "a/x/3", "c"):
+        put(cli, f"{site}/{name}")
+    assert [
+        listed(cli, site),
+        listed(cli, site, "--prefix", "a/"),
+        listed(cli, site, "--num-results", "2"),
+        listed(cli, site, "--delimiter", "/"),
+        listed(cli, site, "--delimiter", "/", "--prefix", "a/", "--num-results", "1"),
+        listed(cli, site, "--prefix", "zzz"),
+    ] == [["a/1", "a/2", "a/x/3", "b", "c"], ["a/1", "a/2", "a/x/3"], ["a/1", "a/2"], ["a/", "b", "c"], ["a/1"], []]
+
+
+def test_a_folder_in_a_listing_is_marked_as_one(cli: CliWorld, site: str) -> None:
+    put(cli, f"{site}/a/1")
+    assert cli.call("blob", "list", site, "--delimiter", "/").json == [
+        {"address": f"blob:{site}/a/", "name": "a/", "prefix": True}
+    ]
+
+
+def test_what_is_listed_has_the_etag_that_show_tells(cli: CliWorld, site: str) -> None:
+    put(cli, f"{site}/a", "--metadata", "owner=me")
+    listed = cli.call("blob", "list", site, "--include", "metadata").json
+    shown = cli.call("blob", "show", f"{site}/a").json
+    assert {key: (each, shown[key]) for key, each in listed[0].items() if each != shown[key]} == {}
+
+
+def test_snapshots_are_listed_read_and_deleted_by_their_address(cli: CliWorld, site: str) -> None:
+    put(cli, f"{site}/a")
+    sdk(cli, site).create_snapshot()
+    cli.call("blob", "put", f"{site}/a", "--last-writer-wins", stdin=b"new")
+    snapshot = next(each for each in cli.call("blob", "list", site, "--include", "snapshots").json if each["snapshot"])
+    address = snapshot["address"].removeprefix("blob:")
+    assert cli.call("blob", "get", address).out == "old"
+    codes = [
+        cli.call("blob", *words, stdin=b"x").code
+        for words in (
+            ("put", address), ("delete", f"{site}/a"), ("delete", address, "--delete-snapshots", "include"),
+            ("delete", address), ("show", address), ("delete", f"{site}/a"),
+        )
+    ]  # fmt: skip
+    # not writable · has snapshots · a snapshot has none · deleted · gone · no snapshots any more
+    assert codes == [2, 40, 2, 0, 44, 0]
+
+
+def test_snapshots_alone_can_be_deleted_and_the_blob_stays_guarded(cli: CliWorld, site: str) -> None:
+    cli.call("blob", "put", f"{site}/a", stdin=b"1")
+    sdk(cli, site).create_snapshot()
+    only = cli.call("blob", "delete", f"{site}/a", "--delete-snapshots", "only")
+    left = cli.call("blob", "list", site, "--include", "snapshots").json
+    assert (only.code, len(left), cli.call("blob", "put", f"{site}/a", stdin=b"2").json["guard"]) == (0, 1, "if-match")
+
+
+def test_a_listing_takes_pages_one_by_one_and_misses_nothing_when_one_fails(cli: CliWorld, site: str) -> None:
+    for number in range(7):
+        put(cli, f"{site}/{number}")
+    failed: list[str] = []
+
+    def decide(request: proxy.Request) -> proxy.Fault:
+        if "marker=" in request.path and not failed:
+            failed.append(request.path)
+            return proxy.Fault.DROP
+        return proxy.Fault.NONE
+
+    with proxy.running(cli.port, decide) as between:
+        account = from_connection_string(cli.through(between.port).connection_string or "")
+        target = Target(account, parse(f"container:{site}").address)
+        found = account.container(target.address).list_blobs(results_per_page=3)
+        names = [each.name for each in pages(found, target, Deadline())]
+    assert (names, len(failed)) == ([str(number) for number in range(7)], 1)
+
+
+def test_a_blob_of_uncommitted_blocks_is_listed_without_an_etag(cli: CliWorld, site: str) -> None:
+    sdk(cli, site).stage_block("YQ==", b"x")
+    account = from_connection_string(str(cli.connection_string))
+    target = Target(account, parse(f"container:{site}").address)
+    found = list(list_blobs(target, Deadline(), include=["uncommittedblobs"]))
+    assert [each.name for each in found] == ["a"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--num-results", "0"), ("--num-results", "x"), ("--include", "all"), ("--delimiter", ""), ("--if-match", "0x1"),
+     ("--lease-id", LEASE), ("--etag", "0x1"), ("--last-writer-wins",)],
+)  # fmt: skip
+def test_a_listing_refuses_what_it_does_not_honour(cli: CliWorld, options: tuple[str, ...]) -> None:
+    assert cli.call("blob", "list", "site", *options).code == 2
+
+
+def test_a_listing_of_no_container_is_not_found_and_prints_nothing(cli: CliWorld) -> None:
+    ran = cli.call("blob", "list", "nosuch", "-o", "json")
+    assert (ran.code, ran.out, ran.error["hint"]) == (44, "", "azguard container create nosuch")
+
+
+def test_a_delete_says_what_guarded_it_and_forgets_the_blob(cli: CliWorld, site: str) -> None:
+    cli.call("blob", "put", f"{site}/a", stdin=b"old")
+    ran = cli.call("blob", "delete", f"{site}/a")
+    assert ran.json == {
+        "address": f"blob:{site}/a", "etag": None, "last_modified": None, "guard": "if-match", "attempts": 1,
+        "conflicts": 0, "outcome": "committed",
+    }  # fmt: skip
+    assert cli.call("blob", "put", f"{site}/a", stdin=b"new").json["created"] is True
+
+
+def test_a_blob_never_read_is_not_deleted_and_nothing_is_requested(cli: CliWorld, site: str) -> None:
+    with proxy.running(cli.port, lambda _: proxy.Fault.NONE) as between:
+        ran = cli.through(between.port).call("blob", "delete", f"{site}/a", "-o", "json")
+    ways = (f"azguard blob get {site}/a -f FILE", "--etag ETAG", "--last-writer-wins")
+    assert (ran.code, ran.error["kind"], between.log) == (42, "changed", [])
+    assert [way in ran.error["hint"] for way in ways] == [True] * 3
+
+
+@pytest.mark.parametrize(
+    ("condition", "code"),
+    [
+        (("--if-match", "{etag}"), 0), (("--if-match", "0x1"), 42), (("--if-match", "*"), 0),
+        (("--if-none-match", "{etag}"), 42), (("--if-none-match", "0x1"), 0), (("--if-none-match", "*"), 2),
+        (("--if-modified-since", "2001-01-01"), 0), (("--if-modified-since", "2101-01-01"), 42),
+        (("--if-unmodified-since", "2101-01-01"), 0), (("--if-unmodified-since", "2001-01-01"), 42),
+        (("--if-tags", "\"env\" = 'dev'"), 0), (("--if-tags", "\"env\" = 'prod'"), 42),
+        (("--etag", "{etag}"), 0), (("--etag", "0x1"), 42), (("--last-writer-wins",), 0), ((), 42),
+        (("--lease-id", LEASE), 42), (("--etag", "{etag}", "--lease-id", LEASE), 49),
+        (("--last-writer-wins", "--lease-id", LEASE), 49), (("--lease-id", ""), 2), (("--delete-snapshots", "all"), 2),
+    ],
+)  # fmt: skip
+def test_every_condition_is_enforced_on_a_delete(
+    cli: CliWorld, site: str, condition: tuple[str, ...], code: int
+) -> None:
+    etag = put(cli, f"{site}/a", "--tags", "env=dev")
+    ran = cli.call("blob", "delete", f"{site}/a", *(word.format(etag=etag) for word in condition))
+    assert (ran.code, cli.call("blob", "exists", f"{site}/a").code) == (code, 44 if code == 0 else 0)
+
+
+def test_a_leased_blob_is_deleted_only_with_its_lease(cli: CliWorld, site: str) -> None:
+    etag = put(cli, f"{site}/a")
+    sdk(cli, site).acquire_lease(15, LEASE)
+    guards = (("--etag", etag), ("--lease-id", LEASE), ("--etag", "0x1", "--lease-id", LEASE))
+    codes = [cli.call("blob", "delete", f"{site}/a", *words).code for words in guards]
+    done = cli.call("blob", "delete", f"{site}/a", "--etag", etag, "--lease-id", LEASE)
+    assert (codes, done.code, done.json["guard"]) == ([49, 42, 42], 0, "if-match")
+
+
+def test_a_blob_that_somebody_deleted_is_said_to_be_gone(cli: CliWorld, site: str) -> None:
+    cli.call("blob", "put", f"{site}/a", stdin=b"old")
+    sdk(cli, site).delete_blob()
+    ran = [cli.call("blob", verb, f"{site}/a", "-o", "json", stdin=b"x") for verb in ("put", "delete")]
+    assert [(each.code, each.error["message"]) for each in ran] == [(42, f"{site}/a is no longer there")] * 2

@@ -1,0 +1,398 @@
+"""``lock run``: what the command is given, what azguard exits with, and what is left."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from azguard import address
+from azguard.accounts.account import emulator
+from azguard.accounts.target import Target
+from azguard.accounts.well_known import EMULATOR_KEY
+from azguard.leases.owners import Owner
+from azguard.locks import lock_blobs
+from azguard.requests.deadline import Deadline
+from tests.support.cli_world import CliWorld, Ran, command
+from tests.support.emulator_world import until
+from tests.support.lock_world import NOTHING, Locks, break_now, locks
+
+# Some hundreds of megabytes, read as fast as they come.
+_FLOOD = 500_000_000
+
+
+@dataclass(frozen=True)
+class Slow:
+    """Runs that take their time, begun before the other tests and looked at after them."""
+
+    not_there: "Future[Ran]"
+    mute: "Future[Ran]"
+    flood: "Future[tuple[int, int, str, bool]]"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def slow(connection_string: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slow]:
+    """Yield them, under way."""
+    folder = tmp_path_factory.mktemp("slow")
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        locks(CliWorld(folder, connection_string)) as world,
+        ThreadPoolExecutor(3) as pool,
+    ):
+        yield Slow(
+            pool.submit(tried, at(folder, 9)),
+            pool.submit(tried, at(folder, server.getsockname()[1])),
+            pool.submit(flooded, world, folder / "heartbeat"),
+        )
+
+
+def at(folder: Path, port: int) -> CliWorld:
+    """Return a world whose service is at some port."""
+    return CliWorld(folder, f"AccountName=acc;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:{port}/acc")
+
+
+def tried(world: CliWorld) -> Ran:
+    """Run something under a lock, and return what that left."""
+    return world.run("lock", "run", "blob:locks/a", "--", "touch", "ran")
+
+
+def flooded(world: Locks, heartbeat: Path) -> tuple[int, int, str, bool]:
+    """Flood the output until the lock was renewed; return the status, the bytes, the lease's state, the heartbeat's."""
+    lock = world.new()
+    words = [lock, "--lease-duration", "15s", "--heartbeat-file", str(heartbeat), "--", "cat", "/dev/zero"]
+    running, count = world.begin(*words, stdout=subprocess.PIPE), 0
+    until(heartbeat.exists, 40)
+    first = heartbeat.read_text()
+    assert running.process.stdout is not None
+    while count < _FLOOD:
+        count += len(os.read(running.process.stdout.fileno(), 1 << 20))
+    # From here on nobody reads, and the pipe is full.
+    until(lambda: heartbeat.read_text() != first, 40)
+    running.send(signal.SIGTERM)
+    return running.ended().code, count, world.state(lock), heartbeat.exists()
+
+
+@pytest.fixture
+def world(cli: CliWorld) -> Iterator[Locks]:
+    """Yield a world of locks."""
+    with locks(cli) as made:
+        yield made
+
+
+@pytest.mark.parametrize(("script", "status"), [("exit 0", 0), ("exit 3", 3), ("kill -KILL $$", 128 + 9)])
+def test_it_exits_as_the_command_does_and_releases_the_lock(world: Locks, script: str, status: int) -> None:
+    lock = world.new()
+    ran = world.run(lock, "--", "sh", "-c", script)
+    assert (ran.code, ran.out, ran.err, world.left(lock)) == (status, "", "", NOTHING)
+
+
+def test_the_command_has_its_own_input_output_group_and_the_facts_of_the_lock(world: Locks) -> None:
+    lock = world.new()
+    script = (
+        "import os, sys; sys.stdout.buffer.write(sys.stdin.buffer.read()); sys.stderr.write("
+        "'\\n'.join([*map(os.environ.get, ('AZGUARD_LOCK', 'AZGUARD_LEASE_ID', 'AZGUARD_FENCE')),"
+        " str(os.getpgrp() == os.getpid())]))"
+    )
+    content = os.urandom(300_000)
+    ran = world.run(lock, "--", sys.executable, "-c", script, stdin=content)
+    address, lease_id, fence, leads = ran.err.split("\n")
+    assert (ran.code, ran.stdout == content, address, fence, leads) == (0, True, lock, "1", "True")
+    assert (len(lease_id), world.fence(lock)) == (36, 1)
+
+
+def test_the_fence_grows_with_each_holder_and_other_metadata_stays(world: Locks) -> None:
+    lock = world.new()
+    world.blob(lock).upload_blob(b"content", metadata={"team": "shop"})
+    assert [world.run(lock, "--", "sh", "-c", 'exit "$AZGUARD_FENCE"').code for _ in range(2)] == [1, 2]
+    kept = world.blob(lock).download_blob()
+    assert (kept.readall(), kept.properties.metadata["team"], world.fence(lock)) == (b"content", "shop", 2)
+
+
+URL = "https://acc.blob.core.windows.net/c/b?sv=1&sig=c2VjcmV0"
+
+
+def test_the_record_says_who_runs_which_program_and_why(world: Locks) -> None:
+    lock = world.new()
+    environ = {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "a/b", "GITHUB_RUN_ID": "7"}
+    why = f"nightly copy to {URL}"
+    ran = world.run(lock, "--reason", why, "--", "/bin/sh", "-c", "exit 0", "--password", "hunter2", env=environ)
+    record = json.loads(world.metadata(lock)["azguardowner"])
+    assert (ran.code, record["run"], record["pid"] > 1) == (0, "https://github.com/a/b/actions/runs/7", True)
+    assert (record["command"], record["reason"]) == ("sh", why.replace("c2VjcmV0", "***"))
+    assert not any("hunter2" in value for value in world.metadata(lock).values())
+
+
+def test_the_arguments_of_a_command_are_published_when_asked_for_without_secrets(world: Locks) -> None:
+    lock = world.new()
+    ran = world.run(lock, "--publish-command", "--", "sh", "-c", "exit 0", URL, EMULATOR_KEY)
+    record = json.loads(world.metadata(lock)["azguardowner"])
+    assert (ran.code, EMULATOR_KEY in record["command"], "c2VjcmV0" in record["command"]) == (0, False, False)
+    assert record["command"].startswith("sh -c 'exit 0' 'https://acc.blob.core.windows.net/c/b?sv=1&sig=***")
+
+
+@pytest.mark.parametrize("new", [True, False])
+def test_the_record_has_the_time_of_the_service_whatever_the_clock_of_the_holder_says(world: Locks, new: bool) -> None:
+    lock, lease_id = world.new(), str(uuid.uuid4())
+    target = Target(emulator({"blob": world.cli.port}), address.parse(lock).address)
+    made = lock_blobs.make(target, Deadline())
+    world.blob(lock).acquire_lease(60, lease_id)
+    ahead = (datetime.now(UTC) + timedelta(hours=9)).isoformat()
+    owner = Owner("alice", "build1", 7, "sh", ahead)
+    assert lock_blobs.stamp(target, lease_id, owner, 1, made if new else None, Deadline()) == 1
+    shown = world.cli.call("lock", "show", lock).json
+    since, written = (datetime.fromisoformat(each) for each in (shown["owner"]["since"], shown["last_modified"]))
+    assert (shown["clock"], abs(written - since) < timedelta(minutes=5)) == ("service", True)
+
+
+def test_files_handed_open_reach_the_command(world: Locks, tmp_path: Path) -> None:
+    read, write = os.pipe()
+    lock = world.new()
+    running = world.begin(lock, "--", "bash", "-c", f"echo given >&{write}", pass_fds=(write,))
+    os.close(write)
+    with os.fdopen(read) as end:
+        assert (end.read(), running.ended().code) == ("given\n", 0)
+
+
+def test_what_the_command_leaves_running_when_it_ends_is_left_alone(world: Locks) -> None:
+    lock, pid = world.new(), world.cli.root / "pid"
+    ran = world.run(lock, "--", "sh", "-c", f"sleep 100 >/dev/null 2>&1 & echo $! > {pid}; exit 4")
+    assert (ran.code, world.state(lock)) == (4, "available")
+    assert [each.words for each in world.processes()] == [("sleep", "100")]
+    os.kill(int(pid.read_text()), signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["echo hi"], "there is no shell; for a line of shell write -- sh -c '...'"),
+        (["no-such-command", "x"], "is it installed, and on the PATH?"),
+    ],
+)
+def test_a_command_that_is_not_there_is_told_before_any_request(offline: CliWorld, words: list[str], hint: str) -> None:
+    ran = at(offline.root, 9).call("lock", "run", "blob:locks/a", "--", *words)
+    assert (ran.code, ran.err) == (127, f"error: {words[0]}: command not found\nhint: {hint}\n")
+
+
+@pytest.mark.parametrize(("name", "status"), [("no-such-command", 127), ("plain", 126), ("strange", 126)])
+def test_a_command_that_cannot_be_started_takes_no_lock(world: Locks, name: str, status: int) -> None:
+    world.cli.file("plain")
+    world.cli.file("strange", b"\x00neither a script nor a program").chmod(0o755)
+    lock = world.new()
+    ran = world.run(lock, "--", name if name.startswith("no") else f"./{name}", env={"PATH": os.environ["PATH"]})
+    # That the system cannot run it is only known once it is tried.
+    assert (ran.code, world.state(lock)) == (status, "available" if name == "strange" else "absent")
+    assert (world.held(), world.processes(), name in ran.err) == ([], [], True)
+
+
+def test_a_parent_that_ignores_the_end_of_its_children_changes_nothing(world: Locks) -> None:
+    lock = world.new()
+
+    def ignore() -> None:
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+    ran = world.begin(lock, "--", "sh", "-c", "exit 3", preexec_fn=ignore).ended()
+    assert (ran.code, ran.err, world.left(lock)) == (3, "", NOTHING)
+
+
+def test_a_missing_container_is_made_and_no_create_makes_nothing(world: Locks) -> None:
+    container = f"{world.container}new"
+    refused = world.run(f"blob:{container}/a/b", "--no-create", "--", "true")
+    assert (refused.code, world.state(f"blob:{container}/a/b")) == (44, "absent")
+    assert "hint: leave out --no-create, and it is made" in refused.err
+    assert (world.run(f"blob:{container}/a/b", "--", "true").code, world.fence(f"blob:{container}/a/b")) == (0, 1)
+
+
+def test_the_lock_of_a_table_is_a_blob_and_that_is_said(world: Locks) -> None:
+    ran = world.run("table:Orders", "--lock-container", world.container, "--", "sh", "-c", 'echo "$AZGUARD_LOCK"')
+    lock = f"blob:{world.container}/table/Orders"
+    said = f"table:Orders has no lease of its own; its lock is {lock}\n"
+    assert (ran.code, ran.out, ran.err, world.fence(lock)) == (0, f"{lock}\n", said, 1)
+
+
+WRONG = [
+    (["{lock}"], "there is no command to run"),
+    (["{lock}", "--"], "there is no command to run"),
+    (["{lock}", "--", ""], "there is no command to run"),
+    (["{lock}", "true"], "there is no command to run"),
+    (["--", "true"], "there is no lock"),
+    (["", "--", "true"], "empty"),
+    (["container:site", "--", "true"], "a lock is a blob, or a table"),
+    (["queue:work", "--", "true"], "a lock is a blob, or a table"),
+    (["blob:site/b?snapshot=2024-01-01T00:00:00.0000000Z", "--", "true"], "snapshot"),
+    (["{lock}", "--wait", "1s", "--no-wait", "--", "true"], "--wait and --no-wait contradict each other"),
+    (["{lock}", "--wait", "", "--", "true"], "--wait"),
+    (["{lock}", "--wait", "soon", "--", "true"], "--wait"),
+    (["{lock}", "--grace", "30s", "--", "true"], "more than a third"),
+    (["{lock}", "--grace", "6s", "--lease-duration", "15s", "--", "true"], "more than a third"),
+    (["{lock}", "--grace", "", "--", "true"], "--grace"),
+    (["{lock}", "--lease-duration", "5s", "--", "true"], "--lease-duration"),
+    (["{lock}", "--lease-duration", "61s", "--", "true"], "--lease-duration"),
+    (["{lock}", "--lease-duration", "", "--", "true"], "--lease-duration"),
+    (["{lock}", "--slots", "0", "--", "true"], "--slots"),
+    (["{lock}", "--slots", "", "--", "true"], "--slots"),
+    (["{lock}", "--on-lost", "maybe", "--", "true"], "--on-lost"),
+    (["{lock}", "--on-lost", "", "--", "true"], "--on-lost"),
+    (["{lock}", "-E", "256", "--", "true"], "--conflict-exit-code"),
+    (["{lock}", "-E", "", "--", "true"], "--conflict-exit-code"),
+    (["{lock}", "--heartbeat-file", "", "--", "true"], "--heartbeat-file"),
+    (["table:Orders", "--lock-container", "", "--", "true"], "--lock-container"),
+    (["{lock}", "--reason", "", "--", "true"], "--reason"),
+    (["{lock}", "--reason", "a\nb", "--", "true"], "--reason"),
+    (["{lock}", "--reason", "a" * 201, "--", "true"], "--reason"),
+]
+
+
+@pytest.mark.parametrize(("words", "part"), WRONG, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
+def test_what_makes_no_sense_is_refused_before_any_request(offline: CliWorld, words: list[str], part: str) -> None:
+    # Whoever asks for something here waits in vain, and exits with 53.
+    ran = at(offline.root, 9).call("lock", "run", *(word.format(lock="blob:locks/a") for word in words))
+    error, *more = ran.err.splitlines()
+    assert (ran.code, ran.out, part in error, [line[:6] for line in more]) == (2, "", True, ["hint: "]), ran.err
+
+
+@pytest.fixture
+def busy(world: Locks) -> Iterator[str]:
+    """Yield a lock that a run of azguard's has taken, and somebody's lease is on now."""
+    lock = world.new()
+    assert world.run(lock, "--", "echo", "once").code == 0
+    with world.taken(lock):
+        yield lock
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "words_of_wait"),
+    [(["--no-wait"], 75, ""), (["--wait", "2s"], 75, " after 2 s"), (["--no-wait", "-E", "9"], 9, "")],
+)
+def test_a_busy_lock_is_waited_for_as_long_as_asked(
+    world: Locks, busy: str, words: list[str], status: int, words_of_wait: str
+) -> None:
+    ran = world.run(busy, *words, "--", "touch", "ran")
+    lines = ran.err.splitlines()
+    holder = next(line for line in lines if line.startswith("  ") and " is held by " in line)
+    assert (ran.code, (world.cli.root / "ran").exists(), world.held()) == (status, False, [])
+    # What does not wait says nothing of waiting.
+    waiting = [line.removeprefix(f"waiting for {busy}:") for line in lines if line.startswith("waiting for ")]
+    assert waiting == ([holder.removeprefix(" ")] if words_of_wait else [])
+    assert (": echo" in holder, "once" in holder) == (True, False)
+    assert f"error: {busy} is held by others{words_of_wait}; the command was not run" in lines
+
+
+def test_conflict_exit_code_0_says_so_and_is_no_failure(world: Locks, busy: str) -> None:
+    ran = world.run(busy, "--no-wait", "-E", "0", "--", "touch", "ran")
+    assert (ran.code, (world.cli.root / "ran").exists(), "error" in ran.err) == (0, False, False)
+    assert f"{busy} is held by others; the command was not run" in ran.err
+
+
+def test_a_lock_that_is_released_is_had_within_the_wait(world: Locks) -> None:
+    lock = world.new()
+    with world.taken(lock):
+        running = world.begin(lock, "--wait", "60s", "--", "true")
+        until(lambda: "waiting for" in running.err)
+    assert (running.ended().code, world.left(lock)) == (0, NOTHING)
+
+
+# One command line inside another.
+AZGUARD = " ".join(command())
+
+
+def test_a_run_of_the_same_lock_inside_runs_at_once_and_takes_nothing(world: Locks) -> None:
+    lock = world.new()
+    ran = world.run(lock, "--", *command("lock", "run", lock, "--", "sh", "-c", 'echo "$AZGUARD_FENCE"; exit 5'))
+    assert (ran.code, ran.out, ran.err, world.fence(lock), world.left(lock)) == (5, "1\n", "", 1, NOTHING)
+
+
+def test_a_run_of_another_lock_inside_takes_that_one(world: Locks) -> None:
+    outer, inner = world.new(), world.new()
+    assert world.run(inner, "--", "true").code == 0
+    script = 'echo "$AZGUARD_LOCK $AZGUARD_FENCE"'
+    ran = world.run(outer, "--", *command("lock", "run", inner, "--", "sh", "-c", script))
+    assert (ran.code, ran.out, world.fence(inner), world.left(inner)) == (0, f"{inner} 2\n", 2, NOTHING)
+
+
+def test_a_run_inside_a_lock_that_is_lost_does_not_run_its_command(world: Locks) -> None:
+    lock, broken = world.new(), world.cli.root / "broken"
+    inside = f"while [ ! -e {broken} ]; do sleep 0.05; done; {AZGUARD} lock run {lock} -- touch ran; echo $?"
+    running = world.begin(lock, "--", "sh", "-c", inside)
+    until(lambda: world.state(lock) == "leased" and "azguardfence" in world.metadata(lock))
+    world.blob(lock).get_blob_properties()
+    break_now(world, lock)
+    broken.touch()
+    ran = running.ended()
+    assert (ran.code, ran.out, (world.cli.root / "ran").exists()) == (77, "77\n", False)
+    assert "the lock around this command is lost" in ran.err
+
+
+def test_what_runs_inside_writes_the_locked_blob_with_its_lease(world: Locks) -> None:
+    lock = world.new()
+    blob = lock.removeprefix("blob:")
+    script = " && ".join(
+        (
+            f"printf 1 | {AZGUARD} blob put {blob} --last-writer-wins -o none",
+            f"{AZGUARD} safe-update {lock} -o none -- sh -c 'cat; printf 2'",
+            f"printf 123 | {AZGUARD} blob put {blob} --lease-id @held --if-match @last -o none",
+        )
+    )
+    ran = world.run(lock, "--", "sh", "-c", script)
+    assert (ran.code, ran.err, world.blob(lock).download_blob().readall()) == (0, "", b"123")
+
+
+def test_a_write_without_the_lease_is_refused_meanwhile(world: Locks) -> None:
+    lock = world.new()
+    working = world.begin_working(lock)
+    ran = world.cli.call("blob", "put", lock.removeprefix("blob:"), "--last-writer-wins", stdin=b"x")
+    working.finish(0)
+    assert (ran.code, working.ended().code) == (49, 0)
+
+
+def test_two_runs_that_name_their_locks_in_opposite_orders_both_get_them(world: Locks) -> None:
+    one, two = sorted((world.new(), world.new()))
+    script = 'echo "$AZGUARD_LOCK"'
+    both = [world.begin(*order, "--", "sh", "-c", script) for order in ((one, two, one), (two, one))]
+    ran = [each.ended() for each in both]
+    assert [(each.code, each.out) for each in ran] == [(0, f"{one}\n{two}\n")] * 2
+    assert (world.fence(one), world.fence(two), world.held()) == (2, 2, [])
+
+
+def test_a_heartbeat_file_that_cannot_be_written_is_told_before_the_command_runs(world: Locks) -> None:
+    lock = world.new()
+    ran = world.run(lock, "--heartbeat-file", "no/such/folder", "--", "touch", "ran")
+    assert (ran.code, (world.cli.root / "ran").exists()) == (78, False)
+    assert ran.err.startswith("error: no/such/folder cannot be written: No such file or directory")
+    assert (world.state(lock) in ("available", "absent"), world.held(), world.processes()) == (True, [], [])
+
+
+def test_the_heartbeat_file_is_there_while_the_command_runs(world: Locks) -> None:
+    ran = world.run(world.new(), "--heartbeat-file", "beat", "--", "cat", "beat")
+    assert (ran.code, sorted(ran.json), (world.cli.root / "beat").exists()) == (
+        0, ["held_until", "pid", "renewed"], False,
+    )  # fmt: skip
+
+
+def test_the_locks_of_tables_are_in_a_container_of_their_own_unless_told_otherwise(world: Locks) -> None:
+    said = world.cli.call("lock", "show", "table:NoSuchTable").err.splitlines()[0]
+    assert said == "table:NoSuchTable has no lease of its own; its lock is blob:locks/table/NoSuchTable"
+
+
+def test_a_service_that_is_not_there_is_told(slow: Slow) -> None:
+    ran = slow.not_there.result(60)
+    told = "error: no answer from http://127.0.0.1:9/acc: connection refused: nothing listens there"
+    assert (ran.code, ran.err.splitlines()[0]) == (53, told)
+
+
+def test_a_service_that_never_answers_is_told(slow: Slow) -> None:
+    ran = slow.mute.result(60)
+    assert (ran.code, ran.err.splitlines()[0].endswith(": timed out")) == (53, True)
+
+
+def test_a_command_that_floods_its_output_is_not_slowed_down_and_its_lock_is_renewed(slow: Slow) -> None:
+    code, count, state, heartbeat = slow.flood.result(60)
+    assert (code, count >= _FLOOD, state, heartbeat) == (128 + signal.SIGTERM, True, "available", False)

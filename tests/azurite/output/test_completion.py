@@ -1,0 +1,190 @@
+"""Shell completion: what is offered, and how a shell asks for it."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.support import table_world
+from tests.support.cli_world import CliWorld, command
+
+
+def offered(cli: CliWorld, line: str, **environ: str) -> list[str]:
+    ran = cli.call(env={"_AZGUARD_COMPLETE": "fish", "_AZGUARD_LINE": line, **environ})
+    assert (ran.code, ran.err) == (0, "")
+    return [each.partition("\t")[0] for each in ran.out.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("line", "some"),
+    [
+        ("azguard ", ["safe-update", "blob", "container", "completion"]),
+        ("azguard bl", ["blob"]),
+        ("azguard blob ", ["get", "put", "show", "exists", "list", "delete"]),
+        ("azguard -o json blob g", ["get"]),
+        ("azguard blob put x --if-m", ["--if-match", "--if-modified-since"]),
+        ("azguard blob put x --tier ", ["Hot", "Cool", "Cold", "Archive"]),
+        ("azguard blob put x --tier C", ["Cool", "Cold"]),
+        ("azguard blob put x -o ", ["json", "table", "tsv", "yaml", "none"]),
+        ("azguard blob put x --output=t", ["--output=table", "--output=tsv"]),
+        ("azguard blob delete x --delete-snapshots ", ["include", "only"]),
+        ("azguard lease ", ["acquire", "renew", "change", "release", "break", "show", "list", "wait"]),
+        ("azguard lease release ", ["blob:", "container:"]),
+        ("azguard status ", ["blob:", "container:", "table:", "entity:"]),
+        ("azguard table ", ["create", "list", "delete", "acl"]),
+        ("azguard table acl ", ["get", "set"]),
+        ("azguard entity q", ["query"]),
+        ("azguard cache forget b", ["blob:"]),
+        ("azguard completion ", ["bash", "zsh", "fish", "powershell"]),
+    ],
+)
+def test_commands_options_and_their_values_are_offered(offline: CliWorld, line: str, some: list[str]) -> None:
+    found = offered(offline, line)
+    assert [each for each in found if each in some] == some
+    if not line.endswith("azguard "):
+        assert all(each.startswith(line.rpartition(" ")[2]) for each in found)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "", "azguard blob get x -f ", "azguard blob get x -f co", "azguard blob put x --content-type ",
+        "azguard safe-update blob:x/y -- ", "azguard nosuch ", "azguard blob get x extra ", "azguard queue:w",
+        "azguard status queue:", "azguard blob get 'unfinished",
+    ],
+)  # fmt: skip
+def test_nothing_is_offered_where_files_or_nothing_belong(offline: CliWorld, line: str) -> None:
+    assert [each for each in offered(offline, line) if line.split()[1:2] not in ([], ["nosuch"])] == []
+
+
+def test_options_that_are_not_honoured_are_not_offered(offline: CliWorld) -> None:
+    conditions = (
+        "--if-match",
+        "--if-none-match",
+        "--if-modified-since",
+        "--etag",
+        "--last-writer-wins",
+        "--allow-race",
+    )
+    assert set(offered(offline, "azguard container create x --")) & set(conditions) == set()
+    assert set(conditions[:4]) <= set(offered(offline, "azguard blob put x/y --"))
+
+
+def test_containers_and_blobs_are_offered_level_by_level(cli: CliWorld) -> None:
+    site = cli.container()
+    for name in ("config.json", "a b.txt", "logs/1", "logs/2"):
+        cli.call("blob", "put", f"{site}/{name}", stdin=b"x")
+    assert [
+        offered(cli, f"azguard container show {site[:15]}"),
+        offered(cli, f"azguard blob get {site[:15]}"),
+        offered(cli, f"azguard blob get {site}/"),
+        offered(cli, f"azguard blob get {site}/logs/"),
+        offered(cli, f"azguard safe-update blob:{site}/co"),
+        offered(cli, f"azguard status container:{site[:15]}"),
+        offered(cli, f"azguard lease acquire blob:{site}/co"),
+        offered(cli, f"azguard lease list {site[:15]}"),
+    ] == [
+        [site],
+        [f"{site}/"],
+        [f"{site}/logs/", f"{site}/a b.txt", f"{site}/config.json"],
+        [f"{site}/logs/1", f"{site}/logs/2"],
+        [f"blob:{site}/config.json"],
+        [f"container:{site}"],
+        [f"blob:{site}/config.json"],
+        [site],
+    ]
+
+
+def test_tables_are_offered(cli: CliWorld) -> None:
+    table = table_world.table(cli)
+    assert [
+        offered(cli, f"azguard table delete {table[:15]}"),
+        offered(cli, f"azguard table acl get {table[:15]}"),
+        offered(cli, f"azguard entity query {table[:15]}"),
+        offered(cli, f"azguard entity get {table[:15]}"),
+        offered(cli, f"azguard status entity:{table[:15]}"),
+        offered(cli, f"azguard entity get {table}/"),
+        offered(cli, f"azguard lease acquire table:{table[:15]}"),
+    ] == [[table], [table], [table], [f"{table}/"], [f"entity:{table}/"], [], []]
+
+
+def test_the_account_options_on_the_line_are_used(cli: CliWorld) -> None:
+    site = cli.container()
+    nobody = CliWorld(cli.root)
+    nobody.call("profile", "set", "here", "--connection-string", str(cli.connection_string))
+    assert offered(nobody, f"azguard container show --profile here {site}") == [site]
+    assert offered(nobody, "azguard container show --profile ") == ["here"]
+    assert offered(nobody, f"azguard container show {site}") == []
+
+
+def test_profiles_are_offered(offline: CliWorld) -> None:
+    for name in ("prod", "test"):
+        offline.call("profile", "set", name, "--emulator")
+    assert offered(offline, "azguard profile show p") == ["prod"]
+
+
+@pytest.mark.parametrize("endpoint", ["http://127.0.0.1:9/acc", "http://nosuch.invalid/acc"])
+def test_a_service_that_does_not_answer_offers_nothing_and_says_nothing(offline: CliWorld, endpoint: str) -> None:
+    text = f"AccountName=acc;AccountKey=a2V5;BlobEndpoint={endpoint}"
+    assert offered(offline, "azguard container show ", AZURE_STORAGE_CONNECTION_STRING=text) == []
+
+
+def test_a_service_that_is_mute_is_given_up_on_in_time(offline: CliWorld) -> None:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        text = f"AccountName=acc;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:{mute.getsockname()[1]}/acc"
+        # Waiting for an answer would take longer than any test may.
+        environ = {"AZURE_STORAGE_CONNECTION_STRING": text, "AZGUARD_WRITE_TIMEOUT": "600s"}
+        assert offered(offline, "azguard blob get site/", **environ) == []
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+@pytest.mark.parametrize(
+    ("line", "word", "reply"),
+    [
+        ("azguard contain", "contain", ["container"]),
+        ("azguard blob get SITE/co", "SITE/co", ["SITE/config.json"]),
+        ("azguard blob get SITE/a", "SITE/a", [r"SITE/a\ b.txt"]),
+        ("azguard safe-update blob:SITE/co", "SITE/co", ["SITE/config.json"]),  # bash splits at the colon
+        ("azguard blob put x --output=js", "js", ["json"]),
+        ("azguard blob get x -f ", "", []),
+    ],
+)
+def test_bash_completes_a_line(cli: CliWorld, line: str, word: str, reply: list[str]) -> None:
+    site = cli.container() if "SITE" in line else "none"
+    for name in ("config.json", "a b.txt") if "SITE" in line else ():
+        cli.call("blob", "put", f"{site}/{name}", stdin=b"x")
+    script = f"""
+        azguard() {{ {" ".join(command())} "$@"; }}
+        eval "$(azguard completion bash)"
+        COMP_LINE='{line.replace("SITE", site)}'
+        COMP_POINT=${{#COMP_LINE}}
+        _azguard azguard '{word.replace("SITE", site)}' before 2>/dev/null
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    ran = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=cli.root, env=cli.environ())
+    assert [each for each in ran.stdout.splitlines() if each] == [each.replace("SITE", site) for each in reply]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
+def test_every_shell_has_a_script_that_it_can_read(offline: CliWorld, shell: str) -> None:
+    ran = offline.call("completion", shell)
+    assert (ran.code, "_AZGUARD_COMPLETE" in ran.out, "azguard" in ran.out) == (0, True, True)
+    reader = {"bash": ["bash", "-n"], "zsh": ["zsh", "-n"], "fish": ["fish", "--no-execute"]}.get(shell)
+    if reader and shutil.which(reader[0]):
+        checked = subprocess.run(reader, input=ran.out, capture_output=True, text=True, check=False)
+        assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_an_unknown_shell_is_a_usage_error(offline: CliWorld) -> None:
+    assert offline.call("completion", "csh").code == 2
+
+
+def test_completing_is_only_imported_to_complete(offline: CliWorld) -> None:
+    code = "import sys; from azguard.cli.app import run; run(['blob', '--help']); " + (
+        "print([name for name in sys.modules if 'completion' in name and 'azguard' in name])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=offline.environ())
+    assert ran.stdout.splitlines()[-1] == "[]"

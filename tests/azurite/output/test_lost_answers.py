@@ -1,0 +1,181 @@
+"""Rule 0 for put, delete and create: a lost answer ends as done or as unknown, never as somebody else's write."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from azguard.faultproxy import proxy
+from azguard.faultproxy.proxy import Fault, Request
+from tests.support.cli_world import CliWorld
+
+MIB = 1024 * 1024
+
+
+@pytest.fixture
+def site(cli: CliWorld) -> str:
+    return cli.container()
+
+
+@contextmanager
+def losing(cli: CliWorld, loses: Callable[[Request], bool], times: int = 1) -> Iterator[tuple[CliWorld, proxy.Proxy]]:
+    """Run a world behind a proxy that loses the answers to the first so many such requests."""
+    left = [times]
+
+    def decide(request: Request) -> Fault:
+        if left[0] and loses(request):
+            left[0] -= 1
+            return Fault.DROP
+        return Fault.NONE
+
+    with proxy.running(cli.port, decide) as between:
+        yield cli.through(between.port), between
+
+
+def writes(request: Request) -> bool:
+    return request.writes
+
+
+def committed(between: proxy.Proxy) -> list[int]:
+    return [each.status for each in between.log if each.request.writes and each.status and each.status < 300]
+
+
+def known(cli: CliWorld, blob: str) -> str:
+    """Return the ETag of a blob that was just written."""
+    etag: str = cli.call("blob", "put", blob, "--last-writer-wins", stdin=b"old").json["etag"]
+    return etag
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("size", [5, 8 * MIB + 1])
+def test_a_create_whose_answer_was_lost_is_found_to_be_ours(cli: CliWorld, site: str, size: int, times: int) -> None:
+    with losing(cli, lambda each: each.writes and "comp=block&" not in each.path, times) as (lossy, between):
+        ran = lossy.call("blob", "put", f"{site}/a", stdin=b"x" * size)
+    shown = cli.call("blob", "show", f"{site}/a").json
+    commits = [each for each in between.log if each.request.writes and "comp=block&" not in each.request.path]
+    assert (ran.code, ran.json["etag"], ran.json["created"]) == (0, shown["etag"], True)
+    assert [each.status for each in commits] == [201]  # found by looking, not by sending again
+
+
+@pytest.mark.parametrize("size", [5, 8 * MIB + 1])
+def test_a_guarded_put_whose_answer_was_lost_is_found_to_be_ours(cli: CliWorld, site: str, size: int) -> None:
+    etag = known(cli, f"{site}/a")
+    with losing(cli, lambda each: each.writes and "comp=block&" not in each.path) as (lossy, _):
+        ran = lossy.call("blob", "put", f"{site}/a", "--etag", etag, stdin=b"x" * size)
+        again = lossy.call("blob", "put", f"{site}/a", stdin=b"next")
+    assert (ran.code, ran.json["outcome"], ran.json["attempts"]) == (0, "committed", 1)
+    assert (again.code, again.json["guard"]) == (0, "if-match")  # the settled ETag was the right one
+
+
+def test_a_lost_block_is_just_staged_again(cli: CliWorld, site: str) -> None:
+    with losing(cli, lambda each: "comp=block&" in each.path, 2) as (lossy, _):
+        ran = lossy.call("blob", "put", f"{site}/a", stdin=b"x" * (20 * MIB))
+    assert (ran.code, len(cli.call("blob", "get", f"{site}/a").stdout)) == (0, 20 * MIB)
+
+
+def test_an_unconditional_put_is_settled_by_its_lineage_too(cli: CliWorld, site: str) -> None:
+    known(cli, f"{site}/a")
+    with losing(cli, writes) as (lossy, between):
+        ran = lossy.call("blob", "put", f"{site}/a", "--last-writer-wins", stdin=b"new")
+    assert (ran.code, ran.json["guard"], committed(between)) == (0, "none", [201])
+
+
+def test_without_lineage_a_lost_answer_is_unknown_and_is_not_sent_twice(cli: CliWorld, site: str) -> None:
+    etag = known(cli, f"{site}/a")
+    with losing(cli, writes) as (lossy, between):
+        ran = lossy.call("blob", "put", f"{site}/a", "--etag", etag, "--no-lineage", "-o", "json", stdin=b"new")
+    assert (ran.code, ran.error["kind"], ran.error["hint"], committed(between)) == (
+        74, "unknown", f"look before you try again: azguard blob show {site}/a", [201],
+    )  # fmt: skip
+
+
+def test_a_put_that_was_overwritten_before_we_looked_is_still_ours(cli: CliWorld, site: str) -> None:
+    """The next azguard write carries our op on, so that it is found although the ETag has moved."""
+    etag = known(cli, f"{site}/a")
+    mine, between_look_and_write = [False], [False]
+
+    def decide(request: Request) -> Fault:
+        if request.writes and not mine[0]:
+            mine[0] = True
+            return Fault.DROP
+        if not request.writes and mine[0] and not between_look_and_write[0]:
+            between_look_and_write[0] = True
+            scoped = ("--scope", "other")
+            assert cli.run("blob", "get", f"{site}/a", *scoped).code == 0
+            assert cli.run("blob", "put", f"{site}/a", *scoped, stdin=b"theirs").code == 0
+        return Fault.NONE
+
+    with proxy.running(cli.port, decide) as between:
+        ran = cli.through(between.port).call("blob", "put", f"{site}/a", "--etag", etag, stdin=b"mine")
+    assert (ran.code, ran.json["outcome"], ran.json["etag"] != etag) == (0, "committed", True)
+    assert cli.call("blob", "get", f"{site}/a").out == "theirs"
+
+
+def test_a_put_that_a_foreign_writer_overwrote_before_we_looked_is_unknown(cli: CliWorld, site: str) -> None:
+    from azure.storage.blob import BlobClient
+
+    etag = known(cli, f"{site}/a")
+    theirs, wrote = BlobClient.from_connection_string(str(cli.connection_string), site, "a"), [False]
+
+    def decide(request: Request) -> Fault:
+        if request.writes:
+            return Fault.DROP
+        if not wrote[0]:
+            wrote[0] = True
+            theirs.upload_blob(b"theirs", overwrite=True)
+        return Fault.NONE
+
+    with proxy.running(cli.port, decide) as between:
+        put = ("blob", "put", f"{site}/a", "--etag", etag, "--blob-type", "block", "-o", "json")
+        ran = cli.through(between.port).call(*put, stdin=b"mine")
+    assert (ran.code, ran.error["kind"], committed(between)) == (74, "unknown", [201])
+
+
+def test_a_delete_whose_answer_was_lost_is_unknown_and_never_not_found(cli: CliWorld, site: str) -> None:
+    etag = known(cli, f"{site}/a")
+    with losing(cli, writes) as (lossy, between):
+        ran = lossy.call("blob", "delete", f"{site}/a", "--etag", etag, "-o", "json")
+    assert (ran.code, ran.error["kind"], committed(between)) == (74, "unknown", [202])
+
+
+def test_a_container_created_with_a_lost_answer_is_found_to_be_ours(cli: CliWorld, site: str) -> None:
+    with losing(cli, writes) as (lossy, between):
+        ran = lossy.call("container", "create", f"{site}new", "--metadata", "owner=me")
+    shown = cli.call("container", "show", f"{site}new").json
+    assert (ran.code, ran.json["etag"], committed(between), shown["metadata"]) == (
+        0, shown["etag"], [201], {"owner": "me"},
+    )  # fmt: skip
+
+
+def test_a_container_deleted_under_our_lease_with_a_lost_answer_is_ours(cli: CliWorld, site: str) -> None:
+    etag = cli.call("container", "show", site).json["etag"]
+    with losing(cli, lambda each: each.method == "DELETE") as (lossy, _):
+        ran = lossy.call("container", "delete", site, "--etag", etag)
+    assert (ran.code, ran.json["guard"]) == (0, "lease")
+
+
+def test_a_lost_answer_to_the_lease_of_a_delete_changes_nothing(cli: CliWorld, site: str) -> None:
+    etag = cli.call("container", "show", site).json["etag"]
+    with losing(cli, lambda each: each.headers.get("x-ms-lease-action") == "acquire") as (lossy, _):
+        ran = lossy.call("container", "delete", site, "--etag", etag)
+    assert (ran.code, cli.call("container", "exists", site).code) == (0, 44)
+
+
+def test_an_unguarded_delete_of_a_container_with_a_lost_answer_is_unknown(cli: CliWorld, site: str) -> None:
+    with losing(cli, writes) as (lossy, between):
+        ran = lossy.call("container", "delete", site, "--last-writer-wins", "-o", "json")
+    assert (ran.code, ran.error["kind"], committed(between)) == (74, "unknown", [202])
+
+
+@pytest.mark.parametrize("words", [("blob", "get"), ("blob", "show"), ("blob", "exists")])
+def test_a_read_whose_answer_was_lost_is_made_again(cli: CliWorld, site: str, words: tuple[str, str]) -> None:
+    known(cli, f"{site}/a")
+    with losing(cli, lambda _: True, 2) as (lossy, _):
+        assert lossy.call(*words, f"{site}/a").code == 0
+
+
+@pytest.mark.parametrize("words", [("blob", "list"), ("container", "list")])
+def test_a_listing_whose_answer_was_lost_is_made_again(cli: CliWorld, site: str, words: tuple[str, ...]) -> None:
+    with losing(cli, lambda _: True, 2) as (lossy, _):
+        ran = lossy.call(*words, *([site] if words[0] == "blob" else ["--prefix", site]))
+    assert (ran.code, len(ran.json)) == (0, words[0] == "container")

@@ -1,0 +1,335 @@
+"""Results: one shape in five formats on stdout, and nothing else there."""
+
+import json
+import os
+import pty
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from azguard.cli import rendering
+from tests.support import table_world
+from tests.support.cli_world import CliWorld, command
+from tests.support.places import DATA
+
+SCHEMAS = json.loads((DATA / "schemas/results.json").read_text())
+ERROR = json.loads((DATA / "schemas/error.json").read_text())
+
+
+@pytest.fixture
+def blob(cli: CliWorld) -> str:
+    address = f"{cli.container()}/a.json"
+    assert cli.call("blob", "put", address, "--metadata", "owner=me", stdin=b"{}").code == 0
+    return address
+
+
+def test_every_result_has_the_shape_that_scripts_rely_on(cli: CliWorld, blob: str) -> None:
+    site = blob.partition("/")[0]
+    cases: list[tuple[str, tuple[str, ...]]] = [
+        ("blob put", ("blob", "put", blob)),
+        ("blob get", ("blob", "get", blob, "-f", "a.json")),
+        ("blob show", ("blob", "show", blob)),
+        ("exists", ("blob", "exists", blob)),
+        ("exists", ("container", "exists", "nosuch")),
+        ("blob list", ("blob", "list", site)),
+        ("container show", ("container", "show", site)),
+        ("container list", ("container", "list", "--prefix", site)),
+        ("lease done", ("lease", "acquire", f"blob:{blob}")),
+        ("lease list", ("lease", "list", site)),
+        ("lease list --held", ("lease", "list", "--held")),
+        ("lease show", ("lease", "show", f"blob:{blob}")),
+        ("lease done", ("lease", "renew", f"blob:{blob}")),
+        ("lease done", ("lease", "change", f"blob:{blob}")),
+        ("lease show", ("lock", "show", f"blob:{blob}")),
+        ("lock list", ("lock", "list", site)),
+        ("lease break", ("lease", "break", f"blob:{blob}", "--yes")),
+        ("lease done", ("lease", "release", f"blob:{blob}")),
+        ("lease show", ("lease", "wait", f"container:{site}")),
+        ("lease done", ("lease", "acquire", f"container:{site}", "--infinite")),
+        ("lease done", ("lease", "release", f"container:{site}")),
+        ("status", ("status",)),
+        ("blob put", ("blob", "put", f"{blob}2", "--fence", "2")),
+        ("blob delete", ("blob", "delete", blob)),
+        ("container create", ("container", "create", f"{site}x")),
+        ("container delete", ("container", "delete", f"{site}x")),
+    ]
+    for name, words in cases:
+        ran = cli.call(*words, stdin=b"new")
+        schema = {"$defs": SCHEMAS["$defs"], "$ref": f"#/$defs/{name}"}
+        jsonschema.Draft202012Validator(schema).validate(ran.json)
+
+
+def test_every_result_of_a_written_entity_has_the_shape_that_scripts_rely_on(cli: CliWorld) -> None:
+    orders = f"{table_world.table(cli)}/eu"
+    line = json.dumps({"op": "insert", "address": f"{orders}/2", "entity": {"n": 1}}).encode()
+    cases: list[tuple[str, tuple[str, ...]]] = [
+        ("entity write", ("entity", "insert", f"{orders}/1", "n:int32=1")),
+        ("entity write", ("entity", "replace", f"{orders}/1", "n:int32=1")),
+        ("entity write", ("entity", "merge", f"{orders}/1", "n:int32=1")),
+        ("entity write", ("entity", "upsert", f"{orders}/1", "n:int32=1", "--last-writer-wins")),
+        ("entity write", ("entity", "delete", f"{orders}/1", "--last-writer-wins")),
+        ("entity transaction --dry-run", ("entity", "transaction", "-", "--dry-run")),
+        ("entity transaction", ("entity", "transaction", "-")),
+    ]
+    for name, words in cases:
+        ran = cli.call(*words, stdin=line)
+        schema = {"$defs": SCHEMAS["$defs"], "$ref": f"#/$defs/{name}"}
+        jsonschema.Draft202012Validator(schema).validate(ran.json)
+
+
+def failures(cli: CliWorld, blob: str) -> list[tuple[int, tuple[str, ...]]]:
+    site = blob.partition("/")[0]
+    assert cli.call("blob", "put", f"{site}/fenced", "--fence", "2", stdin=b"2").code == 0
+    return [
+        (2, ("blob", "put", blob, "--etag", "")),
+        (2, ("blob", "nosuch")),
+        (34, ("blob", "get", blob, "--if-none-match", "@last")),
+        (42, ("blob", "put", blob, "--etag", "0x1")),
+        (42, ("blob", "delete", f"{site}/never")),
+        (44, ("blob", "get", f"{site}/nosuch")),
+        (45, ("container", "create", site)),
+        (77, ("blob", "put", f"{site}/fenced", "--fence", "1")),
+        (49, ("blob", "show", blob, "--lease-id", "0f3c1111-2222-3333-4444-555566667777")),
+        (78, ("blob", "show", blob, "--profile", "nosuch")),
+        (53, ("blob", "show", "abc/b", "--connection-string", "AccountName=a12;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:9",
+              "--timeout", "0.1s")),
+    ]  # fmt: skip
+
+
+def test_every_error_has_the_shape_that_scripts_rely_on(cli: CliWorld, blob: str) -> None:
+    for code, words in failures(cli, blob):
+        ran = cli.call(*words, "-o", "json", stdin=b"new")
+        assert (ran.code, ran.out) == (code, ""), words
+        jsonschema.Draft202012Validator(ERROR).validate(json.loads(ran.err))
+        assert ran.error["exit_code"] == code
+
+
+@pytest.mark.parametrize("how", [(), ("-o", "table"), ("-o", "yaml"), ("-o", "tsv"), ("-o", "none")])
+def test_errors_are_for_people_unless_json_was_asked_for(cli: CliWorld, blob: str, how: tuple[str, ...]) -> None:
+    for code, words in failures(cli, blob):
+        ran = cli.call(*words, *how, stdin=b"new")
+        first, *others = ran.err.splitlines()
+        assert (ran.code, ran.out, first.startswith("error: "), "{" in first, "Traceback" in ran.err) == (
+            code, "", True, False, False,
+        ), words  # fmt: skip
+        assert all(line.startswith(("  ", "hint: ", "Usage")) for line in others)
+
+
+def test_quiet_leaves_the_error_and_drops_the_hint(cli: CliWorld, blob: str) -> None:
+    ran = cli.call("blob", "delete", f"{blob}x", "-q")
+    assert ran.err == f"error: {blob}x was never read here, so there is nothing to guard this with\n"
+
+
+def test_debug_shows_where_an_error_came_from(cli: CliWorld, blob: str) -> None:
+    ran = cli.call("blob", "show", f"{blob}x", "--debug", "-q")
+    assert (ran.code, "Traceback" in ran.err, ran.err.splitlines()[-1]) == (
+        44,
+        True,
+        f"error: there is no blob {blob}x",
+    )
+
+
+def test_the_same_result_in_every_format(cli: CliWorld, blob: str) -> None:
+    show = ("blob", "show", blob)
+    found = cli.call(*show, "-o", "json").json
+    assert yaml.safe_load(cli.call(*show, "-o", "yaml").out) == found
+    cells = cli.call(*show, "-o", "tsv").out.rstrip("\n").split("\t")
+    assert (len(cells), cells[0], cells[-1]) == (len(found), f"blob:{blob}", '{"owner": "me"}')
+    assert cli.call(*show, "-o", "none").out == ""
+    assert "content length  2\n" in cli.call(*show, "-o", "table").out
+
+
+@pytest.mark.parametrize(
+    ("query", "format", "out"),
+    [
+        ("metadata.owner", "json", '"me"\n'),
+        ("metadata.owner", "tsv", "me\n"),
+        ("[content_length, name]", "tsv", "2\na.json\n"),
+        ("[[content_length, deleted, snapshot]]", "tsv", "2\tfalse\t\n"),
+        ("{n: name, size: content_length}", "json", '{\n  "n": "a.json",\n  "size": 2\n}\n'),
+        ("nosuch", "json", "null\n"),
+        ("nosuch", "tsv", "\n"),
+        ("keys(metadata)", "yaml", "- owner\n"),
+    ],
+)
+def test_a_query_picks_from_the_result(cli: CliWorld, blob: str, query: str, format: str, out: str) -> None:
+    assert cli.call("blob", "show", blob, "--query", query, "-o", format).out == out
+
+
+def test_a_list_is_queried_as_a_whole_and_printed_row_by_row(cli: CliWorld, blob: str) -> None:
+    site = blob.partition("/")[0]
+    cli.call("blob", "put", f"{site}/b", "--content-disposition", "a\\b", stdin=b"x")
+    assert cli.call("blob", "list", site, "--query", "length(@)").out == "2\n"
+    assert cli.call("blob", "list", site, "--query", "[].[name, content_disposition]", "-o", "tsv").out == (
+        "a.json\t\nb\ta\\\\b\n"
+    )
+    assert [row.split("\t")[1] for row in cli.call("blob", "list", site, "-o", "tsv").out.splitlines()] == [
+        "a.json", "b",
+    ]  # fmt: skip
+    assert cli.call("blob", "list", site, "--prefix", "zz").out == "[]\n"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--query", ""), ("--query", "a["), ("--query", "nosuch(@)"), ("--query", "length(a, b)"), ("-o", ""),
+     ("-o", "xml"), ("-o", "JSON")],
+)  # fmt: skip
+def test_a_bad_query_or_format_is_refused_before_anything_is_done(
+    cli: CliWorld, blob: str, options: tuple[str, ...]
+) -> None:
+    before = cli.call("blob", "show", blob).json["etag"]
+    ran = cli.call("blob", "put", blob, *options, stdin=b"new")
+    assert (ran.code, ran.out, cli.call("blob", "show", blob).json["etag"]) == (2, "", before)
+
+
+def on_a_terminal(cli: CliWorld, *words: str, **environ: str) -> tuple[int, str]:
+    """Run azguard with a terminal of 80 columns as its three streams and return what it showed."""
+    ours, theirs = pty.openpty()
+    running = subprocess.Popen(
+        command(*words), cwd=cli.root, stdin=theirs, stdout=theirs, stderr=theirs,
+        env=cli.environ(env={"TERM": "xterm", "COLUMNS": "80", **environ}),
+    )  # fmt: skip
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(ours, 65536)
+        except OSError:
+            break  # Linux says so when the other side is closed
+        if not piece:
+            break
+        shown += piece
+    os.close(ours)
+    return running.wait(), shown.decode().replace("\r\n", "\n")
+
+
+def test_a_terminal_gets_a_panel_with_colours(cli: CliWorld, blob: str) -> None:
+    code, shown = on_a_terminal(cli, "blob", "show", blob)
+    assert (code, "\x1b[1;36mcontent length" in shown, "{" in shown) == (0, True, False)
+
+
+@pytest.mark.parametrize(("words", "environ"), [(("--no-color",), {}), ((), {"NO_COLOR": "1"}), ((), {"TERM": "dumb"})])
+def test_no_color_means_no_colour(cli: CliWorld, blob: str, words: tuple[str, ...], environ: dict[str, str]) -> None:
+    code, shown = on_a_terminal(cli, "blob", "show", blob, *words, **environ)
+    assert (code, "\x1b[1;36m" in shown or "\x1b[36m" in shown) == (0, False)
+
+
+def test_a_terminal_as_stdin_is_no_content(cli: CliWorld, blob: str) -> None:
+    code, shown = on_a_terminal(cli, "blob", "put", blob)
+    assert (code, shown.splitlines()[0]) == (2, "error: nothing to write: stdin is a terminal")
+
+
+ROWS = [
+    {"address": f"blob:site/{name}", "name": name, "etag": '"0x8DC1234567890AB"', "content_length": 1234567,
+     "last_modified": "2026-11-21T10:00:00Z", "content_type": "text/plain", "lease_state": "available", "metadata": {}}
+    for name in ("a", "long/" * 20 + "b")
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("width", "columns"),
+    [
+        (200, ["name", "content_length", "last_modified", "etag", "content_type"]),
+        (80, ["name", "content_length", "last_modified", "etag"]),
+        (60, ["name", "content_length", "etag"]),
+        (40, ["name", "etag"]),
+    ],
+)
+def test_a_table_shows_the_columns_that_fit(width: int, columns: list[str]) -> None:
+    assert rendering.fitting(ROWS, width) == columns
+
+
+def test_a_lease_is_shown_where_there_is_one() -> None:
+    assert "lease_state" in rendering.fitting([{**ROWS[0], "lease_state": "leased"}, ROWS[1]], 200)
+
+
+@pytest.mark.parametrize(
+    ("width", "columns"),
+    [(200, ["address", "lease_id", "confirmed", "until"]), (80, ["address", "lease_id", "confirmed"]),
+     (60, ["address", "lease_id"])],
+)  # fmt: skip
+def test_a_lease_that_is_held_is_shown_with_the_id_to_release_it_by(width: int, columns: list[str]) -> None:
+    held = {"address": "blob:site/a", "lease_id": "0" * 36, "confirmed": True, "duration": 60, "scope": "1",
+            "until": "2026-11-21T10:00:00.123456Z"}  # fmt: skip
+    assert rendering.fitting([held], width) == columns
+
+
+def leased(clock: str) -> dict[str, object]:
+    """Return a lock as a table shows it."""
+    return {"address": "blob:tfstate/prod", "state": "held", "held_by": "alice@build1", "age": 10_800, "clock": clock,
+            "owner": {"who": "alice", "pid": None}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("clock", "columns"),
+    [("service", ["address", "state", "by", "age"]), ("holder", ["address", "state", "by", "age", "clock"])],
+)
+def test_an_age_by_the_clock_of_its_holder_is_marked(
+    capsys: pytest.CaptureFixture[str], clock: str, columns: list[str]
+) -> None:
+    rendering.show([leased(clock)], color=False)
+    shown = capsys.readouterr().out.split()
+    assert (shown[: len(columns)], "3h" in shown) == (columns, True)
+
+
+def test_what_holds_a_record_is_told_without_what_is_missing_in_it(capsys: pytest.CaptureFixture[str]) -> None:
+    rendering.show({"broken": leased("service")}, color=False)
+    assert "age=3h clock=service owner=(who=alice)" in " ".join(capsys.readouterr().out.split())
+
+
+def test_names_cannot_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    rendering.show([{"name": "a\x1b[2Jb\x07"}], color=False)
+    assert ("\x1b" in capsys.readouterr().out) is False
+
+
+@pytest.mark.parametrize("words", [("blob", "list"), ("container", "list")])
+def test_a_pipe_that_closes_ends_a_listing_quietly(cli: CliWorld, blob: str, words: tuple[str, ...]) -> None:
+    site = [blob.partition("/")[0]] if words[0] == "blob" else []
+    shell = f"{' '.join(command(*words, *site))} | head -c 1; echo ${{PIPESTATUS[0]}}"
+    ran = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, cwd=cli.root, env=cli.environ())
+    assert (ran.stdout[0], ran.stderr, ran.stdout[1:].strip() in ("0", "141")) == ("[", "", True)
+
+
+def test_a_closed_stderr_changes_nothing(cli: CliWorld, blob: str) -> None:
+    ran = subprocess.run(
+        f"{' '.join(command('blob', 'show', blob + 'x'))} 2>&-", shell=True, capture_output=True, cwd=cli.root,
+        env=cli.environ(), check=False,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stdout) == (44, b"")
+
+
+def spoil_nothing(folder: Path) -> None:
+    """Leave the cache as it is."""
+
+
+def spoil_with_garbage(folder: Path) -> None:
+    (folder / "etags.db").write_bytes(b"no database" * 1000)
+
+
+def spoil_with_a_file(folder: Path) -> None:
+    for each in sorted(folder.rglob("*"), reverse=True):
+        each.rmdir() if each.is_dir() else each.unlink()
+    folder.rmdir()
+    folder.write_text("a file where the folder should be")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "warns"), [(spoil_nothing, False), (spoil_with_garbage, True), (spoil_with_a_file, True)]
+)
+def test_a_bad_cache_is_said_and_fails_nothing(
+    cli: CliWorld, blob: str, spoil: Callable[[Path], None], warns: bool
+) -> None:
+    spoil(cli.root / ".cache")
+    ran = cli.run("blob", "get", blob)
+    assert (ran.code, ran.out, ran.err.startswith("warning: ")) == (0, "{}", warns)
+    assert cli.run("blob", "put", f"{blob}new", stdin=b"x").code == 0
+
+
+def test_verbose_and_no_progress_are_taken_by_every_command(cli: CliWorld, blob: str) -> None:
+    found: Any = cli.call("-v", "--no-progress", "blob", "show", blob, "-v").json
+    assert found["name"] == "a.json"

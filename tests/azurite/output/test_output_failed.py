@@ -1,0 +1,97 @@
+"""What is done, but whose result cannot be written, ends with 73, and never as if it were not done."""
+
+import json
+import subprocess
+
+import pytest
+
+from azguard.cli.result_stream import UNDELIVERED
+from tests.support.cli_world import CliWorld, command
+from tests.support.table_world import table
+
+BAD_STDOUT = [">/dev/full", ">&-"]
+
+
+@pytest.fixture
+def blob(cli: CliWorld) -> str:
+    address = f"{cli.container()}/a.json"
+    assert cli.call("blob", "put", address, stdin=b"{}").code == 0
+    return address
+
+
+def typed(cli: CliWorld, where: str, *words: str, unbuffered: str = "") -> "subprocess.CompletedProcess[str]":
+    """Run a command line in a shell that redirects its stdout; what is piped in is "new"."""
+    return subprocess.run(
+        f"echo new | {' '.join(command(*words))} {where}", shell=True, capture_output=True, text=True, cwd=cli.root,
+        env=cli.environ(env={"PYTHONUNBUFFERED": unbuffered}), check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("where", BAD_STDOUT)
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_write_whose_result_cannot_be_written_is_done_and_says_so(
+    cli: CliWorld, blob: str, where: str, unbuffered: str
+) -> None:
+    ran = typed(cli, where, "blob", "put", blob, unbuffered=unbuffered)
+    assert (ran.returncode, ran.stderr.startswith(f"error: {UNDELIVERED}: ")) == (73, True)
+    assert cli.call("blob", "get", blob).out == "new\n"
+
+
+@pytest.mark.parametrize("where", BAD_STDOUT)
+@pytest.mark.parametrize("words", [("blob", "show"), ("blob", "get"), ("blob", "exists"), ("lease", "show")])
+def test_a_read_whose_result_cannot_be_written_ends_so_too(
+    cli: CliWorld, blob: str, where: str, words: tuple[str, ...]
+) -> None:
+    ran = typed(cli, where, *words, f"blob:{blob}" if words[0] == "lease" else blob, "-o", "json")
+    error = json.loads(ran.stderr)["error"]
+    assert (ran.returncode, error["kind"], error["exit_code"]) == (73, "output_failed", 73)
+
+
+@pytest.mark.parametrize("words", [("list",), ("export",), ("path",)])
+def test_a_list_that_cannot_be_written_ends_so_too(cli: CliWorld, blob: str, words: tuple[str, ...]) -> None:
+    assert typed(cli, ">/dev/full", "cache", *words).returncode == 73
+
+
+def test_an_entity_that_cannot_be_written_ends_so_too(cli: CliWorld) -> None:
+    orders = table(cli)
+    assert typed(cli, ">/dev/full", "entity", "insert", f"{orders}/eu/1", "n:int32=1").returncode == 73
+    assert typed(cli, ">/dev/full", "entity", "query", orders).returncode == 73
+    assert cli.call("entity", "get", f"{orders}/eu/1").json["n"] == 1
+
+
+@pytest.mark.parametrize("where", BAD_STDOUT)
+def test_an_answer_that_the_exit_status_gives_is_given(cli: CliWorld, blob: str, where: str) -> None:
+    assert typed(cli, where, "blob", "exists", f"{blob}x").returncode == 44
+
+
+@pytest.mark.parametrize("where", BAD_STDOUT)
+def test_nothing_to_write_is_no_failure(cli: CliWorld, blob: str, where: str) -> None:
+    ran = typed(cli, where, "blob", "put", blob, "-o", "none")
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_a_reader_that_has_gone_is_no_failure_of_what_was_done(cli: CliWorld, blob: str) -> None:
+    ran = typed(cli, "| true", "blob", "put", blob)
+    assert (ran.stderr, cli.call("blob", "get", blob).out) == ("", "new\n")
+
+
+@pytest.mark.parametrize("words", [("blob", "put"), ("blob", "show")])
+def test_a_query_that_fails_on_the_result_never_says_that_nothing_was_done(
+    cli: CliWorld, blob: str, words: tuple[str, ...]
+) -> None:
+    ran = cli.call(*words, blob, "--query", "abs(etag)", stdin=b"new")
+    assert (ran.code, ran.err.startswith("error: the operation is done, but --query failed")) == (73, True)
+    assert cli.call("blob", "get", blob).out == ("new" if words[1] == "put" else "{}")
+
+
+def test_a_result_file_that_cannot_be_written_ends_so_too(cli: CliWorld, blob: str) -> None:
+    ran = cli.call("blob", "get", blob, "-f", "a.json", "--result", "/dev/full", "-o", "json")
+    assert (ran.code, ran.error["kind"], (cli.root / "a.json").read_text()) == (73, "output_failed", "{}")
+
+
+@pytest.mark.parametrize("file", ["/dev/full", "-"])
+def test_content_that_cannot_be_written_ends_so_too(cli: CliWorld, blob: str, file: str) -> None:
+    ran = typed(cli, ">/dev/full", "blob", "get", blob, "-f", file)
+    assert (ran.returncode, "was read, but not all of it could be written: No space left on device" in ran.stderr) == (
+        73, True,
+    )  # fmt: skip

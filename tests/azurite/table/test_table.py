@@ -1,0 +1,186 @@
+"""``azguard table`` against Azurite."""
+
+import json
+import uuid
+from typing import Any
+
+import pytest
+
+from azguard.faultproxy import proxy
+from azguard.faultproxy.proxy import Fault, Request
+from tests.support import table_world
+from tests.support.cli_world import CliWorld
+
+WRITTEN = {"etag": None, "last_modified": None, "attempts": 1, "conflicts": 0, "outcome": "committed"}
+READERS = {"start": "2026-01-01T00:00:00Z", "expiry": "2027-01-01T00:00:00.1234567Z", "permission": "r"}
+
+
+@pytest.fixture
+def name() -> str:
+    return f"t{uuid.uuid4().hex[:20]}"
+
+
+def acl(cli: CliWorld, name: str, policies: dict[str, Any], *words: str, scope: str = "test") -> Any:
+    return cli.call("table", "acl", "set", name, *words, stdin=json.dumps(policies).encode(), scope=scope)
+
+
+def spoilt(cli: CliWorld, method: str, fault: Fault, *words: str) -> tuple[Any, list[tuple[str, bool]]]:
+    """Run a command whose requests of one method all meet a fault; return also what the emulator did of them."""
+
+    def decide(request: Request) -> Fault:
+        return fault if request.method == method else Fault.NONE
+
+    with proxy.running(table_world.port(cli), decide) as between:
+        ran = table_world.through(cli, between.port).call(*words, "-o", "json", "--timeout", "1s")
+    return ran, [(each.request.method, each.committed) for each in between.log]
+
+
+def test_a_table_is_created_listed_and_deleted(cli: CliWorld, name: str) -> None:
+    made = cli.call("table", "create", name)
+    listed = cli.call("table", "list", "--prefix", name)
+    gone = cli.call("table", "delete", name, "--last-writer-wins")
+    assert [made.json, listed.json, gone.json] == [
+        {"address": f"table:{name}", "guard": "if-none-match", **WRITTEN},
+        [{"address": f"table:{name}", "name": name}],
+        {"address": f"table:{name}", "guard": "none", **WRITTEN},
+    ]
+    assert cli.call("table", "list", "--prefix", name).json == []
+
+
+def test_a_table_that_exists_is_left_alone_whatever_the_case_of_its_name(cli: CliWorld, name: str) -> None:
+    cli.call("table", "create", name)
+    for same in (name, name.upper()):
+        ran = cli.call("table", "create", same, "-o", "json")
+        assert (ran.code, ran.error["message"]) == (45, f"{same} exists already")
+
+
+def test_a_table_is_only_deleted_if_that_is_said(cli: CliWorld, name: str) -> None:
+    cli.call("table", "create", name)
+    ran, log = spoilt(cli, "GET", Fault.NONE, "table", "delete", name)
+    assert (ran.code, log, ran.error["hint"]) == (2, [], "say --last-writer-wins to do it all the same")
+    assert cli.call("table", "list", "--prefix", name).json != []
+
+
+def test_a_table_that_is_not_there_cannot_be_deleted(cli: CliWorld, name: str) -> None:
+    ran = cli.call("table", "delete", name, "--last-writer-wins", "-o", "json")
+    assert (ran.code, ran.error["message"]) == (44, f"there is no table {name}")
+
+
+def test_a_create_whose_answer_is_lost_says_that_nobody_knows_whose_the_table_is(cli: CliWorld, name: str) -> None:
+    ran, log = spoilt(cli, "POST", Fault.DROP, "table", "create", name)
+    assert (ran.code, log) == (74, [("POST", True), ("GET", False)])
+    assert ran.error["hint"] == f"look before you try again: azguard table list --prefix {name}"
+
+
+def test_a_create_that_did_not_arrive_is_sent_again(cli: CliWorld, name: str) -> None:
+    faults = iter([Fault.RESET, Fault.FAIL_BEFORE])
+
+    def decide(request: Request) -> Fault:
+        return next(faults, Fault.NONE) if request.method == "POST" else Fault.NONE
+
+    with proxy.running(table_world.port(cli), decide) as between:
+        ran = table_world.through(cli, between.port).call("table", "create", name)
+    assert (ran.code, ran.json["attempts"]) == (0, 3)
+    assert [each.committed for each in between.log if each.request.method == "POST"] == [False, False, True]
+
+
+@pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET])
+def test_a_delete_in_doubt_is_never_sent_again(cli: CliWorld, name: str, fault: Fault) -> None:
+    cli.call("table", "create", name)
+    ran, log = spoilt(cli, "DELETE", fault, "table", "delete", name, "--last-writer-wins", "--with-contents")
+    assert (ran.code, log) == (74, [("DELETE", fault.reaches)])
+
+
+def test_tables_are_listed_page_by_page(cli: CliWorld, name: str) -> None:
+    for suffix in "cabD":
+        cli.call("table", "create", f"{name}{suffix}")
+    found = cli.call("table", "list", "--prefix", name).json
+    assert sorted(each["name"][-1] for each in found) == ["D", "a", "b", "c"]
+    assert len(cli.call("table", "list", "--prefix", name, "--num-results", "2").json) == 2
+    assert cli.call("table", "list", "--prefix", f"{name}d").json == []
+    assert cli.call("table", "list", "--prefix", "a-b").json == []
+    assert {f"{name}{suffix}" for suffix in "cabD"} <= {each["name"] for each in cli.call("table", "list").json}
+
+
+def test_access_policies_are_set_and_read_to_the_tick(cli: CliWorld) -> None:
+    table = table_world.table(cli)
+    empty = cli.call("table", "acl", "get", table).json
+    written = acl(cli, table, {"readers": READERS}, "--allow-race").json
+    found = cli.call("table", "acl", "get", table).json
+    assert empty == {
+        "address": f"table:{table}", "etag": empty["etag"], "last_modified": None, "policies": {},
+    }  # fmt: skip
+    assert written == {**WRITTEN, "address": f"table:{table}", "etag": found["etag"], "guard": "compare"}
+    assert found == {**empty, "etag": written["etag"], "policies": {"readers": READERS}}
+    assert empty["etag"] != found["etag"]
+
+
+def test_what_acl_get_prints_can_be_set(cli: CliWorld) -> None:
+    table = table_world.table(cli)
+    acl(cli, table, {"readers": READERS}, "--last-writer-wins")
+    printed = cli.call("table", "acl", "get", table).json
+    assert acl(cli, table, printed, "--allow-race").json["etag"] == printed["etag"]
+
+
+def test_access_policies_that_changed_are_not_replaced(cli: CliWorld) -> None:
+    table = table_world.table(cli)
+    read = cli.call("table", "acl", "get", table).json
+    now = acl(cli, table, {"readers": READERS}, "--last-writer-wins", scope="other").json
+    for guard in ((), ("--etag", read["etag"]), ("--etag", "@last")):
+        ran = acl(cli, table, {}, "--allow-race", "-o", "json", *guard)
+        assert (ran.code, ran.error["expected_etag"], ran.error["current_etag"]) == (42, read["etag"], now["etag"])
+    assert acl(cli, table, {}, "--allow-race", "--etag", now["etag"]).code == 0
+    assert cli.call("status", "table:" + table).json[0]["state"] == "properties_unchanged"
+
+
+@pytest.mark.parametrize(("words", "code"), [((), 42), (("--allow-race",), 42), (("--last-writer-wins",), 0)])
+def test_access_policies_never_read_are_only_replaced_if_that_is_said(
+    cli: CliWorld, words: tuple[str, ...], code: int
+) -> None:
+    assert acl(cli, table_world.table(cli), {"readers": READERS}, *words).code == code
+
+
+def test_a_set_of_access_policies_in_doubt_is_never_sent_again(cli: CliWorld) -> None:
+    table = table_world.table(cli)
+    policies = str(cli.file("acl.json", json.dumps({"readers": READERS})))
+    ran, log = spoilt(cli, "PUT", Fault.DROP, "table", "acl", "set", table, "-f", policies, "--last-writer-wins")
+    assert (ran.code, log) == (74, [("PUT", True)])
+    assert ran.error["hint"] == f"look before you try again: azguard table acl get {table}"
+
+
+@pytest.mark.parametrize(
+    ("policies", "words"),
+    [
+        ({str(number): READERS for number in range(6)}, "there are 6 access policies, and a table has at most 5"),
+        ([], "the access policies are not a JSON object of objects"),
+        ({"a": "r"}, "the access policies are not a JSON object of objects"),
+        ({"a": {"permission": "rx"}}, "access policy a: 'rx' is no permission of a table"),
+        ({"a": {"permission": "ar"}}, "access policy a: 'ar' is no permission of a table"),
+        ({"a": {"expires": "x"}}, "access policy a: 'expires' is not known"),
+        ({"a": {"start": "tomorrow"}}, "access policy a: start 'tomorrow' is not a time"),
+        ({"a": {"expiry": "2026-02-30"}}, "access policy a: expiry '2026-02-30' is not a time"),
+        ({"a": {"expiry": 5}}, "access policy a: expiry 5 is not a time"),
+        ({"": READERS}, "the id of an access policy has 1 to 64 characters, and not 0"),
+        ({"x" * 65: READERS}, "the id of an access policy has 1 to 64 characters, and not 65"),
+    ],
+)
+def test_access_policies_that_the_service_would_refuse_are_not_sent(cli: CliWorld, policies: Any, words: str) -> None:
+    table = table_world.table(cli)
+    file = str(cli.file("acl.json", json.dumps(policies)))
+    ran, log = spoilt(cli, "GET", Fault.NONE, "table", "acl", "set", table, "-f", file, "--last-writer-wins")
+    assert (ran.code, log, ran.error["message"]) == (2, [], words)
+
+
+@pytest.mark.parametrize("verb", [("create",), ("delete", "--last-writer-wins"), ("acl", "get"), ("list",)])
+@pytest.mark.parametrize("condition", ["--if-match", "--if-none-match", "--etag", "--lease-id"])
+def test_a_condition_that_tables_do_not_know_is_refused(
+    offline: CliWorld, verb: tuple[str, ...], condition: str
+) -> None:
+    words = ("table", *verb) if verb == ("list",) else ("table", *verb, "Orders")
+    assert offline.call(*words, condition, "*", "--emulator").code == 2
+
+
+@pytest.mark.parametrize("bad", ["", "ab", "1abc", "a-b", "tables", "Orders/eu", "entity:Orders/eu/1", "ü" * 3])
+@pytest.mark.parametrize("verb", ["create", "delete"])
+def test_a_name_that_is_none_is_a_usage_error(offline: CliWorld, verb: str, bad: str) -> None:
+    assert offline.call("table", verb, bad, "--last-writer-wins", "--emulator").code == 2

@@ -1,0 +1,176 @@
+"""A private world for tests of the command line: one working folder, one cache, and runs of ``azguard`` in it.
+
+``run`` starts a real process. ``call`` runs the same command line inside the test, which is fifteen times as fast,
+for tests where a process of its own is not the point.
+"""
+
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from tests.support.places import REPOSITORY
+
+# What of the caller's environment could change what a command does.
+_OURS = ("AZURE_", "AZGUARD", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM", "_AZGUARD")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a run left: its exit status, stdout and stderr."""
+
+    code: int
+    stdout: bytes
+    err: str
+
+    @property
+    def out(self) -> str:
+        """Return stdout as text."""
+        return self.stdout.decode()
+
+    @property
+    def json(self) -> Any:
+        """Return stdout as JSON."""
+        return json.loads(self.stdout)
+
+    @property
+    def error(self) -> dict[str, Any]:
+        """Return the JSON error object on stderr."""
+        found: dict[str, Any] = json.loads(self.err[self.err.index("{") :])["error"]
+        return found
+
+
+@dataclass(frozen=True)
+class CliWorld:
+    """A folder to work in, with its own cache, configuration and scope."""
+
+    root: Path
+    connection_string: str | None = None
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+    def environ(self, scope: str = "test", env: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Return the environment of a run; a value of the empty text in ``env`` stays in it as such."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
+        account = {} if self.connection_string is None else {"AZURE_STORAGE_CONNECTION_STRING": self.connection_string}
+        return {
+            **kept,
+            "PYTHONPATH": os.pathsep.join(filter(None, (str(REPOSITORY), os.environ.get("PYTHONPATH")))),
+            "AZGUARD_CACHE_DIR": str(self.root / ".cache"),
+            "AZGUARD_CONFIG_DIR": str(self.root / ".config"),
+            "AZGUARD_SCOPE": scope,
+            **account,
+            **self.extra,
+            **(env or {}),
+        }
+
+    def run(
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        scope: str = "test",
+        env: Mapping[str, str] | None = None,
+        timeout: float = 60,
+    ) -> Ran:
+        """Run ``python -m azguard`` in the folder and return what it left."""
+        done = subprocess.run(
+            command(*args),
+            input=stdin,
+            capture_output=True,
+            cwd=self.root,
+            env=self.environ(scope, env),
+            timeout=timeout,
+            check=False,
+        )
+        return Ran(done.returncode, done.stdout, done.stderr.decode())
+
+    def begin(
+        self, *args: str, scope: str = "test", env: Mapping[str, str] | None = None, **settings: Any
+    ) -> "subprocess.Popen[bytes]":
+        """Start ``python -m azguard`` in the folder, with pipes unless ``settings`` say otherwise."""
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen(command(*args), cwd=self.root, env=self.environ(scope, env), **(pipes | settings))
+
+    def call(self, *args: str, stdin: bytes = b"", scope: str = "test", env: Mapping[str, str] | None = None) -> Ran:
+        """Run a command line inside this process and return what it left."""
+        from azguard.cli import signals
+        from azguard.cli.app import run
+
+        # A signal must not end the tests as it ends a command.
+        with _here(self.root, self.environ(scope, env)), _streams(stdin) as (out, err), patch.object(signals, "hasten"):
+            code = run(list(args))
+        return Ran(code, out.getvalue(), err.getvalue().decode())
+
+    def through(self, port: int) -> "CliWorld":
+        """Return the same folder, with the emulator behind another port: a proxy's."""
+        assert self.connection_string is not None
+        return replace(self, connection_string=re.sub(r"(127\.0\.0\.1):\d+", rf"\1:{port}", self.connection_string))
+
+    @property
+    def port(self) -> int:
+        """Return the port of the emulator's blob service."""
+        found = re.search(r"BlobEndpoint=http://127\.0\.0\.1:(\d+)", self.connection_string or "")
+        assert found is not None
+        return int(found[1])
+
+    def container(self) -> str:
+        """Return a new container of no other test's, which the scope ``setup`` has made."""
+        name = f"t{uuid.uuid4().hex[:20]}"
+        assert self.call("container", "create", name, scope="setup").code == 0
+        return name
+
+    def file(self, name: str, content: bytes | str = b"") -> Path:
+        """Write a file in the folder and return its path."""
+        path = self.root / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+
+def command(*args: str) -> list[str]:
+    """Return the command line that runs azguard."""
+    return [sys.executable, "-m", "azguard", *args]
+
+
+@contextmanager
+def _here(folder: Path, environ: Mapping[str, str]) -> Iterator[None]:
+    """Stand in a folder with an environment, and go back with the handling of signals of before."""
+    before, outside, hook = dict(os.environ), os.getcwd(), sys.unraisablehook
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    os.environ.clear()
+    os.environ.update(environ)
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(outside)
+        os.environ.clear()
+        os.environ.update(before)
+        sys.unraisablehook = hook
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _streams(stdin: bytes) -> Iterator[tuple[io.BytesIO, io.BytesIO]]:
+    """Replace the three standard streams by ones in memory."""
+    before = sys.stdin, sys.stdout, sys.stderr
+    out, err = io.BytesIO(), io.BytesIO()
+    sys.stdin = io.TextIOWrapper(io.BytesIO(stdin), "utf-8")
+    sys.stdout = io.TextIOWrapper(out, "utf-8", write_through=True)
+    sys.stderr = io.TextIOWrapper(err, "utf-8", write_through=True)
+    try:
+        yield out, err
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+            stream.detach()
+        sys.stdin, sys.stdout, sys.stderr = before

@@ -1,0 +1,340 @@
+"""A resource in memory that keeps the truth: what every request really did, whatever its sender was told.
+
+Requests meet faults as on a network: the answer is lost, the request is held and delivered late, nothing arrives.
+Time is a counter, and writers take turns at the tap of a seeded baton, so that every run can be repeated.
+"""
+
+import random
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from azure.core.exceptions import HttpResponseError, ServiceRequestError, ServiceResponseError
+from urllib3.exceptions import NewConnectionError
+
+from azguard.accounts.account import emulator
+from azguard.accounts.target import Target
+from azguard.address import Address, Kind
+from azguard.errors import AzguardError, Locked, Unavailable
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import Lineage
+from azguard.updates.resource import CommittedVersion, CurrentVersion, Leasable, Version
+
+TARGET = Target(emulator(), Address(Kind.BLOB, ("site", "config.json")))
+
+
+class Fault(Enum):
+    """What happens to one state-changing request."""
+
+    NONE = "none"
+    LOST = "the answer is lost"
+    LATE = "it is delivered later"
+    RESET = "it never arrives, and nobody can tell"
+    BUSY = "503, not executed"
+    REFUSED = "no connection"
+    REPLAYED = "the network sends it twice, and the second answer is heard"
+    CTRL_C = "the answer is lost, and the user presses Ctrl-C"
+
+
+class Clock:
+    """Time that passes only when somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def deadline(self, seconds: float = 60.0) -> Deadline:
+        return Deadline(seconds, self, self.sleep)
+
+
+class Refusal(HttpResponseError):
+    """What the SDK raises for a refused request."""
+
+    def __init__(self, status: int, code: str) -> None:
+        super().__init__(code)
+        self.status_code, self.error_code = status, code
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One write that really happened; ``op`` is None for a writer that keeps no lineage."""
+
+    op: str | None
+    parent: str | None
+    etag: str | None
+    content: bytes
+
+
+@dataclass(frozen=True)
+class Current:
+    """What is there."""
+
+    content: bytes
+    etag: str
+    lineage: str
+    rest: str = "headers"
+
+
+@dataclass
+class Store:
+    """The service. Every request is atomic."""
+
+    clock: Clock = field(default_factory=Clock)
+    keeps_versions: bool = False
+    current: Current | None = None
+    history: list[Current] = field(default_factory=list)
+    commits: list[Commit] = field(default_factory=list)
+    held: list[Callable[[], object]] = field(default_factory=list)  # requests on their way
+    lease: tuple[str, float] | None = None
+    _etags: int = 0
+
+    @classmethod
+    def holding(cls, content: bytes, **settings: Any) -> "Store":
+        store = cls(**settings)
+        store.write(None, content, None, "")
+        store.commits.clear()
+        return store
+
+    @property
+    def etag(self) -> str | None:
+        return None if self.current is None else self.current.etag
+
+    def put(
+        self, parent: str | None, content: bytes, op: str | None, lineage: str | None, lease: str | None
+    ) -> CommittedVersion:
+        self._check_lease(lease)
+        if parent != self.etag:
+            raise Refusal(409, "BlobAlreadyExists") if parent is None else Refusal(412, "ConditionNotMet")
+        kept = self.current.lineage if self.current is not None else ""
+        return self.write(op, content, parent, kept if lineage is None else lineage)
+
+    def write(
+        self, op: str | None, content: bytes, parent: str | None, lineage: str, rest: str = "headers"
+    ) -> CommittedVersion:
+        self._etags += 1
+        self.current = Current(content, f'"E{self._etags}"', lineage, rest)
+        self.history.append(self.current)
+        self.commits.append(Commit(op, parent, self.current.etag, content))
+        return CommittedVersion(self.current.etag)
+
+    def foreign_write(
+        self, content: bytes | None = None, *, keeps_metadata: bool = False, rest: str = "headers"
+    ) -> None:
+        """Write as a tool that knows nothing of lineages."""
+        now = self.current
+        kept = now.lineage if now is not None and keeps_metadata else ""
+        what = content if content is not None else b"" if now is None else now.content
+        self.write(None, what, self.etag, kept, rest)
+
+    def delete(self) -> None:
+        self.commits.append(Commit(None, self.etag, None, b""))
+        self.current = None
+
+    def acquire(self, parent: str | None, lease_id: str, seconds: float) -> None:
+        if parent is None or parent != self.etag:
+            raise Refusal(412, "ConditionNotMet")
+        if self._active() not in (None, lease_id):
+            raise Refusal(409, "LeaseAlreadyPresent")
+        self.lease = lease_id, self.clock() + seconds
+
+    def release(self, lease_id: str) -> None:
+        if self._active() != lease_id:
+            raise Refusal(409, "LeaseIdMismatchWithLeaseOperation")
+        self.lease = None
+
+    def active_lease(self) -> str | None:
+        return self._active()
+
+    def deliver(self) -> None:
+        """Let the oldest request that is on its way arrive."""
+        try:
+            self.held.pop(0)()
+        except Refusal:
+            pass  # Nobody listens any more.
+
+    def commits_of(self, op: str) -> list[Commit]:
+        return [commit for commit in self.commits if commit.op == op]
+
+    def _active(self) -> str | None:
+        return self.lease[0] if self.lease is not None and self.clock() < self.lease[1] else None
+
+    def _check_lease(self, lease_id: str | None) -> None:
+        active = self._active()
+        if active is None and lease_id is not None:
+            raise Refusal(412, "LeaseNotPresentWithBlobOperation")
+        if active is not None and lease_id is None:
+            raise Refusal(412, "LeaseIdMissing")
+        if active != lease_id:
+            raise Refusal(412, "LeaseIdMismatchWithBlobOperation")
+
+
+@dataclass
+class FakeResource:
+    """One client's view of the store: the ``Versioned`` that the loop sees.
+
+    ``faults`` decides the fate of each state-changing request; ``before`` runs before each request with its name.
+    """
+
+    store: Store
+    faults: Iterator[Fault]
+    before: Callable[[str], None] = lambda name: None
+    lease_id: str | None = None
+    requests: list[str] = field(default_factory=list)
+    silent: bool = False  # whether reads get no answer
+
+    @property
+    def target(self) -> Target:
+        return TARGET
+
+    @property
+    def leases(self) -> Leasable:
+        return self
+
+    def read(self, deadline: Deadline) -> CurrentVersion:
+        self._request("read")
+        if self.silent:
+            deadline.sleep(deadline.remaining)
+            raise Unavailable("no answer")
+        now = self.store.current
+        if now is None:
+            return CurrentVersion(b"", None, Lineage(), "headers")
+        return CurrentVersion(
+            now.content,
+            now.etag,
+            Lineage.parse(now.lineage),
+            now.rest,
+            version_id=now.etag if self.store.keeps_versions else None,
+            lease_duration="fixed" if self.store.active_lease() else None,
+        )
+
+    def prepare(
+        self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[str | None], CommittedVersion]:
+        op = None if lineage is None else lineage.entries[0][0]
+        text = None if lineage is None else str(lineage)
+        return lambda held: self._send("put", lambda: self.store.put(state.etag, content, op, text, held))
+
+    def fence(
+        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[], CommittedVersion]:
+        text = None if lineage is None else str(lineage)
+        return lambda: self._send("fence", lambda: self.store.put(state.etag, state.content, None, text, lease_id))
+
+    def versions(self, deadline: Deadline) -> list[Version]:
+        self._request("versions")
+        kept = self.store.history if self.store.keeps_versions else []
+        return [Version(version.etag, Lineage.parse(version.lineage)) for version in kept]
+
+    def acquire(self, state: CurrentVersion, lease_id: str, seconds: int, deadline: Deadline) -> None:
+        self._send("acquire", lambda: self.store.acquire(state.etag, lease_id, seconds))
+
+    def release(self, lease_id: str, deadline: Deadline) -> None:
+        self._send("release", lambda: self.store.release(lease_id))
+
+    def etag_under_lease(self, lease_id: str, deadline: Deadline) -> str:
+        self._request("head")
+        if self.store.active_lease() != lease_id or self.store.etag is None:
+            raise Locked("the lease is not held any more")
+        return self.store.etag
+
+    def is_leased(self, deadline: Deadline) -> bool:
+        self._request("head")
+        return self.store.active_lease() is not None
+
+    def checked(self, content: bytes) -> bytes:
+        return content
+
+    def _request(self, name: str) -> None:
+        self.before(name)
+        self.requests.append(name)
+
+    def _send(self, name: str, call: Callable[[], Any]) -> Any:
+        fault = next(self.faults, Fault.NONE)
+        if fault is Fault.REFUSED:
+            raise ServiceRequestError("refused", error=NewConnectionError(None, "refused"))  # type: ignore[arg-type]
+        self._request(name)
+        if fault is Fault.BUSY:
+            raise Refusal(503, "ServerBusy")
+        if fault is Fault.LATE:
+            self.store.held.append(call)
+        if fault in (Fault.LATE, Fault.RESET):
+            raise ServiceResponseError("no answer")
+        if fault is Fault.REPLAYED:
+            _tried(call)
+            return call()
+        answer = call() if fault is Fault.NONE else _tried(call)
+        if fault is Fault.CTRL_C:
+            raise KeyboardInterrupt
+        if fault is Fault.LOST:
+            raise ServiceResponseError("no answer")
+        return answer
+
+
+def _tried(call: Callable[[], Any]) -> Any:
+    """Do what is asked, and let nobody hear how it went."""
+    try:
+        return call()
+    except Refusal:
+        return None
+
+
+class Baton:
+    """Threads of which one runs at a time, chosen at random by a seed at every step."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+        self._runs = threading.Condition()
+        self._alive: list[int] = []
+        self._now = -1
+
+    def run(self, works: Iterable[Callable[[Callable[[], None]], None]]) -> None:
+        """Run every piece of work in a thread of its own; each calls what it is given to let others go on."""
+        threads = [threading.Thread(target=self._one, args=(index, work)) for index, work in enumerate(works)]
+        self._alive = list(range(len(threads)))
+        for thread in threads:
+            thread.start()
+        self._pass_on()
+        for thread in threads:
+            thread.join(60)
+        assert not any(thread.is_alive() for thread in threads), "an update never ended"
+
+    def _one(self, index: int, work: Callable[[Callable[[], None]], None]) -> None:
+        self._wait(index)
+        try:
+            work(lambda: self._step(index))
+        finally:
+            self._alive.remove(index)
+            self._pass_on()
+
+    def _step(self, index: int) -> None:
+        self._pass_on()
+        self._wait(index)
+
+    def _pass_on(self) -> None:
+        with self._runs:
+            self._now = self._chance.choice(self._alive) if self._alive else -1
+            self._runs.notify_all()
+
+    def _wait(self, index: int) -> None:
+        with self._runs:
+            self._runs.wait_for(lambda: self._now == index)
+
+
+def shown(error: AzguardError) -> dict[str, object]:
+    """Return what an error says of an update, for comparing as a whole."""
+    kept = ("outcome", "attempts", "conflicts", "doubts", "base_etag")
+    return {"kind": error.kind, **{name: error.facts[name] for name in kept if name in error.facts}}
+
+
+def forever(faults: Iterable[Fault]) -> Iterator[Fault]:
+    """Return these faults again and again."""
+    fixed = list(faults)
+    while True:
+        yield from fixed

@@ -1,0 +1,182 @@
+import json
+import os
+import random
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from azguard.demo import race, strategies
+from azguard.demo.race import Verdict
+from azguard.demo.strategies import Outcome, Strategy
+from azguard.emulators.state import Azurite
+from azguard.faultproxy import proxy
+from azguard.faultproxy.proxy import Fault, Request
+from tests.support.emulator_world import World, until
+
+_SHORT = ("--writers", "3", "--increments", "5", "--seed", "1")
+_KEYS = {"name", "expected", "found", "verdict", "unknown", "failed", "seconds", "requests", "dropped"}
+
+
+def _left(world: World) -> list[str]:
+    """Return what is still running, and what is still in the folder for temporary files."""
+    return [*world.processes(), *(file.name for file in (world.root / "tmp").iterdir())]
+
+
+@pytest.fixture
+def apart(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
+    """Return a world with a folder of its own for temporary files."""
+    (world.root / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(world.root / "tmp"))
+    return world
+
+
+def test_a_short_run_ends_with_our_count_exact_and_nothing_left(apart: World) -> None:
+    answer = apart.run("demo", *_SHORT, "-o", "json")
+    result: dict[str, Any] = json.loads(answer.stdout)
+    told = [(each["name"], each["expected"], set(each) == _KEYS) for each in result["strategies"]]
+    ours = result["strategies"][2]
+    assert (answer.returncode, told, _left(apart)) == (0, [(way.value, 15, True) for way in Strategy], [])
+    assert (ours["found"], ours["verdict"], ours["unknown"], result["exact"]) == (15, "exact", 0, True)
+    assert all(each["dropped"] < each["requests"] for each in result["strategies"])
+    assert not (apart.folder / "azurite.json").exists()
+
+
+def test_the_verdict_is_what_the_numbers_say(apart: World) -> None:
+    for each in json.loads(apart.run("demo", *_SHORT, "-o", "json").stdout)["strategies"]:
+        wanted = "exact" if each["found"] == 15 else "too few" if each["found"] < 15 else "too many"
+        assert each["verdict"] == wanted
+
+
+def test_without_a_terminal_plain_lines_tell_the_story(apart: World) -> None:
+    # A proxy of the user's, which would lead nowhere, is not asked for the way to 127.0.0.1.
+    answer = apart.run("demo", *_SHORT, HTTP_PROXY="http://127.0.0.1:1", http_proxy="http://127.0.0.1:1")
+    lines = answer.stdout.splitlines()
+    begun = [line for line in lines if line.endswith(" ...") and line.removesuffix(" ...") in list(Strategy)]
+    ended = [line.partition(": expected 15, found ")[0] for line in lines if ": expected 15, found " in line]
+    assert (answer.returncode, answer.stderr, "\x1b" in answer.stdout) == (0, "", False)
+    assert (begun, ended) == ([f"{way} ..." for way in Strategy], list(Strategy))
+    assert max(len(line) for line in lines if not line.startswith(tuple(Strategy))) < 80
+    assert lines[-1] == "      azguard safe-update blob:site/counter.json --increment count"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--writers", "0"), ("--writers", "many"), ("--increments", ""), ("--increments", "-1"), ("--seed", "x")],
+)
+def test_numbers_that_are_none_are_refused_before_anything_starts(world: World, words: tuple[str, str]) -> None:
+    answer = world.run("demo", *words)
+    assert (answer.returncode, answer.stdout, words[0] in answer.stderr) == (2, "", True)
+
+
+@contextmanager
+def _under_way(world: World, beginning: str) -> Iterator[subprocess.Popen[str]]:
+    """Start a long demonstration and wait for a line that begins like this."""
+    running = world.begin("demo", "--writers", "3", "--increments", "1000")
+    assert running.stdout is not None
+    while not running.stdout.readline().startswith(beginning):
+        assert running.poll() is None
+    yield running
+    running.communicate(timeout=20)
+
+
+@pytest.mark.parametrize("beginning", ["gets lost", "get, change, put ..."])
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_ctrl_c_at_the_start_or_in_a_race_leaves_nothing(
+    apart: World, number: signal.Signals, status: int, beginning: str
+) -> None:
+    with _under_way(apart, beginning) as running:
+        running.send_signal(number)
+    assert running.returncode == status
+    # A process that was just being started is not ended, it ends: its input is closed.
+    until(lambda: _left(apart) == [])
+
+
+def test_a_killed_demonstration_takes_its_writers_and_emulator_along(apart: World) -> None:
+    with _under_way(apart, "get, change, put ...") as running:
+        assert len(apart.processes()) >= 5
+        running.kill()
+    until(lambda: apart.processes() == [])
+
+
+def test_a_writer_that_dies_is_said_and_nothing_goes_on(apart: World) -> None:
+    with _under_way(apart, "get, change, put ...") as running:
+        os.kill(_writer(running.pid), signal.SIGKILL)
+        _, said = running.communicate(timeout=20)
+    assert (running.returncode, _left(apart)) == (1, [])
+    assert said.startswith("error: one of the demonstration's writers ended before its time\n")
+
+
+def _writer(parent: int) -> int:
+    for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
+        if b"azguard.demo.worker" in Path(f"/proc/{child}/cmdline").read_bytes():
+            return int(child)
+    raise AssertionError("there is no writer")
+
+
+# What each way does when the answer to its first put gets lost, one writer alone.
+
+
+@pytest.fixture(scope="module")
+def blob_port(azurite: Azurite) -> int:
+    """Return the port of a blob service that has the demonstration's container."""
+    strategies.container(azurite.ports["blob"]).create_container()
+    return azurite.ports["blob"]
+
+
+@pytest.fixture
+def count(blob_port: int, tmp_path: Path) -> Callable[[Strategy, proxy.Decide], tuple[Outcome, int]]:
+    """Return a function that applies one increment through a proxy, and says what was told and what is true."""
+
+    def apply(way: Strategy, decide: proxy.Decide) -> tuple[Outcome, int]:
+        blob = strategies.blob(way, blob_port)
+        blob.upload_blob(strategies.START, overwrite=True)
+        with proxy.running(blob_port, decide) as between:
+            told = strategies.increments(way, between.port, tmp_path)()
+        return told, int(json.loads(blob.download_blob().readall())["count"])
+
+    return apply
+
+
+def _first_put() -> proxy.Decide:
+    puts = iter([Fault.DROP])
+    return lambda request: next(puts, Fault.NONE) if request.writes else Fault.NONE
+
+
+def _every_put(request: Request) -> Fault:
+    return Fault.DROP if request.writes else Fault.NONE
+
+
+def test_each_way_and_one_lost_answer(count: Callable[[Strategy, proxy.Decide], tuple[Outcome, int]]) -> None:
+    assert {way: count(way, _first_put()) for way in Strategy} == {
+        Strategy.BLIND: (Outcome.DONE, 1),
+        Strategy.IF_MATCH: (Outcome.DONE, 2),
+        Strategy.SAFE: (Outcome.DONE, 1),
+    }
+
+
+def test_a_script_whose_every_answer_is_lost_cannot_know(
+    count: Callable[[Strategy, proxy.Decide], tuple[Outcome, int]],
+) -> None:
+    assert count(Strategy.BLIND, _every_put) == (Outcome.UNKNOWN, 1)
+
+
+def test_safe_update_knows_even_if_every_answer_to_a_put_is_lost(
+    count: Callable[[Strategy, proxy.Decide], tuple[Outcome, int]],
+) -> None:
+    assert count(Strategy.SAFE, _every_put) == (Outcome.DONE, 1)
+
+
+@pytest.mark.parametrize(("found", "verdict"), [(9, Verdict.TOO_FEW), (10, Verdict.EXACT), (11, Verdict.TOO_MANY)])
+def test_a_count_is_judged_by_what_was_expected(found: int, verdict: Verdict) -> None:
+    assert race.verdict(10, found) is verdict
+
+
+def test_a_share_of_one_in_ten_loses_about_one_in_ten() -> None:
+    decide = proxy.losing(race.LOST_SHARE, random.Random(1))
+    lost = sum(decide(Request("GET", "/", {})) is Fault.DROP for _ in range(10_000))
+    assert 900 < lost < 1100

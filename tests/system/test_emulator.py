@@ -1,0 +1,275 @@
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+from azure.storage.blob import BlobServiceClient, ContainerClient
+
+from azguard.emulators import state
+from azguard.emulators.azurite import Stopped
+from azguard.processes import identity
+from tests.support.emulator_world import World, until
+
+# Takes the place of Azurite, says its pid, and never listens.
+_DEAF = """
+[ "$1" = --version ] && { echo 3.35.0; exit; }
+echo $$ > "$AZGUARD_CACHE_DIR.pid"
+exec node -e 'setInterval(() => {}, 1000)'
+"""
+
+
+def _deaf_pid(world: World) -> int | None:
+    file = world.root / "cache.pid"
+    return int(file.read_text()) if file.exists() and file.read_text() else None
+
+
+def test_start_answers_is_found_from_another_process_and_stop_ends_it(world: World) -> None:
+    started = world.json("emulator", "start")
+    assert started == {
+        "running": True,
+        "already_running": False,
+        "pid": started["pid"],
+        "version": "3.35.0",
+        "blob_endpoint": started["blob_endpoint"],
+        "queue_endpoint": started["queue_endpoint"],
+        "table_endpoint": started["table_endpoint"],
+        "data": None,
+        "log": str(world.folder / "azurite.log"),
+        "started": started["started"],
+    }
+    status = world.json("emulator", "status")
+    del started["already_running"]
+    assert status == {**started, "answering": True, "reason": None}
+    assert world.json("emulator", "stop") == {
+        "running": False,
+        "outcome": "stopped",
+        "pid": started["pid"],
+        "reason": None,
+    }
+    assert (world.processes(), state.load(world.folder)) == ([], None)
+
+
+def test_starting_again_tells_where_it_already_runs(world: World) -> None:
+    first = world.json("emulator", "start")
+    again = world.run("emulator", "start")
+    assert (again.returncode, json.loads(again.stdout)) == (0, {**first, "already_running": True})
+
+
+def test_starting_again_with_other_wishes_is_refused(world: World) -> None:
+    world.run("emulator", "start")
+    answer = world.run("emulator", "start", "--data", "elsewhere")
+    assert (answer.returncode, answer.stdout) == (78, "")
+    assert "its data is in memory" in answer.stderr
+
+
+def test_of_several_starts_at_once_one_wins_and_the_others_report_it(world: World) -> None:
+    starts = [world.begin("emulator", "start") for _ in range(4)]
+    results = [json.loads(each.communicate(timeout=60)[0]) for each in starts]
+    assert sorted(result["already_running"] for result in results) == [False, True, True, True]
+    assert len({result["pid"] for result in results}) == len(world.processes()) == 1
+
+
+def test_the_state_file_is_private(world: World) -> None:
+    world.run("emulator", "start")
+    assert stat.S_IMODE((world.folder / "azurite.json").stat().st_mode) == 0o600
+
+
+def test_chosen_ports_are_used(world: World) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    started = world.json("emulator", "start", "--table-port", str(port))
+    assert started["table_endpoint"] == f"http://127.0.0.1:{port}/devstoreaccount1"
+
+
+def test_a_taken_port_is_named_and_nothing_is_left_running(world: World) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        answer = world.run("emulator", "start", "--queue-port", str(port))
+    assert (answer.returncode, answer.stdout, answer.stderr.splitlines()[0]) == (
+        78,
+        "",
+        f"error: port {port} is taken",
+    )
+    assert (world.processes(), state.load(world.folder)) == ([], None)
+
+
+def test_a_port_taken_by_another_azurite_says_so(world: World, azurite: state.Azurite) -> None:
+    port = azurite.ports["queue"]
+    answer = world.run("emulator", "start", "--blob-port", str(port))
+    assert answer.stderr.splitlines()[0] == f"error: port {port} is taken by another Azurite-Queue"
+
+
+@pytest.mark.parametrize("port", ["", "0", "65536", "http", "-1", "²"])
+def test_what_is_not_a_port_is_refused(world: World, port: str) -> None:
+    assert world.run("emulator", "start", f"--blob-port={port}").returncode == 2
+
+
+def test_a_port_given_twice_is_refused(world: World) -> None:
+    answer = world.run("emulator", "start", "--blob-port", "4000", "--queue-port", "4000")
+    assert (answer.returncode, answer.stderr.splitlines()[0]) == (2, "error: port 4000 is given twice")
+
+
+def test_a_free_port_that_is_snatched_away_is_replaced(world: World) -> None:
+    world.program(
+        "azurite",
+        f"""
+[ "$1" = --version ] && {{ echo 3.35.0; exit; }}
+mkdir "$AZGUARD_CACHE_DIR.first" && {{ echo 'listen EADDRINUSE: address already in use'; exit 1; }}
+exec node {world.azurite} "$@"
+""",
+    )
+    answer = world.run("emulator", "start")
+    assert (answer.returncode, world.json("emulator", "status")["answering"]) == (0, True)
+
+
+def test_data_survives_a_stop(world: World) -> None:
+    def container() -> ContainerClient:
+        running = state.load(world.folder)
+        assert running is not None
+        return BlobServiceClient.from_connection_string(running.connection_string).get_container_client("kept")
+
+    world.run("emulator", "start", "--data", "data")
+    container().create_container()
+    world.run("emulator", "stop")
+    started = world.json("emulator", "start", "--data", "data")
+    assert (started["data"], container().exists()) == (str(world.root / "data"), True)
+
+
+def test_stop_without_an_emulator_says_so(world: World) -> None:
+    answer = world.run("emulator", "stop")
+    assert (answer.returncode, json.loads(answer.stdout)["outcome"]) == (0, "not_running")
+
+
+def test_status_without_an_emulator_exits_44(world: World) -> None:
+    answer = world.run("emulator", "status")
+    assert (answer.returncode, json.loads(answer.stdout)["reason"]) == (44, "no emulator was started")
+
+
+@pytest.fixture
+def killed(world: World) -> World:
+    """Return a world whose emulator was killed from outside."""
+    pid = world.json("emulator", "start")["pid"]
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: identity.birth(pid) is None)
+    return world
+
+
+def test_status_says_that_it_was_killed_from_outside(killed: World) -> None:
+    answer = killed.run("emulator", "status")
+    status = json.loads(answer.stdout)
+    assert (answer.returncode, status["running"]) == (44, False)
+    assert "was killed or crashed" in status["reason"]
+
+
+def test_stop_cleans_up_after_it_was_killed_from_outside(killed: World) -> None:
+    first, second = killed.json("emulator", "stop"), killed.json("emulator", "stop")
+    assert (first["outcome"], second["outcome"]) == ("was_gone", "not_running")
+
+
+def test_start_starts_anew_after_it_was_killed_from_outside(killed: World) -> None:
+    answer = killed.run("emulator", "start")
+    assert json.loads(answer.stdout)["already_running"] is False
+    assert "was killed or crashed" in answer.stderr
+
+
+def test_a_process_that_has_the_pid_now_is_never_killed(world: World) -> None:
+    world.folder.mkdir(parents=True)
+    (world.folder / "azurite.lock").touch()
+    with subprocess.Popen(["sleep", "60"]) as stranger:
+        try:
+            ports = {"blob": 1, "queue": 2, "table": 3}
+            state.write(
+                world.folder,
+                state.Azurite(stranger.pid, "another birth", "3.35.0", ports, None, None, "then"),
+            )
+            stopped = world.json("emulator", "stop")
+            assert (stopped["outcome"], stranger.poll()) == ("was_gone", None)
+        finally:
+            stranger.kill()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1}', "\0"])
+def test_a_damaged_state_file_is_said_and_replaced(world: World, text: str) -> None:
+    world.folder.mkdir(parents=True)
+    (world.folder / "azurite.json").write_text(text)
+    assert "was damaged" in world.json("emulator", "status")["reason"]
+    assert world.run("emulator", "start").returncode == 0
+
+
+def test_a_folder_that_cannot_be_written_exits_78(world: World) -> None:
+    (world.root / "cache").touch()
+    answer = world.run("emulator", "start")
+    assert (answer.returncode, answer.stdout, world.processes()) == (78, "", [])
+    assert "hint: set AZGUARD_CACHE_DIR" in answer.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_start_that_is_interrupted_leaves_nothing_running(world: World, number: signal.Signals) -> None:
+    world.program("azurite", _DEAF)
+    start = world.begin("emulator", "start")
+    until(lambda: _deaf_pid(world))
+    start.send_signal(number)
+    start.communicate(timeout=20)
+    until(lambda: world.processes() == [])
+    assert (start.returncode != 0, state.load(world.folder)) == (True, None)
+
+
+def test_an_azurite_that_does_not_answer_exits_53_and_is_ended(world: World) -> None:
+    world.program("azurite", _DEAF)
+    answer = world.run("emulator", "start", "--wait", "1s")
+    assert (answer.returncode, answer.stderr.splitlines()[0]) == (
+        53,
+        "error: Azurite did not answer within 1 s",
+    )
+    assert world.processes() == []
+
+
+def test_an_azurite_that_dies_exits_53_with_its_last_words(world: World) -> None:
+    world.program("azurite", '[ "$1" = --version ] && { echo 3.35.0; exit; }; echo out of cheese; exit 1')
+    answer = world.run("emulator", "start")
+    assert (answer.returncode, answer.stderr.splitlines()[:2]) == (
+        53,
+        ["error: Azurite ended before it answered", "  azurite: out of cheese"],
+    )
+
+
+def test_the_callers_azurite_accounts_are_not_inherited(world: World) -> None:
+    answer = world.run("emulator", "start", AZURITE_ACCOUNTS="mine:a2V5")
+    running = state.load(world.folder)
+    assert running is not None
+    client = BlobServiceClient.from_connection_string(running.connection_string)
+    assert (answer.returncode, list(client.list_containers())) == (0, [])
+
+
+def test_stop_in_process_returns_what_it_found(tmp_path: Path) -> None:
+    from azguard.emulators import azurite
+
+    assert azurite.stop(tmp_path / "nothing") == Stopped(False, "not_running")
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_a_data_folder_that_cannot_be_made_exits_78(world: World) -> None:
+    # Not even root can make a folder there.
+    assert world.run("emulator", "start", "--data", "/proc/azguard-data").returncode == 78
+
+
+def test_a_data_folder_that_is_a_file_exits_78(world: World) -> None:
+    (world.root / "data").touch()
+    answer = world.run("emulator", "start", "--data", "data")
+    assert (answer.returncode, answer.stdout, world.processes()) == (78, "", [])
+
+
+def test_an_emulator_that_begins_empty_makes_the_cache_forget_the_one_before(world: World) -> None:
+    first = world.json("emulator", "start")
+    world.run("container", "create", "site", "--emulator")
+    world.run("emulator", "stop")
+    port = first["blob_endpoint"].rsplit(":", 1)[1].partition("/")[0]
+    known = world.run("cache", "list", "--all-scopes", "-o", "tsv").stdout
+    world.run("emulator", "start", "--blob-port", port)
+    left = world.run("cache", "list", "--all-scopes", "-o", "tsv").stdout
+    assert ("container:site" in known, left) == (True, "")

@@ -1,0 +1,72 @@
+import shutil
+import subprocess
+
+import pytest
+
+from azguard.emulators import shell_exports, state
+from tests.support.emulator_world import World
+
+_SHOWN = "$AZURE_STORAGE_CONNECTION_STRING"
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash", "zsh", "fish"])
+def test_env_works_as_the_help_says_in_each_shell(world: World, shell: str) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell} here")
+    world.run("emulator", "start")
+    azguard = " ".join(world.command())
+    script = {
+        "fish": f"{azguard} emulator env | source; echo {_SHOWN}",
+    }.get(shell, f'eval "$({azguard} emulator env)"; echo "{_SHOWN}"')
+    # The login shell is another one: what counts is who asks.
+    environ = {**world.environ, "SHELL": "/usr/bin/fish" if shell != "fish" else "/bin/bash"}
+    told = subprocess.run([shell, "-c", script], cwd=world.root, env=environ, capture_output=True, text=True)
+    running = state.load(world.folder)
+    assert running is not None
+    assert (told.stdout.strip(), told.stderr) == (running.connection_string, "")
+
+
+def test_env_without_an_emulator_exits_44_and_prints_nothing(world: World) -> None:
+    answer = world.run("emulator", "env")
+    assert (answer.returncode, answer.stdout, answer.stderr) == (
+        44,
+        "",
+        "error: the emulator is not running\nhint: azguard emulator start\n",
+    )
+
+
+def test_env_for_an_unknown_shell_is_refused(world: World) -> None:
+    answer = world.run("emulator", "env", "--shell", "tcsh")
+    assert (answer.returncode, answer.stdout) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("shell", "line"),
+    [
+        ("sh", "export AZURE_STORAGE_CONNECTION_STRING='A=b;C=d'"),
+        ("fish", "set -gx AZURE_STORAGE_CONNECTION_STRING 'A=b;C=d'"),
+        ("powershell", "$env:AZURE_STORAGE_CONNECTION_STRING = 'A=b;C=d'"),
+    ],
+)
+def test_the_line_is_in_the_shells_own_syntax(shell: str, line: str) -> None:
+    assert shell_exports.line("A=b;C=d", shell) == line
+
+
+@pytest.mark.parametrize(
+    ("environ", "parent", "shell"),
+    [
+        ({}, "", "sh"),
+        ({"SHELL": "/bin/zsh"}, "", "sh"),
+        ({"SHELL": "/usr/local/bin/fish"}, "", "fish"),
+        ({"SHELL": "/usr/bin/pwsh"}, "", "powershell"),
+        ({"SHELL": "/bin/tcsh"}, "", "sh"),
+        ({"PSModulePath": "/opt/modules"}, "", "powershell"),
+        ({"SHELL": "/usr/bin/fish"}, "bash", "sh"),
+        ({"SHELL": "/bin/bash"}, "fish", "fish"),
+        ({"SHELL": "/bin/bash", "PSModulePath": "/opt/modules"}, "bash", "sh"),
+        ({"SHELL": "/bin/bash", "PSModulePath": "/opt/modules"}, "pwsh", "powershell"),
+        ({"SHELL": "/usr/bin/fish"}, "python3", "fish"),
+    ],
+)
+def test_the_shell_that_asks_is_guessed(environ: dict[str, str], parent: str, shell: str) -> None:
+    assert shell_exports.guess(environ, parent) == shell

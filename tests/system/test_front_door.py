@@ -1,0 +1,86 @@
+"""The front door: help and version however they are asked for, and odd command lines without a traceback."""
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from azguard import __version__
+from tests.support.cli_world import CliWorld
+
+
+@pytest.mark.parametrize("words", [(), ("--",), ("--", "--"), ("help",), ("help", "--"), ("--help",), ("-h",)])
+def test_azguard_alone_prints_its_help(offline: CliWorld, words: tuple[str, ...]) -> None:
+    ran = offline.call(*words)
+    assert (ran.code, ran.out, ran.err) == (0, offline.call("--help").out, "")
+
+
+@pytest.mark.parametrize("path", [("blob",), ("lock",), ("table", "acl")])
+@pytest.mark.parametrize("end", [(), ("--",)])
+def test_a_group_alone_prints_its_help_and_ends_with_two(
+    offline: CliWorld, path: tuple[str, ...], end: tuple[str, ...]
+) -> None:
+    ran = offline.call(*path, *end)
+    assert (ran.code, ran.out, ran.err) == (2, "", offline.call(*path, "--help").out)
+
+
+@pytest.mark.parametrize(
+    ("words", "needs"),
+    [(("-o", "json"), "azguard"), (("-o", "json", "--"), "azguard"), (("-ojson", "blob"), "azguard blob")],
+)
+def test_a_program_that_forgot_the_command_gets_its_error_as_json(
+    offline: CliWorld, words: tuple[str, ...], needs: str
+) -> None:
+    ran = offline.call(*words)
+    assert (ran.code, ran.error["message"], ran.error["hint"]) == (2, f"{needs} needs a command", f"{needs} --help")
+
+
+@pytest.mark.parametrize("path", [("blob",), ("blob", "put"), ("safe-update",), ("table", "acl", "set"), ("help",)])
+def test_help_of_a_command_is_what_its_option_prints(offline: CliWorld, path: tuple[str, ...]) -> None:
+    ran = offline.call("help", *path)
+    assert (ran.code, ran.out, ran.err) == (0, offline.call(*path, "--help").out, "")
+
+
+def test_help_of_what_is_no_command_is_refused(offline: CliWorld) -> None:
+    below = offline.call("help", "blob", "put", "site")
+    assert (below.code, below.err) == (
+        2, "error: azguard blob put has no command 'site'\nhint: azguard help blob put\n",
+    )  # fmt: skip
+    assert (offline.call("help", "nosuch").code, offline.call("help", "blob", "").code) == (2, 2)
+
+
+@pytest.mark.parametrize("words", [("version",), ("-V",), ("--version",), ("-q", "-V"), ("-V", "blob")])
+def test_the_version_however_it_is_asked_for(offline: CliWorld, words: tuple[str, ...]) -> None:
+    ran = offline.call(*words)
+    assert (ran.code, ran.out, ran.err) == (0, f"azguard {__version__}\n", "")
+
+
+# Commands that do nothing without an account, and what people and scripts get wrong around them.
+_ODD = [
+    "--", "-", "", " ", "-o", "--output", "json", "xml", "--output=", "--output=json", "-ojson", "-oo", "--query", "[",
+    "-q", "-v", "-V", "-h", "--help", "--version", "--debug", "--scope", "--profile", "--etag", "@last", "-f", "---",
+    "--=", "-=", "=", "--nosuch", "-x", "blob", "blobs", "get", "put", "exists", "list", "acl", "table", "cache",
+    "lease", "safe-update", "status", "help", "version", "completion", "bash", "site/a", "blob:", "ä", "\udcff", "*",
+]  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(words=st.lists(st.sampled_from(_ODD), max_size=6))
+def test_an_odd_command_line_is_answered_without_a_traceback(offline: CliWorld, words: list[str]) -> None:
+    ran = offline.call(*words)
+    assert ("Traceback" in ran.err and "--debug" not in words, ran.code == 1) == (False, False), ran.err
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+@pytest.mark.parametrize("words", [(), ("blob",), ("-o", "json"), ("version",), ("completion", "bash")])
+def test_help_that_cannot_be_written_ends_with_a_status_that_is_known(
+    offline: CliWorld, words: tuple[str, ...], stream: str
+) -> None:
+    with open("/dev/full", "wb") as full:
+        streams: dict[str, Any] = {stream: full}
+        running = offline.begin(*words, **streams)
+        running.communicate()
+    needs_stdout = words in ((), ("version",), ("completion", "bash"))
+    expected = 73 if needs_stdout and stream == "stdout" else 0 if needs_stdout else 2
+    assert running.returncode == expected

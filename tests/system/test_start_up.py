@@ -1,0 +1,97 @@
+"""A command imports what it needs and no more: most of a short run is imports."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from azguard.cli.registry import COMMANDS
+from tests.support.places import REPOSITORY
+
+# Runs one command line in this very process, then tells which of the named packages were imported.
+_PROBE = """
+import sys
+from azguard.cli.app import run
+words, packages = sys.argv[1].split(), sys.argv[2].split()
+status = run(words)
+loaded = [package for package in packages if package in sys.modules]
+sys.stderr.write(f"status {status} loaded {' '.join(loaded)}\\n")
+"""
+_SDKS = ("azure.core", "azure.storage", "azure.data", "azure.identity")
+_SLOW = (
+    "rich",
+    "pydantic",
+    "requests",
+    "sqlite3",
+    "platformdirs",
+    "yaml",
+    "jsonpatch",
+    "asyncio",
+    "importlib.metadata",
+)
+
+
+def imported(line: str, packages: tuple[str, ...], cwd: Path, environ: dict[str, str] | None = None) -> str:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("AZ")}
+    answer = subprocess.run(
+        [sys.executable, "-c", _PROBE, line, " ".join(packages)],
+        cwd=cwd,
+        env={**kept, "PYTHONPATH": str(REPOSITORY), "HOME": str(cwd), **(environ or {})},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return answer.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("line", ["--help", "--version"])
+def test_help_and_version_import_no_sdk_and_nothing_slow(line: str, tmp_path: Path) -> None:
+    assert imported(line, (*_SDKS, *_SLOW), tmp_path) == "status 0 loaded "
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_imports_no_sdk_and_nothing_slow(name: str, tmp_path: Path) -> None:
+    assert imported(f"{name} --help", (*_SDKS, *_SLOW), tmp_path) == "status 0 loaded "
+
+
+def test_showing_a_blob_imports_the_blob_sdk_only(tmp_path: Path, connection_string: str) -> None:
+    account = {"AZURE_STORAGE_CONNECTION_STRING": connection_string}
+    for line in ("container create start-up -o none", "blob put start-up/empty --allow-empty -o none"):
+        assert imported(line, (), tmp_path, account) == "status 0 loaded "
+    others = ("azure.storage.queue", "azure.storage.fileshare", "azure.data.tables", "azure.identity")
+    # asyncio and importlib.metadata come with the SDK itself.
+    slow = ("rich", "pydantic", "sqlite3", "yaml", "jsonpatch", "json_merge_patch", "jmespath")
+    answer = imported("blob show start-up/empty -o json", ("azure.storage.blob", *others, *slow), tmp_path, account)
+    assert answer == "status 0 loaded azure.storage.blob"
+
+
+def test_a_run_under_a_lock_imports_the_blob_sdk_only_and_nothing_to_make_locks_with(
+    tmp_path: Path, connection_string: str
+) -> None:
+    account = {"AZURE_STORAGE_CONNECTION_STRING": connection_string}
+    line = "lock run blob:start-up-locks/one -- true"
+    others = ("azure.storage.queue", "azure.storage.fileshare", "azure.data.tables", "azure.identity")
+    slow = ("rich", "pydantic", "yaml", "jsonpatch", "json_merge_patch", "jmespath")
+    making = ("azguard.blobs.uploads", "azguard.blobs.containers", "azguard.cli.breaking", "azguard.locks.listing")
+    packages = ("azure.storage.blob", *others, *slow, *making)
+    first, later = (imported(line, packages, tmp_path, account) for _ in range(2))
+    assert first == "status 0 loaded azure.storage.blob azguard.blobs.uploads azguard.blobs.containers"
+    assert later == "status 0 loaded azure.storage.blob"
+
+
+def test_reading_an_entity_imports_the_tables_sdk_only(tmp_path: Path, connection_string: str) -> None:
+    from azure.data.tables import TableClient
+
+    table = TableClient.from_connection_string(connection_string, "StartUp")
+    table.create_table()
+    table.create_entity({"PartitionKey": "eu", "RowKey": "1007"})
+    account = {"AZURE_STORAGE_CONNECTION_STRING": connection_string}
+    others = ("azure.storage", "azure.identity")
+    slow = ("rich", "pydantic", "yaml", "jsonpatch", "json_merge_patch", "jmespath")
+    for line in ("entity get StartUp/eu/1007", "entity query StartUp", "table list"):
+        answer = imported(f"{line} -o none", ("azure.data.tables", *others, *slow), tmp_path, account)
+        assert answer == "status 0 loaded azure.data.tables"

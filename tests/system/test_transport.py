@@ -1,0 +1,237 @@
+"""Answers that end too soon, are not the service's or never end, from a real socket, through the real SDK."""
+
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from azguard.accounts.account import Account, Auth
+from azguard.accounts.target import Target
+from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.address import Address, Kind
+from azguard.blobs import properties
+from azguard.blobs.downloads import Download
+from azguard.conditions.resolve import Conditions
+from azguard.errors import Unavailable
+from azguard.requests.calls import CallOutcome, send_once
+from azguard.requests.deadline import Deadline
+from tests.support.cli_world import CliWorld
+
+_DATE = b"Date: Sat, 21 Nov 2026 10:00:00 GMT\r\n"
+_ETAG = b'ETag: "0x8DC1234567890AB"\r\nLast-Modified: Sat, 21 Nov 2026 10:00:00 GMT\r\n'
+_EMPTY = b"Content-Length: 0\r\n"
+_SERVICE = b"x-ms-version: 2026-02-06\r\n"
+_CREATED = b"HTTP/1.1 201 Created\r\n" + _SERVICE
+_FOUND = b"HTTP/1.1 200 OK\r\n" + _SERVICE + b"x-ms-blob-type: BlockBlob\r\n" + _ETAG
+_CHUNKS = b"Transfer-Encoding: chunked\r\n\r\n"
+
+Answer = Callable[[socket.socket], None]
+
+
+def _say(said: bytes) -> Answer:
+    return lambda connection: connection.sendall(said)
+
+
+@contextmanager
+def _serving(*answers: Answer) -> Iterator[Target]:
+    """Run a service that gives each connection the next answer to one request, then closes it."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            for answer in answers:
+                accepted, _ = listening.accept()
+                with accepted:
+                    try:
+                        asked = b""
+                        # Whole, else closing the connection would reset it.
+                        while not asked.endswith(b"content" if asked.startswith(b"PUT") else b"\r\n\r\n"):
+                            asked += accepted.recv(65536)
+                        answer(accepted)
+                    except OSError:
+                        pass  # The client has had enough.
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        endpoint = f"http://127.0.0.1:{listening.getsockname()[1]}/{EMULATOR_NAME}"
+        account = Account(EMULATOR_NAME, {"blob": endpoint}, Auth.KEY, EMULATOR_KEY)
+        yield Target(account, Address(Kind.BLOB, ("site", "config.json")))
+
+
+def _fate(target: Target, **timeouts: float) -> CallOutcome:
+    blob: Any = target.account.blob(target.address)
+    return send_once(lambda: blob.upload_blob(b"content", overwrite=True, **timeouts)).fate
+
+
+# Heads
+
+
+@pytest.mark.parametrize(
+    ("said", "fate"),
+    [
+        (_CREATED + _EMPTY + _ETAG + _DATE + b"\r\n", CallOutcome.COMMITTED),
+        (_CREATED + _ETAG + _DATE + b"Connection: close\r\n\r\n", CallOutcome.COMMITTED),
+        (_CREATED + _EMPTY + _ETAG, CallOutcome.IN_DOUBT),
+        (_CREATED + _EMPTY + _ETAG + _DATE, CallOutcome.IN_DOUBT),
+        (_CREATED + _DATE + _EMPTY + _ETAG + b"\r", CallOutcome.IN_DOUBT),
+        (_CREATED + b'ETag: "0x8DC12', CallOutcome.IN_DOUBT),
+        (b"HTTP/1.1 201 Created\r\n" + _EMPTY + _ETAG + _DATE + b"\r\n", CallOutcome.IN_DOUBT),  # by whom?
+        (b"HTTP/1.1 412 Precondition Failed\r\n" + _SERVICE + _EMPTY + b"\r\n", CallOutcome.REFUSED),
+        (b"HTTP/1.1 412 Precondition Failed\r\n" + _SERVICE + _EMPTY, CallOutcome.IN_DOUBT),
+        (b"HTTP/1.1 412 Precondition Failed\r\n" + _EMPTY + b"\r\n", CallOutcome.IN_DOUBT),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" + _CREATED + _EMPTY + _ETAG + b"\r\n", CallOutcome.COMMITTED),
+    ],
+)
+def test_a_write_is_committed_or_refused_only_by_a_whole_answer_of_the_service(said: bytes, fate: CallOutcome) -> None:
+    with _serving(_say(said)) as target:
+        assert _fate(target) is fate
+
+
+def test_a_delete_is_not_done_by_its_status_alone() -> None:
+    with _serving(_say(b"HTTP/1.1 202 Accepted\r\n" + _SERVICE + b"x-ms-req")) as target:
+        assert send_once(target.account.blob(target.address).delete_blob).fate is CallOutcome.IN_DOUBT
+
+
+_METADATA = _FOUND + _DATE + b"Content-Length: 4\r\nx-ms-meta-a: 1\r\nx-ms-meta-b: 2\r\n"
+
+
+@pytest.mark.parametrize("end", [_METADATA.index(b"x-ms-meta-b"), len(_METADATA) - 2, len(_METADATA)])
+def test_properties_behind_a_server_that_sends_the_date_first_are_asked_for_again_if_they_are_cut(end: int) -> None:
+    with _serving(_say(_METADATA[:end]), _say(_METADATA + b"\r\n")) as target:
+        assert properties.fetch(target, Conditions(), Deadline()).metadata == {"a": "1", "b": "2"}
+
+
+def test_a_head_may_have_more_than_a_hundred_headers() -> None:
+    keys = {f"key{number}": "x" for number in range(250)}
+    lines = "".join(f"x-ms-meta-{key}: {value}\r\n" for key, value in keys.items()).encode()
+    with _serving(_say(_FOUND + _EMPTY + lines + b"\r\n")) as target:
+        assert properties.fetch(target, Conditions(), Deadline()).metadata == keys
+
+
+def test_a_head_that_never_ends_is_no_answer() -> None:
+    with _serving(_say(_CREATED + b"x-ms-meta-a: b\r\n" * 10_000)) as target:
+        assert _fate(target) is CallOutcome.IN_DOUBT
+
+
+# Bodies
+
+_RANGE = b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-9/10\r\n" + _FOUND.partition(b"\r\n")[2]
+_WHOLE = _RANGE + b"Content-Length: 10\r\n\r\n0123456789"
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        _WHOLE[:-1],
+        _WHOLE[:-10],
+        _RANGE + b"Connection: close\r\n\r\n01234",  # no length at all
+        _RANGE + _CHUNKS + b"5\r\n01234\r\n",
+        _RANGE + _CHUNKS + b"5\r\n01234\r\n0",
+        _RANGE + _CHUNKS + b"5\r\n01234\r\n0\r\n",
+        _RANGE + b"Content-Encoding: gzip\r\nContent-Length: 10\r\n\r\n01234",
+    ],
+)
+def test_a_cut_body_is_read_again(cut: bytes) -> None:
+    with _serving(_say(cut), _say(_WHOLE)) as target:
+        assert b"".join(Download(target, Conditions(), Deadline)) == b"0123456789"
+
+
+def test_a_body_in_chunks_is_read_to_its_last() -> None:
+    with _serving(_say(_RANGE + _CHUNKS + b"5\r\n01234\r\n5;a=b\r\n56789\r\n0\r\n\r\n")) as target:
+        assert b"".join(Download(target, Conditions(), Deadline)) == b"0123456789"
+
+
+# Not the service
+
+
+def test_a_page_is_no_blob_and_says_where_it_comes_from() -> None:
+    page = b"HTTP/1.1 200 OK\r\nServer: nginx\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 2\r\n\r\nhi"
+    words = "is not Azure Storage: 200 text/html by nginx"
+    with _serving(_say(page)) as target, pytest.raises(Unavailable, match=words):
+        Download(target, Conditions(), Deadline)
+
+
+def test_a_redirection_is_not_followed() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as login:
+        login.settimeout(0)
+        where = b"Location: http://127.0.0.1:%d/login\r\n" % login.getsockname()[1]
+        page = b"HTTP/1.1 302 Found\r\n" + where + _EMPTY + b"\r\n"
+        with _serving(_say(page)) as target, pytest.raises(Unavailable, match="302"):
+            properties.fetch(target, Conditions(), Deadline())
+        with pytest.raises(BlockingIOError):
+            login.accept()
+
+
+def test_a_gateway_that_cannot_reach_the_service_is_asked_again() -> None:
+    with _serving(_say(b"HTTP/1.1 502 Bad Gateway\r\n" + _EMPTY + b"\r\n"), _say(_METADATA + b"\r\n")) as target:
+        assert properties.fetch(target, Conditions(), Deadline()).metadata == {"a": "1", "b": "2"}
+
+
+# Peers that are slow
+
+
+def _drip(said: bytes) -> Answer:
+    """Say something, then one byte after the other, until the client has gone."""
+
+    def answer(connection: socket.socket) -> None:
+        connection.sendall(said)
+        while not _GONE.wait(0.05):
+            connection.sendall(b"x")
+
+    return answer
+
+
+_GONE = threading.Event()
+
+
+@pytest.mark.parametrize("said", [b"HTTP/1.1 2", _CREATED, _CREATED + _ETAG + b"Content-Length: 9999\r\n\r\n"])
+def test_a_write_whose_answer_drips_is_in_doubt_once_its_time_is_up(said: bytes) -> None:
+    with _serving(_drip(said)) as target:
+        assert _fate(target, connection_timeout=1, read_timeout=0.5) is CallOutcome.IN_DOUBT
+
+
+def test_a_read_whose_answer_drips_ends_with_the_deadline() -> None:
+    with _serving(_drip(_RANGE + b"Content-Length: 10000\r\n\r\n")) as target, pytest.raises(Unavailable):
+        Download(target, Conditions(), lambda: Deadline(0.6))
+
+
+@pytest.mark.parametrize("words", ["blob get site/config.json", "blob list site"])
+def test_ctrl_c_ends_a_read_whose_answer_drips_at_once(tmp_path: Path, words: str) -> None:
+    dripping = threading.Event()
+
+    def answer(connection: socket.socket) -> None:
+        dripping.set()
+        _drip(_RANGE + b"Content-Length: 10000\r\n\r\n")(connection)
+
+    with _serving(answer) as target:
+        secret = f"AccountName={EMULATOR_NAME};AccountKey={EMULATOR_KEY};BlobEndpoint={target.endpoint}"
+        running = CliWorld(tmp_path, secret).begin(*words.split(), "--timeout", "1h")
+        assert dripping.wait(60)
+        running.send_signal(signal.SIGINT)
+        assert running.wait(60) in (130, -signal.SIGINT)
+
+
+def test_a_peer_that_reads_nothing_ends_an_upload() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        endpoint = f"http://127.0.0.1:{listening.getsockname()[1]}/{EMULATOR_NAME}"
+        account = Account(EMULATOR_NAME, {"blob": endpoint}, Auth.KEY, EMULATOR_KEY)
+        blob: Any = account.blob(Address(Kind.BLOB, ("site", "config.json")))
+        sent = send_once(
+            lambda: blob.upload_blob(bytes(8_000_000), overwrite=True, connection_timeout=1, read_timeout=0.5)
+        )
+        assert sent.fate is CallOutcome.IN_DOUBT
+
+
+def test_what_moves_may_take_longer_than_the_limit() -> None:
+    def slowly(connection: socket.socket) -> None:
+        connection.sendall(_RANGE.replace(b"0-9/10", b"0-399999/400000") + b"Content-Length: 400000\r\n\r\n")
+        for _ in range(20):
+            connection.sendall(bytes(20_000))
+            _GONE.wait(0.05)
+
+    with _serving(slowly) as target:
+        assert b"".join(Download(target, Conditions(), lambda: Deadline(0.5))) == bytes(400_000)

@@ -1,0 +1,101 @@
+"""Every condition of the contract, typed on every remote command that does not honour it: the reason, exit 2."""
+
+import re
+from typing import Any
+
+import pytest
+
+from azguard.cli import app, groups
+from azguard.conditions.operations import Condition, Operation
+from tests.support.cli_world import CliWorld
+from tests.system.test_help import commands
+
+LEASE = "0f3c1111-2222-3333-4444-555566667777"
+VALUES = {
+    "lease_id": LEASE, "source_lease_id": LEASE, "fence": "7", "last_writer_wins": None, "allow_race": None,
+    **{name: "2026-11-21T10:00:00Z" for name in groups._CONDITIONS if name.endswith("_since")},
+    **{name: "\"a\" = 'b'" for name in groups._CONDITIONS if name.endswith("_tags")},
+}  # fmt: skip
+# An account where nothing answers: what is refused before any request is refused all the same.
+NOWHERE = "AccountName=acc;AccountKey=a2V5;" + "".join(
+    f"{service}Endpoint=http://127.0.0.1:9/acc;" for service in ("Blob", "Table", "Queue")
+)
+# Words for the arguments of a command, by how they are written in its help.
+PLACES = {
+    "CONTAINER/NAME": "site/a", "NAME": "site", "CONTAINER": "site", "TABLE": "Orders",
+    "TABLE/PARTITION/ROW": "Orders/eu/1", "ADDRESS": "blob:site/a", "FILE|-": "-",
+    "ADDRESS... -- CMD [ARG...]": "blob:locks/a",
+}  # fmt: skip
+
+
+def command_at(path: tuple[str, ...]) -> Any:
+    found: Any = app._root()
+    for name in path:
+        found = found.get_command(None, name)
+    return found
+
+
+REMOTE = [path for path in commands(app._root()) if any(p.name == "account_name" for p in command_at(path).params)]
+
+
+def meant(command: Any, name: str) -> bool:
+    """Return whether an option is in the command's help: then it means something there."""
+    return any(param.name == name and not param.hidden for param in command.params)
+
+
+CASES = [
+    pytest.param(path, name, id=f"{' '.join(path)} {name}")
+    for path in REMOTE
+    for name in sorted(groups._CONDITIONS)
+    if not meant(command_at(path), name)
+]
+
+
+def typed(name: str) -> list[str]:
+    value = VALUES.get(name, "0x8DC1234567890AB")
+    return [f"--{name.replace('_', '-')}", *([] if value is None else [value])]
+
+
+@pytest.mark.parametrize(("path", "name"), CASES)
+def test_a_condition_that_means_nothing_is_refused_with_the_reason_before_any_request(
+    offline: CliWorld, path: tuple[str, ...], name: str
+) -> None:
+    places = [param for param in command_at(path).params if param.param_type_name == "argument" and param.required]
+    words = [PLACES[param.metavar] for param in places]
+    env = {"AZURE_STORAGE_CONNECTION_STRING": NOWHERE}
+    tail = ("--", "true") if path == ("lock", "run") else ()
+    ran = offline.call(*path, *words, *typed(name), "-o", "json", *tail, env=env)
+    flag = typed(name)[0]
+    assert ran.code == 2, ran.err
+    assert re.fullmatch(
+        rf"{flag} (is not enforced here|changes nothing here|cannot be kept here|guards writes,?)(: | and )\w.+[^.]",
+        ran.error["message"],
+    ), ran.error["message"]
+
+
+def test_the_walk_reaches_every_remote_command_and_every_condition() -> None:
+    assert {("container", "list"), ("status",), ("lock", "run"), ("lease", "wait"), ("safe-update",)} <= set(REMOTE)
+    assert {each.replace("-", "_") for each in Condition} < groups._CONDITIONS
+    assert all(command_at(path)._operation or command_at(path)._no_conditions for path in REMOTE)
+
+
+@pytest.mark.parametrize("path", REMOTE)
+def test_last_writer_wins_is_offered_only_where_it_changes_something(path: tuple[str, ...]) -> None:
+    command = command_at(path)
+    operation: Operation | None = command._operation
+    assert meant(command, "last_writer_wins") == (operation is not None and operation.overwrites)
+
+
+def test_a_condition_that_is_not_honoured_is_refused_before_an_empty_one_is_asked_for(offline: CliWorld) -> None:
+    ran = offline.call("container", "list", "--if-match", "", "-o", "json")
+    assert (ran.code, "--if-match is not enforced here: List Containers" in ran.error["message"]) == (2, True)
+
+
+def test_deleting_a_table_by_its_version_is_answered_in_one_step(offline: CliWorld) -> None:
+    for etag in ("abc", "@last", "W/\"datetime'2026-11-21T10%3A00%3A00.0000000Z'\""):
+        ran = offline.call("table", "delete", "Orders", "--etag", etag, "-o", "json")
+        assert (ran.code, ran.error["message"], ran.error["hint"]) == (
+            2,
+            "--etag cannot be kept here: Delete Table honours no conditions; a table has no ETag",
+            "nothing can tie it to a version: --last-writer-wins, if it is to be done whatever is there",
+        )

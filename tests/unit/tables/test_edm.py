@@ -1,0 +1,134 @@
+"""Entities as JSON: each type is taken, refused and written back as the service's own."""
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from azguard.errors import UsageError
+from azguard.tables import edm
+from tests.support.entity_strategies import entities, values
+
+
+def sent(entity: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON that the SDK makes of an entity."""
+    from azure.data.tables._serialize import _add_entity_properties
+
+    made: dict[str, Any] = json.loads(json.dumps(_add_entity_properties(edm.for_sdk(entity))))
+    return made
+
+
+@given(entities())
+def test_an_entity_comes_back_as_it_was_sent(entity: dict[str, Any]) -> None:
+    answer = {**sent(entity), "odata.etag": "W/\"datetime'2026'\"", "Timestamp": "2026-11-21T10:00:00.1234567Z"}
+    shown = edm.from_service(answer)
+    assert shown.pop("Timestamp") == answer["Timestamp"]
+    assert json.dumps(shown, sort_keys=True) == json.dumps(entity, sort_keys=True)
+
+
+@given(entities())
+def test_what_is_shown_can_be_sent_as_it_is(entity: dict[str, Any]) -> None:
+    once = sent(entity)
+    shown = edm.from_service({**once, "odata.etag": 'W/"x"', "Timestamp": "2026-11-21T10:00:00Z"})
+    assert sent(json.loads(json.dumps(shown))) == once
+
+
+@given(values())
+def test_a_value_has_the_type_it_is_sent_as(typed: tuple[str, Any]) -> None:
+    kind, value = typed
+    entity = {"n": value} if kind in (edm.STRING, edm.BOOLEAN, edm.INT32) else {"n": value, "n@odata.type": kind}
+    assert edm.kind_of(entity, "n") == kind
+    assert [(name, found) for name, found, _ in edm.typed(entity)] == [("n", kind)]
+
+
+@given(
+    st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists),
+    st.sampled_from([*edm.TYPES, None, "Edm.X", ""]),
+)
+def test_any_json_is_taken_or_refused_by_name(value: Any, kind: str | None) -> None:
+    assert taken_or_refused({"n": value, "n@odata.type": kind}) == ([] if value is None else ["n"])
+
+
+def taken_or_refused(entity: dict[str, Any]) -> list[str]:
+    """Return the names of the properties that are taken, or the one that a refusal begins with."""
+    try:
+        return [name for name, _, _ in edm.typed(entity)]
+    except UsageError as error:
+        return [error.message[0]]
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "words"),
+    [
+        (2**31, None, "n is beyond what Edm.Int32 takes"),
+        (-(2**31) - 1, "Edm.Int32", "n is beyond what Edm.Int32 takes"),
+        (str(2**63), "Edm.Int64", "n is beyond what Edm.Int64 takes"),
+        ("9" * 5000, "Edm.Int64", "n is beyond what Edm.Int64 takes"),
+        ("5٣", "Edm.Int64", "n: '5٣' is not an Edm.Int64"),
+        ("1_000", "Edm.Int64", "n: '1_000' is not an Edm.Int64"),
+        (5.0, "Edm.Int64", "n: 5.0 is not an Edm.Int64"),
+        (True, "Edm.Int32", "n: True is not an Edm.Int32"),
+        ("1_000.5", "Edm.Double", "n: '1_000.5' is not an Edm.Double"),
+        ("nan", "Edm.Double", "n: 'nan' is not an Edm.Double"),
+        ("1e999", "Edm.Double", "n is beyond what Edm.Double takes"),
+        (math.inf, None, "n is beyond what Edm.Double takes"),
+        (10**400, "Edm.Double", "n is beyond what Edm.Double takes"),
+        (False, "Edm.Double", "n: False is not an Edm.Double"),
+        ("1600-12-31T23:59:59Z", "Edm.DateTime", "n: '1600-12-31T23:59:59Z' is not an Edm.DateTime"),
+        ("2026-02-30T00:00:00Z", "Edm.DateTime", "n: '2026-02-30T00:00:00Z' is not an Edm.DateTime"),
+        ("2026-01-01T10:00:00+01:00", "Edm.DateTime", "n: '2026-01-01T10:00:00+01:00' is not an Edm.DateTime"),
+        ("2026-01-01T10:00.5Z", "Edm.DateTime", "n: '2026-01-01T10:00.5Z' is not an Edm.DateTime"),
+        ("2026-01-01T10:00:00.12345678Z", "Edm.DateTime", "n: '2026-01-01T10:00:00.12345678Z' is not an Edm.DateTime"),
+        ("2026-01-01", "Edm.DateTime", "n: '2026-01-01' is not an Edm.DateTime"),
+        ("c9da6455", "Edm.Guid", "n: 'c9da6455' is not an Edm.Guid"),
+        (5, "Edm.Guid", "n: 5 is not an Edm.Guid"),
+        ("AAE", "Edm.Binary", "n: 'AAE' is not an Edm.Binary"),
+        ("AA E=", "Edm.Binary", "n: 'AA E=' is not an Edm.Binary"),
+        ("ü", "Edm.Binary", "n: 'ü' is not an Edm.Binary"),
+        (1, "Edm.Binary", "n: 1 is not an Edm.Binary"),
+        (152, "Edm.String", "n: 152 is not an Edm.String"),
+        ("\ud800", None, "n: '\\ud800' is not an Edm.String"),
+        ("x" * 100, "Edm.Int32", f"n: 'x{'x' * 58}… is not an Edm.Int32"),
+        ([], None, "n: a property is a string, a number or a boolean, not a JSON array"),
+        ({}, None, "n: a property is a string, a number or a boolean, not a JSON object"),
+        ("x", "Edm.Time", "n: 'Edm.Time' is not a type of the Table service"),
+        ("x", ["Edm.Int64"], "n: ['Edm.Int64'] is not a type of the Table service"),
+    ],
+)  # fmt: skip
+def test_a_value_without_its_type_is_refused_by_name(value: Any, kind: Any, words: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        list(edm.typed({"n": value, "n@odata.type": kind}))
+    assert (refused.value.message, bool(refused.value.hint)) == (words, True)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "taken"),
+    [
+        (5, "Edm.Double", 5.0), ("5", "Edm.Double", 5.0), ("-1.5e3", "Edm.Double", -1500.0), (7, "Edm.Int64", 7),
+        ("0152", None, "0152"), ("0152", "Edm.Int32", 152), ("", None, ""), ("", "Edm.Binary", b""),
+        ("2026-01-01T10:00Z", "Edm.DateTime", "2026-01-01T10:00:00Z"),
+        ("2008-07-10T00:00:00", "Edm.DateTime", "2008-07-10T00:00:00Z"),
+        ("C9DA6455-213D-42C9-9A79-3E9149A57833", "Edm.Guid", "c9da6455-213d-42c9-9a79-3e9149a57833"),
+    ],
+)  # fmt: skip
+def test_a_value_is_taken_as_its_type(value: Any, kind: str | None, taken: Any) -> None:
+    (found,) = edm.typed({"n": value, "n@odata.type": kind})
+    assert (found[2], type(found[2])) == (taken, type(taken))
+
+
+def test_an_annotation_without_its_property_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"n@odata\.type annotates a property that is not there"):
+        list(edm.typed({"n@odata.type": "Edm.Int64"}))
+
+
+def test_what_the_service_sets_itself_and_nulls_are_not_sent() -> None:
+    entity = {"odata.etag": 'W/"x"', "Timestamp": "2026", "a": None, "a@odata.type": "Edm.Int64", "b": 1}
+    assert list(edm.typed(entity)) == [("b", "Edm.Int32", 1)]
+
+
+def test_a_double_that_the_emulator_writes_as_a_whole_number_is_shown_as_a_double() -> None:
+    shown = edm.from_service({"d": 1, "d@odata.type": "Edm.Double"})
+    assert json.dumps(shown) == '{"d": 1.0, "d@odata.type": "Edm.Double"}'

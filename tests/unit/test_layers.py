@@ -1,0 +1,96 @@
+"""Imports go down only: every module is in a room, every room on a floor, and a room imports rooms below its own."""
+
+import ast
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+from tests.support.places import REPOSITORY
+
+# From the ground up. Rooms of one floor stand side by side and never import each other.
+FLOORS = (
+    ("errors", "address", "urls", "naming", "times", "folders", "atomic_files", "faultproxy"),
+    ("documents", "processes"),
+    ("accounts",),
+    ("conditions", "requests", "emulators"),
+    ("leases", "updates", "cache"),
+    ("blobs", "tables", "queues", "files"),
+    ("locks", "worker", "trees"),
+    ("demo", "doctor", "batch", "smb", "status"),
+    ("cli",),
+    ("commands",),
+    ("__main__",),
+)
+# The ground's modules build on each other; each of them is a room of its own, and they make no circle.
+GROUND = frozenset(FLOORS[0])
+FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+
+
+def modules() -> dict[str, Path]:
+    """Return every module of the product by its dotted name."""
+    found = {}
+    for folder, prefix in (("azguard", ""), ("cli", "azguard."), ("commands", "azguard.")):
+        for path in sorted((REPOSITORY / folder).rglob("*.py")):
+            parts = path.relative_to(REPOSITORY).with_suffix("").parts
+            if parts[:2] not in (("azguard", "cli"), ("azguard", "commands")):
+                found[prefix + ".".join(parts).removesuffix(".__init__")] = path
+    return found
+
+
+MODULES = modules()
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Yield the modules of the product that a module imports, inside functions and under TYPE_CHECKING too."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names if each.name.split(".")[0] == "azguard")
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "azguard":
+            names = (f"{node.module}.{each.name}" for each in node.names)
+            yield from (name if name in MODULES else str(node.module) for name in names)
+
+
+def room(module: str) -> str:
+    """Return the room a module is in."""
+    return module.split(".")[1] if "." in module else module
+
+
+@pytest.mark.parametrize("module", sorted(set(MODULES) - {"azguard"}))
+def test_a_module_imports_its_own_room_and_the_floors_below(module: str) -> None:
+    mine = room(module)
+    allowed = {mine, "azguard"} | {each for each, floor in FLOOR_OF.items() if floor < FLOOR_OF[mine]}
+    if mine in GROUND:
+        allowed |= GROUND
+    assert {found for found in imports(MODULES[module]) if room(found) not in allowed} == set()
+
+
+def test_no_imports_make_a_circle() -> None:
+    TopologicalSorter({name: set(imports(path)) for name, path in MODULES.items()}).prepare()
+
+
+def test_commands_are_imported_by_name_only() -> None:
+    assert [name for name, path in MODULES.items() if any(room(each) == "commands" for each in imports(path))] == []
+
+
+def test_the_front_page_of_a_room_is_its_docstring_alone() -> None:
+    fronts = {name: path for name, path in MODULES.items() if path.name == "__init__.py" and name != "azguard"}
+    bodies = {name: len(ast.parse(path.read_text(encoding="utf-8")).body) for name, path in fronts.items()}
+    assert {name for name, length in bodies.items() if length != 1} == set()
+
+
+def test_the_front_page_of_a_room_names_each_of_its_modules() -> None:
+    pages = {name: ast.get_docstring(ast.parse(MODULES[name].read_text(encoding="utf-8"))) for name in sorted(MODULES)}
+    rooms = {name.rpartition(".")[0] for name in MODULES if name.count(".") == 2} - {"azguard.cli", "azguard.commands"}
+    unnamed = [
+        name
+        for name in MODULES
+        if name.rpartition(".")[0] in rooms
+        and f"``{name.rpartition('.')[2]}``" not in (pages[name.rpartition(".")[0]] or "")
+    ]
+    assert unnamed == []
+
+
+def test_every_room_has_a_floor() -> None:
+    assert {room(name) for name in MODULES} - {"azguard"} <= set(FLOOR_OF)

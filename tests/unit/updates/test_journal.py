@@ -1,0 +1,148 @@
+"""What a run leaves for the next run with the same key, and what that makes of it."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from azguard.errors import OutcomeUnknown, Unavailable
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import DEPTH, new_op
+from azguard.updates.journal import WriteJournal
+from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
+from azguard.updates.update import update
+from tests.support.fake_resource import FakeResource, Fault, Store
+
+OP = new_op(b"the key of it")
+
+
+class Killed(BaseException):
+    """The process is no more."""
+
+
+def attempts(folder: Path, *, keyed: bool = True) -> WriteJournal:
+    return WriteJournal(folder, OP, keyed=keyed)
+
+
+def test_what_is_under_way_is_known_to_the_next_run_until_it_is_settled(tmp_path: Path) -> None:
+    mine = attempts(tmp_path / "new")
+    found = [attempts(tmp_path / "new").pending()]
+    for etag in (None, '"E1"', '"E2"'):
+        mine.sending(etag)
+        found.append(attempts(tmp_path / "new").pending())
+    mine.settled()
+    found.append(attempts(tmp_path / "new").pending())
+    assert (found, list((tmp_path / "new").iterdir())) == ([None, "-", "E1", "E2", None], [])
+
+
+def test_without_a_key_only_an_unknown_end_is_kept(tmp_path: Path) -> None:
+    mine = attempts(tmp_path, keyed=False)
+    mine.sending('"E1"')
+    before = attempts(tmp_path).pending()
+    mine.unknown('"E1"')
+    assert (before, attempts(tmp_path).pending()) == (None, "E1")
+
+
+def test_where_nothing_can_be_kept_an_update_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    mine = attempts(tmp_path / "file")
+    mine.sending('"E1"')
+    mine.settled()
+    assert mine.pending() is None
+
+
+# The update itself: a run is killed at a request, and another follows.
+
+
+def run(store: Store, folder: Path, *faults: Fault, killed_at: int | None = None, text: bytes = b"x") -> UpdateResult:
+    made: list[str] = []
+
+    def before(name: str) -> None:
+        made.append(name)
+        if killed_at is not None and len(made) >= killed_at:
+            raise Killed
+
+    resource = FakeResource(store, _of(faults), before)
+    plan = UpdatePlan(lambda content: content + text, OP)
+    return update(resource, plan, deadline(store), UpdateHooks(attempts=attempts(folder)))
+
+
+def _of(faults: tuple[Fault, ...]) -> Iterator[Fault]:
+    yield from faults
+    while True:
+        yield Fault.NONE
+
+
+def deadline(store: Store) -> Deadline:
+    return store.clock.deadline(5.0)
+
+
+def test_a_write_of_a_killed_run_that_a_foreign_writer_covered_is_unknown_and_not_done_again(tmp_path: Path) -> None:
+    store = Store.holding(b"")
+    with pytest.raises(Killed):
+        run(store, tmp_path, Fault.LOST, killed_at=3)
+    store.foreign_write(b"x")
+    for _ in range(2):
+        with pytest.raises(OutcomeUnknown):
+            run(store, tmp_path)
+    assert (store.current is not None and store.current.content, len(store.commits_of(OP))) == (b"x", 1)
+
+
+def test_a_write_of_a_killed_run_that_sixteen_others_covered_is_unknown_and_not_done_again(tmp_path: Path) -> None:
+    store = Store.holding(b"")
+    with pytest.raises(Killed):
+        run(store, tmp_path, Fault.LOST, killed_at=3)
+    for number in range(DEPTH):
+        update(
+            FakeResource(store, _of(())),
+            UpdatePlan(lambda content: content + b"y", new_op(bytes([number] * 12))),
+            deadline(store),
+        )
+    with pytest.raises(OutcomeUnknown):
+        run(store, tmp_path)
+    assert len(store.commits_of(OP)) == 1
+
+
+def test_a_write_of_a_killed_run_that_is_there_is_committed(tmp_path: Path) -> None:
+    store = Store.holding(b"")
+    with pytest.raises(Killed):
+        run(store, tmp_path, Fault.LOST, killed_at=3)
+    assert (run(store, tmp_path).outcome, len(store.commits_of(OP)), list(tmp_path.iterdir())) == ("committed", 1, [])
+
+
+def test_a_write_of_a_killed_run_that_arrives_later_is_done_once(tmp_path: Path) -> None:
+    store = Store.holding(b"")
+    with pytest.raises(Killed):
+        run(store, tmp_path, Fault.LATE, killed_at=3)
+    assert run(store, tmp_path).outcome == "committed"
+    store.deliver()
+    assert (len(store.commits_of(OP)), list(tmp_path.iterdir())) == (1, [])
+
+
+def test_a_next_run_that_changes_nothing_fences_off_what_may_still_arrive(tmp_path: Path) -> None:
+    store = Store.holding(b"")
+    with pytest.raises(Killed):
+        run(store, tmp_path, Fault.LATE, killed_at=3)
+    assert run(store, tmp_path, text=b"").outcome == "unchanged"
+    store.deliver()
+    assert (store.commits_of(OP), list(tmp_path.iterdir())) == ([], [])
+
+
+def test_a_create_of_a_killed_run_does_not_make_a_later_update_create(tmp_path: Path) -> None:
+    store = Store()
+    plan = UpdatePlan(lambda content: content + b"x", OP, create=b"")
+    tools = UpdateHooks(attempts=attempts(tmp_path))
+    tools.attempts.sending(None)  # type: ignore[union-attr]  # just made
+    with pytest.raises(Exception, match="there is no blob"):
+        update(FakeResource(store, _of(())), replace(plan, create=None), deadline(store), tools)
+    assert store.current is None
+
+
+def test_an_end_that_is_known_leaves_nothing_behind(tmp_path: Path) -> None:
+    store = Store.holding(b"")
+    resource = FakeResource(store, iter([Fault.RESET] * 3))
+    plan = UpdatePlan(lambda content: content + b"x", OP, max_attempts=1)
+    with pytest.raises(Unavailable):
+        update(resource, plan, deadline(store), UpdateHooks(attempts=attempts(tmp_path)))
+    assert list(tmp_path.iterdir()) == []

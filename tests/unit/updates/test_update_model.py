@@ -1,0 +1,233 @@
+"""Exactly once, held against the truth: many writers, a quarter of their requests faulty, in any order a seed gives."""
+
+import random
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from azguard.errors import AzguardError, GaveUp, Locked, OutcomeUnknown, Unavailable
+from azguard.requests.lineage import new_op
+from azguard.updates.journal import WriteJournal
+from azguard.updates.leases import SHORT_LEASE_SECONDS
+from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
+from azguard.updates.update import update
+from tests.support.fake_resource import Baton, FakeResource, Fault, Store
+
+WRITERS, UPDATES = 5, 4
+_FAULTY = (Fault.LOST, Fault.LATE, Fault.LATE, Fault.RESET, Fault.BUSY, Fault.REFUSED, Fault.REPLAYED, Fault.CTRL_C)
+
+
+class Killed(BaseException):
+    """The process is no more: it can neither ask nor send anything."""
+
+
+@dataclass
+class World:
+    """One run: its store, its luck, and how every update ended."""
+
+    seed: int
+    by_lease: bool = False
+    versions: bool = False
+    wiper: bool = False
+    stamps: bool = True
+    timeout: float = 60.0
+    max_attempts: int | None = None
+    kills: float = 0.0  # the share of the runs that are killed; each update is run again until one is not
+    folder: Path | None = None  # where a run leaves word for its successor
+    killed: set[str] = field(default_factory=set)
+    ended: dict[str, UpdateResult | BaseException] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.chance = random.Random(self.seed)
+        self.store = Store.holding(b"", keeps_versions=self.versions)
+        self.writing = WRITERS
+        self.leased_since: dict[str, float] = {}
+        self.leased_long = False  # whether a lease was in the way for longer than an update waits unasked
+
+    def play(self) -> "World":
+        works = [self._writer(number) for number in range(WRITERS)]
+        Baton(self.chance).run([*works, *([self._wiper] if self.wiper else [])])
+        while self.store.held:
+            self.store.deliver()
+        return self
+
+    def _writer(self, number: int) -> Callable[[Callable[[], None]], None]:
+        def work(step: Callable[[], None]) -> None:
+            for _ in range(UPDATES):
+                self._one_update(step)
+            self.writing -= 1
+
+        return work
+
+    def _one_update(self, step: Callable[[], None]) -> None:
+        op = new_op(self.chance.randbytes(12))
+        while True:
+            try:
+                return self._one_run(op, step)
+            except Killed:
+                self.killed.add(op)  # A successor runs it again, under the same key.
+
+    def _one_run(self, op: str, step: Callable[[], None]) -> None:
+        lives = self.chance.randrange(1, 6) if self.chance.random() < self.kills else None
+        made: list[str] = []
+
+        def before(name: str) -> None:
+            made.append(name)
+            if lives is not None and len(made) > lives:
+                raise Killed
+            self._before(step)
+
+        resource = FakeResource(self.store, self._faults(), before)
+        plan = UpdatePlan(
+            lambda content: content + op.encode() + b"\n",
+            op,
+            guard_by_lease=self.by_lease,
+            stamps=self.stamps,
+            max_attempts=self.max_attempts,
+        )
+        attempts = None if self.folder is None else WriteJournal(self.folder, op, keyed=True)
+        tools = UpdateHooks(
+            self.chance, lambda: new_op(self.chance.randbytes(12)), lambda: f"lease {op}", attempts=attempts
+        )
+        try:
+            self.ended[op] = update(resource, plan, self.store.clock.deadline(self.timeout), tools)
+        except (AzguardError, KeyboardInterrupt) as error:
+            self.ended[op] = error
+
+    def _wiper(self, step: Callable[[], None]) -> None:
+        while self.writing:
+            if self.chance.random() < 0.1 and self.store.active_lease() is None:
+                self.store.foreign_write()
+            step()
+
+    def _before(self, step: Callable[[], None]) -> None:
+        self.store.clock.sleep(0.01)
+        step()
+        self._watch_lease()
+        while self.store.held and self.chance.random() < 0.3:
+            self.store.deliver()
+
+    def _watch_lease(self) -> None:
+        active = self.store.active_lease()
+        if active is not None:
+            since = self.leased_since.setdefault(active, self.store.clock())
+            self.leased_long |= self.store.clock() - since > 0.5 * SHORT_LEASE_SECONDS
+
+    def _faults(self) -> Iterator[Fault]:
+        faulty = list(_FAULTY)
+        if not (self.versions or self.by_lease or (self.stamps and not self.wiper)):
+            faulty.remove(Fault.REPLAYED)  # That a refusal was of a second copy is then beyond finding out.
+        while True:
+            fault = self.chance.choice(faulty) if self.chance.random() < 0.25 else Fault.NONE
+            if fault is Fault.CTRL_C:
+                faulty.remove(fault)  # A second one says: never mind settling.
+            yield fault
+
+    # What is true, and what was said.
+
+    def count(self, op: str) -> int:
+        assert self.store.current is not None
+        return self.store.current.content.split(b"\n").count(op.encode())
+
+    def wrong(self) -> list[str]:
+        """Return every answer that is not the truth."""
+        found = []
+        for op, end in self.ended.items():
+            times = self.count(op)
+            if isinstance(end, UpdateResult):
+                etags = [commit.etag for commit in self.store.commits if commit.content.endswith(op.encode() + b"\n")]
+                if times != 1:
+                    found.append(f"{op} committed, applied {times} times")
+                if end.landed.etag is not None and end.landed.etag not in etags:
+                    found.append(f"{op} says {end.landed.etag}, which is not its version")
+            # That nothing was applied is said of one run: what a killed one sent may still have landed.
+            elif times > (isinstance(end, OutcomeUnknown) or op in self.killed):
+                found.append(f"{op} {type(end).__name__}, applied {times} times")
+        return found
+
+    def others(self, *allowed: type) -> set[type]:
+        """Return how updates ended, other than well, by Ctrl-C, or as is allowed.
+
+        A lease whose holder has trouble, or whose release got lost, is in everybody's way until it ends.
+        """
+        usual = {UpdateResult, KeyboardInterrupt, *allowed, *((Locked, OutcomeUnknown) if self.leased_long else ())}
+        return {type(end) for end in self.ended.values()} - usual
+
+
+seeds = st.integers(0, 2**32)
+examples = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@examples
+@given(seeds)
+def test_every_update_is_applied_exactly_once_and_none_is_unknown(seed: int) -> None:
+    world = World(seed).play()
+    assert (world.wrong(), world.others()) == ([], set())
+
+
+@examples
+@given(seeds)
+def test_a_guard_lease_is_exactly_once_too(seed: int) -> None:
+    world = World(seed, by_lease=True, timeout=600).play()
+    assert (world.wrong(), world.others()) == ([], set())
+
+
+@examples
+@given(seeds)
+def test_a_writer_that_wipes_the_lineage_leads_to_unknown_and_never_to_a_wrong_answer(seed: int) -> None:
+    world = World(seed, wiper=True).play()
+    assert (world.wrong(), world.others(OutcomeUnknown)) == ([], set())
+
+
+@examples
+@given(seeds)
+def test_kept_versions_leave_nothing_unknown_beside_a_wiper(seed: int) -> None:
+    world = World(seed, wiper=True, versions=True).play()
+    assert (world.wrong(), world.others()) == ([], set())
+
+
+@examples
+@given(seeds)
+def test_without_a_lineage_there_is_still_no_wrong_answer(seed: int) -> None:
+    world = World(seed, stamps=False).play()
+    assert (world.wrong(), world.others(OutcomeUnknown)) == ([], set())
+
+
+@examples
+@given(seeds)
+def test_a_guard_lease_needs_no_lineage(seed: int) -> None:
+    world = World(seed, by_lease=True, stamps=False, timeout=600).play()
+    assert (world.wrong(), world.others()) == ([], set())
+
+
+@examples
+@given(seeds, st.integers(1, 3), st.booleans())
+def test_giving_up_means_that_it_never_lands(seed: int, max_attempts: int, by_lease: bool) -> None:
+    world = World(seed, by_lease=by_lease, max_attempts=max_attempts).play()
+    assert (world.wrong(), world.others(GaveUp, Unavailable)) == ([], set())
+
+
+@examples
+@given(seeds, st.floats(0.02, 1.0))
+def test_a_deadline_in_the_middle_means_that_it_never_lands(seed: int, timeout: float) -> None:
+    world = World(seed, timeout=timeout).play()
+    assert (world.wrong(), world.others(GaveUp, Unavailable)) == ([], set())
+
+
+@examples
+@given(seeds)
+def test_what_was_killed_and_is_run_again_under_the_same_key_is_applied_once(seed: int) -> None:
+    world = World(seed, kills=0.5).play()
+    assert (world.wrong(), world.others()) == ([], set())
+
+
+@examples
+@given(seeds)
+def test_beside_a_wiper_what_was_killed_is_not_applied_again_where_its_attempts_are_remembered(seed: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        world = World(seed, kills=0.5, wiper=True, folder=Path(folder)).play()
+    assert (world.wrong(), world.others(OutcomeUnknown)) == ([], set())
