@@ -28,21 +28,21 @@
 Exceptions carry facts; the words around them are chosen by the command line.
 """
 
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 
 @dataclass
 class AzguardError(Exception):
-    """What happened, in one sentence, and the facts known about it.
+    """What happened, in one sentence, and the facts known about it. Errors are built, never edited: see ``but``."""
 
-    ``detail`` lines are shown under the message, ``hint`` is what to type next.
-    ``retriable`` says whether the same command may succeed if simply run again.
-    """
-
+    #: What happened, in one plain sentence, which names no option of the command line.
     message: str
     address: str | None = None
+    #: What to type next. Only the command line knows: the core leaves it out, and names the ``reason``.
     hint: str | None = None
+    #: More lines for people, shown under the message.
     detail: tuple[str, ...] = ()
     http_status: int | None = None
     service_code: str | None = None
@@ -50,12 +50,18 @@ class AzguardError(Exception):
     expected_etag: str | None = None
     current_etag: str | None = None
     lease_state: str | None = None
-    facts: dict[str, object] = field(default_factory=dict)
+    #: What else is known, for the JSON error object and for the words of the hint.
+    facts: Mapping[str, object] = field(default_factory=dict)
+    #: The name of the cause, by which the command line finds the words and the way out: see ``cli/hint_table.py``.
+    reason: str | None = None
+    #: The argument that is wrong, as the core names it, such as ``if_match``; the command line knows its option.
+    argument: str | None = None
     #: What is there now, if it was read after the refusal: see ``settled.Look``.
     seen: Any = field(default=None, repr=False, compare=False)
 
     kind: ClassVar[str] = "internal"
     exit_code: ClassVar[int] = 1
+    #: Whether the same command may succeed if simply run again.
     retriable: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -63,6 +69,10 @@ class AzguardError(Exception):
 
     def __str__(self) -> str:
         return self.message
+
+    def but(self, **changes: Any) -> Self:
+        """Return another error like this one, with other values for some fields."""
+        return replace(self, **changes)
 
     def known(self) -> dict[str, object]:
         """Return the facts of the JSON error object, in the contract's order."""

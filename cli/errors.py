@@ -64,7 +64,8 @@ def _words(
 
         text = "".join(traceback.format_exception(error))
     command, params = meta.get(run_keys.COMMAND, ("", {}))
-    known.hint = known.hint or hints.of(known, command, params, argv)
+    known = hints.in_words(known)
+    known = known.but(hint=known.hint or hints.of(known, command, params, argv))
     from azguard.cli import redaction
 
     secrets = redaction.handed(shared, environ, argv)

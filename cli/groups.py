@@ -9,6 +9,7 @@ import inspect
 import re
 from collections.abc import Callable
 from copy import copy
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -156,12 +157,17 @@ def _refuse_bytes(param: Any, value: Any) -> None:
             naming.check_text(text, what)
 
 
+@dataclass(eq=False)
 class CommandMissing(UsageError):
     """A group was typed without one of its commands: people are shown its help."""
 
-    def __init__(self, ctx: Any) -> None:
-        super().__init__(f"{ctx.command_path} needs a command", hint=f"{ctx.command_path} --help")
-        self.help: str = ctx.get_help()
+    help: str = ""
+
+    @classmethod
+    def of(cls, ctx: Any) -> "CommandMissing":
+        """Return the error for the group that a context is of."""
+        path = ctx.command_path
+        return cls(f"{path} needs a command", hint=f"{path} --help", help=ctx.get_help())
 
 
 class Group(_Plain, TyperGroup):
@@ -172,7 +178,7 @@ class Group(_Plain, TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         if not ctx._protected_args:
-            raise CommandMissing(ctx)
+            raise CommandMissing.of(ctx)
         return super().invoke(ctx)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from azguard.cli.hint_table import HINTS, WORDS
 from azguard.cli.redaction import OPTIONS
 from azguard.errors import AzguardError, Changed, Gone, NotFound
 
@@ -13,6 +14,29 @@ _ENDPOINTS = ("--blob-endpoint", "--table-endpoint", "--queue-endpoint", "--file
 _ACCOUNT = (*OPTIONS, *_ENDPOINTS, "--account-name", "--auth-mode", "--profile", "--emulator", "--scope")
 _FLAGS = ("--emulator",)
 _READS = ("blob get", "blob show", "blob exists", "lease show")
+
+
+def in_words(error: AzguardError) -> AzguardError:
+    """Return an error of the core with the command line's words for its reason."""
+    if error.reason is None:
+        return error
+    facts = {**error.facts, **_facts(error)}
+    words, hint = WORDS.get(error.reason), HINTS.get(error.reason)
+    return error.but(
+        message=error.message if words is None else words.format_map(facts),
+        hint=error.hint if error.hint is not None or hint is None else hint.format_map(facts),
+    )
+
+
+def _facts(error: AzguardError) -> dict[str, object]:
+    address = error.address or ""
+    return {
+        "address": address,
+        "target": address.partition(":")[2],
+        "option": "" if error.argument is None else f"--{error.argument.replace('_', '-')}",
+        "code": error.service_code or "",
+        "message": error.message,
+    }
 
 
 def of(error: AzguardError, command: str, params: dict[str, Any], argv: Sequence[str]) -> str | None:
