@@ -28,7 +28,6 @@
 Exceptions carry facts; the words around them are chosen by the command line.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -51,7 +50,7 @@ class AzguardError(Exception):
     current_etag: str | None = None
     lease_state: str | None = None
     #: What else is known, for the JSON error object and for the words of the hint.
-    facts: Mapping[str, object] = field(default_factory=dict)
+    facts: dict[str, object] = field(default_factory=dict)
     #: The name of the cause, by which the command line finds the words and the way out: see ``cli/hint_table.py``.
     reason: str | None = None
     #: The argument that is wrong, as the core names it, such as ``if_match``; the command line knows its option.

@@ -2,22 +2,26 @@
 
 import ast
 
+from azguard import errors
 from azguard.cli.hint_table import HINTS, WORDS
 from azguard.cli.hints import in_words
 from azguard.errors import UsageError
 from tests.unit.test_layers import MODULES, room
 
+ERRORS = {name for name, value in vars(errors).items() if isinstance(value, type)} | {"but"}
+
 
 def reasons() -> set[str]:
-    """Return the reasons that are named in the core: as ``reason="…"``, or as values of a table of them."""
-    found = set()
-    for name, path in MODULES.items():
-        if room(name) in ("cli", "commands"):
-            continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.keyword) and node.arg == "reason":
-                found |= {each.value for each in ast.walk(node.value) if isinstance(each, ast.Constant)}
-    return {each for each in found if isinstance(each, str)}
+    """Return the reasons that the core gives to the errors it builds."""
+    found: set[str] = set()
+    for path in (path for name, path in MODULES.items() if room(name) not in ("cli", "commands")):
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call) and getattr(call.func, "attr", getattr(call.func, "id", "")) in ERRORS:
+                given = [each.value for each in call.keywords if each.arg == "reason"]
+                found |= {
+                    str(each.value) for value in given for each in ast.walk(value) if isinstance(each, ast.Constant)
+                }
+    return found
 
 
 def test_every_reason_has_a_row_and_every_row_a_reason() -> None:
