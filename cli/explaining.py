@@ -97,8 +97,13 @@ def _offer_near_names(env: Environment, error: NotFound, target: Target) -> None
         return  # What was read here was there: its name is right.
     if near:
         meant = f"did you mean {' or '.join(near)}?"
-        creates = error.hint is not None and error.hint.startswith("azguard ") and not env.command.endswith("delete")
-        error.hint = f"{meant}\n      or create it: {error.hint}" if creates else meant
+        deletes = env.command.endswith("delete")  # what is to be deleted is not made first
+        way_out = "" if error.hint is None or deletes else f"\n      or {_as_clause(error.hint)}"
+        error.hint = meant + way_out
+
+
+def _as_clause(hint: str) -> str:
+    return f"create it: {hint}" if hint.startswith("azguard ") else hint
 
 
 def _remembered(env: Environment, target: Target) -> Iterable[str]:

@@ -206,7 +206,7 @@ def test_a_lock_of_somebody_else_is_49_and_the_work_is_kept(cli: CliWorld, addre
     ran = cli.call("safe-update", address, "-o", "json", "--increment", "n")
     assert (ran.code, "--wait-lease" in ran.error["hint"], kept(cli, ran)) == (49, True, b'{"n": 2}')
     inside = cli.call("safe-update", address, "--increment", "n", "--lease-id", lease.id)
-    assert (inside.json["guard"], content(cli, address)) == ("lease", {"n": 2})
+    assert (inside.json["guard"], content(cli, address)) == ("if-match", {"n": 2})
 
 
 def test_giving_up_keeps_the_work_and_names_the_command_that_resumes(cli: CliWorld, address: str) -> None:
