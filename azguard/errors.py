@@ -28,8 +28,11 @@
 Exceptions carry facts; the words around them are chosen by the command line.
 """
 
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Self, TypeVar
+
+E = TypeVar("E", bound="AzguardError")
 
 
 @dataclass
@@ -51,6 +54,8 @@ class AzguardError(Exception):
     lease_state: str | None = None
     #: What else is known, for the JSON error object and for the words of the hint.
     facts: dict[str, object] = field(default_factory=dict)
+    #: What only the words of the hint name; the JSON error object leaves it out.
+    values: Mapping[str, object] = field(default_factory=dict)
     #: The name of the cause, by which the command line finds the words and the way out: see ``cli/hint_table.py``.
     reason: str | None = None
     #: The argument that is wrong, as the core names it, such as ``if_match``; the command line knows its option.
@@ -72,6 +77,10 @@ class AzguardError(Exception):
     def but(self, **changes: Any) -> Self:
         """Return another error like this one, with other values for some fields."""
         return replace(self, **changes)
+
+    def as_kind(self, kind: type[E], **changes: Any) -> E:
+        """Return an error of another kind with the same fields, and other values for some of them."""
+        return kind(**{each.name: getattr(self, each.name) for each in fields(self)} | changes)
 
     def known(self) -> dict[str, object]:
         """Return the facts of the JSON error object, in the contract's order."""

@@ -1,12 +1,13 @@
 """What to type after a conflict, as command lines that run when they are copied."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 from azguard.cli.hint_table import HINTS, WORDS
 from azguard.cli.redaction import OPTIONS
+from azguard.cli.words import Words
 from azguard.errors import AzguardError, Changed, Gone, NotFound
 
 _GUARDS = ("--etag", "--if-match", "--if-none-match", "--if-modified-since", "--if-unmodified-since", "--if-tags")
@@ -20,12 +21,19 @@ def in_words(error: AzguardError) -> AzguardError:
     """Return an error of the core with the command line's words for its reason."""
     if error.reason is None:
         return error
-    facts = {**error.facts, **_facts(error)}
-    words, hint = WORDS.get(error.reason), HINTS.get(error.reason)
+    facts = {**error.facts, **error.values, **_facts(error)}
+    message = _filled(WORDS.get(error.reason), facts)
+    hint = _filled(HINTS.get(error.reason), facts)
     return error.but(
-        message=error.message if words is None else words.format_map(facts),
-        hint=error.hint if error.hint is not None or hint is None else hint.format_map(facts),
+        message=error.message if message is None else message,
+        hint=hint if error.hint is None else error.hint,
     )
+
+
+def _filled(words: Words | None, facts: Mapping[str, object]) -> str | None:
+    if words is None:
+        return None
+    return words.format_map(facts) if isinstance(words, str) else words(facts)
 
 
 def _facts(error: AzguardError) -> dict[str, object]:

@@ -8,7 +8,9 @@ from azguard.cli.hints import in_words
 from azguard.errors import UsageError
 from tests.unit.test_layers import MODULES, room
 
-ERRORS = {name for name, value in vars(errors).items() if isinstance(value, type)} | {"but"}
+ERRORS = {name for name, value in vars(errors).items() if isinstance(value, type)} | {"but", "as_kind"}
+# What becomes an error, with its reason, further up.
+ERRORS |= {"Denial", "NoAnswer", "Refusal"}
 
 
 def reasons() -> set[str]:
