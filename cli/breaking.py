@@ -46,7 +46,7 @@ def broken(env: Environment, target: Target, period: int | None, safeguards: Saf
             hint="--yes; or only if it is what you think: --if-owner NAME, --if-older-than 2h, --if-match ETAG",
         )
     state = breaking.leased(target, env.deadline)
-    env.out.say(f"{target} is {facts.describe(state)}")
+    env.out.info(f"{target} is {facts.describe(state)}")
     safeguards.check(state, target)
     if not (yes or judged or exact):
         asking.confirm("break it?", "nothing was broken")

@@ -106,7 +106,7 @@ class Live(AbstractContextManager["Live"]):
 def of(env: Environment, plan: Plan) -> Lines | Live:
     """Return the view for whoever is looking; if the result goes to stdout as JSON, the story goes to stderr."""
     if _structured(env):
-        return Lines(plan, env.out.say)
+        return Lines(plan, env.out.info)
     terminal = sys.stdout.isatty() and env.environ.get("TERM") != "dumb"
     if terminal and not env.shared.get("no_progress"):
         return Live(plan, env.out.color)

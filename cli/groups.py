@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from functools import cache, partial
+from typing import Any, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
@@ -19,6 +19,7 @@ from typer.main import get_command
 
 from azguard import naming
 from azguard.cli import options
+from azguard.cli.command_spec import LOCAL, CommandSpec
 from azguard.cli.run_keys import COMMAND, OPERATION, ORDER, SHARED
 from azguard.conditions.operations import Condition, Operation
 from azguard.errors import AzguardError, UsageError
@@ -87,25 +88,19 @@ def _place(param: Any) -> str:
 class Command(_Plain, TyperCommand):
     """A command with the shared options its callback asks for."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, spec: CommandSpec = LOCAL, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        marks = getattr(self.callback, "__dict__", {})
         own = {param.name for param in self.params}
         shared = general_params()
-        if marks.get("azguard_remote"):
-            shared = [*_params(options.account, options.ACCOUNT), *shared]
-        operation: Operation | None = marks.get("azguard_operation")
-        if marks.get("azguard_remote"):
-            shared = [*_condition_params(operation), *shared]
+        if spec.is_remote:
+            shared = [*_condition_params(spec.operation), *_params(options.account, options.ACCOUNT), *shared]
         # A command's own option of the same name wins, with its own default and help.
         self._shared = [param.name for param in shared if param.name not in own]
         self.params = [*self.params, *(param for param in shared if param.name not in own)]
-        self._operation = operation
-        self._remote = bool(marks.get("azguard_remote"))
-        self._no_conditions: str | None = marks.get("azguard_no_conditions")
+        self.spec = spec
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        args = _filled_in(args, getattr(self.callback, "__dict__", {}).get("azguard_optional", ""))
+        args = _fill_in(args, self.spec.optional_value)
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
         ctx.meta[ORDER] = [param.name for param in order]
         rest: list[str] = super().parse_args(ctx, args)
@@ -122,16 +117,16 @@ class Command(_Plain, TyperCommand):
             # An option before the command's name holds unless it is given again behind it.
             if value not in (None, False) or name not in shared:
                 shared[name] = value
-        if self._operation is not None:
+        if self.spec.operation is not None:
             from azguard.conditions import resolve
 
-            resolve.check(self._operation, resolve.RequestedConditions.of(shared))
-        ctx.meta[OPERATION] = self._operation
+            resolve.check(self.spec.operation, resolve.RequestedConditions.of(shared))
+        ctx.meta[OPERATION] = self.spec.operation
         ctx.meta[COMMAND] = (" ".join(ctx.command_path.split()[1:]), dict(ctx.params))
         try:
             return super().invoke(ctx)
         except AzguardError as error:
-            if self._remote and ctx.obj is not None:
+            if self.spec.is_remote and ctx.obj is not None:
                 from azguard.cli import explaining
 
                 explaining.explain(ctx.obj, error)
@@ -139,7 +134,7 @@ class Command(_Plain, TyperCommand):
 
     def _check_condition(self, name: str) -> None:
         """Refuse a condition on a command that has none, before anything else is looked at."""
-        reason = self._no_conditions
+        reason = self.spec.why_no_conditions
         if name == "source_lease_id":
             reason = "the service has not heeded the lease of a copy's source since 2012"
         if reason is not None:
@@ -182,36 +177,29 @@ class Group(_Plain, TyperGroup):
         return super().invoke(ctx)
 
 
-def group(help_text: str) -> typer.Typer:
+class Commands(typer.Typer):
+    """A Typer whose commands are ``Command``s."""
+
+    def command(self, name: str | None = None, *, spec: CommandSpec = LOCAL, **kwargs: Any) -> Callable[[Any], Any]:
+        # Typer takes a class, and only calls it.
+        return super().command(name, cls=cast("type[TyperCommand]", partial(Command, spec=spec)), **kwargs)
+
+
+def group(help_text: str) -> Commands:
     """Return a Typer for one noun, whose commands are ``Command``s."""
-    return _Typer(help=help_text, cls=Group, rich_markup_mode=None, add_completion=False)
+    return Commands(help=help_text, cls=Group, rich_markup_mode=None, add_completion=False)
 
 
-class _Typer(typer.Typer):
-    def command(self, name: str | None = None, **kwargs: Any) -> Callable[[Any], Any]:
-        return super().command(name, cls=Command, **kwargs)
-
-
-def alone(callback: Callable[..., None], name: str, **settings: Any) -> typer.Typer:
+def alone(callback: Callable[..., None], name: str, spec: CommandSpec = LOCAL, **settings: Any) -> Commands:
     """Return a Typer of one command that stands for itself, like ``safe-update``."""
-    app = _Typer(rich_markup_mode=None, add_completion=False)
-    app.command(name, **settings)(callback)
+    app = Commands(rich_markup_mode=None, add_completion=False)
+    app.command(name, spec=spec, **settings)(callback)
     return app
 
 
-def with_optional_value(option: str) -> Callable[[Any], Any]:
-    """Mark a command whose option may stand alone; it then has the value of the empty text."""
-
-    def mark(callback: Any) -> Any:
-        callback.__dict__["azguard_optional"] = option
-        return callback
-
-    return mark
-
-
-def _filled_in(args: list[str], option: str) -> list[str]:
+def _fill_in(args: list[str], option: str | None) -> list[str]:
     """Write ``--create`` as ``--create=`` where no value follows: the end, an option, or an address."""
-    if not option or option not in args:
+    if option is None or option not in args:
         return args
     position = args.index(option)
     if "--" in args[:position]:

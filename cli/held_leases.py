@@ -51,7 +51,7 @@ def listed(env: Environment, *, all_scopes: bool) -> Iterator[HeldShown]:
     for known in held.ask(remembered, account, lambda: patience):
         if known.ended:
             env.cache.strike(known.lease)
-            env.out.say(f"{known.lease.address}: its lease is forgotten, because {_WHY[known.standing]}")
+            env.out.info(f"{known.lease.address}: its lease is forgotten, because {_WHY[known.standing]}")
         else:
             yield _shown(known)
 

@@ -187,7 +187,7 @@ def wait_free(env: Environment, target: Target, patience: Deadline) -> LeaseStat
 
 
 def _say_waiting(env: Environment, state: LeaseState) -> None:
-    env.out.say(f"waiting: {state.address} is {facts.describe(state)}")
+    env.out.info(f"waiting: {state.address} is {facts.describe(state)}")
 
 
 def _known(env: Environment, target: Target, asked: Conditions) -> HeldLease | None:

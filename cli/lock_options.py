@@ -145,7 +145,7 @@ def around_write(env: Environment, target: Target, asked: TableLock) -> Iterator
 def _designated(env: Environment, table: Target, container: str | None) -> Target:
     named = values.not_empty(container, "--lock-container") or env.environ.get("AZGUARD_LOCK_CONTAINER")
     blob = lock_blobs.designated(table, named or lock_blobs.CONTAINER)
-    env.out.say(f"{table.address} has no lease of its own; its lock is {blob.address}")
+    env.out.info(f"{table.address} has no lease of its own; its lock is {blob.address}")
     return blob
 
 
@@ -161,8 +161,8 @@ def _manner(env: Environment, owner: Owner, seconds: int, *, create: bool) -> Ac
         create=create,
         patience=env.deadline.seconds,
         books=_Books(env),
-        say=env.out.say,
-        tell=env.out.tell,
+        say=env.out.info,
+        tell=env.out.verbose,
         uniform=random.SystemRandom().uniform,
     )
 

@@ -45,7 +45,7 @@ def reads(env: Environment, texts: Sequence[str]) -> list[Read]:
         entries = list(env.cache.entries(env.scope))
         here = [entry for entry in entries if entry.account in endpoints]
         if len(here) < len(entries):
-            env.out.say(f"{len(entries) - len(here)} more were read in other accounts: see azguard cache list")
+            env.out.info(f"{len(entries) - len(here)} more were read in other accounts: see azguard cache list")
         found = [(Target(env.account, address.parse(entry.address).address), entry) for entry in here]
     return [
         Read(target, entry.etag, entry.time, entry.path, env.cache.held(env.key(target)) is not None)

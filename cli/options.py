@@ -4,14 +4,12 @@ A command names its own arguments; what every command takes (output), what every
 and what every operation takes (conditions) is added by ``cli.groups`` from the three functions at the end.
 """
 
-from collections.abc import Callable
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
 
+from azguard.cli.command_spec import CommandSpec
 from azguard.conditions.operations import Operation
-
-Command = TypeVar("Command", bound=Callable[..., None])
 
 # The panel is the heading an option stands under in --help.
 CONDITIONS, ACCOUNT, GENERAL = "Conditions", "Account", "General"
@@ -101,29 +99,14 @@ NoLineage = Annotated[
 ]
 
 
-def operation(which: Operation) -> Callable[[Command], Command]:
-    """Mark a command as one operation of the table: it gets the account and condition options."""
-
-    def mark(command: Command) -> Command:
-        command.__dict__["azguard_operation"] = which
-        command.__dict__["azguard_remote"] = True
-        return command
-
-    return mark
+def operation(which: Operation) -> CommandSpec:
+    """Return the spec of a command that is one operation: it takes the account and its condition options."""
+    return CommandSpec(operation=which)
 
 
-def remote(reason: str) -> Callable[[Command], Command]:
-    """Mark a command as one that talks to an account: it gets the account options.
-
-    ``reason`` says, in a sentence without its full stop, why it takes no condition: each is refused with that.
-    """
-
-    def mark(command: Command) -> Command:
-        command.__dict__["azguard_remote"] = True
-        command.__dict__["azguard_no_conditions"] = reason
-        return command
-
-    return mark
+def remote(reason: str) -> CommandSpec:
+    """Return the spec of a command that talks to an account and takes no condition, for this reason."""
+    return CommandSpec(why_no_conditions=reason)
 
 
 def conditions(

@@ -22,7 +22,7 @@ class Output:
     format: str
     query: str | None = None
     quiet: bool = False
-    verbose: bool = False
+    is_verbose: bool = False
     color: bool = False
     progress: bool = False
 
@@ -43,7 +43,7 @@ class Output:
             format=chosen,
             query=_checked_query(shared.get("query")),
             quiet=quiet,
-            verbose=bool(shared.get("verbose") or shared.get("debug")),
+            is_verbose=bool(shared.get("verbose") or shared.get("debug")),
             color=terminal and not plain,
             progress=sys.stderr.isatty() and not quiet and not shared.get("no_progress"),
         )
@@ -140,18 +140,18 @@ class Output:
         for record in records:
             _line(json.dumps(record, ensure_ascii=False))
 
-    def say(self, text: str) -> None:
+    def info(self, text: str) -> None:
         """Print progress or a hint for people on stderr; ``--quiet`` silences it."""
         if not self.quiet:
             _to(sys.stderr, text)
 
     def warn(self, text: str) -> None:
         """Print a warning on stderr."""
-        self.say(f"warning: {text}")
+        self.info(f"warning: {text}")
 
-    def tell(self, text: str) -> None:
+    def verbose(self, text: str) -> None:
         """Print what is happening, for ``--verbose``."""
-        if self.verbose:
+        if self.is_verbose:
             _to(sys.stderr, text)
 
     def _queried(self, value: Any) -> Any:
@@ -243,4 +243,4 @@ def _to(stream: TextIO, text: str) -> None:
         stream.write(text + "\n")
         stream.flush()
     except OSError:
-        pass  # Nobody is listening on stderr any more; the exit status still tells.
+        pass  # The reader of stderr has gone; the exit status still tells.

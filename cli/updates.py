@@ -164,7 +164,7 @@ def show_preview(env: Environment, address: str, asked: Asked) -> None:
     elif diff:
         sys.stdout.write(diff if diff.endswith("\n") else diff + "\n")
     else:
-        env.out.say(f"{update.target} would not change")
+        env.out.info(f"{update.target} would not change")
 
 
 def status(env: Environment, address: str, asked: Asked) -> tuple[Status, int]:
@@ -184,7 +184,7 @@ def status(env: Environment, address: str, asked: Asked) -> tuple[Status, int]:
 
 def _story(env: Environment, deadline: Deadline) -> Callable[[str], None]:
     """Return what tells the story of an update for ``--verbose``: a line for each event, with the time elapsed."""
-    return lambda text: env.out.tell(f"{deadline.elapsed:7.3f} s  {text}")
+    return lambda text: env.out.verbose(f"{deadline.elapsed:7.3f} s  {text}")
 
 
 def _turn(

@@ -112,7 +112,7 @@ class Where:
         return resource, plan, deadline
 
     def _story(self, target: Target, deadline: Deadline) -> Callable[[str], None]:
-        return lambda text: self.env.out.tell(f"{deadline.elapsed:7.3f} s  {target}: {text}")
+        return lambda text: self.env.out.verbose(f"{deadline.elapsed:7.3f} s  {target}: {text}")
 
     def _summary(self, counts: Mapping[str, int]) -> Summary:
         return Summary(

@@ -17,8 +17,7 @@ from azguard.conditions import operations
 app = group("Blobs: get, put, show, exists, list, delete.")
 
 
-@app.command()
-@options.operation(operations.BLOB_GET)
+@app.command(spec=options.operation(operations.BLOB_GET))
 def get(
     ctx: typer.Context,
     blob: options.Blob,
@@ -53,8 +52,7 @@ def get(
     env.show_beside(got, beside, bytes_on_stdout=path is None)
 
 
-@app.command()
-@options.operation(operations.BLOB_PUT_BLOCK_BLOB)
+@app.command(spec=options.operation(operations.BLOB_PUT_BLOCK_BLOB))
 def put(
     ctx: typer.Context,
     blob: options.Blob,
@@ -153,8 +151,7 @@ def put(
     env.show(written)
 
 
-@app.command()
-@options.operation(operations.BLOB_GET_PROPERTIES)
+@app.command(spec=options.operation(operations.BLOB_GET_PROPERTIES))
 def show(ctx: typer.Context, blob: options.Blob) -> None:
     """Show a blob's properties, without its content.
 
@@ -165,8 +162,7 @@ def show(ctx: typer.Context, blob: options.Blob) -> None:
     env.show(properties.show(target, env.conditions(target), env.deadline))
 
 
-@app.command()
-@options.operation(operations.BLOB_GET_PROPERTIES)
+@app.command(spec=options.operation(operations.BLOB_GET_PROPERTIES))
 def exists(ctx: typer.Context, blob: options.Blob) -> None:
     """Exit 0 if the blob exists, 44 if not.
 
@@ -178,8 +174,7 @@ def exists(ctx: typer.Context, blob: options.Blob) -> None:
     env.answer_exists(target, lambda: properties.show(target, conditions, env.deadline))
 
 
-@app.command(name="list")
-@options.operation(operations.CONTAINER_LIST_BLOBS)
+@app.command(name="list", spec=options.operation(operations.CONTAINER_LIST_BLOBS))
 def list_(
     ctx: typer.Context,
     container: options.Container,
@@ -217,8 +212,7 @@ def list_(
     )
 
 
-@app.command()
-@options.operation(operations.BLOB_DELETE)
+@app.command(spec=options.operation(operations.BLOB_DELETE))
 def delete(
     ctx: typer.Context,
     blob: options.Blob,

@@ -14,8 +14,7 @@ from azguard.conditions import operations
 app = group("Containers: create, show, exists, list, delete.")
 
 
-@app.command()
-@options.operation(operations.CONTAINER_CREATE)
+@app.command(spec=options.operation(operations.CONTAINER_CREATE))
 def create(
     ctx: typer.Context,
     container: options.Container,
@@ -44,8 +43,7 @@ def create(
     env.show(result)
 
 
-@app.command()
-@options.operation(operations.CONTAINER_GET_PROPERTIES)
+@app.command(spec=options.operation(operations.CONTAINER_GET_PROPERTIES))
 def show(ctx: typer.Context, container: options.Container) -> None:
     """Show a container's properties and metadata.
 
@@ -56,8 +54,7 @@ def show(ctx: typer.Context, container: options.Container) -> None:
     env.show(containers.show(target, env.conditions(target), env.deadline))
 
 
-@app.command()
-@options.operation(operations.CONTAINER_GET_PROPERTIES)
+@app.command(spec=options.operation(operations.CONTAINER_GET_PROPERTIES))
 def exists(ctx: typer.Context, container: options.Container) -> None:
     """Exit 0 if the container exists, 44 if not.
 
@@ -69,8 +66,7 @@ def exists(ctx: typer.Context, container: options.Container) -> None:
     env.answer_exists(target, lambda: containers.show(target, conditions, env.deadline))
 
 
-@app.command(name="list")
-@options.remote("List Containers honours no conditions")
+@app.command(name="list", spec=options.remote("List Containers honours no conditions"))
 def list_(ctx: typer.Context, prefix: options.Prefix = None, num_results: options.Limit = None) -> None:
     """List the account's containers.
 
@@ -81,8 +77,7 @@ def list_(ctx: typer.Context, prefix: options.Prefix = None, num_results: option
     env.show_each(containers.listed(env.account, env.deadline, prefix, limit))
 
 
-@app.command()
-@options.operation(operations.CONTAINER_DELETE)
+@app.command(spec=options.operation(operations.CONTAINER_DELETE))
 def delete(ctx: typer.Context, container: options.Container, with_contents: deletions.WithContents = False) -> None:
     """Delete a container, if it is empty and unchanged.
 

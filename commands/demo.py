@@ -41,7 +41,7 @@ def demo(
         seed=random.randint(0, _MOST_SEED) if seed is None else values.whole(seed, "--seed", 0, _MOST_SEED),
     )
     with demo_view.of(env, plan) as view:
-        result = race.run(plan, env.folders.emulator, env.environ, say=env.out.say, watch=view.watch)
+        result = race.run(plan, env.folders.emulator, env.environ, say=env.out.info, watch=view.watch)
     demo_view.finish(env, view, result)
 
 

@@ -52,14 +52,14 @@ def start(
         ports=ports,
         data=data,
         wait=env.duration(wait, "--wait"),
-        say=env.out.say,
+        say=env.out.info,
     )
     if started.data is None and not started.already_running:
         # It is empty, and what an emulator before it held at these endpoints is gone.
         for endpoint in (started.blob_endpoint, started.queue_endpoint, started.table_endpoint):
             env.cache.forget_account(endpoint)
     env.show(started)
-    env.out.say(f"{'already running; ' if started.already_running else ''}hint: {shell_exports.USE[_shell(env)]}")
+    env.out.info(f"{'already running; ' if started.already_running else ''}hint: {shell_exports.USE[_shell(env)]}")
 
 
 @app.command()
@@ -72,7 +72,7 @@ def stop(ctx: typer.Context) -> None:
     stopped = azurite.stop(env.folders.emulator)
     env.show(stopped)
     if stopped.outcome != "stopped":
-        env.out.say(stopped.reason or "the emulator was not running")
+        env.out.info(stopped.reason or "the emulator was not running")
 
 
 @app.command()
@@ -125,7 +125,7 @@ def run(
     env = _local(ctx)
     child.check(command, env.environ)
     patience = env.duration(wait, "--wait")
-    with azurite.private(env.folders.emulator, env.environ, wait=patience, say=env.out.say) as mine:
+    with azurite.private(env.folders.emulator, env.environ, wait=patience, say=env.out.info) as mine:
         code = child.run(command, {**env.environ, shell_exports.VARIABLE: mine.connection_string})
     raise typer.Exit(code)
 

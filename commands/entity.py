@@ -15,8 +15,7 @@ from azguard.tables.write import Verb
 app = group("Entities of tables: get, query, insert, replace, merge, upsert, delete, transaction.")
 
 
-@app.command()
-@options.operation(operations.TABLE_ENTITY_GET)
+@app.command(spec=options.operation(operations.TABLE_ENTITY_GET))
 def get(ctx: typer.Context, entity: options.Entity, select: options.Select = None) -> None:
     """Read an entity and remember its version, which guards the next write.
 
@@ -36,8 +35,7 @@ def get(ctx: typer.Context, entity: options.Entity, select: options.Select = Non
     entities.deliver_one(env, target, reads.get(target, names, env.deadline), names)
 
 
-@app.command()
-@options.operation(operations.TABLE_ENTITY_QUERY)
+@app.command(spec=options.operation(operations.TABLE_ENTITY_QUERY))
 def query(
     ctx: typer.Context,
     table: options.Table,
@@ -68,8 +66,7 @@ def query(
     entities.deliver(env, target, pages, names)
 
 
-@app.command()
-@options.operation(operations.TABLE_ENTITY_INSERT)
+@app.command(spec=options.operation(operations.TABLE_ENTITY_INSERT))
 def insert(
     ctx: typer.Context,
     entity: options.Entity,
@@ -94,8 +91,7 @@ def insert(
     entities.perform(env, entity, Verb.INSERT, lock, (properties, file), stamps=not no_lineage, skip=skip)
 
 
-@app.command()
-@options.operation(operations.TABLE_ENTITY_UPDATE)
+@app.command(spec=options.operation(operations.TABLE_ENTITY_UPDATE))
 def replace(
     ctx: typer.Context,
     entity: options.Entity,
@@ -120,8 +116,7 @@ def replace(
     entities.perform(context.of(ctx), entity, Verb.REPLACE, lock, (properties, file), stamps=not no_lineage)
 
 
-@app.command()
-@options.operation(operations.TABLE_ENTITY_MERGE)
+@app.command(spec=options.operation(operations.TABLE_ENTITY_MERGE))
 def merge(
     ctx: typer.Context,
     entity: options.Entity,
@@ -146,8 +141,7 @@ def merge(
     entities.perform(context.of(ctx), entity, Verb.MERGE, lock, (properties, file), stamps=not no_lineage)
 
 
-@app.command()
-@options.operation(operations.TABLE_ENTITY_INSERT_OR_REPLACE)
+@app.command(spec=options.operation(operations.TABLE_ENTITY_INSERT_OR_REPLACE))
 def upsert(
     ctx: typer.Context,
     entity: options.Entity,
@@ -176,8 +170,7 @@ def upsert(
     )
 
 
-@app.command()
-@options.operation(operations.TABLE_ENTITY_DELETE)
+@app.command(spec=options.operation(operations.TABLE_ENTITY_DELETE))
 def delete(
     ctx: typer.Context,
     entity: options.Entity,
@@ -201,8 +194,7 @@ def delete(
     entities.perform(context.of(ctx), entity, Verb.DELETE, lock, (None, file))
 
 
-@app.command()
-@options.operation(operations.TABLE_BATCH)
+@app.command(spec=options.operation(operations.TABLE_BATCH))
 def transaction(
     ctx: typer.Context,
     file: Annotated[str, typer.Argument(metavar="FILE|-", help="JSON lines, one write on each.")],

@@ -15,8 +15,7 @@ from azguard.leases import state as lease_state
 app = group("Leases of blobs and containers: acquire, renew, change, release, break, show, list, wait.")
 
 
-@app.command()
-@options.operation(operations.BLOB_LEASE_ACQUIRE)
+@app.command(spec=options.operation(operations.BLOB_LEASE_ACQUIRE))
 def acquire(
     ctx: typer.Context,
     address: options.Leasable,
@@ -52,8 +51,7 @@ def acquire(
         env.show(done, alone="lease_id")
 
 
-@app.command()
-@options.operation(operations.BLOB_LEASE_RENEW)
+@app.command(spec=options.operation(operations.BLOB_LEASE_RENEW))
 def renew(ctx: typer.Context, address: options.Leasable, lease_id: options.HeldLease = "@held") -> None:
     """Renew a lease for its own term from now.
 
@@ -63,8 +61,7 @@ def renew(ctx: typer.Context, address: options.Leasable, lease_id: options.HeldL
     env.show(lease_options.renew(env, lease_options.locate(env, address), lease_id))
 
 
-@app.command()
-@options.operation(operations.BLOB_LEASE_CHANGE)
+@app.command(spec=options.operation(operations.BLOB_LEASE_CHANGE))
 def change(
     ctx: typer.Context,
     address: options.Leasable,
@@ -80,8 +77,7 @@ def change(
     env.show(lease_options.change(env, target, lease_id, proposed), alone="lease_id")
 
 
-@app.command()
-@options.operation(operations.BLOB_LEASE_RELEASE)
+@app.command(spec=options.operation(operations.BLOB_LEASE_RELEASE))
 def release(ctx: typer.Context, address: options.Leasable, lease_id: options.HeldLease = "@held") -> None:
     """Release a lease, so that others can acquire it at once.
 
@@ -91,8 +87,7 @@ def release(ctx: typer.Context, address: options.Leasable, lease_id: options.Hel
     env.show(lease_options.release(env, lease_options.locate(env, address), lease_id))
 
 
-@app.command(name="break")
-@options.operation(operations.BLOB_LEASE_BREAK)
+@app.command(name="break", spec=options.operation(operations.BLOB_LEASE_BREAK))
 def break_(
     ctx: typer.Context,
     address: options.Leasable,
@@ -122,8 +117,7 @@ def break_(
     env.show(done)
 
 
-@app.command()
-@options.operation(operations.BLOB_GET_PROPERTIES)
+@app.command(spec=options.operation(operations.BLOB_GET_PROPERTIES))
 def show(ctx: typer.Context, address: options.Leasable) -> None:
     """Show the state of a lease, who says to hold it, and since when: azguard's owner record, or Terraform's lock info.
 
@@ -139,8 +133,7 @@ def show(ctx: typer.Context, address: options.Leasable) -> None:
     env.show(facts.facts(lease_state.look(target, env.deadline, asked.lease_id, asked)))
 
 
-@app.command(name="list")
-@options.operation(operations.CONTAINER_LIST_BLOBS)
+@app.command(name="list", spec=options.operation(operations.CONTAINER_LIST_BLOBS))
 def list_(
     ctx: typer.Context,
     container: Annotated[
@@ -177,8 +170,7 @@ def list_(
     env.show_each(listing.listed(target, env.deadline, states, prefix, limit))
 
 
-@app.command()
-@options.remote("lease wait only looks, until the lease is free")
+@app.command(spec=options.remote("lease wait only looks, until the lease is free"))
 def wait(
     ctx: typer.Context,
     address: options.Leasable,

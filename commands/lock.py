@@ -17,8 +17,7 @@ from azguard.locks import run as core
 app = group("Locks: run a command while holding one; see and break them.")
 
 
-@app.command()
-@options.remote("the lease of the lock is what guards it")
+@app.command(spec=options.remote("the lease of the lock is what guards it"))
 def run(
     ctx: typer.Context,
     words: Annotated[
@@ -93,8 +92,7 @@ def run(
     raise typer.Exit(core.run(plan, busy))
 
 
-@app.command()
-@options.remote("lock show only looks")
+@app.command(spec=options.remote("lock show only looks"))
 def show(
     ctx: typer.Context,
     address: options.Lock,
@@ -114,8 +112,7 @@ def show(
     env.show(found[0] if len(found) == 1 else found)
 
 
-@app.command(name="list")
-@options.remote("lock list only looks")
+@app.command(name="list", spec=options.remote("lock list only looks"))
 def list_(
     ctx: typer.Context,
     container: Annotated[str, typer.Argument(metavar="CONTAINER", help="Where the locks are.")] = lock_blobs.CONTAINER,
@@ -133,8 +130,7 @@ def list_(
     env.show_each(each for each in found if each.held or not held)
 
 
-@app.command(name="break")
-@options.operation(operations.BLOB_LEASE_BREAK)
+@app.command(name="break", spec=options.operation(operations.BLOB_LEASE_BREAK))
 def break_(
     ctx: typer.Context,
     address: options.Lock,

@@ -35,8 +35,7 @@ def show(ctx: typer.Context, name: Name) -> None:
     env.show(_shown(_known(env, name)[name]))
 
 
-@app.command(name="set")
-@options.remote("a profile keeps the account, and no conditions")
+@app.command(name="set", spec=options.remote("a profile keeps the account, and no conditions"))
 def set_(
     ctx: typer.Context,
     name: Name,

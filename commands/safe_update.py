@@ -5,14 +5,13 @@ from typing import Annotated
 import typer
 
 from azguard.cli import context, options, signals, update_options, updates, values
-from azguard.cli.groups import alone, with_optional_value
+from azguard.cli.command_spec import CommandSpec
+from azguard.cli.groups import alone
 from azguard.conditions import fences
 from azguard.errors import UsageError
 from azguard.updates import update as core
 
 
-@with_optional_value("--create")
-@options.remote("safe-update guards each write by the version it has just read")
 def safe_update(
     ctx: typer.Context,
     address: Annotated[
@@ -179,4 +178,7 @@ def safe_update(
             env.show(update.finished(ended))
 
 
-app = alone(safe_update, "safe-update")
+_SPEC = CommandSpec(
+    why_no_conditions="safe-update guards each write by the version it has just read", optional_value="--create"
+)
+app = alone(safe_update, "safe-update", _SPEC)

@@ -12,7 +12,6 @@ from azguard.errors import Changed, Unavailable
 _FRESH = {azguard_status.UNCHANGED, azguard_status.PROPERTIES_UNCHANGED}
 
 
-@options.remote("status compares what is there with what was read here, and writes nothing")
 def status(
     ctx: typer.Context,
     addresses: Annotated[
@@ -33,4 +32,5 @@ def status(
     env.answer(found, worst)
 
 
-app = alone(status, "status")
+_WHY_NO_CONDITIONS = "status compares what is there with what was read here, and writes nothing"
+app = alone(status, "status", options.remote(_WHY_NO_CONDITIONS))

@@ -16,8 +16,7 @@ policies = group("The access policies of a table: get, set.")
 app.add_typer(policies, name="acl")
 
 
-@app.command()
-@options.operation(operations.TABLE_CREATE)
+@app.command(spec=options.operation(operations.TABLE_CREATE))
 def create(ctx: typer.Context, table: options.Table, if_exists: creating.IfExists = None) -> None:
     """Create a table; one that exists is left alone (exit 45, or 0 with --if-exists skip).
 
@@ -33,8 +32,7 @@ def create(ctx: typer.Context, table: options.Table, if_exists: creating.IfExist
     env.show(creating.create(lambda: tables.create(target, env.deadline), lambda: find_table(target), skip=skip))
 
 
-@app.command(name="list")
-@options.operation(operations.TABLE_QUERY_TABLES)
+@app.command(name="list", spec=options.operation(operations.TABLE_QUERY_TABLES))
 def list_(ctx: typer.Context, prefix: options.Prefix = None, num_results: options.Limit = None) -> None:
     """List the account's tables.
 
@@ -45,8 +43,7 @@ def list_(ctx: typer.Context, prefix: options.Prefix = None, num_results: option
     env.show_each(tables.listed(env.account, env.deadline, prefix, limit))
 
 
-@app.command()
-@options.operation(operations.TABLE_DELETE)
+@app.command(spec=options.operation(operations.TABLE_DELETE))
 def delete(ctx: typer.Context, table: options.Table, with_contents: deletions.WithContents = False) -> None:
     """Delete a table, if it is empty. Nothing can guard that, so it has to be said: --last-writer-wins.
 
@@ -67,8 +64,7 @@ def delete(ctx: typer.Context, table: options.Table, with_contents: deletions.Wi
     env.forget(target)
 
 
-@policies.command()
-@options.operation(operations.TABLE_GET_ACL)
+@policies.command(spec=options.operation(operations.TABLE_GET_ACL))
 def get(ctx: typer.Context, table: options.Table) -> None:
     """Read a table's access policies and remember their version.
 
@@ -85,8 +81,7 @@ def get(ctx: typer.Context, table: options.Table) -> None:
         env.remember(target, found)
 
 
-@policies.command(name="set")
-@options.operation(operations.TABLE_SET_ACL)
+@policies.command(name="set", spec=options.operation(operations.TABLE_SET_ACL))
 def set_(
     ctx: typer.Context,
     table: options.Table,

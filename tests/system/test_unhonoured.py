@@ -76,13 +76,13 @@ def test_a_condition_that_means_nothing_is_refused_with_the_reason_before_any_re
 def test_the_walk_reaches_every_remote_command_and_every_condition() -> None:
     assert {("container", "list"), ("status",), ("lock", "run"), ("lease", "wait"), ("safe-update",)} <= set(REMOTE)
     assert {each.replace("-", "_") for each in Condition} < groups._CONDITIONS
-    assert all(command_at(path)._operation or command_at(path)._no_conditions for path in REMOTE)
+    assert all(command_at(path).spec.is_remote for path in REMOTE)
 
 
 @pytest.mark.parametrize("path", REMOTE)
 def test_last_writer_wins_is_offered_only_where_it_changes_something(path: tuple[str, ...]) -> None:
     command = command_at(path)
-    operation: Operation | None = command._operation
+    operation: Operation | None = command.spec.operation
     assert meant(command, "last_writer_wins") == (operation is not None and operation.overwrites)
 
 

@@ -1,0 +1,26 @@
+"""What a command says of itself, so that ``cli.groups`` gives it the options it takes."""
+
+from dataclasses import dataclass
+
+from azguard.conditions.operations import Operation
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandSpec:
+    """What a command does, as far as its shared options depend on it."""
+
+    #: The operation whose conditions it takes; None if it takes none.
+    operation: Operation | None = None
+    #: Why it takes no condition, in a sentence without its full stop: each condition is refused with that.
+    why_no_conditions: str | None = None
+    #: Its option that may stand without a value, which is then the empty text.
+    optional_value: str | None = None
+
+    @property
+    def is_remote(self) -> bool:
+        """Return whether it talks to an account: then it takes the options that choose one."""
+        return self.operation is not None or self.why_no_conditions is not None
+
+
+#: A command of this machine alone.
+LOCAL = CommandSpec()
