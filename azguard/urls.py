@@ -73,6 +73,7 @@ def same_host(endpoint: str) -> str:
 
 
 def unquoted(path: str) -> str:
+    """Decode the percent-encoding of a path, which must be UTF-8."""
     from urllib.parse import unquote
 
     try:

@@ -1,12 +1,13 @@
 """The plot of the contention benchmark: four figures by number of writers. Needs azguard[bench]."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.contention_ways import Way
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from benchmarks.contention import Row
 
 # Ours in one colour, told apart by the line; the others in greys. Readable without colours too.

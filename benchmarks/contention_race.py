@@ -8,15 +8,17 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from azguard.emulators import azurite
 from azguard.folders import Folders
 from benchmarks import contention_ways
 from benchmarks.contention_ways import START, Counts, Line, Way
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 # Forked once everything is imported: thirty-two imports of the SDK would keep the machine busy for long.
 _PROCESSES = multiprocessing.get_context("fork")
@@ -35,7 +37,8 @@ class Race:
 @dataclass(frozen=True)
 class Share:
     """One worker's part: when each of its increments began and ended (seconds, one clock for all), its requests
-    and the seconds of processor time it used."""
+    and the seconds of processor time it used.
+    """
 
     spans: list[tuple[float, float]]
     counts: Counts

@@ -43,7 +43,8 @@ A runner that was suspended was resumed then; its own end counts from there."""
 @dataclass(frozen=True)
 class Findings:
     """What was measured of one runner: the outcomes of each blow, for an obedient and a deaf command, and the
-    runner's status after each ending of its command. ``loss`` is how its lock is taken away."""
+    runner's status after each ending of its command. ``loss`` is how its lock is taken away.
+    """
 
     title: str
     loss: str

@@ -73,11 +73,11 @@ def candidates(root: Any, words: Sequence[str], incomplete: str, environ: Mappin
     typed = _walked(root, words)
     if typed.rest:
         return []
-    option, equals, value = incomplete.partition("=")
+    option, equals, _ = incomplete.partition("=")
     if typed.pending is not None:
-        found = _values(typed.pending, incomplete, environ)
+        found = _values(typed.pending, environ)
     elif equals and (param := _option(typed.command, option)) is not None:
-        found = [(f"{option}={each}", meaning) for each, meaning in _values(param, value, environ)]
+        found = [(f"{option}={each}", meaning) for each, meaning in _values(param, environ)]
     elif incomplete.startswith("-"):
         found = _options(typed.command)
     elif isinstance(typed.command, TyperGroup):
@@ -124,7 +124,7 @@ def _options(command: Any) -> list[Candidate]:
     return [(param.opts[0], _first(param.help or "")) for param in shown] + [("--help", "Show what it does.")]
 
 
-def _values(param: Any, incomplete: str, environ: Mapping[str, str]) -> list[Candidate]:
+def _values(param: Any, environ: Mapping[str, str]) -> list[Candidate]:
     """Return the values an option takes; none leaves it to the shell, which offers files."""
     if param.name == "profile":
         return _profiles(environ)
@@ -215,7 +215,7 @@ def _at_most(seconds: float) -> Iterator[None]:
         yield
         return
 
-    def over(number: int, frame: FrameType | None) -> None:
+    def over(_number: int, _frame: FrameType | None) -> None:
         raise TimeoutError
 
     before = signal.signal(signal.SIGALRM, over)

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import typer
 
@@ -30,7 +30,7 @@ class Lines(AbstractContextManager["Lines"]):
         self._plan, self._write = plan, write
         self._begun = ""
 
-    def __enter__(self) -> "Lines":
+    def __enter__(self) -> Self:
         self._write(_heading(self._plan))
         return self
 
@@ -65,7 +65,7 @@ class Live(AbstractContextManager["Live"]):
         self._console = Console(highlight=False, no_color=not color)
         self._display = Display(console=self._console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
 
-    def __enter__(self) -> "Live":
+    def __enter__(self) -> Self:
         self.close([_heading(self._plan)])
         return self
 

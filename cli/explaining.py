@@ -138,7 +138,6 @@ def _tables(target: Target, deadline: Deadline) -> Iterable[str]:
 
 def _blobs(target: Target, deadline: Deadline) -> Iterable[str]:
     """Return the names, without their folder, of the blobs that are in the same folder."""
-
     container = Target(target.account, parse(f"container:{target.address.container}").address)
     folder = "".join(target.address.name.rpartition("/")[:2])
     found = list_blobs(container, deadline, prefix=folder or None, limit=_MOST_NAMES)

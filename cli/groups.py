@@ -52,7 +52,7 @@ class _Plain:
     def get_params(self, ctx: Any) -> list[Any]:
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # a mixin of TyperCommand and TyperGroup
         for param in params:
-            param._runtime_param = _TEXT
+            param._runtime_param = _TEXT  # noqa: SLF001  # Typer offers no other way
         return params
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -172,7 +172,7 @@ class Group(_Plain, TyperGroup):
         return list(self.commands)
 
     def invoke(self, ctx: Any) -> Any:
-        if not ctx._protected_args:
+        if not ctx._protected_args:  # noqa: SLF001  # Typer offers no other way
             raise CommandMissing.of(ctx)
         return super().invoke(ctx)
 

@@ -106,7 +106,7 @@ def _after_put(params: dict[str, Any], argv: Sequence[str]) -> str:
 
 
 def _after_count(command: str, params: dict[str, Any], argv: Sequence[str]) -> str:
-    noun = command.split()[0]
+    noun = command.split(maxsplit=1)[0]
     look = ["blob", "list"] if noun == "container" else ["entity", "query"]
     see = _line(["azguard", *look, str(params[noun]), *_account(argv)])
     return f"see what is in it: {see}\n      to delete that too: {_line(['azguard', *argv, '--with-contents'])}"

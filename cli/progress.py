@@ -3,6 +3,7 @@
 import sys
 import time
 from types import TracebackType
+from typing import Self
 
 _QUIET_SECONDS = 0.7
 _REDRAW_SECONDS = 0.1
@@ -18,7 +19,7 @@ class Progress:
         self._next = self._began + _QUIET_SECONDS
         self._drawn = False
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -77,7 +77,7 @@ def _panel(value: dict[str, Any]) -> Any:
     table.add_column(style="bold cyan", no_wrap=True)
     table.add_column(overflow="fold")
     for key, each in value.items():
-        if each is not None and each != {} and each != []:
+        if each is not None and each not in ({}, []):
             table.add_row(Text(key if _IN_ENTITIES in value else key.replace("_", " ")), Text(_value(key, each)))
     return table
 

@@ -79,7 +79,7 @@ def undisturbed() -> Iterator[None]:
 def hasten(status: int) -> None:
     """Let a further signal end this process at once with a status that is known; raised, it would deny it."""
 
-    def end(number: int, frame: object) -> None:
+    def end(_number: int, _frame: object) -> None:
         os._exit(status)
 
     for number in _ENDING:

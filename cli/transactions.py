@@ -74,7 +74,7 @@ def _write(env: Environment, found: Mapping[str, Any], op: str) -> EntityWrite:
     return made
 
 
-def _check(found: Mapping[str, Any]) -> None:
+def _check(found: Mapping[str, Any]) -> None:  # noqa: C901
     """Refuse a line that says something unknown, or says it wrongly; what is ignored could be a condition."""
     unknown = [name for name in found if name not in _KNOWN]
     if unknown:

@@ -13,6 +13,8 @@ from azguard.updates.plan import UpdatePlan
 
 
 def keeper(env: Environment, target: Target, plan: UpdatePlan) -> Callable[[AzguardError, bytes | None], None]:
+    """Return what saves the content that could not be written, and tells how to go on."""
+
     def keep(error: AzguardError, content: bytes | None) -> None:
         from azguard.updates import unsaved
 

@@ -12,7 +12,7 @@ from azguard.cli.groups import alone
 def completion(
     shell: Annotated[str, typer.Argument(metavar="bash|zsh|fish|powershell", help="The shell.")],
 ) -> None:
-    """Print the script that completes commands, options, and names of containers and blobs.
+    r"""Print the script that completes commands, options, and names of containers and blobs.
 
     \b
     bash, in ~/.bashrc                    eval "$(azguard completion bash)"

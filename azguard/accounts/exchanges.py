@@ -199,7 +199,7 @@ class _Connection:
 
         def connect() -> None:
             try:
-                ended.append(parent._new_conn())
+                ended.append(parent._new_conn())  # noqa: SLF001  # what urllib3 gives to override
             except BaseException as error:  # noqa: BLE001  # raised again where it is waited for
                 ended.append(error)
 

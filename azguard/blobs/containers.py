@@ -126,7 +126,7 @@ def _delete_guarded(target: Target, conditions: Conditions, deadline: Deadline) 
             _acquire(target, lease_id, deadline)
         current = show(target, Conditions(lease_id=lease_id), deadline)
         if current.etag != conditions.expected_etag:
-            raise Changed(
+            raise Changed(  # noqa: TRY301  # the lease is given back below
                 f"{target} changed since you read it",
                 address=str(target.address),
                 expected_etag=conditions.expected_etag,

@@ -34,7 +34,10 @@ class _Blob:
         return self
 
     def acquire(self, state: CurrentVersion, lease_id: str, seconds: int, deadline: Deadline) -> None:
-        """Acquire a lease on the version read. Source: https://learn.microsoft.com/rest/api/storageservices/lease-blob"""
+        """Acquire a lease on the version read.
+
+        Source: https://learn.microsoft.com/rest/api/storageservices/lease-blob
+        """
         self._lease(lease_id).acquire(seconds, headers={"If-Match": state.etag or "*"}, **write_timeouts(deadline))
 
     def release(self, lease_id: str, deadline: Deadline) -> None:

@@ -103,6 +103,7 @@ class Upload:
 
 
 def decode_md5(md5: str | None) -> bytearray | None:
+    """Return the digest as the SDK takes it."""
     import base64
 
     return None if md5 is None else bytearray(base64.b64decode(md5))

@@ -7,7 +7,8 @@ A row reads: what it does, its name in the evidence, its page in the REST refere
 what a lease means to it, and what keeps ``--etag``.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -348,7 +349,7 @@ ALL: Mapping[str, Operation] = MappingProxyType(
 )
 
 
-def rejected_together(operation: Operation, conditions: Set[Condition]) -> tuple[Condition, Condition] | None:
+def rejected_together(operation: Operation, conditions: AbstractSet[Condition]) -> tuple[Condition, Condition] | None:
     """Return the first two conditions that must not stand together on this operation, or None.
 
     Of two standard ones the service refuses both (400 MultipleConditionHeadersNotSupported) or evaluates

@@ -110,14 +110,14 @@ def resolve(
     values = _values(asked)
     lease_id = None if asked.lease_id is None else lease_ids.resolve_lease_id(asked.lease_id, known.lease)
     if asked.fence is not None:
-        return _fenced(operation, asked, [condition.flag for condition in values], lease_id, target)
+        return _fenced(asked, [condition.flag for condition in values], lease_id, target)
     headers = {
         condition.header: condition_values.sent(operation, condition, value, known, target)
         for condition, value in values.items()
     }
     if asked.etag is not None:
         etag = condition_values.etag(asked.etag, "--etag", known, target)
-        return _guarded(operation, target, headers, etag, lease_id, known, asked.allow_race)
+        return _guarded(operation, headers, etag, lease_id, known, asked.allow_race)
     if asked.last_writer_wins and target.kind.service == "table" and Condition.IF_MATCH in operation.honours:
         headers = {Condition.IF_MATCH.header: "*"}  # without If-Match the service would create what is missing
     if not values and operation.guarded and not asked.last_writer_wins:
@@ -232,7 +232,7 @@ def _by_default(
                 address=str(target.address),
                 hint=f"read it whole: azguard entity get {target}; or use merge; or name the version: --etag ETAG",
             )
-        return _guarded(operation, target, {}, remembered.version(known.guard, target), lease_id, known, allow_race)
+        return _guarded(operation, {}, remembered.version(known.guard, target), lease_id, known, allow_race)
     if operation.creates:
         only = {Condition.IF_NONE_MATCH.header: "*"} if Condition.IF_NONE_MATCH in operation.honours else {}
         return Conditions(only, "if-none-match", lease_id=lease_id, never_read=True)
@@ -248,7 +248,6 @@ def _by_default(
 
 def _guarded(
     operation: Operation,
-    target: Target,
     headers: Mapping[str, str],
     etag: str,
     lease_id: str | None,
@@ -271,9 +270,7 @@ def _guarded(
     )
 
 
-def _fenced(
-    operation: Operation, asked: RequestedConditions, flags: Sequence[str], lease_id: str | None, target: Target
-) -> Conditions:
+def _fenced(asked: RequestedConditions, flags: Sequence[str], lease_id: str | None, target: Target) -> Conditions:
     if asked.last_writer_wins:
         raise UsageError("--fence and --last-writer-wins contradict each other", hint="leave one of them out")
     others = [*flags, *(["--etag"] if asked.etag is not None else [])]

@@ -92,7 +92,7 @@ def started(count: int, queues: Path, environ: Mapping[str, str]) -> Iterator[Wr
         children: list[Popen[bytes]] = []
         stack.callback(_end, children)
         for _ in range(count):
-            children.append(_start(queues, environ, words))
+            children.append(_start(queues, environ, words))  # noqa: PERF401  # each is ended, even if the next fails
         writers = Writers(children, words)
         stack.callback(writers.close)
         yield writers

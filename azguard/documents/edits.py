@@ -135,9 +135,10 @@ def apply_to_metadata(edits: Iterable[Edit], metadata: dict[str, str], reserved:
     for edit in edits:
         if isinstance(edit, Append):
             raise TransformFailed("--append does not apply to metadata", hint="use --set NAME=VALUE")
+        change = edit
         if isinstance(edit, Increment):
-            edit = Set(edit.path, _sum(metadata_rules.as_number(paths.find(result, edit.path), edit.path), edit))
-        result = metadata_rules.flattened(_edited(edit, dict(result)))
+            change = Set(edit.path, _sum(metadata_rules.as_number(paths.find(result, edit.path), edit.path), edit))
+        result = metadata_rules.flattened(_edited(change, dict(result)))
     metadata_rules.check(result, [name for name, value in result.items() if metadata.get(name) != value])
     before, after = ({name.lower(): value for name, value in these.items()} for these in (metadata, result))
     if before.get(reserved) != after.get(reserved):

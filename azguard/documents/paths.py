@@ -1,4 +1,4 @@
-"""Paths into a JSON document: ``a.b``, ``items[0]``, ``items[-1]``, ``a\\.b``, or JSON Pointer ``/a/b``."""
+r"""Paths into a JSON document: ``a.b``, ``items[0]``, ``items[-1]``, ``a\\.b``, or JSON Pointer ``/a/b``."""
 
 import re
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class Path:
 
 
 def split(text: str) -> tuple[str, str | None]:
-    """Return the path and what follows its first unescaped ``=``, or None without one.
+    r"""Return the path and what follows its first unescaped ``=``, or None without one.
 
     A JSON Pointer has no backslash escapes: a name with ``=`` in it is written in dotted form, ``a\\=b``.
     """

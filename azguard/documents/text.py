@@ -169,7 +169,7 @@ def rewrite(text: str, old: object, new: object) -> str:
     """
     start = _skip_space(text, 0)
     end = _SCANNER.raw_decode(text, start)[1]
-    return text[:start] + _value(text, start, end, old, new, detect(text), "") + text[end:]
+    return text[:start] + _value(text, start, end, old, new, style=detect(text), indent="") + text[end:]
 
 
 @dataclass(frozen=True)
@@ -210,15 +210,15 @@ def _members(text: str, start: int) -> list[_Member]:
         position = after + 1
 
 
-def _value(text: str, start: int, end: int, old: object, new: object, style: Style, indent: str) -> str:
+def _value(text: str, start: int, end: int, old: object, new: object, *, style: Style, indent: str) -> str:
     if same(old, new):
         return text[start:end]
     if isinstance(old, dict) and isinstance(new, dict) and new:
         positions = {name: position for position, name in enumerate(old)}
         sources = [positions.get(name) for name in new]
-        return _container(text, start, list(old.values()), sources, new, style, indent)
+        return _container(text, start, list(old.values()), sources, new, style=style, indent=indent)
     if isinstance(old, list) and isinstance(new, list) and new:
-        return _container(text, start, old, _sources(old, new), new, style, indent)
+        return _container(text, start, old, _sources(old, new), new, style=style, indent=indent)
     return render(new, style, indent)
 
 
@@ -237,6 +237,7 @@ def _container(
     old: list[object],
     sources: Sequence[int | None],
     new: dict[str, object] | list[object],
+    *,
     style: Style,
     indent: str,
 ) -> str:
@@ -256,7 +257,7 @@ def _container(
             pieces.append(lead + label + render(value, style, inner))
         else:
             trail = "" if source == len(members) - 1 else member.trail
-            body = _value(text, member.start, member.end, old[source], value, style, inner)
+            body = _value(text, member.start, member.end, old[source], value, style=style, indent=inner)
             pieces.append(lead + member.label + body + trail)
     return text[start] + ",".join(pieces) + closing + ("}" if text[start] == "{" else "]")
 

@@ -82,7 +82,7 @@ class Connection:
             whole = await joined(content)
             await self._unheard(head, whole, request)
             content = _again(whole)
-        while chosen.until is not None and not chosen.until():
+        while chosen.until is not None and not chosen.until():  # noqa: ASYNC110  # another thread decides
             await asyncio.sleep(_ASK_SECONDS)
         return await self._passed_on(head, content, request, chosen.fault)
 

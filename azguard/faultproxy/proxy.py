@@ -12,12 +12,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from azguard.faultproxy.connection import GONE, HOST, LONGEST_HEAD, Connection, Peer
-from azguard.faultproxy.faults import Answer as Answer
-from azguard.faultproxy.faults import Chosen as Chosen
-from azguard.faultproxy.faults import Decide as Decide
-from azguard.faultproxy.faults import Fault as Fault
-from azguard.faultproxy.faults import Request as Request
-from azguard.faultproxy.faults import losing as losing
+from azguard.faultproxy.faults import Answer, Chosen, Decide, Fault, Request, losing
+
+__all__ = [
+    "GONE",
+    "HOST",
+    "LONGEST_HEAD",
+    "Answer",
+    "Chosen",
+    "Decide",
+    "Fault",
+    "Proxy",
+    "Request",
+    "losing",
+    "running",
+]
 
 
 @dataclass(frozen=True)

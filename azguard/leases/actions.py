@@ -192,7 +192,7 @@ def break_(target: Target, period: int | None, conditions: Conditions, deadline:
             Verdict.COMMITTED, {"etag": state.etag, "last_modified": state.last_modified, "lease_time": left}
         )
 
-    def refused(error: AzguardError, verdict: Verdict) -> Finding[Facts]:
+    def refused(error: AzguardError, _verdict: Verdict) -> Finding[Facts]:
         # Leased, and changed since: by the holder we were to break, or by the next one after our break.
         return Finding(Verdict.UNKNOWN if isinstance(error, Changed) else Verdict.NEVER)
 

@@ -1,6 +1,7 @@
 """Which blobs of a container are leased."""
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -44,7 +45,12 @@ class LeasedBlob:
 
 
 def listed(
-    target: Target, deadline: Deadline, among: Set[str], prefix: str | None, limit: int | None, page: int = _PAGE
+    target: Target,
+    deadline: Deadline,
+    among: AbstractSet[str],
+    prefix: str | None,
+    limit: int | None,
+    page: int = _PAGE,
 ) -> Iterator[LeasedBlob]:
     """Yield a container's blobs whose lease is in one of these states, in order of name, in constant memory."""
     start = len(str(Address(Kind.BLOB, (target.address.container, ""))))

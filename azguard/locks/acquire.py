@@ -3,10 +3,9 @@
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from azguard.accounts.target import Target
-from azguard.address import Address
 from azguard.errors import AzguardError, GaveUp, Locked, NotFound, OutcomeUnknown, Unauthenticated, Unavailable
 from azguard.leases import actions
 from azguard.leases import state as lease_state
@@ -18,6 +17,9 @@ from azguard.processes import clock
 from azguard.requests.calls import CallOutcome, describe, send_once
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import is_lease_problem, status, translate
+
+if TYPE_CHECKING:
+    from azguard.address import Address
 
 # How often a busy lock is asked for: a release is noticed within a second, mostly within half a second.
 _POLL_SECONDS = (0.25, 1.0)

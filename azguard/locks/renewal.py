@@ -3,14 +3,16 @@
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from azguard.accounts.target import Target
-from azguard.errors import AzguardError
 from azguard.leases import actions
 from azguard.processes import clock
 from azguard.requests.calls import describe, send_once
 from azguard.requests.service_errors import is_lease_problem, status, translate
+
+if TYPE_CHECKING:
+    from azguard.errors import AzguardError
 
 LATE = "it could not be renewed in time"
 # With a renewal at a third of the term there is time for many more before the end.

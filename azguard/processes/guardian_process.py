@@ -136,7 +136,11 @@ class _Guardian:
             # Files that we were handed open are for the command; our own are not inherited. And this process has one
             # thread, so what runs between fork and exec is safe.
             process = Popen(
-                message["command"], env=message["environ"], process_group=0, close_fds=False, preexec_fn=prologue
+                message["command"],
+                env=message["environ"],
+                process_group=0,
+                close_fds=False,
+                preexec_fn=prologue,  # noqa: PLW1509
             )
         except OSError as error:
             status = 127 if isinstance(error, FileNotFoundError) else 126

@@ -91,7 +91,7 @@ def passed_on(guardian: Guardian) -> Iterator[Stops]:
     """Pass signals on to the command, while we go on waiting for it. Call it on the main thread."""
     stops = Stops()
 
-    def pass_on(number: int, frame: FrameType | None) -> None:
+    def pass_on(number: int, _frame: FrameType | None) -> None:
         stops.asked = stops.asked or number == signal.SIGTSTP
         guardian.pass_on(number)
 

@@ -53,4 +53,5 @@ def outcome_of_version(target: Target, etag: str, modified: datetime | None, lin
 
 
 def left_alone(target: Target, etag: str | None, modified: datetime | None) -> WriteResult:
+    """Return the result of a create that found something and changed nothing."""
     return WriteResult(str(target.address), etag, modified, "if-none-match", 1, outcome=EXISTS)

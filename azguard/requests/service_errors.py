@@ -128,7 +128,9 @@ def is_perhaps_ours(error: BaseException, target: Target) -> bool:
     return code in _CONFLICTING_BLOCKS or status(error) in (404, 409, 412)
 
 
-def translate(error: BaseException, target: Target, *, expected_etag: str | None = None) -> errors.AzguardError:
+def translate(  # noqa: C901
+    error: BaseException, target: Target, *, expected_etag: str | None = None
+) -> errors.AzguardError:
     """Return our error for one that the SDK raised; our own errors pass through."""
     if isinstance(error, errors.AzguardError):
         return error

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from azguard.accounts.transport import TRUNCATED
 from azguard.errors import AzguardError, Changed, OutcomeUnknown, UsageError
@@ -17,9 +17,11 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import service_code, status, translate
 from azguard.requests.settle import Finding, Settled, Verdict, send_until_settled
 from azguard.tables import edm, write_outcome, writes
-from azguard.tables.calls import Stored
 from azguard.tables.write import EntityWrite, Verb
 from azguard.tables.write_outcome import judged, seen
+
+if TYPE_CHECKING:
+    from azguard.tables.calls import Stored
 
 MOST_ITEMS = 100
 MOST_BYTES = 4 * 1024 * 1024

@@ -63,7 +63,8 @@ class GuardLease:
 
     def _is_missing(self, state: CurrentVersion) -> bool:
         """Return whether there is neither a lease of ours nor of the caller, and can be one: not on what is not there,
-        nor where the service knows none."""
+        nor where the service knows none.
+        """
         run = self._run
         return (
             not self.held and run.plan.lease_id is None and state.etag is not None and run.resource.leases is not None

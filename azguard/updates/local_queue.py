@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from azguard.requests.deadline import Deadline
 
@@ -35,7 +36,7 @@ class LocalQueue(AbstractContextManager["LocalQueue"]):
         self._tell = tell
         self._ticket: tuple[int, int] | None = None
 
-    def __enter__(self) -> "LocalQueue":
+    def __enter__(self) -> Self:
         patience = self._deadline.lasting(self._deadline.remaining * _PATIENCE)
         try:
             self._ticket = self._take(patience)

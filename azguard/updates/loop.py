@@ -50,7 +50,7 @@ class Loop:
             if ended is not None:
                 return ended
 
-    def leave(self, error: BaseException) -> UpdateResult:
+    def leave(self, error: BaseException) -> UpdateResult:  # noqa: C901
         """End for ``error``, but only once a write in doubt is settled: by finding it, or by a fence."""
         run = self.run
         if run.result is not None:
@@ -175,7 +175,8 @@ class Loop:
 
     def _transmit(self, state: CurrentVersion, work: Work) -> CallResult[CommittedVersion]:
         """Send once. While it is in flight it is in doubt, so that Ctrl-C finds it there; and so it is until the end
-        of the update is written down."""
+        of the update is written down.
+        """
         run, commit, lease_id = self.run, work.commit, self.lease.in_use
         assert commit is not None
         # A lease of the caller's goes along; only one of our own was held for this very version.

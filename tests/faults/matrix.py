@@ -276,7 +276,7 @@ ROWS = (
     Row("update-read", _INCREMENT, "GET blob", (_one,), "PUT blob", leaves=_TWO),
     Row("update", _INCREMENT, "PUT blob", (_one,), leaves=_TWO),
     Row("update-create", _INCREMENT + " --create", "PUT blob", leaves=b'{"n": 1}'),
-    Row("update-metadata", "safe-update blob:{blob} --metadata --set n=\"2\"", "PUT metadata", (_old,), leaves=b"old"),
+    Row("update-metadata", 'safe-update blob:{blob} --metadata --set n="2"', "PUT metadata", (_old,), leaves=b"old"),
     Row("update-blocks", "safe-update blob:{blob} --append new", "PUT blocklist", (lambda stage: stage.put(LARGE),),
         leaves=LARGE + b"new"),
     Row("update-guard-acquire", _INCREMENT + " --guard lease", "PUT lease:acquire", (_one,), "PUT blob", leaves=_TWO),
@@ -330,7 +330,7 @@ ROWS = (
         cells=_DELETED),
     Row("entity-transaction-upsert", _TRANSACTION, "POST batch", stdin=_items("", "upsert"), leaves=_TWO,
         cells=_UNCONDITIONAL),
-    Row("update-fence-metadata", "safe-update blob:{blob} --metadata --set n=\"2\"" + _FENCE, "PUT metadata",
+    Row("update-fence-metadata", 'safe-update blob:{blob} --metadata --set n="2"' + _FENCE, "PUT metadata",
         (_fenced,), leaves=b"old"),
 )  # fmt: skip
 

@@ -149,7 +149,8 @@ class Scene:
 
     def content(self) -> bytes | None:
         """Return what is there now: a blob's content, an entity's properties, nothing for a container, None if it is
-        gone."""
+        gone.
+        """
         if self.row.service == "table":
             return entities.content(self.direct, self.entity)
         try:

@@ -47,7 +47,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(said)
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, *_words: object) -> None:
         pass
 
 

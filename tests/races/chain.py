@@ -67,9 +67,8 @@ def chained(writes: Sequence[Write], final: Final | None, found: list[Violation]
     replaced = Counter(write.replaced for write in writes if write.replaced is not None)
     _check_single(replaced, "fork", "replaced", writes, found)
     made = {write.etag for write in writes}
-    for write in writes:
-        if write.replaced not in (None, ABSENT) and write.replaced not in made:
-            found.append(Violation("gap", f"{write.replaced} was replaced, and nobody made it", (str(write),)))
+    unknown = [write for write in writes if write.replaced not in (None, ABSENT) and write.replaced not in made]
+    found += [Violation("gap", f"{each.replaced} was replaced, and no write made it", (str(each),)) for each in unknown]
     chain = _followed(writes)
     if len(chain) < len(writes):
         missing = [write for write in writes if write not in chain]

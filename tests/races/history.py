@@ -114,8 +114,9 @@ def check(history: History) -> Findings:
 
 def _check_strangers(writes: Iterable[Write], known: set[str], found: list[Violation]) -> None:
     strange = [write for write in writes if write.op and write.op not in known and write.kind is not Kind.METADATA]
-    for write in strange:
-        found.append(Violation("nobody's op", f"{write.op} was written, and nobody asked for it", (str(write),)))
+    found += [
+        Violation("stray op", f"{each.op} was written, and no job asked for it", (str(each),)) for each in strange
+    ]
 
 
 def _note_equals(chain: Iterable[Write], equal: dict[str, set[str]]) -> None:
@@ -176,8 +177,8 @@ def _check_told(told: Told, made: Sequence[Write], equal: set[str], found: list[
 def _check_words(history: History, found: list[Violation]) -> None:
     """Nobody is left without a word, unless killed."""
     told_of = {told.op for told in history.told}
-    for op in sorted(history.issued - told_of):
-        found.append(Violation("no word", f"nothing was ever said about op {op}"))
+    silent = sorted(history.issued - told_of)
+    found += [Violation("no word", f"nothing was ever said about op {op}") for op in silent]
     for told in history.told:
         wordless = told.end in (End.REFUSED, End.UNKNOWN) and not told.message
         if told.end is End.CRASHED or wordless:

@@ -75,7 +75,8 @@ class Violation:
 @dataclass(frozen=True)
 class Findings:
     """What a history comes to. ``most`` is how many were ever inside at once; ``waits`` how long a lock that was held
-    by somebody killed took until it was granted again, in seconds."""
+    by somebody killed took until it was granted again, in seconds.
+    """
 
     violations: tuple[Violation, ...]
     entries: int

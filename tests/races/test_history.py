@@ -175,7 +175,7 @@ def test_work_lost_without_a_word_is_found() -> None:
 
 def test_a_write_that_nobody_asked_for_is_found() -> None:
     writes = [*GOOD.writes, write("E3", "E2", C)]
-    assert rules(replace(GOOD, writes=writes, finals={"x": Final("E3", count=2)})) == ["nobody's op"]
+    assert rules(replace(GOOD, writes=writes, finals={"x": Final("E3", count=2)})) == ["stray op"]
 
 
 def test_a_chain_against_the_clock_is_found() -> None:

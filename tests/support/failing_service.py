@@ -38,7 +38,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_HEAD(self) -> None:
         self._answer()
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, *_words: object) -> None:
         pass
 
     def _answer(self) -> None:

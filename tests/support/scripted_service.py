@@ -44,7 +44,7 @@ def running(*script: Answer) -> Iterator[Service]:
 
         do_GET = do_HEAD = do_PUT = do_DELETE = _answer
 
-        def log_message(self, format: str, *args: object) -> None:
+        def log_message(self, *_words: object) -> None:
             """Keep quiet."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

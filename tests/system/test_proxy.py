@@ -67,7 +67,7 @@ class _Echo(BaseHTTPRequestHandler):
         self.rfile.readline()
         return b"".join(pieces)
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, *_words: object) -> None:
         pass
 
 

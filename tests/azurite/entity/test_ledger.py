@@ -32,7 +32,7 @@ def update(cli: CliWorld, name: str, *words: str, **settings: Any) -> Ran:
 
 
 def client(cli: CliWorld, name: str) -> TableClient:
-    return TableClient.from_connection_string(cli.connection_string or "", name.split("/")[0])
+    return TableClient.from_connection_string(cli.connection_string or "", name.split("/", maxsplit=1)[0])
 
 
 def rows(cli: CliWorld, name: str) -> list[dict[str, Any]]:

@@ -197,9 +197,7 @@ def test_a_page_is_asked_for_when_the_one_before_has_been_taken(cli: CliWorld, t
     with proxy.running(table_world.port(cli), decide) as between:
         here = Target(emulator({"table": between.port}), address)
         pages = calls.pages(here, Deadline(), None, None, 3)
-        seen = []
-        for page in pages:
-            seen.append((len(asked), [each.entity["n"] for each in page]))
+        seen = [(len(asked), [each.entity["n"] for each in page]) for page in pages]
     assert seen == [(1, [0, 1, 2]), (2, [3, 4, 5]), (3, [6])]
 
 

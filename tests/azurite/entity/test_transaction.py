@@ -134,7 +134,7 @@ REFUSED: list[tuple[Any, int, str]] = [
     ("", 2, "there is nothing to write"),
     ("{}\n", 2, 'line 1: "op" is None'),
     ("nonsense\n", 2, "line 1: the line is not JSON: line 1, column 1: Expecting value"),
-    ('[1]\n', 2, "line 1: the line is not a JSON object"),
+    ("[1]\n", 2, "line 1: the line is not a JSON object"),
     ('{"op": "delete", "op": "insert"}\n', 2, 'line 1: the line is not JSON: the key "op" appears twice in one object'),
     ([item("destroy", "@/a")], 2, "line 1: \"op\" is 'destroy'"),
     ([item("delete", "@/a"), {"op": "delete"}], 2, 'line 2: there is no "address"'),

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from azure.data.tables import EdmType, EntityProperty, TableClient
@@ -10,7 +10,6 @@ from azure.data.tables import EdmType, EntityProperty, TableClient
 from azguard.accounts import account
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.documents.edits import Edit
 from azguard.emulators.state import Azurite
 from azguard.errors import NotFound, TransformFailed, UsageError
 from azguard.requests.deadline import Deadline
@@ -19,6 +18,9 @@ from azguard.tables import entity_edits, entity_json
 from azguard.tables.updating import VersionedEntity
 from tests.support.cli_world import CliWorld
 from tests.support.table_world import table
+
+if TYPE_CHECKING:
+    from azguard.documents.edits import Edit
 
 ADDRESS = Address(Kind.ENTITY, ("orders", "eu", "1"))
 KEYS = {"PartitionKey": "eu", "RowKey": "1"}

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any
+from typing import Any, Self
 
 import pytest
 import requests
@@ -296,7 +296,7 @@ class Scripted(HttpTransport[Any, Any]):
     def close(self) -> None:
         """Hold nothing."""
 
-    def __enter__(self) -> "Scripted":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *args: object) -> None:

@@ -183,7 +183,8 @@ def test_an_unknown_shell_is_a_usage_error(offline: CliWorld) -> None:
 
 
 def test_completing_is_only_imported_to_complete(offline: CliWorld) -> None:
-    code = "import sys; from azguard.cli.app import run; run(['blob', '--help']); " + (
+    code = (
+        "import sys; from azguard.cli.app import run; run(['blob', '--help']); "
         "print([name for name in sys.modules if 'completion' in name and 'azguard' in name])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=offline.environ())

@@ -1,7 +1,7 @@
 """What the live service answered, as it was recorded, → one of our errors. Azurite gives some other codes."""
 
 import json
-from typing import Any
+from typing import Any, Self
 
 import pytest
 import requests
@@ -39,7 +39,7 @@ class Replayed(HttpTransport[Any, Any]):
     def close(self) -> None:
         """Hold nothing."""
 
-    def __enter__(self) -> "Replayed":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *args: object) -> None:
