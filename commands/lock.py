@@ -39,7 +39,7 @@ def run(
     lease_duration: options.LeaseDuration = None,
     grace: Annotated[
         str | None,
-        typer.Option("--grace", metavar="DURATION", help="Between TERM and KILL if a lock is lost; 5s by default."),
+        typer.Option("--grace", metavar="DURATION", help="Between TERM and KILL; 5s by default."),
     ] = None,
     on_lost: Annotated[
         str,
@@ -66,6 +66,9 @@ def run(
     it ends. If it is lost, because somebody broke it or the network is gone for too long, the command and all it
     started get TERM, after --grace KILL, and the exit status is 77. A lost lock is noticed within 5 s. kill -9 of
     azguard ends the command, too; so does kill -9 of its second process, lock-guardian.
+
+    TERM, INT and HUP to azguard are passed on to the command. When the command has ended, all that it left running gets
+    TERM, after --grace KILL, and then the lock is released.
 
     All who may read the lock can see who holds it: user, host, pid, the name of the program, --reason, the CI run.
 

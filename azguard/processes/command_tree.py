@@ -58,10 +58,11 @@ class CommandTree:
         if self._group_is_ours():
             groups.terminate(self._command, number)
 
-    def terminate(self) -> None:
-        """Ask all of it to end."""
+    def terminate(self, *, with_group: bool = True) -> None:
+        """Ask all of it to end; without the command's process group if that was asked already."""
         elsewhere = self._elsewhere()
-        self.ask_to_end(signal.SIGTERM)
+        if with_group:
+            self.ask_to_end(signal.SIGTERM)
         tree.terminate(without_other_locks(elsewhere))
 
     def kill(self) -> None:

@@ -1,7 +1,8 @@
 """The guardian itself: a process of one thread and without an SDK, which runs the command and ends it in time.
 
 It ends the command, with all that it started, when azguard says that the lock is lost, when azguard is gone
-(``kill -9``), and when azguard falls silent (SIGSTOP, a hung network) until shortly before the lease ends. If the
+(``kill -9``), and when azguard falls silent (SIGSTOP, a hung network) until shortly before the lease ends. When the
+command ends because azguard passed an ending signal on to it, the guardian ends what it started, too. If the
 guardian itself is killed or stopped, azguard does the same. The two have different names, so that one ``pkill`` does
 not hit both.
 
@@ -31,6 +32,8 @@ _TICK_SECONDS = 0.25
 _ENDING_SECONDS = 0.02
 # What the system does not let us kill, such as a set-user-id command, is not waited for longer.
 _UNKILLABLE_SECONDS = 5.0
+# Told to end by one of these, the command ends with all that it started.
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Meant for azguard, which passes them on; a group-wide kill must not end the guardian first.
 _DEAF = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGTSTP", "SIGTTIN", "SIGTTOU")
 
@@ -67,7 +70,9 @@ class _Guardian:
         self._on_lost = "term"
         self._kill_at: float | None = None  # set while the command is being ended
         self._alone = self._nested = self._paused = False
+        self._typed = False  # whether the command had the terminal when it ended
         self._early: list[int] = []  # signals that came before the command was there
+        self._passed_on: set[int] = set()
         self._woken, waker = os.pipe()
         os.set_blocking(self._woken, False)
         os.set_blocking(waker, False)
@@ -88,14 +93,14 @@ class _Guardian:
                 self._hear()
             self._act_in_time()
         if self._command:
-            self._report(typed=self._take_terminal_back())
+            self._report()
 
     def _is_over(self) -> bool:
         if not self._command:
             return self._alone
         if self._kill_at is not None:
             return self._tree.is_gone() or clock.now() > self._kill_at + _UNKILLABLE_SECONDS
-        # What a command leaves running when it ends by itself is its own affair, as under any other runner.
+        # A command that ends by itself may leave daemons running, as under any other runner.
         return self._tree.status is not None
 
     def _patience(self) -> float | None:
@@ -166,6 +171,7 @@ class _Guardian:
         if self._paused and self._is_late():
             self._end()  # it shall not go on without the lock, not even to end
             return
+        self._passed_on.add(number)
         # Who is stopped and asked to end shall not have to be let go on first.
         if number in (signal.SIGTERM, signal.SIGHUP):
             self._tree.ask_to_end(number)
@@ -186,14 +192,26 @@ class _Guardian:
             self._end()
 
     def _end(self) -> None:
-        """Begin to end the command; for the rest see ``_act_in_time``."""
-        if self._kill_at is not None:
-            return
-        now = clock.now()
-        grace = 0.0 if self._on_lost == "kill" else self._grace
-        self._kill_at = min(now + grace, max(now, self._ends - MARGIN_SECONDS))
-        if self._kill_at > now:
+        """Begin to end the command with all that it started; for the rest see ``_act_in_time``."""
+        if self._is_first_end(0.0 if self._on_lost == "kill" else self._grace):
             self._tree.terminate()
+
+    def _end_rest(self) -> None:
+        """Begin to end what an ended command has started: it was told to end, so none of it may outlive the lock."""
+        # What got TERM with the command is not asked twice: a second TERM makes some programs give up tidying.
+        if self._is_first_end(self._grace):
+            self._tree.terminate(with_group=signal.SIGTERM not in self._passed_on)
+
+    def _is_first_end(self, grace: float) -> bool:
+        """Set the time to kill, at most ``grace`` seconds from now; return whether the processes are still to be asked.
+
+        A time that was set before is only ever moved forward.
+        """
+        now = clock.now()
+        kill_at = min(now + grace, max(now, self._ends - MARGIN_SECONDS))
+        is_first = self._kill_at is None
+        self._kill_at = kill_at if self._kill_at is None else min(kill_at, self._kill_at)
+        return is_first and kill_at > now
 
     def _act_in_time(self) -> None:
         now = clock.now()
@@ -223,6 +241,18 @@ class _Guardian:
             if self._paused and self._kill_at is None and not self._lent(os.WSTOPSIG(status)):
                 self._take_terminal_back()
                 self._channel.send(**{"is": "stopped"}, terminal=self._terminal is not None)
+        if self._tree.status is not None:
+            self._typed = self._take_terminal_back() or self._typed
+            if self._kill_at is None and self._was_told_to_end(self._tree.status):
+                self._end_rest()
+
+    def _was_told_to_end(self, status: int) -> bool:
+        """Return whether the command ended because it was told to, and not by itself."""
+        if self._passed_on.intersection(_ENDING):
+            return True
+        # SIGQUIT, for example, makes some programs print their threads and go on: it has ended those that died of it.
+        deadly = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
+        return deadly in self._passed_on or (deadly == signal.SIGINT and self._typed)
 
     def _lent(self, number: int) -> bool:
         """Put the command in the foreground if it was stopped for want of that; return whether it goes on."""
@@ -238,14 +268,14 @@ class _Guardian:
         """Give the terminal back to azguard; return whether the command had it."""
         return self._terminal is not None and self._terminal.move(self._command, self._terminal.group)
 
-    def _report(self, *, typed: bool) -> None:
+    def _report(self) -> None:
         # None is a command that the system does not let us kill.
         code = -signal.SIGKILL if self._tree.status is None else os.waitstatus_to_exitcode(self._tree.status)
         self._channel.send(
             **{"is": "ended"},
             status=128 - code if code < 0 else code,
             signal=-code if code < 0 else None,
-            typed=typed,
+            typed=self._typed,
             left=[] if self._kill_at is None else self._tree.left(),
         )
 

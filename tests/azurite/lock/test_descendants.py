@@ -1,4 +1,7 @@
-"""``lock run`` and what its command starts in other process groups and sessions: a lost lock ends all of it."""
+"""``lock run`` and what its command starts in other process groups and sessions: a lost lock ends all of it.
+
+So does a signal that tells azguard to end.
+"""
 
 import os
 import shlex
@@ -140,6 +143,57 @@ def test_what_the_command_leaves_running_when_it_ends_is_left_alone_and_told(wor
     warning = "warning: the lock is released, and what the command started runs on: "
     assert (ran.code, is_gone(scene.pid), world.state(scene.lock)) == (4, False, "available")
     assert (ran.err.startswith(warning), f"(pid {scene.pid})" in ran.err) == (True, True)
+    os.kill(scene.pid, signal.SIGKILL)
+
+
+# Told to end
+
+TOLD = [(name, traits, signal.SIGTERM) for name in ESCAPES for traits in ("", "deaf")]
+# A shell passes over SIGINT while it waits for a command in the foreground, so not all escapes end by it.
+TOLD += [("a session of its own", "", number) for number in (signal.SIGINT, signal.SIGHUP)]
+
+
+@pytest.fixture(scope="module")
+def told(shared: Locks) -> dict[tuple[str, str, signal.Signals], tuple[Ran, bool, Escaped]]:
+    """Return how each run ended that was told to, and whether its worker was gone by then."""
+
+    def play(case: tuple[str, str, signal.Signals]) -> tuple[Ran, bool, Escaped]:
+        name, traits, number = case
+        # Without the last word the shell would become the program that it starts.
+        scene = escape(shared, f"{ESCAPES[name]}; exit", traits=traits)
+        scene.running.send(number)
+        ran = scene.running.ended()
+        return ran, is_gone(scene.pid), scene
+
+    with ThreadPoolExecutor(len(TOLD)) as pool:
+        return dict(zip(TOLD, pool.map(play, TOLD), strict=True))
+
+
+@pytest.mark.parametrize("case", TOLD, ids=lambda case: " ".join(filter(None, (case[0], case[1], case[2].name))))
+def test_a_command_told_to_end_leaves_nothing_running_when_its_lock_is_released(
+    told: dict[tuple[str, str, signal.Signals], tuple[Ran, bool, Escaped]],
+    shared: Locks,
+    case: tuple[str, str, signal.Signals],
+) -> None:
+    ran, was_gone, scene = told[case]
+    assert (ran.code, ran.err, was_gone) == (128 + case[2], "", True)
+    assert ("SIGTERM" in scene.signals(), shared.state(scene.lock)) == (True, "available")
+
+
+def test_a_command_that_tidies_up_when_told_to_end_keeps_its_status_and_leaves_nothing_running(world: Locks) -> None:
+    scene = escape(world, "trap 'exit 5' TERM; (setsid {0} &); sleep 100 & wait", traits="deaf")
+    scene.running.send(signal.SIGTERM)
+    ran = scene.running.ended()
+    assert (ran.code, ran.err, world.left(scene.lock)) == (5, "", NOTHING)
+
+
+def test_a_signal_that_does_not_end_the_command_leaves_its_daemons_alone(world: Locks) -> None:
+    scene = escape(world, "trap : QUIT USR1; (setsid {0} &); until [ -e go ]; do sleep 0.05; done; exit 0")
+    for number in (signal.SIGQUIT, signal.SIGUSR1):
+        scene.running.send(number)
+    (world.cli.root / "go").touch()
+    ran = scene.running.ended()
+    assert (ran.code, is_gone(scene.pid), f"(pid {scene.pid})" in ran.err) == (0, False, True)
     os.kill(scene.pid, signal.SIGKILL)
 
 

@@ -68,7 +68,9 @@ def test_a_signal_while_the_command_runs_reaches_its_whole_group(world: Locks) -
         working.running.send(number)
     assert [working.ended().code for working in begun] == [128 + number for number in numbers]
     until(lambda: not world.processes())
-    assert [working.signals() for working in begun] == [[number.name] * 2 for number in numbers]
+    # The child gets TERM as well if it still runs once its parent has ended.
+    counts = [working.signals().count(number.name) for working, number in zip(begun, numbers, strict=True)]
+    assert counts == [2, 2, 2]
     assert [world.left(lock) for lock in locks] == [NOTHING] * 3
 
 
