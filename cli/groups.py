@@ -8,6 +8,7 @@ the commands here take text and flags only, so that step is replaced by one that
 import inspect
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass
 from functools import cache, partial
@@ -18,7 +19,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
 from azguard import naming
-from azguard.cli import options
+from azguard.cli import options, signals
 from azguard.cli.command_spec import LOCAL, CommandSpec
 from azguard.cli.run_keys import COMMAND, OPERATION, ORDER, SHARED
 from azguard.conditions.operations import Condition, Operation
@@ -123,8 +124,10 @@ class Command(_Plain, TyperCommand):
             resolve.check(self.spec.operation, resolve.RequestedConditions.of(shared))
         ctx.meta[OPERATION] = self.spec.operation
         ctx.meta[COMMAND] = (" ".join(ctx.command_path.split()[1:]), dict(ctx.params))
+        writes = self.spec.operation is not None and self.spec.operation.writes
         try:
-            return super().invoke(ctx)
+            with signals.until_committed() if writes else nullcontext():
+                return super().invoke(ctx)
         except AzguardError as error:
             if self.spec.is_remote and ctx.obj is not None:
                 from azguard.cli import explaining

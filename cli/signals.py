@@ -8,10 +8,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from azguard.requests import commits
+
 # Windows has no SIGHUP.
 _ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 # How long a signal that comes at a bad moment is put off, again and again: an import takes some 100 ms.
 _PUT_OFF_SECONDS = 0.02
+
+
+class _State:
+    """Whether the write of this run is committed. One attribute, so that setting it is one step for a signal."""
+
+    committed = False
+
+    def commit(self) -> None:
+        self.committed = True
+
+
+_state = _State()
 
 
 class Ended(KeyboardInterrupt):
@@ -24,6 +38,7 @@ class Ended(KeyboardInterrupt):
 
 def end_in_order() -> None:
     """Let signals end this process by an exception, so that what was begun is settled and released."""
+    _state.committed = False
     for number in _ENDING:
         # What we were started to ignore, as nohup does, stays ignored.
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -32,6 +47,8 @@ def end_in_order() -> None:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
+    if _state.committed:
+        return
     if _is_importing(frame):
         # It would leave half a module behind, and a module written in Rust panics.
         _put_off(number)
@@ -63,17 +80,23 @@ def _put_off(number: int) -> None:
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
-    """Ignore Ctrl-C, TERM and HUP while telling what is done already; 130 would say that it is not."""
-    if threading.current_thread() is not threading.main_thread():
+def until_committed() -> Iterator[None]:
+    """Let a signal end this command only until its write is committed; what is left is to remember and to show it.
+
+    From then on signals are ignored to the end of the run: 130 or 143 would say that nothing was written.
+    """
+    with commits.heard_by(_state.commit):
         yield
-        return
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in _ENDING}
+
+
+@contextmanager
+def heeded() -> Iterator[None]:
+    """Let signals end this command although its write is committed, while it waits for what others do."""
+    before, _state.committed = _state.committed, False
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        _state.committed = before
 
 
 def hasten(status: int) -> None:

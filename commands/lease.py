@@ -47,8 +47,7 @@ def acquire(
     seconds, lease_id = lease_options.term(lease_duration, infinite=infinite), lease_options.new_id(proposed_lease_id)
     patience = None if wait is None else env.patience(None, env.duration(wait, "--wait"))
     done = lease_options.acquire(env, target, lease_id, seconds, patience, lease_reasons.record(env, target, reason))
-    with signals.undisturbed():
-        env.show(done, alone="lease_id")
+    env.show(done, alone="lease_id")
 
 
 @app.command(spec=options.operation(operations.BLOB_LEASE_RENEW))
@@ -113,7 +112,8 @@ def break_(
     target, period = lease_options.locate(env, address), breaking.period_of(lease_break_period)
     done = breaking.broken(env, target, period, breaking.safeguards(env, if_owner, if_older_than), yes=yes)
     if wait:
-        lease_options.wait_free(env, target, breaking.after(env, done))
+        with signals.heeded():
+            lease_options.wait_free(env, target, breaking.after(env, done))
     env.show(done)
 
 

@@ -152,11 +152,12 @@ def break_(
 
     Example: azguard lock break blob:locks/deploy-prod --yes
     """
-    from azguard.cli import breaking, lease_options
+    from azguard.cli import breaking, lease_options, signals
 
     env = context.of(ctx)
     target, period = lock_options.lock(env, address, lock_container), breaking.period_of(lease_break_period)
     done = breaking.broken(env, target, period, breaking.safeguards(env, if_owner, if_older_than), yes=yes)
     if wait:
-        lease_options.wait_free(env, target, breaking.after(env, done))
+        with signals.heeded():
+            lease_options.wait_free(env, target, breaking.after(env, done))
     env.show(done)

@@ -173,9 +173,9 @@ def safe_update(
         updates.show_preview(env, address, asked)
     else:
         update = updates.planned(env, address, asked)
-        ended = core.update(update.resource, update.plan, update.deadline, update.tools)
-        with signals.undisturbed():
-            env.show(update.finished(ended))
+        with signals.until_committed():
+            ended = core.update(update.resource, update.plan, update.deadline, update.tools)
+        env.show(update.finished(ended))
 
 
 _SPEC = CommandSpec(

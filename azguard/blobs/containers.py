@@ -17,6 +17,7 @@ from azguard.address import Address, Kind
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, NotFound, OutcomeUnknown, Unavailable
 from azguard.leases import actions
+from azguard.requests import commits
 from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
@@ -151,7 +152,8 @@ def _delete_guarded(target: Target, conditions: Conditions, deadline: Deadline) 
 
 def _acquire(target: Target, lease_id: str, deadline: Deadline) -> None:
     try:
-        actions.acquire(target, lease_id, _GUARD_LEASE_SECONDS, Conditions(), deadline)
+        with commits.on_the_way():
+            actions.acquire(target, lease_id, _GUARD_LEASE_SECONDS, Conditions(), deadline)
     except OutcomeUnknown as error:
         # What cannot be known is whether it is leased for the next seconds; that nothing was deleted is certain.
         raise Unavailable(

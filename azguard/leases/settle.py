@@ -13,6 +13,7 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Locked, NotFound, OutcomeUnknown
 from azguard.leases.kinds import Action
 from azguard.leases.state import look
+from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, send_once
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import translate
@@ -63,12 +64,14 @@ def settle(request: Request, deadline: Deadline) -> Done:
         attempts += sent.fate is not CallOutcome.NOT_SENT
         doubts += sent.fate is CallOutcome.IN_DOUBT
         if sent.error is None:
+            commits.announce()
             return Done(sent.answer or {}, attempts)
         error = translate(sent.error, request.target, expected_etag=request.conditions.expected_etag)
         found = _ask(request.seen, deadline) if doubts else Finding[Facts](Verdict.NOT_YET)
         if sent.fate is CallOutcome.REFUSED and found.verdict is not Verdict.COMMITTED:
             found = request.refused(error, found.verdict) if doubts else Finding(Verdict.NEVER)
         if found.verdict is Verdict.COMMITTED:
+            commits.announce()
             return Done(found.answer or {}, attempts)
         if sent.fate is CallOutcome.REFUSED:
             if found.verdict is Verdict.UNKNOWN:

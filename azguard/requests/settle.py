@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.errors import AzguardError, Changed, Forbidden, OutcomeUnknown, Unauthenticated
+from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, send_once
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage, bare
@@ -111,6 +112,8 @@ class _Write(Generic[T]):
     doubts: int = 0
     refused: bool = False
     open: bool = False
+    #: The end of the write, once it is known to be committed.
+    done: Settled[T] | None = None
 
     def settled(self) -> Settled[T]:
         while True:
@@ -142,6 +145,9 @@ class _Write(Generic[T]):
 
     def leave(self, interruption: KeyboardInterrupt) -> Settled[T]:
         """End for Ctrl-C, but not before it was asked what became of what is under way."""
+        if self.done is not None:
+            commits.announce()
+            return self.done
         if not self.open:
             raise interruption
         look = self.after_refusal if self.refused else self.look
@@ -173,8 +179,11 @@ class _Write(Generic[T]):
         raise refusal from error
 
     def _committed(self, answer: T | None) -> Settled[T]:
+        # Kept before it is announced: an interruption in between finds it in ``leave``.
+        self.done = Settled(answer, self.attempts, self.doubts)  # type: ignore[arg-type]  # committed has its answer
+        commits.announce()
         self.open = False
-        return Settled(answer, self.attempts, self.doubts)  # type: ignore[arg-type]  # committed has its answer
+        return self.done
 
 
 def unknown(target: Target, error: BaseException | None) -> OutcomeUnknown:

@@ -1,6 +1,7 @@
 """The loop of an update: read, settle what is in doubt, change, write; again on conflict."""
 
 from azguard.errors import AzguardError, Changed, GaveUp, Locked, NotFound, OutcomeUnknown, Unavailable
+from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, CallResult, describe, send_once
 from azguard.requests.lineage import Lineage
 from azguard.requests.service_errors import is_conflict, is_lease_problem, is_perhaps_ours, translate
@@ -54,6 +55,7 @@ class Loop:
         """End for ``error``, but only once a write in doubt is settled: by finding it, or by a fence."""
         run = self.run
         if run.result is not None:
+            commits.announce()
             return run.result
         if run.unsettled and not isinstance(error, OutcomeUnknown):
             run.tell("leaving, but first: what became of the write in doubt")
@@ -65,6 +67,7 @@ class Loop:
                 if not isinstance(error, KeyboardInterrupt):
                     return self.leave(failure)
                 if run.result is not None:
+                    commits.announce()
                     return run.result
                 error = run.unknown("interrupted again before it was settled")  # Do not ask a third time.
             except AzguardError as failure:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from azguard.conditions import fences
 from azguard.errors import AzguardError, GaveUp, NotFound, OutcomeUnknown, Unavailable
+from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import ABSENT, Lineage
 from azguard.requests.service_errors import translate
@@ -106,6 +107,7 @@ class UpdateRun:
             base=None if work is None else work.base.etag,
         )
         self.doubted = self.refused = None
+        commits.announce()
         self.tell(self._ending(outcome, landed.etag))
         return self.result
 

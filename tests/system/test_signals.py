@@ -5,9 +5,14 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from unittest.mock import patch
 
 import pytest
 
+from azguard.requests import commits
 from tests.support.cli_world import CliWorld
 from tests.support.places import REPOSITORY
 
@@ -126,3 +131,80 @@ for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
 print("alive")
 """
     assert raised_where(code, offline) == "alive\n"
+
+
+# What writes, and what this scope can do afterwards only if it knows of that write; %s is a container of its own.
+WRITES: dict[str, tuple[tuple[str, ...], ...]] = {
+    "blob put": (("blob", "put", "%s/a", "-f", "new"), ("blob", "put", "%s/a", "-f", "newer")),
+    "blob delete": (("blob", "delete", "%s/there"), ("blob", "put", "%s/there", "-f", "new")),
+    "container create": (("container", "create", "%s-2"), ("container", "delete", "%s-2", "--etag", "@last")),
+    "container delete": (
+        ("container", "delete", "%s", "--with-contents", "--last-writer-wins", "--lease-id", "@held"),
+        (),
+    ),
+    "entity insert": (("entity", "insert", "t%s/p/r", "n=1"), ("entity", "replace", "t%s/p/r", "n=2")),
+    "entity delete": (("entity", "delete", "t%s/p/there"), ("entity", "insert", "t%s/p/there", "n=1")),
+    "lease acquire": (("lease", "acquire", "blob:%s/there"), ("lease", "release", "blob:%s/there")),
+    "lease release": (("lease", "release", "container:%s"), ("lease", "acquire", "container:%s")),
+    "safe-update": (("safe-update", "blob:%s/there", "--append", "more"), ("blob", "delete", "%s/there")),
+}  # fmt: skip
+
+
+def fill(cli: CliWorld) -> str:
+    """Return a new container with a blob and a lease, and a table of the same name with an entity, all known here."""
+    name = cli.container()
+    for content in ("new", "newer"):
+        cli.file(content, content)
+    for line in (
+        ("blob", "put", f"{name}/there", "-f", "new"),
+        ("table", "create", f"t{name}"),
+        ("entity", "insert", f"t{name}/p/there", "n=1"),
+        ("lease", "acquire", f"container:{name}"),
+    ):
+        assert cli.call(*line).code == 0
+    return name
+
+
+@contextmanager
+def struck_after_the_commit(moment: int) -> Iterator[Callable[[], int]]:
+    """Send SIGTERM to this process at so many calls of functions after the commit; yield how many there were."""
+    calls, announce = 0, commits.announce
+
+    def count(frame: FrameType, event: str, arg: object) -> None:
+        nonlocal calls
+        if event == "call":
+            calls += 1
+            if calls == moment:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    def announced() -> None:
+        sys.setprofile(count)
+        announce()
+
+    # The profile sees the announcement itself too: the first moment is before anything has been done about it.
+    try:
+        with patch.object(commits, "announce", announced):
+            yield lambda: calls
+    finally:
+        sys.setprofile(None)
+
+
+def typed(line: tuple[str, ...], name: str) -> list[str]:
+    """Return the words of a line for a container."""
+    return [word.replace("%s", name) for word in line]
+
+
+@pytest.mark.parametrize("written", WRITES)
+def test_a_signal_after_the_commit_is_no_failure_and_the_write_is_remembered(cli: CliWorld, written: str) -> None:
+    line, after = WRITES[written]
+    with struck_after_the_commit(0) as counted:
+        assert cli.call(*typed(line, fill(cli))).code == 0
+    # An interrupted request for a lease is not settled: there it begins with the announcement.
+    first = 2 if line[0] == "lease" else 1
+    for moment in (first, 3, 5, 20, counted() // 4, counted() // 2):
+        name = fill(cli)
+        with struck_after_the_commit(moment):
+            ran = cli.call(*typed(line, name))
+        assert (moment, ran.code, ran.err) == (moment, 0, "")
+        if after:
+            assert cli.call(*typed(after, name)).code == 0, moment
