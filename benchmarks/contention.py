@@ -24,7 +24,7 @@ LATENCY_MS = 10.0
 # Increments in one race, about. The loops that are refused most make 13 writes of one: below 2,000 in any case, since
 # Azurite's garbage collector freezes it quadratically in their number.
 INCREMENTS = 160
-_FEWEST = 60  # for one writer, whom nobody keeps waiting
+_FEWEST = 60  # for one writer, which waits for no other
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ _FOUR = 4
 # What a loop in a shell script does when its command failed.
 _SHELL_SLEEP_SECONDS = 1.0
 _SDK_RETRY_SECONDS = 0.02
-# Longer than any configuration takes, so that nobody gives up.
+# Longer than any configuration takes, so that none gives up.
 _DEADLINE_SECONDS = 120.0
 
 
@@ -149,7 +149,7 @@ def _az_loop(line: Line) -> None:
 
 
 def _once(reader: "BlobClient", writer: "BlobClient") -> bool:
-    """Get, change, put if nobody else did; return whether it was done."""
+    """Get, change, put if no other did; return whether it was done."""
     from azure.core import MatchConditions
     from azure.core.exceptions import ResourceModifiedError
 

@@ -24,7 +24,7 @@ from benchmarks.speed import AZGUARD, HERE, world
 
 RUNS, HAND_OVERS, WAITERS, WAITING_SECONDS = 30, 20, (1, 4, 8), 60.0
 LOCK = ("lock", "run", "blob:speed/lock", "--wait", "1h")
-# Long enough for everybody else to be waiting when it ends.
+# Long enough for all others to be waiting when it ends.
 _HOLD_SECONDS = 1.5
 
 
@@ -145,7 +145,7 @@ def _handed_over(environ: Mapping[str, str], between: proxy.Proxy, count: int, w
 
 
 def _waiting(environ: Mapping[str, str], between: proxy.Proxy, folder: Path, seconds: float) -> list[str]:
-    """Watch one that waits for a lock somebody else holds."""
+    """Watch one that waits for a lock that another holds."""
     mark = folder / "held"
     mark.unlink(missing_ok=True)
     holder = _begun([AZGUARD, *LOCK, "--", "sh", "-c", f'touch "$0"; exec sleep {seconds + 60}', str(mark)], environ)
@@ -172,7 +172,7 @@ def _acquires(between: proxy.Proxy) -> int:
 
 
 def _memory(pid: int) -> tuple[float, float]:
-    """Return the private memory of azguard and of its guardian in MiB: what they share with nobody, or only once."""
+    """Return the private memory of azguard and of its guardian in MiB: what is shared counts once."""
     own, *others = (_proportional(each) for each in (pid, *_children(pid)))
     return own, sum(others)
 

@@ -1,6 +1,6 @@
 """Work: write the clock into a file every 50 ms, as long as another file is there. Both are arguments, in this order.
 
-A file that says when somebody worked is what tells two holders at work at once, whoever ended them and however.
+A file that says when a holder worked is what tells two holders at work at once, however they ended.
 """
 
 import sys

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Upload a file that was fetched with "azguard blob get CONTAINER/NAME -f FILE" and changed since, but never over
-# somebody else's change: theirs is then put beside it, to be merged.
+# the change of another: theirs is then put beside it, to be merged.
 #
 #   guarded-upload.sh site/config.json config.json
 set -u

@@ -4,7 +4,7 @@
 #
 #   0 * * * * once-an-hour.sh ops/hours.txt
 #
-# It is found among the blob's last 16 writes, so nobody else should write to this log.
+# It is found among the blob's last 16 writes, so no other job should write to this log.
 set -eu
 log=${1:?usage: once-an-hour.sh CONTAINER/NAME}
 hour=$(date -u +%Y-%m-%dT%HZ)

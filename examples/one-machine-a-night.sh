@@ -8,5 +8,5 @@ set -eu
 lock=${1:?usage: one-machine-a-night.sh LOCK COMMAND...}
 shift
 
-# Exit status 0 for "somebody else runs it", so that cron stays quiet; the job's own failures come through.
+# Exit status 0 for "another machine runs it", so that cron stays quiet; the job's own failures come through.
 azguard lock run "blob:locks/$lock" --no-wait -E 0 -q -- "$@"

@@ -3,7 +3,7 @@
 #
 #   share-test-environment.sh pytest tests/system
 #
-# Everybody who uses the environment must say the same number of slots; who says another is refused.
+# All users of the environment must say the same number of slots; another number is refused.
 set -eu
 : "${1:?usage: share-test-environment.sh COMMAND...}"
 

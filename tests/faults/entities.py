@@ -38,7 +38,7 @@ def content(direct: Account, name: str) -> bytes | None:
 
 
 def compete(direct: Account, name: str, rival: Rival) -> None:
-    """Write an entity as somebody else."""
+    """Write an entity as another writer."""
     address = Address(Kind.ENTITY, tuple(name.split("/")))
     if rival is Rival.FOREIGN:
         _client(direct).upsert_entity(

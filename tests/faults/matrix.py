@@ -4,7 +4,7 @@ Each row is a command that writes (or reads), the request of it that is spoilt, 
 is one fault, which hits one such request only. A cell without an entry of its own must be ``DONE``: exit 0, and
 the proxy's log says that the write was committed exactly once. Whatever a cell says, ``tests/faults/test_matrix.py``
 checks it against that log: nothing is ever committed twice, an error other than 74 is never told of a write that was
-committed or still can be, and nobody is told "somebody else" (42, 44, 45, 49) when it was us.
+committed or still can be, and no one is told "it was another" (42, 44, 45, 49) when it was us.
 
 To add a row for a new command: append a ``Row`` to ``ROWS``. Name the command line (``{blob}``, ``{container}``,
 ``{lease}`` and ``{entity}`` are filled in, the last also in ``stdin``), what has to be there before (``before``), the
@@ -117,7 +117,7 @@ class Row:
 
     ``lease`` is the state of the blob's lease afterwards, if it is another than before. ``repeatable`` says that only
     this state counts, and not how often it was brought about. ``partial``: it writes a part of the resource, so that
-    what is there afterwards does not tell whether somebody else changed the rest; then no ETag is told.
+    what is there afterwards does not tell whether another changed the rest; then no ETag is told.
     """
 
     name: str
@@ -336,7 +336,7 @@ ROWS = (
 
 
 class Rival(Enum):
-    """Somebody else who writes the blob between the fault and azguard's next question."""
+    """Another who writes the blob between the fault and azguard's next question."""
 
     FOREIGN = "foreign"  # overwrites it, metadata and all
     AZGUARD = "azguard"  # overwrites it, and keeps the lineage

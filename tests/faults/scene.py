@@ -180,7 +180,7 @@ class Scene:
         return self.column is Column.ZOMBIE_THEN and any(each.request is asked[0] for each in self.log if asked)
 
     def _compete(self, rival: Rival) -> None:
-        """Write as somebody else; not through the proxy, whose thread this is."""
+        """Write as another; not through the proxy, whose thread this is."""
         if self.row.service == "table":
             entities.compete(self.direct, self.entity, rival)
             return

@@ -88,7 +88,7 @@ def address(blob: BlobClient) -> str:
 def test_an_acquire_that_arrives_after_the_release_is_warned_of_and_its_id_frees_the_blob(
     storage: Azurite, tmp_path: Path, blob: BlobClient
 ) -> None:
-    """Nothing in the service can prevent it: whoever gave the id up long ago may still be granted it."""
+    """Nothing in the service can prevent it: one that gave the id up long ago may still be granted it."""
     late = Late("acquire", storage, tmp_path)
     with proxy.running(storage.ports["blob"], late.decide) as running:
         cli = late.cli(running)

@@ -21,7 +21,7 @@ class Write:
     """One committed write. ETags are without quotes.
 
     ``replaced`` is ``-`` where there was nothing, and None for a write without a condition. ``op`` is None for a
-    writer that is not azguard, and ``stamped`` is the lineage it left behind, whoever it was. ``run`` names the
+    writer that is not azguard, and ``stamped`` is the lineage that any writer left behind. ``run`` names the
     process; ``sent`` and ``answered`` are seconds since the epoch, and the write happened between the two.
     """
 

@@ -79,7 +79,7 @@ def _rewritten(client: "BlobClient", *, keeps: bool) -> bool:
             match_condition=MatchConditions.IfNotModified,
         )
     except AzureError:
-        return False  # Somebody else was faster, or holds a lease: it tries again another time.
+        return False  # Another was faster, or holds a lease: it tries again another time.
     return True
 
 

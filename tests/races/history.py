@@ -15,14 +15,14 @@ from tests.races.chain import Final, Kind, Violation, Write, chained, check_fina
 
 
 class End(StrEnum):
-    """How an update ended for whoever asked for it."""
+    """How an update ended for its caller."""
 
     COMMITTED = "committed"
     UNCHANGED = "unchanged"
     REFUSED = "not applied"  # an error that says so
     UNKNOWN = "unknown"
     KILLED = "killed"
-    CRASHED = "crashed"  # ended without a word, though nobody killed it
+    CRASHED = "crashed"  # ended without a word, though it was not killed
 
 
 # Exit statuses that promise that nothing was applied.
@@ -123,7 +123,7 @@ def _note_equals(chain: Iterable[Write], equal: dict[str, set[str]]) -> None:
     """Note the ETags under which the content that an op made can be read.
 
     The other writers of a race leave the content as it is. One that leaves everything as it is makes a version that
-    nobody can tell from the op's own, and need not: as a guard it is as good.
+    cannot be told from the op's own, and need not be: as a guard it is as good.
     """
     op = ""
     for write in chain:
@@ -175,7 +175,7 @@ def _check_told(told: Told, made: Sequence[Write], equal: set[str], found: list[
 
 
 def _check_words(history: History, found: list[Violation]) -> None:
-    """Nobody is left without a word, unless killed."""
+    """No caller is left without a word, unless killed."""
     told_of = {told.op for told in history.told}
     silent = sorted(history.issued - told_of)
     found += [Violation("no word", f"nothing was ever said about op {op}") for op in silent]

@@ -75,7 +75,7 @@ class Jobs:
         self._count = 0
 
     def next(self) -> Job:
-        """Return the next job; the first is to make a blob that everybody makes."""
+        """Return the next job; the first is to make a blob that all make."""
         self._count += 1
         how = self._dice.choices(list(_WEIGHTS), cum_weights=list(accumulate(_WEIGHTS.values())))[0]
         if self._count == 1:

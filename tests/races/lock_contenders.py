@@ -155,7 +155,7 @@ class Killer:
             self._thread.start()
 
     def end(self) -> None:
-        """Kill nobody any more."""
+        """Kill no more."""
         self._over.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -180,7 +180,7 @@ class Killer:
                 self._armed = manner
 
     def _kill_a_holder(self, pause: float) -> None:
-        """Wait until somebody enters, then a while, and kill that one."""
+        """Wait until one enters, then a while, and kill that one."""
         before = self._entries()
         while len(entries := self._entries()) == len(before):
             if self._over.wait(_LOOK_SECONDS):

@@ -75,7 +75,7 @@ class Violation:
 @dataclass(frozen=True)
 class Findings:
     """What a history comes to. ``most`` is how many were ever inside at once; ``waits`` how long a lock that was held
-    by somebody killed took until it was granted again, in seconds.
+    by a killed run took until it was granted again, in seconds.
     """
 
     violations: tuple[Violation, ...]
@@ -179,7 +179,7 @@ def _runs(events: Sequence[Event], ran: Iterable[Ran]) -> Iterable[Violation]:
 
 
 def _waits(leases: Sequence[Lease], killed: Ran) -> Iterable[float]:
-    """Yield for each lock that a run held when it was killed how long nobody could acquire it."""
+    """Yield for each lock that a run held when it was killed how long no other could acquire it."""
     if killed.killed is None:
         return
     last = {lease.lock: lease for lease in leases if lease.run == killed.run}

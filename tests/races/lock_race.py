@@ -23,7 +23,7 @@ from tests.races.weather import Weather
 
 # Until a lock that has come free is asked for again, and the command is started on a busy machine.
 _NOTICE_SECONDS = 3.0
-# A request that is lost is waited for so long, and an acquire that arrives after its release is a lease of nobody's.
+# A request that is lost is waited for so long, and an acquire that arrives late makes a lease without a holder.
 _FAULT_SECONDS = 10.0
 _WATCH_SECONDS = 0.5
 # The grace of a lock run that was killed, and a little.
@@ -104,7 +104,7 @@ def _contenders(settings: Settings, ground: Ground) -> list[Contender]:
 
 @contextmanager
 def _at_work(contenders: Sequence[Contender], killer: Killer) -> Iterator[None]:
-    """Have everybody at work for the length of a ``with`` block; whoever is late is ended."""
+    """Have all at work for the length of a ``with`` block; those that are late are ended."""
     try:
         for contender in contenders:
             contender.start()

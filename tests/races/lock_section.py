@@ -1,4 +1,4 @@
-"""What a contender for a lock runs under it: says when it is inside, and looks whether somebody else is.
+"""What a contender for a lock runs under it: says when it is inside, and looks whether another is.
 
     python -I -S lock_section.py FOLDER RUN SLOTS SECONDS [child] [stubborn]
 
@@ -90,7 +90,7 @@ def _look(inside: str, run: str, slots: int, say: Callable[[str], object]) -> No
 
 def _log(path: str) -> Callable[[str], object]:
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    # One write is one line, whoever writes at the same time.
+    # One write is one line, whatever others write at the same time.
     return lambda text: os.write(file, f"{time.time():.6f} {text}\n".encode())
 
 

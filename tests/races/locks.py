@@ -1,4 +1,4 @@
-"""Race ``azguard lock run`` against itself, kills and faults, and check that nobody is ever inside beside a holder.
+"""Race ``azguard lock run`` against itself, kills and faults, and check that none is ever inside beside a holder.
 
     python -m tests.races.locks --contenders 8 --sections 50 --slots 1 --share 0.1 --kill-every 20 --seed 42
 

@@ -116,7 +116,7 @@ def run(settings: Settings, seconds: float, watch: Callable[[str], None] = lambd
 
 @contextmanager
 def _at_work(slots: Sequence[Slot], foreigner: Foreigner | None, trouble: Trouble, board: Board) -> Iterator[None]:
-    """Have everybody at work for the length of a ``with`` block, and finish what is begun."""
+    """Have all at work for the length of a ``with`` block, and finish what is begun."""
     try:
         for slot in slots:
             slot.start()
@@ -175,7 +175,7 @@ def _finals(port: int, board: Board, *, wiped: bool) -> dict[str, Final]:
         try:
             found = blob(port, name, FOREIGN).download_blob()
         except ResourceNotFoundError:
-            continue  # Nobody managed to create it.
+            continue  # None managed to create it.
         content, metadata = found.readall(), found.properties.metadata
         finals[name] = Final(
             etag=bare(found.properties.etag),

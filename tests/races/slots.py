@@ -1,7 +1,7 @@
 """The places at which azguard works in a race: long-lived workers, and command lines of one update each.
 
-A slot outlives its processes: if one is killed, its update goes to whoever is free first, under the same key, and the
-slot starts the next process.
+A slot outlives its processes: if one is killed, its update goes to the slot that is free first, under the same key,
+and the slot starts the next process.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Real processes contend for a lock, and the sections that they run under it look whether anybody is beside them.
+"""Real processes contend for a lock, and the sections that they run under it look whether another is beside them.
 
 Short here, so that every run of the suite has each kind once; ``pytest tests/races --race-minutes 5`` has the long
 ones, and ``python -m tests.races.locks`` every mix.

@@ -40,7 +40,7 @@ class Trouble:
                 thread.start()
 
     def end(self) -> None:
-        """Trouble nobody any more; whoever is stopped goes on."""
+        """Trouble no more; what is stopped goes on."""
         self._over.set()
         for thread in self._threads:
             thread.join()

@@ -52,7 +52,7 @@ def _told(job: dict[str, Any], folders: Folders) -> dict[str, Any]:
     try:
         ended = _update(job, folders)
     except AzguardError as error:
-        # Whoever typed the command would read this, and script by the exit status.
+        # The caller would read this, and script by the exit status.
         return {**error.facts, "code": error.exit_code, "message": error.message}
     return {
         "code": 0,

@@ -31,7 +31,7 @@ class Fault(Enum):
     NONE = "none"
     LOST = "the answer is lost"
     LATE = "it is delivered later"
-    RESET = "it never arrives, and nobody can tell"
+    RESET = "it never arrives, and that cannot be told"
     BUSY = "503, not executed"
     REFUSED = "no connection"
     REPLAYED = "the network sends it twice, and the second answer is heard"
@@ -39,7 +39,7 @@ class Fault(Enum):
 
 
 class Clock:
-    """Time that passes only when somebody sleeps."""
+    """Time that passes only when a sleep is asked for."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -157,7 +157,7 @@ class Store:
         try:
             self.held.pop(0)()
         except Refusal:
-            pass  # Nobody listens any more.
+            pass  # Nothing listens any more.
 
     def commits_of(self, op: str) -> list[Commit]:
         return [commit for commit in self.commits if commit.op == op]
@@ -278,7 +278,7 @@ class FakeResource:
 
 
 def _tried(call: Callable[[], Any]) -> Any:
-    """Do what is asked, and let nobody hear how it went."""
+    """Do what is asked, and lose the answer."""
     try:
         return call()
     except Refusal:

@@ -77,7 +77,7 @@ class Locks:
 
     @contextmanager
     def taken(self, lock: str, lease_id: str | None = None) -> Iterator[BlobLeaseClient]:
-        """Hold a lock as somebody else does, for the length of a ``with`` block."""
+        """Hold a lock as another does, for the length of a ``with`` block."""
         blob = self.blob(lock)
         if self.state(lock) == "absent":
             blob.upload_blob(b"")
@@ -251,7 +251,7 @@ def locks(cli: CliWorld) -> Iterator[Locks]:
 
 @dataclass
 class Contender:
-    """Somebody who asks for a lock all the time, and notes when it was granted, on ``clock.now``."""
+    """One who asks for a lock all the time, and notes when it was granted, on ``clock.now``."""
 
     blob: BlobClient
     granted_at: float | None = None

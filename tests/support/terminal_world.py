@@ -52,7 +52,7 @@ class Shell:
         self.shown = ""
 
     def hang_up(self) -> None:
-        """Tell everybody in the foreground that the terminal is gone, as when its window is closed."""
+        """Tell all in the foreground that the terminal is gone, as when its window is closed."""
         os.killpg(os.tcgetpgrp(self._ours), signal.SIGHUP)
 
     def end(self) -> None:
@@ -64,7 +64,7 @@ class Shell:
         os.close(self._ours)
 
     def _read(self) -> None:
-        # The end of a terminal that nobody holds open any more is an error.
+        # The end of a terminal that no process holds open any more is an error.
         with suppress(OSError):
             while piece := os.read(self._ours, 65536):
                 self.shown += piece.decode(errors="replace")

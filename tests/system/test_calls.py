@@ -117,7 +117,7 @@ def test_a_connection_that_is_not_made_in_time_is_not_sent() -> None:
         listening.bind((HOST, 0))
         listening.listen(0)
         address = listening.getsockname()
-        # A queue that is full makes the system ignore whoever else knocks.
+        # A queue that is full makes the system ignore further connections.
         knocking = [socket.socket() for _ in range(4)]
         for each in knocking:
             each.setblocking(False)

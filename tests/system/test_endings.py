@@ -1,4 +1,4 @@
-"""How a run ends when the service cannot be reached, or somebody ends it."""
+"""How a run ends when the service cannot be reached, or it is told to end."""
 
 import signal
 import socket

@@ -23,7 +23,7 @@ INFO = {"ID": "", "Operation": "OperationTypeApply", "Info": "", "Who": "ci@runn
 
 @pytest.fixture
 def locks(cli: CliWorld) -> Iterator[CliWorld]:
-    """Yield a world whose locks nobody else uses; the names in the examples are fixed."""
+    """Yield a world whose locks no other test uses; the names in the examples are fixed."""
     yield cli
     cli.call("container", "delete", "locks", "--last-writer-wins", "--with-contents")
 

@@ -284,7 +284,7 @@ def test_stopping_while_clients_keep_coming_is_quiet(
 
 
 def _come(running: Proxy) -> None:
-    """Connect and ask until nobody is there any more."""
+    """Connect and ask until nothing is there any more."""
     try:
         while True:
             with _client(running) as client:

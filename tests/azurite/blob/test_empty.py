@@ -36,7 +36,7 @@ def blob(azurite: Azurite) -> BlobClient:
 
 @contextmanager
 def filled_in_between(azurite: Azurite, blob: BlobClient) -> Iterator[int]:
-    """Run a proxy that lets somebody write just before the first read that names no range."""
+    """Run a proxy that lets another write just before the first read that names no range."""
     todo = [b"theirs\n"]
 
     def decide(request: Request) -> Fault:

@@ -63,7 +63,7 @@ def accepted_too_late(writes: list[Write]) -> Iterator[tuple[Write, Write]]:
 
 
 def refused_for_nothing(writes: list[Write]) -> Iterator[Write]:
-    """Yield each write that was refused although nobody had begun a higher one that was accepted."""
+    """Yield each write that was refused although no higher one that was accepted had begun."""
     done = [each for each in writes if each.code == 0]
     for each in writes:
         if each.code == 77 and not any(other.fence > each.fence and other.began < each.ended for other in done):
@@ -80,7 +80,7 @@ def test_no_lower_fence_is_accepted_once_a_higher_one_was_acknowledged(
         client.upload_blob(b"start", tags={"fence": f"{0:019d}"} if before == "a fence" else None)
     writes = holders(cli, f"{container}/a", int(request.config.getoption("--race-seed")))
     counts = Counter(each.code for each in writes)
-    # Whoever commits discards the blocks that the other is sending, so that such an upload may end with 42.
+    # The writer that commits discards the blocks that the other is sending, so that such an upload may end with 42.
     conflicts = {each.how for each in writes if each.code == 42}
     assert (set(counts) - {42}, conflicts - {"blocks"}, sum(counts.values())) == ({0, 77}, set(), 2 * WRITES)
     assert (list(accepted_too_late(writes)), list(refused_for_nothing(writes))) == ([], [])

@@ -229,7 +229,7 @@ def test_a_fence_refused_for_want_of_a_blob_only_creates(cli: CliWorld, blob: st
 def test_a_fence_that_comes_between_the_look_and_the_take_over_is_seen(
     cli: CliWorld, blob: str, theirs: int, code: int, last: bytes
 ) -> None:
-    sdk(cli, blob).upload_blob(b"nobody's")
+    sdk(cli, blob).upload_blob(b"no holder's")
     steps = {"PUT blob 2": lambda: hold(cli, blob, theirs)}
     with proxy.running(cli.port, between(steps)) as running:
         ran = put(cli.through(running.port), blob, 42)
@@ -252,7 +252,7 @@ def test_a_fence_that_comes_between_the_look_and_the_creation_is_seen(cli: CliWo
 def test_a_higher_fence_between_the_two_looks_is_not_taken_for_the_version_before_it(
     cli: CliWorld, blob: str, moment: str
 ) -> None:
-    sdk(cli, blob).upload_blob(b"nobody's")
+    sdk(cli, blob).upload_blob(b"no holder's")
     steps = {moment: lambda: hold(cli, blob, 43)}
     with proxy.running(cli.port, between(steps)) as running:
         ran = put(cli.through(running.port), blob, 42)

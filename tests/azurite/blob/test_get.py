@@ -272,11 +272,11 @@ def test_a_url_with_a_sas_needs_no_other_credentials(cli: CliWorld, site: str) -
         EMULATOR_NAME, site, "a b", account_key=EMULATOR_KEY, permission=BlobSasPermissions(read=True, write=True),
         expiry=datetime.now(UTC) + timedelta(hours=1),
     )  # fmt: skip
-    nobody = CliWorld(cli.root)
+    anonymous = CliWorld(cli.root)
     url = f"http://127.0.0.1:{cli.port}/{EMULATOR_NAME}/{site}/a%20b?{sas}"
-    ran = nobody.call("blob", "get", url, "-f", "a")
+    ran = anonymous.call("blob", "get", url, "-f", "a")
     signature = sas.split("sig=")[1].split("&")[0]
     database = b"".join(each.read_bytes() for each in (cli.root / ".cache").rglob("*") if each.is_file())
     assert (ran.code, ran.json["etag"], (cli.root / "a").read_bytes()) == (0, etag, b"new")
-    assert nobody.call("blob", "put", url, "-f", "a").json["guard"] == "if-match"
+    assert anonymous.call("blob", "put", url, "-f", "a").json["guard"] == "if-match"
     assert (signature in ran.out, signature.encode() in database) == (False, False)

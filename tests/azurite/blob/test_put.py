@@ -321,7 +321,7 @@ def test_a_doomed_large_upload_fails_before_its_first_block(
 
 @pytest.fixture
 def meddling(cli: CliWorld, site: str) -> Iterator[CliWorld]:
-    """Give a world in which somebody writes between the early check of an upload and its commit."""
+    """Give a world in which another writes between the early check of an upload and its commit."""
     from azure.storage.blob import BlobClient
 
     assert cli.connection_string is not None

@@ -116,7 +116,7 @@ def test_what_is_no_entity_address_is_refused(cli: CliWorld, address: str) -> No
 
 @pytest.fixture
 def busy(cli: CliWorld, order: str) -> Iterator[str]:
-    """Yield the table, whose lock somebody holds."""
+    """Yield the table, whose lock another holds."""
     table = order.partition("/")[0]
     cli.file("held", "")
     held = cli.root / "held"

@@ -1,4 +1,4 @@
-"""``--guard ledger``: a row beside the entity proves what became of an update, whoever else writes."""
+"""``--guard ledger``: a row beside the entity proves how an update ended, whatever other writers do."""
 
 import re
 from collections.abc import Callable

@@ -37,7 +37,7 @@ def made(cli: CliWorld, order: str) -> str:
 
 
 def overwritten(cli: CliWorld, order: str) -> str:
-    """Write the entity as somebody else and return its ETag."""
+    """Write the entity as another writer and return its ETag."""
     ran = cli.call("entity", "upsert", order, "theirs=1", "--mode", "replace", "--last-writer-wins", scope="other")
     assert ran.code == 0, ran.err
     return str(ran.json["etag"])
@@ -295,7 +295,7 @@ def test_a_lineage_in_the_input_is_not_written(cli: CliWorld, order: str) -> Non
 
 
 def test_a_lost_answer_to_a_merge_is_settled_without_an_etag_to_be_guarded_by(cli: CliWorld, order: str) -> None:
-    """Somebody else's merge keeps our lineage, so what is there may be more than what we wrote."""
+    """The merge of another keeps our lineage, so what is there may be more than what we wrote."""
 
     def lose(request: proxy.Request) -> Fault:
         return Fault.DROP if request.method == "PATCH" else Fault.NONE

@@ -41,7 +41,7 @@ A, B, C = (f"{letter * 8}-0000-4000-8000-000000000000" for letter in "abc")
 TERM = 15
 # What the service answers: its status, its code, its headers.
 Answer = tuple[int, str | None, dict[str, str]]
-# What each action of the table is: its kind, and what it is given; None is an id that nobody has used.
+# What each action of the table is: its kind, and what it is given; None is an id that was never used.
 ACTIONS: dict[str, tuple[str, Any]] = {
     "acquire_no_id": ("acquire", None), "acquire_A": ("acquire", A), "acquire_B": ("acquire", B),
     "renew_any": ("renew", A), "renew_A": ("renew", A), "renew_B": ("renew", B),

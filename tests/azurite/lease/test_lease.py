@@ -237,8 +237,8 @@ def test_the_leases_a_scope_holds_are_listed_without_an_account(cli: CliWorld, b
     site = blob.partition("/")[0]
     cli.call("lease", "acquire", f"blob:{blob}", "--lease-duration", "20", "--proposed-lease-id", A)
     cli.call("lease", "acquire", f"container:{site}", "--infinite", "--proposed-lease-id", B)
-    nobody = CliWorld(cli.root)
-    infinite, finite = nobody.call("lease", "list", "--held").json
+    anonymous = CliWorld(cli.root)
+    infinite, finite = anonymous.call("lease", "list", "--held").json
     since = datetime.fromisoformat(finite["since"])
     same = {"state": "unknown", "confirmed": True, "action": "lease acquire", "scope": "test",
             "account": f"http://127.0.0.1:{cli.port}/devstoreaccount1"}  # fmt: skip
@@ -248,8 +248,8 @@ def test_the_leases_a_scope_holds_are_listed_without_an_account(cli: CliWorld, b
         {**same, "address": f"blob:{blob}", "lease_id": A, "duration": 20, "since": finite["since"],
          "until": (since + timedelta(seconds=20)).isoformat().replace("+00:00", "Z")},
     ]  # fmt: skip
-    assert nobody.call("lease", "list", "--held", scope="other").json == []
-    everyone = nobody.call("lease", "list", "--held", "--all-scopes", scope="other").json
+    assert anonymous.call("lease", "list", "--held", scope="other").json == []
+    everyone = anonymous.call("lease", "list", "--held", "--all-scopes", scope="other").json
     assert [each["lease_id"] for each in everyone] == [B, A]
 
 
@@ -580,7 +580,7 @@ def test_where_there_is_no_lease_there_is_nothing_to_break(cli: CliWorld, blob: 
 
 
 def between(cli: CliWorld, address: str, meanwhile: Any, *words: str, times: int = 1) -> tuple[Any, int]:
-    """Break a lease while somebody acts between the look and the break; return what it said, and how many breaks."""
+    """Break a lease while another acts between the look and the break; return what it said, and how many breaks."""
     done: list[int] = []
 
     def decide(request: Request) -> Fault:

@@ -224,7 +224,7 @@ LOST = (77, "error: the lock was lost while the command ran")
 
 
 def exclusive_for(scene: Scene) -> float:
-    """Return how long the command had been gone when somebody else was granted the lock, in seconds."""
+    """Return how long the command had been gone when another was granted the lock, in seconds."""
     until(lambda: scene.contender.granted_at is not None, 60)
     assert scene.contender.granted_at is not None
     return scene.contender.granted_at - scene.working.last_life()

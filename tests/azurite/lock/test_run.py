@@ -75,7 +75,7 @@ def flooded(world: Locks, heartbeat: Path) -> tuple[int, int, str, bool]:
     assert running.process.stdout is not None
     while count < _FLOOD:
         count += len(os.read(running.process.stdout.fileno(), 1 << 20))
-    # From here on nobody reads, and the pipe is full.
+    # From here on nothing reads, and the pipe is full.
     until(lambda: heartbeat.read_text() != first, 40)
     running.send(signal.SIGTERM)
     return running.ended().code, count, world.state(lock), heartbeat.exists()
@@ -253,7 +253,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("words", "part"), WRONG, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
 def test_what_makes_no_sense_is_refused_before_any_request(offline: CliWorld, words: list[str], part: str) -> None:
-    # Whoever asks for something here waits in vain, and exits with 53.
+    # A request would wait here in vain, and end with 53.
     ran = at(offline.root, 9).call("lock", "run", *(word.format(lock="blob:locks/a") for word in words))
     error, *more = ran.err.splitlines()
     assert (ran.code, ran.out, part in error, [line[:6] for line in more]) == (2, "", True, ["hint: "]), ran.err
@@ -261,7 +261,7 @@ def test_what_makes_no_sense_is_refused_before_any_request(offline: CliWorld, wo
 
 @pytest.fixture
 def busy(world: Locks) -> Iterator[str]:
-    """Yield a lock that a run of azguard's has taken, and somebody's lease is on now."""
+    """Yield a lock that a run of azguard's has taken, and another's lease is on now."""
     lock = world.new()
     assert world.run(lock, "--", "echo", "once").code == 0
     with world.taken(lock):

@@ -1,4 +1,4 @@
-"""``lock run`` and signals: whoever is ended in whatever way, no command is left running and no lock taken."""
+"""``lock run`` and signals: however a process is ended, no command is left running and no lock taken."""
 
 import os
 import signal
@@ -105,7 +105,7 @@ def test_kill_9_of_azguard_ends_the_command_and_its_children(world: Locks) -> No
     working.running.send(signal.SIGKILL)
     working.ended()
     until(lambda: not world.processes(), 10)
-    # They are asked first, and given the grace; the lease goes on until its end, so that nobody gets in earlier.
+    # They are asked first, and given the grace; the lease goes on until its end, so that no other gets in earlier.
     assert (working.signals(), world.state(lock), world.held()) == (["SIGTERM"] * 2, "leased", [lock])
 
 

@@ -111,11 +111,11 @@ def test_tables_are_offered(cli: CliWorld) -> None:
 
 def test_the_account_options_on_the_line_are_used(cli: CliWorld) -> None:
     site = cli.container()
-    nobody = CliWorld(cli.root)
-    nobody.call("profile", "set", "here", "--connection-string", str(cli.connection_string))
-    assert offered(nobody, f"azguard container show --profile here {site}") == [site]
-    assert offered(nobody, "azguard container show --profile ") == ["here"]
-    assert offered(nobody, f"azguard container show {site}") == []
+    anonymous = CliWorld(cli.root)
+    anonymous.call("profile", "set", "here", "--connection-string", str(cli.connection_string))
+    assert offered(anonymous, f"azguard container show --profile here {site}") == [site]
+    assert offered(anonymous, "azguard container show --profile ") == ["here"]
+    assert offered(anonymous, f"azguard container show {site}") == []
 
 
 def test_profiles_are_offered(offline: CliWorld) -> None:

@@ -1,4 +1,4 @@
-"""Rule 0 for put, delete and create: a lost answer ends as done or as unknown, never as somebody else's write."""
+"""Rule 0 for put, delete and create: a lost answer ends as done or as unknown, never as the write of another."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -160,7 +160,7 @@ def test_the_next_write_is_guarded_by_what_the_update_wrote(cli: CliWorld, name:
 
 
 def test_a_run_that_ends_unknown_is_settled_by_the_next(cli: CliWorld, name: str) -> None:
-    """The answer is lost, and nobody can be asked any more: what was sent for which version is remembered."""
+    """The answer is lost, and the service cannot be asked any more: what was sent for which version is remembered."""
     armed: list[Request] = []
     healthy = threading.Event()
 

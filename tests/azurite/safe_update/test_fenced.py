@@ -170,7 +170,7 @@ def test_a_dry_run_tells_of_a_higher_fence_and_writes_nothing(
     assert (codes, client.get_blob_properties().etag) == ([77, 0, 0], before)
 
 
-# Somebody comes between
+# Another comes between
 
 
 def test_a_higher_fence_before_our_write_ends_the_update(target: Target, client: BlobClient) -> None:

@@ -65,7 +65,7 @@ def every(number: int, changed: dict[str, int] | None = None) -> dict[str, int]:
 
 
 def before_write_of(row: str, act: Callable[[], object]) -> Callable[[Request], Fault]:
-    """Return what has somebody act just before the first write of a row arrives."""
+    """Return what has another act just before the first write of a row arrives."""
     done: list[bool] = []
 
     def decide(request: Request) -> Fault:

@@ -1,4 +1,4 @@
-"""The clock of locks: terms are counted on one that nobody sets, and that runs while the machine sleeps."""
+"""The clock of locks: terms are counted on one that is never set, and that runs while the machine sleeps."""
 
 import mmap
 import signal
@@ -67,7 +67,7 @@ class Watch:
         self.lost: list[str] = []
         monkeypatch.setattr(actions, "renew_once", lambda *words: service.renew(now))
         held = HeldLock(LOCK, "0e0e0e0e-0000-4000-8000-000000000000", term, 1, now() + term)
-        monkeypatch.setattr(renewal, "_TICK_SECONDS", 0.05)  # nobody wakes it when this clock moves
+        monkeypatch.setattr(renewal, "_TICK_SECONDS", 0.05)  # nothing wakes it when this clock moves
         self.keeper = Renewer(held, renewed=self.ends.append, lost=self.lost.append, tell=lambda text: None, now=now)
         self.keeper.start()
 
@@ -79,7 +79,7 @@ def now() -> Clock:
 
 
 def refusal() -> HttpResponseError:
-    """Return what the service says of a lease that somebody else has."""
+    """Return what the service says of a lease that another has."""
     error = HttpResponseError("refused")
     error.status_code, error.error_code = 409, "LeaseIdMismatchWithLeaseOperation"  # type: ignore[attr-defined]
     return error
@@ -91,7 +91,7 @@ def test_after_a_sleep_beyond_the_term_the_lease_is_renewed_first(now: Clock, mo
     now.move(10 * TERM)
     until(lambda: watch.ends)
     watch.keeper.stop()
-    # That it could be renewed proves that nobody else has had it meanwhile.
+    # That it could be renewed proves that no other has had it meanwhile.
     assert (service.asked, watch.ends, watch.lost) == ([now()], [now() + TERM], [])
 
 
@@ -188,7 +188,7 @@ def test_the_guardian_ends_the_command_when_its_clock_says_so(
     work(guarded, tmp_path, now() + TERM)
     now.move(seconds)
     heard: list[dict[str, Any]] = []
-    # What is left of the grace when the sleep ends is none at all if the lease may be somebody else's by then.
+    # What is left of the grace when the sleep ends is none at all if the lease may be another's by then.
     assert guarded.wait(heard.append) == Ended(128 + ended_by, ended_by)
     assert heard == [{"is": "late"}]
 

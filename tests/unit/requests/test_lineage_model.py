@@ -30,7 +30,7 @@ class Attempt:
 
 
 class Blob(RuleBasedStateMachine):
-    """A blob, its true history, and the attempts whose answer nobody heard."""
+    """A blob, its true history, and the attempts whose answer was lost."""
 
     sent = Bundle("sent")
 
@@ -85,7 +85,7 @@ class Blob(RuleBasedStateMachine):
 
     @rule()
     def delete(self) -> None:
-        """Somebody deletes the blob."""
+        """Another deletes the blob."""
         self.store.delete()
         self.deleted = True
 

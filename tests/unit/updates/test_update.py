@@ -93,7 +93,7 @@ def others_update(store: Store, op: str = OTHER) -> Callable[[], object]:
     return act
 
 
-# When nobody interferes
+# When no other interferes
 
 
 def test_an_update_is_one_read_and_one_write() -> None:

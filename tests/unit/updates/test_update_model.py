@@ -152,7 +152,7 @@ class World:
     def others(self, *allowed: type) -> set[type]:
         """Return how updates ended, other than well, by Ctrl-C, or as is allowed.
 
-        A lease whose holder has trouble, or whose release got lost, is in everybody's way until it ends.
+        A lease whose holder has trouble, or whose release got lost, is in the way of all until it ends.
         """
         usual = {UpdateResult, KeyboardInterrupt, *allowed, *((Locked, OutcomeUnknown) if self.leased_long else ())}
         return {type(end) for end in self.ended.values()} - usual
