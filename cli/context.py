@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -15,13 +15,11 @@ from azguard import address
 from azguard.accounts.account import Account, Auth
 from azguard.accounts.target import Target
 from azguard.address import Kind, Location
-from azguard.cache import records
 from azguard.cli import deliveries, ending, inputs, values
 from azguard.cli.output import Output, plain
 from azguard.cli.progress import Progress
 from azguard.cli.run_keys import ARGV, OPERATION, SHARED
-from azguard.conditions import lease_ids, resolve
-from azguard.conditions.operations import Lease, Operation
+from azguard.conditions.operations import Operation
 from azguard.conditions.resolve import Conditions, RequestedConditions
 from azguard.conditions.seen import Remembered, SeenVersion
 from azguard.errors import ConfigError, NotFound, UsageError
@@ -29,12 +27,12 @@ from azguard.folders import Folders
 from azguard.locks import environment
 from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
 from azguard.requests.lineage import new_op
-from azguard.times import iso, parse_duration
+from azguard.times import parse_duration
 
 if TYPE_CHECKING:
     from azguard.cache.copies import Copy
     from azguard.cache.etag_cache import EtagCache
-    from azguard.cache.records import Entry, Key
+    from azguard.cache.reads import Reads
 
 
 @dataclass(frozen=True)
@@ -72,6 +70,17 @@ class Environment:
         from azguard.cache.etag_cache import EtagCache
 
         return EtagCache.open(self.folders.cache, self.scope, warn=self.out.warn, now=lambda: datetime.now(UTC))
+
+    @cached_property
+    def reads(self) -> "Reads":
+        """Return what this scope has read, to guard this run's writes and to record what it delivers."""
+        from azguard.cache.reads import Reads
+
+        return Reads(
+            open_cache=lambda: self.cache,
+            command=self.command,
+            outer_lease=lambda target: environment.lease_id(target, self.environ),
+        )
 
     @cached_property
     def account(self) -> Account:
@@ -156,95 +165,37 @@ class Environment:
         operation: Operation | None = None,
         lease_id: str | None = None,
     ) -> Conditions:
-        """Return what an operation sends for this run's conditions, or its own lease id, and the cache's guard.
+        """Return what an operation sends for this run's conditions, or its own lease id, and what this scope has read.
 
         ``copy`` is the file that is written, or the version that what is written came with.
         """
         which = operation or self.operation
         assert which is not None
         asked = RequestedConditions.of(self.shared if lease_id is None else {**self.shared, "lease_id": lease_id})
-        found = resolve.resolve(which, asked, target, self.known(target, which, asked, copy))
-        around = environment.lease_id(target, self.environ)
-        if around is None or found.lease_id is not None or which.lease is not Lease.REQUIRED:
-            return found
-        # Without it the service would refuse the write; the version stays what it is.
-        return replace(found, lease_id=around, guard="lease" if found.guard == "none" else found.guard)
-
-    def known(
-        self, target: Target, operation: Operation, asked: RequestedConditions, copy: "Copy | SeenVersion | None" = None
-    ) -> Remembered:
-        """Return what this scope knows of a resource, as far as what was asked for needs it."""
-        held = self._held(target) if asked.lease_id == "@held" else None
-        needs_cache = operation.writes or "@last" in (asked.if_match, asked.if_none_match, asked.etag)
-        if not needs_cache:
-            return Remembered(lease=held)
-        last = self.last(target)
-        if isinstance(copy, SeenVersion):
-            return Remembered(last=last, copy=last if last is not None and last.etag == copy.etag else copy, lease=held)
-        if copy is None:
-            return Remembered(last=last, lease=held)
-        path, inode = (_seen(each) for each in self.cache.bound(self.key(target), copy))
-        is_moved = path is not None and inode is not None and path.etag != inode.etag
-        return Remembered(last=last, copy=path or inode, other=inode if is_moved else None, lease=held)
-
-    def remember(
-        self,
-        target: Target,
-        result: Any,
-        copy: "Copy | None" = None,
-        lineage: str | None = None,
-        *,
-        selected: str | None = None,
-    ) -> None:
-        """Record what was just delivered or written, so that the next write is guarded by it.
-
-        A write whose ETag could not be learnt leaves nothing to be guarded by. ``selected`` is as in ``Seen``.
-        """
-        if result.etag is None:
-            self.cache.forget(self.key(target))
-            return
-        blob_type = getattr(result, "blob_type", None)
-        self.cache.record(
-            self.key(target),
-            etag=result.etag,
-            last_modified=iso(result.last_modified),
-            length=getattr(result, "content_length", None),
-            content_hash=getattr(result, "content_hash", None),
-            lineage=lineage,
-            copy=copy,
-            command=records.of_type(records.selecting(self.command, selected), blob_type),
-        )
+        return self.reads.conditions(which, asked, target, copy)
 
     def delivered(self, result: object) -> bool:
         """Return whether a result that was shown is, whole, where it can be used."""
         self.out.flush()
         return self.out.shows_whole(plain(result)) and deliveries.to_stream(sys.stdout).is_kept
 
-    def follow(self, target: Target, before: str | None, after: str | None, lineage: str | None) -> None:
-        """Record that a version read here got a new ETag by our own write, with its content unchanged."""
-        if before is not None and after is not None:
-            self.cache.follow(self.key(target), before, after, lineage)
+    def known(
+        self, target: Target, operation: Operation, asked: RequestedConditions, copy: "Copy | SeenVersion | None" = None
+    ) -> Remembered:
+        """Return what this scope knows of a resource."""
+        return self.reads.of(target, copy)
 
-    def lease_id(self, target: Target, asked: str | None) -> str | None:
-        """Return the lease id an option names, ``@held`` included."""
-        if asked is None:
-            return environment.lease_id(target, self.environ)
-        return lease_ids.resolve_lease_id(asked, self._held(target) if asked == "@held" else None)
-
-    def _held(self, target: Target) -> str | None:
-        """Return the id of the lease held on a resource: by the lock run around us, else by this scope."""
-        found = self.cache.held(self.key(target))
-        return environment.lease_id(target, self.environ) or (found.lease_id if found else None)
+    def remember(self, target: Target, result: Any, **facts: Any) -> None:
+        """Record what was just delivered or written, so that the next write is guarded by it."""
+        self.reads.record(target, result, **facts)
 
     def forget(self, target: Target) -> None:
         """Forget a resource that was deleted from here."""
-        self.cache.forget(self.key(target))
+        self.reads.forget(target)
 
-    def key(self, target: Target) -> "Key":
-        """Return the cache's key of a resource: the account's endpoint and the address, without secrets."""
-        from azguard.cache.records import Key
-
-        return Key(target.endpoint, str(target.address))
+    def last(self, target: Target) -> SeenVersion | None:
+        """Return the version this scope last read or wrote."""
+        return self.reads.last(target)
 
     def show(self, result: object, alone: str | None = None) -> None:
         """Print a result; ``alone`` is the field that TSV shows without the others."""
@@ -283,22 +234,6 @@ class Environment:
     def new_op(self) -> str:
         """Return a fresh op id for one write."""
         return new_op(os.urandom(12))
-
-    def last(self, target: Target) -> SeenVersion | None:
-        """Return the version this scope last read or wrote."""
-        return _seen(self.cache.last(self.key(target)))
-
-
-def _seen(entry: "Entry | None") -> SeenVersion | None:
-    if entry is None:
-        return None
-    return SeenVersion(
-        entry.etag,
-        entry.lineage,
-        entry.last_modified,
-        selected=records.selection(entry.command),
-        blob_type=records.blob_type(entry.command),
-    )
 
 
 def of(ctx: typer.Context) -> Environment:

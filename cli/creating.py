@@ -56,7 +56,7 @@ def remember(
 ) -> None:
     """Record the version that was made; what was there already has not been read."""
     if done.outcome != existing.EXISTS:
-        env.remember(target, done, copy, lineage)
+        env.reads.record(target, done, copy, lineage)
 
 
 def create(make: Callable[[], T], look: Callable[[], WriteResult], *, skip: bool) -> T | WriteResult:

@@ -11,6 +11,7 @@ from itertools import islice
 from azguard.accounts.target import Target
 from azguard.address import Kind, parse
 from azguard.blobs.listing import list_blobs
+from azguard.cache.records import Key
 from azguard.cli import hints
 from azguard.cli.context import Environment
 from azguard.errors import AzguardError, GaveUp, Locked, NotFound
@@ -75,7 +76,7 @@ def _name_own_lease_waited_for(env: Environment, error: GaveUp, target: Target) 
 
 def _own_lease(env: Environment, target: Target) -> str | None:
     """Return the lease that this scope took and did not release, unless its term has ended."""
-    held = env.cache.held(env.key(target))
+    held = env.cache.held(Key.of(target))
     if held is None or not held.confirmed:
         return None
     ends = held.duration and datetime.fromisoformat(held.time) + timedelta(seconds=held.duration)
@@ -90,7 +91,7 @@ def _offer_near_names(env: Environment, error: NotFound, target: Target) -> None
         listing = _containers if code == "ContainerNotFound" else _tables
         near = _near(address.container, _remembered(env, target))
         near = near or _near(address.container, _listed(env, target, listing))
-    elif target.kind is Kind.BLOB and env.cache.last(env.key(target)) is None:
+    elif target.kind is Kind.BLOB and env.cache.last(Key.of(target)) is None:
         folder, _, last = address.short.rpartition("/")
         near = [f"{folder}/{each}" for each in _near(last, _listed(env, target, _blobs))]
     else:

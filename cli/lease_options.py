@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from azguard.accounts.target import Target
-from azguard.cache.records import HeldLease
+from azguard.cache.records import HeldLease, Key
 from azguard.cli import lease_reasons, values
 from azguard.cli.context import Environment
 from azguard.conditions import lease_ids
@@ -110,7 +110,7 @@ def _acquired(
     record: Owner | None,
 ) -> LeaseDone:
     """Acquire a lease whose id is recorded before it is asked for, so that a crash in between can be made good."""
-    key, cache = env.key(target), env.cache
+    key, cache = Key.of(target), env.cache
     before = cache.held(key)
     ours = before is not None and before.lease_id == lease_id
     cache.hold(key, lease_id, duration=seconds, action=_action(env, recorded=record is not None))
@@ -146,14 +146,14 @@ def renew(env: Environment, target: Target, lease_id: str) -> LeaseDone:
     before = datetime.now(UTC)
     with _losing(env, target, asked):
         done = actions.renew(target, asked, env.deadline)
-    env.cache.confirm(env.key(target), str(asked.lease_id), since=before)
+    env.cache.confirm(Key.of(target), str(asked.lease_id), since=before)
     return done if known is None else replace(done, duration=known.duration or "infinite")
 
 
 def change(env: Environment, target: Target, lease_id: str, proposed: str) -> LeaseDone:
     """Change a lease's id; both are remembered until it is known which one holds."""
     asked = conditions(env, target, Action.CHANGE, lease_id)
-    key, known = env.key(target), _known(env, target, asked)
+    key, known = Key.of(target), _known(env, target, asked)
     # The term runs on; where it is not known, the record stays until it is released.
     duration, since = (None, None) if known is None else (known.duration, datetime.fromisoformat(known.time))
     recorded = known is not None and known.action.endswith(lease_reasons.RECORDED)
@@ -177,7 +177,7 @@ def release(env: Environment, target: Target, lease_id: str) -> LeaseDone:
     lease_reasons.remove(env, target, _known(env, target, asked), asked)
     with _losing(env, target, asked):
         done = actions.release(target, asked, env.deadline)
-    env.cache.drop(env.key(target), str(asked.lease_id))
+    env.cache.drop(Key.of(target), str(asked.lease_id))
     return done
 
 
@@ -192,7 +192,7 @@ def _say_waiting(env: Environment, state: LeaseState) -> None:
 
 def _known(env: Environment, target: Target, asked: Conditions) -> HeldLease | None:
     """Return what this scope remembers of the lease that the conditions name."""
-    found = env.cache.held(env.key(target))
+    found = env.cache.held(Key.of(target))
     return found if found is not None and found.lease_id == asked.lease_id else None
 
 
@@ -203,5 +203,5 @@ def _losing(env: Environment, target: Target, asked: Conditions) -> Iterator[Non
         yield
     except (Locked, NotFound) as error:
         if isinstance(error, NotFound) or (error.service_code or "").startswith("LeaseIdMismatch"):
-            env.cache.drop(env.key(target), str(asked.lease_id))
+            env.cache.drop(Key.of(target), str(asked.lease_id))
         raise

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.cache.records import HeldLease
+from azguard.cache.records import HeldLease, Key
 from azguard.cli import owning
 from azguard.cli.context import Environment
 from azguard.conditions.resolve import Conditions
@@ -42,7 +42,7 @@ def leave(env: Environment, target: Target, owner: Owner, done: LeaseDone, *, ou
         moved = owner_records.leave(target, lease_id, owner, env.deadline.fresh())
     except BaseException as error:
         if not ours and actions.give_back(target, lease_id, env.deadline):
-            env.cache.drop(env.key(target), lease_id)
+            env.cache.drop(Key.of(target), lease_id)
             if isinstance(error, AzguardError):
                 error.detail = (*error.detail, "the record could not be written, and the lease was given back")
         raise
@@ -68,4 +68,4 @@ def remove(env: Environment, target: Target, known: HeldLease | None, asked: Con
 
 def _follow(env: Environment, target: Target, moved: Moved) -> None:
     """Move on what this scope has read, if it is the version whose metadata were changed: the content is the same."""
-    env.follow(target, moved.before, moved.after, moved.lineage)
+    env.reads.follow(target, moved.before, moved.after, moved.lineage)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
+from azguard.cache.records import Key
 from azguard.cli import ending, owning, values
 from azguard.cli.context import Environment
 from azguard.errors import GaveUp, UsageError
@@ -190,12 +191,12 @@ class _Books:
 
     def hold(self, target: Target, lease_id: str, seconds: int) -> None:
         """Write down a lease before it is asked for."""
-        self.env.cache.hold(self.env.key(target), lease_id, duration=seconds, action=self.env.command)
+        self.env.cache.hold(Key.of(target), lease_id, duration=seconds, action=self.env.command)
 
     def confirm(self, target: Target, lease_id: str) -> None:
         """Write down that it was granted."""
-        self.env.cache.confirm(self.env.key(target), lease_id)
+        self.env.cache.confirm(Key.of(target), lease_id)
 
     def drop(self, target: Target, lease_id: str) -> None:
         """Strike out a lease that is not held any more."""
-        self.env.cache.drop(self.env.key(target), lease_id)
+        self.env.cache.drop(Key.of(target), lease_id)

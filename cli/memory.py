@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from azguard import address
 from azguard.accounts.target import Target
-from azguard.cache.records import Entry
+from azguard.cache.records import Entry, Key
 from azguard.cli.context import Environment
 from azguard.errors import NotFound
 from azguard.status import Read
@@ -36,7 +36,7 @@ def reads(env: Environment, texts: Sequence[str]) -> list[Read]:
     """Return what this scope has read, of these addresses or all, in the account of this run."""
     if texts:
         targets = [env.locate(text) for text in texts]
-        found = [(target, env.cache.last(env.key(target))) for target in targets]
+        found = [(target, env.cache.last(Key.of(target))) for target in targets]
         unread = [str(target.address) for target, entry in found if entry is None]
         if unread:
             raise NotFound(f"{unread[0]} was never read here", address=unread[0], hint="azguard cache list")
@@ -48,7 +48,7 @@ def reads(env: Environment, texts: Sequence[str]) -> list[Read]:
             env.out.info(f"{len(entries) - len(here)} more were read in other accounts: see azguard cache list")
         found = [(Target(env.account, address.parse(entry.address).address), entry) for entry in here]
     return [
-        Read(target, entry.etag, entry.time, entry.path, env.cache.held(env.key(target)) is not None)
+        Read(target, entry.etag, entry.time, entry.path, env.cache.held(Key.of(target)) is not None)
         for target, entry in found
         if entry is not None
     ]

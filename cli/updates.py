@@ -16,11 +16,10 @@ from azguard.cli.update_resume import keeper
 from azguard.errors import UsageError
 from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
 from azguard.requests.settle import Verdict
-from azguard.times import iso
 from azguard.updates import update as updates
 from azguard.updates.journal import WriteJournal
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
-from azguard.updates.resource import CommittedVersion, UpdatableResource
+from azguard.updates.resource import UpdatableResource
 
 # How long an update is tried for, unless --timeout says otherwise.
 _SECONDS = 60.0
@@ -94,29 +93,11 @@ class Update:
             return  # an earlier run of this key wrote it: nothing was read or written now
         if self.metadata:
             # The content is as it was: whoever had read the version before has read this one too.
-            self.env.follow(self.target, ended.base, ended.landed.etag, ended.lineage)
+            self.env.reads.follow(self.target, ended.base, ended.landed.etag, ended.lineage)
             return
         if ended.outcome == "unchanged" and not self.shows_content:
             return  # the edits saw the content, and nothing else did
-        self._remember_content(ended.landed, ended.content, ended.lineage)
-
-    def _remember_content(self, landed: CommittedVersion, content: bytes, lineage: str | None) -> None:
-        """Record content that was written, or that the command found to be right."""
-        key = self.env.key(self.target)
-        if landed.etag is None:
-            self.env.cache.forget(key)
-            return
-        import hashlib
-
-        self.env.cache.record(
-            key,
-            etag=landed.etag,
-            last_modified=iso(landed.last_modified),
-            length=len(content),
-            content_hash=f"sha256:{hashlib.sha256(content).hexdigest()}",
-            lineage=lineage,
-            command=self.env.command,
-        )
+        self.env.reads.record_content(self.target, ended.landed, ended.content, ended.lineage)
 
 
 def planned(env: Environment, address: str, asked: Asked) -> Update:
@@ -129,7 +110,7 @@ def planned(env: Environment, address: str, asked: Asked) -> Update:
     update_options.check(target.kind, asked)
     deadline = env.patience(asked.timeout, _SECONDS)
     ending.warn(target, deadline.seconds, env.warn_once)
-    lease_id, change = env.lease_id(target, asked.lease_id), update_options.changes(env, target.kind, asked)
+    lease_id, change = env.reads.lease_id(target, asked.lease_id), update_options.changes(env, target.kind, asked)
     plan = UpdatePlan(
         transform=lambda content: change(target, deadline, content),
         op=update_options.op(target, asked.op_id),

@@ -48,7 +48,7 @@ def get(
             got, lineage = downloads.to_file(target, conditions, path, env.deadline, progress.at)
             place = deliveries.to_file(path)
     if place.is_kept:
-        env.remember(target, got, place.copy, lineage)
+        env.reads.record(target, got, place.copy, lineage)
     env.show_beside(got, beside, bytes_on_stdout=path is None)
 
 
@@ -233,5 +233,5 @@ def delete(
     snapshots = values.choice(delete_snapshots, "--delete-snapshots", ("include", "only"))
     result = deletes.delete(target, env.conditions(target), snapshots, env.deadline)
     if snapshots != "only":
-        env.forget(target)
+        env.reads.forget(target)
     env.show(result)

@@ -96,5 +96,5 @@ def delete(ctx: typer.Context, container: options.Container, with_contents: dele
     conditions = env.conditions(target)
     deletions.check_contents(env, target, with_contents=with_contents)
     result = containers.delete(target, conditions, env.deadline.fresh())
-    env.forget(target)
+    env.reads.forget(target)
     env.show(result)

@@ -61,7 +61,7 @@ def delete(ctx: typer.Context, table: options.Table, with_contents: deletions.Wi
     conditions = env.conditions(target)
     deletions.check_contents(env, target, with_contents=with_contents)
     env.show(tables.delete(target, conditions, env.deadline.fresh()))
-    env.forget(target)
+    env.reads.forget(target)
 
 
 @policies.command(spec=options.operation(operations.TABLE_GET_ACL))
@@ -78,7 +78,7 @@ def get(ctx: typer.Context, table: options.Table) -> None:
     found = acl.get(target, env.deadline)
     env.show(found)
     if env.delivered(found):
-        env.remember(target, found)
+        env.reads.record(target, found)
 
 
 @policies.command(name="set", spec=options.operation(operations.TABLE_SET_ACL))
@@ -101,5 +101,5 @@ def set_(
     # Read first: where acl get is at the other end of the pipe, what guards this is recorded only then.
     wanted = acl.checked(inputs.read_json(file))
     written = acl.replace(target, wanted, env.conditions(target), env.deadline)
-    env.remember(target, written)
+    env.reads.record(target, written)
     env.show(written)

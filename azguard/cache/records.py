@@ -5,9 +5,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from azguard import address as addresses
+from azguard.accounts.target import Target
 from azguard.conditions import etags
 from azguard.conditions.seen import BLOCK_BLOB
 from azguard.errors import UsageError
@@ -33,6 +34,11 @@ class Key(NamedTuple):
 
     account: str
     address: str
+
+    @classmethod
+    def of(cls, target: Target) -> Self:
+        """Return the key of a resource in its account."""
+        return cls(target.endpoint, str(target.address))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,162 @@
+"""What one scope has read of a resource: asked for once, as one value, and recorded when a command has delivered it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from azguard.accounts.target import Target
+from azguard.cache import records
+from azguard.cache.copies import Copy
+from azguard.cache.etag_cache import EtagCache
+from azguard.cache.records import Entry, Key
+from azguard.conditions import lease_ids, resolve
+from azguard.conditions.operations import Lease, Operation
+from azguard.conditions.resolve import Conditions, RequestedConditions
+from azguard.conditions.seen import Remembered, SeenVersion
+from azguard.times import iso
+
+_LAST, _HELD = "@last", "@held"
+
+
+@dataclass(frozen=True)
+class Reads:
+    """What one scope has read, and which leases it holds, as one run of one command sees and records it."""
+
+    #: Return the cache of the scope. It is opened when it is first needed: most reads need no cache.
+    open_cache: Callable[[], EtagCache]
+    #: The command that is recorded beside each version.
+    command: str
+    #: Return the id of the lease that a ``lock run`` around us holds on a resource, None if there is none.
+    outer_lease: Callable[[Target], str | None]
+
+    def of(self, target: Target, copy: Copy | SeenVersion | None = None) -> Remembered:
+        """Return what this scope knows of a resource.
+
+        ``copy`` is the file whose content is to be written, or the version that the content itself names.
+        """
+        last, lease = self.last(target), self.held_id(target)
+        if copy is None:
+            return Remembered(last=last, lease=lease)
+        if isinstance(copy, SeenVersion):
+            # What the scope knows of that version, its lineage for example, comes along.
+            is_last = last is not None and last.etag == copy.etag
+            return Remembered(last=last, copy=last if is_last else copy, lease=lease)
+        bound = self.open_cache().bound(Key.of(target), copy)
+        path, inode = _seen(bound.path), _seen(bound.inode)
+        is_moved = path is not None and inode is not None and path.etag != inode.etag
+        return Remembered(last=last, copy=path or inode, other=inode if is_moved else None, lease=lease)
+
+    def last(self, target: Target) -> SeenVersion | None:
+        """Return the version that this scope last read or wrote."""
+        return _seen(self.open_cache().last(Key.of(target)))
+
+    def conditions(
+        self,
+        operation: Operation,
+        asked: RequestedConditions,
+        target: Target,
+        copy: Copy | SeenVersion | None = None,
+    ) -> Conditions:
+        """Return what an operation sends: the conditions asked for, or the guard of what this scope has read.
+
+        Raises:
+            UsageError: a condition is malformed, or the operation does not honour it.
+            Changed: the write needs a version, and this scope has never read one.
+        """
+        known = self.of(target, copy) if _needs_reads(operation, asked) else None
+        found = resolve.resolve(operation, asked, target, known)
+        outer = self.outer_lease(target)
+        if outer is None or found.lease_id is not None or operation.lease is not Lease.REQUIRED:
+            return found
+        # Without the lease id the service would refuse the write; the version that guards it stays what it is.
+        return replace(found, lease_id=outer, guard="lease" if found.guard == "none" else found.guard)
+
+    def lease_id(self, target: Target, asked: str | None) -> str | None:
+        """Return the lease id that was asked for, ``@held`` included; by default that of the lock run around us.
+
+        Raises:
+            UsageError: it is no lease id, or ``@held`` and this scope holds none.
+        """
+        if asked is None:
+            return self.outer_lease(target)
+        return lease_ids.resolve_lease_id(asked, self.held_id(target) if asked == _HELD else None)
+
+    def held_id(self, target: Target) -> str | None:
+        """Return the id of the lease held on a resource: by the lock run around us, else by this scope."""
+        outer = self.outer_lease(target)
+        if outer is not None:
+            return outer
+        found = self.open_cache().held(Key.of(target))
+        return None if found is None else found.lease_id
+
+    def record(
+        self,
+        target: Target,
+        result: Any,
+        copy: Copy | None = None,
+        lineage: str | None = None,
+        *,
+        selected: str | None = None,
+    ) -> None:
+        """Record the version that was just delivered or written, so that it guards the next write.
+
+        A write whose ETag could not be learnt leaves nothing that could guard the next one. ``copy`` is the file that
+        holds the content, ``selected`` names the properties that were delivered, None is all.
+        """
+        if result.etag is None:
+            self.forget(target)
+            return
+        blob_type = getattr(result, "blob_type", None)
+        self.open_cache().record(
+            Key.of(target),
+            etag=result.etag,
+            last_modified=iso(result.last_modified),
+            length=getattr(result, "content_length", None),
+            content_hash=getattr(result, "content_hash", None),
+            lineage=lineage,
+            copy=copy,
+            command=records.of_type(records.selecting(self.command, selected), blob_type),
+        )
+
+    def record_content(self, target: Target, written: Any, content: bytes, lineage: str | None) -> None:
+        """Record the version that was just written with this content, as ``record`` does."""
+        import hashlib
+
+        if written.etag is None:
+            self.forget(target)
+            return
+        self.open_cache().record(
+            Key.of(target),
+            etag=written.etag,
+            last_modified=iso(written.last_modified),
+            length=len(content),
+            content_hash=f"sha256:{hashlib.sha256(content).hexdigest()}",
+            lineage=lineage,
+            command=self.command,
+        )
+
+    def follow(self, target: Target, before: str | None, after: str | None, lineage: str | None) -> None:
+        """Record that a version read here got a new ETag by our own write, with its content unchanged."""
+        if before is not None and after is not None:
+            self.open_cache().follow(Key.of(target), before, after, lineage)
+
+    def forget(self, target: Target) -> None:
+        """Forget a resource that was deleted from here."""
+        self.open_cache().forget(Key.of(target))
+
+
+def _needs_reads(operation: Operation, asked: RequestedConditions) -> bool:
+    """Return whether what the scope knows can matter: an unconditional read needs no cache."""
+    return operation.writes or _LAST in (asked.if_match, asked.if_none_match, asked.etag) or asked.lease_id == _HELD
+
+
+def _seen(entry: Entry | None) -> SeenVersion | None:
+    if entry is None:
+        return None
+    return SeenVersion(
+        etag=entry.etag,
+        lineage=entry.lineage,
+        last_modified=entry.last_modified,
+        selected=records.selection(entry.command),
+        blob_type=records.blob_type(entry.command),
+    )
