@@ -110,8 +110,10 @@ class Environment:
         Raises:
             ConfigError: AZGUARD_WRITE_TIMEOUT is no duration.
         """
-        seconds = otherwise if timeout is None else self.duration(timeout, "--timeout")
-        return Deadline(seconds, answer_seconds=values.answer_seconds(self.environ))
+        answer_seconds = values.answer_seconds(self.environ)
+        if timeout is None:
+            return Deadline(otherwise, answer_seconds=answer_seconds)
+        return Deadline.strict(self.duration(timeout, "--timeout"), answer_seconds)
 
     def warn_once(self, text: str) -> None:
         """Warn, unless this run has warned before: one credential that ends is one warning."""

@@ -19,8 +19,9 @@ from azguard.requests.service_errors import service_code, status, translate
 T = TypeVar("T")
 # These say that this transmission did not commit. The last six come from what stands before the service.
 REFUSALS = frozenset({400, 401, 403, 404, 409, 412, 413, 416, 405, 407, 411, 414, 415, 431})
-# Even with little time left a write that was sent is worth waiting for: asking afterwards costs more.
-_PATIENT_WRITE = 10.0
+# Even with little time left a write that was sent is worth waiting for: asking afterwards costs more. So it gets twice
+# the time for asking.
+_ANSWER_TO_SETTLE = 2.0
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 2.0
 
@@ -94,11 +95,12 @@ def _never_connected(error: BaseException) -> bool:
     return False
 
 
-def write_timeouts(deadline: Deadline, at_least: float = _PATIENT_WRITE) -> Mapping[str, Any]:
-    """Return the SDK's timeouts for one write, in seconds."""
+def write_timeouts(deadline: Deadline, at_least: float | None = None) -> Mapping[str, Any]:
+    """Return the SDK's timeouts for one write, in seconds; ``at_least`` is how long its answer is waited for."""
+    patient = _ANSWER_TO_SETTLE * deadline.settle_seconds if at_least is None else at_least
     return {
         "connection_timeout": min(CONNECT_SECONDS, max(0.5, deadline.remaining)),
-        "read_timeout": min(deadline.answer_seconds, max(at_least, deadline.remaining)),
+        "read_timeout": min(deadline.answer_seconds, max(patient, deadline.remaining)),
     }
 
 

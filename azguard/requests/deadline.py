@@ -11,6 +11,8 @@ PATIENCE_SECONDS = 4.0
 ANSWER_SECONDS = 20.0
 # Asking what became of a write is worth this long even when the time for trying is over.
 SETTLE_SECONDS = 5.0
+# One round trip on a slow network: less could not settle anything.
+_SHORTEST_SETTLE_SECONDS = 1.0
 
 
 @dataclass
@@ -27,6 +29,15 @@ class Deadline:
     answer_seconds: float = ANSWER_SECONDS
     settle_seconds: float = SETTLE_SECONDS
     started: float = field(init=False)
+
+    @classmethod
+    def strict(cls, seconds: float, answer_seconds: float = ANSWER_SECONDS) -> "Deadline":
+        """Return a deadline that bounds the whole, answers and questions after them included, as the caller asked for.
+
+        A write that was sent shortly before the end is still asked after, for at most a third longer.
+        """
+        settle_seconds = min(SETTLE_SECONDS, max(_SHORTEST_SETTLE_SECONDS, seconds / 3))
+        return cls(seconds, answer_seconds=min(answer_seconds, seconds), settle_seconds=settle_seconds)
 
     def __post_init__(self) -> None:
         self.started = self.clock()

@@ -23,3 +23,21 @@ def test_a_write_may_stay_unanswered_for_twenty_seconds_or_as_long_as_is_said() 
 
 def test_a_short_deadline_still_waits_ten_seconds_for_a_write_that_was_sent() -> None:
     assert write_timeouts(Deadline(0.0))["read_timeout"] == 10.0
+
+
+def at(deadline: Deadline, elapsed: float) -> Deadline:
+    """Return the deadline with its clock standing still so many seconds after its start."""
+    deadline.clock = lambda: deadline.started + elapsed
+    return deadline
+
+
+@pytest.mark.parametrize(("seconds", "answer", "settle"), [(3, 3, 1), (0.5, 0.5, 1), (9, 9, 3), (60, 20, 5)])
+def test_a_timeout_that_was_asked_for_bounds_answers_and_questions_too(
+    seconds: float, answer: float, settle: float
+) -> None:
+    deadline = at(Deadline.strict(seconds), 0)
+    assert (write_timeouts(deadline)["read_timeout"], deadline.settle_seconds) == (answer, settle)
+
+
+def test_near_its_end_a_write_gets_no_more_than_twice_the_time_for_asking() -> None:
+    assert write_timeouts(at(Deadline.strict(3), 2.9))["read_timeout"] == 2.0
