@@ -23,7 +23,7 @@ from azguard.accounts.target import Target
 from azguard.accounts.well_known import EMULATOR_KEY
 from azguard.address import Address, Kind
 from azguard.blobs.updating import BlobContent
-from azguard.documents import edits
+from azguard.documents import edits, paths
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import new_op
 from azguard.updates import update
@@ -126,7 +126,7 @@ def increments(way: Way, worker: int, line: Line, queues: Path) -> Callable[[], 
 def _safe_update(target: Target, queues: Path) -> None:
     """Do what ``azguard safe-update ADDRESS --increment count`` does."""
     deadline = Deadline(_DEADLINE_SECONDS)
-    increment = edits.parse("--increment", "count", lambda name: Path(name).read_bytes())
+    increment = edits.Increment(paths.parse("count"), 1)
     plan = UpdatePlan(transform=lambda content: edits.apply([increment], content), op=new_op(os.urandom(12)))
     tools = UpdateHooks(turn=lambda: LocalQueue(queues, f"{target.endpoint} {target.address}", deadline))
     update.update(BlobContent(target), plan, deadline, tools)

@@ -13,6 +13,7 @@ from azguard.cli import (
     words_for_names,
     words_for_programs,
     words_for_requests,
+    words_for_updates,
 )
 from azguard.cli.words import Words
 
@@ -23,6 +24,7 @@ HINTS: Mapping[str, Words] = {
     **words_for_names.HINTS,
     **words_for_programs.HINTS,
     **words_for_requests.HINTS,
+    **words_for_updates.HINTS,
 }
 #: What happened, where the core's own sentence would have to name an option.
 WORDS: Mapping[str, Words] = {
@@ -31,4 +33,5 @@ WORDS: Mapping[str, Words] = {
     **words_for_names.WORDS,
     **words_for_programs.WORDS,
     **words_for_requests.WORDS,
+    **words_for_updates.WORDS,
 }

@@ -9,7 +9,7 @@ import typer
 from azguard.accounts import endpoints
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.cli import inputs, values
+from azguard.cli import edit_options, inputs, values
 from azguard.cli.context import Environment
 from azguard.cli.run_keys import ORDER
 from azguard.documents import edits
@@ -161,7 +161,7 @@ def create(target: Target, asked: Asked) -> bytes | None:
         return entity_edits.initial(asked.create or None, target.address)
     if asked.metadata:
         raise UsageError("--create and --metadata do not go together", hint="create the blob first: azguard blob put")
-    chosen = [edits.parse(option, text, inputs.read) for option, text in asked.edits[:1]]
+    chosen = [edit_options.parse(option, text, inputs.read) for option, text in asked.edits[:1]]
     return edits.initial(asked.create or None, chosen)
 
 
@@ -228,9 +228,9 @@ def _by_edits(kind: Kind, asked: Asked) -> Change:
     if kind is Kind.ENTITY:
         from azguard.tables import entity_edits
 
-        typed = [entity_edits.parse(option, text, inputs.read) for option, text in asked.edits]
+        typed = [edit_options.parse_for_entity(option, text, inputs.read) for option, text in asked.edits]
         return lambda target, deadline, content: entity_edits.apply(typed, content)
-    chosen = [edits.parse(option, text, inputs.read, metadata=asked.metadata) for option, text in asked.edits]
+    chosen = [edit_options.parse(option, text, inputs.read, metadata=asked.metadata) for option, text in asked.edits]
     if asked.metadata:
         return lambda target, deadline, content: edits.apply_to_metadata_text(chosen, content, KEY)
     return lambda target, deadline, content: edits.apply(chosen, content)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.cli import update_options, values
+from azguard.cli import hints, update_options, values
 from azguard.cli.context import Environment
 from azguard.cli.update_options import RAW_OP, Asked, Change
 from azguard.errors import Partial, UsageError
@@ -152,4 +152,4 @@ def jobs(text: str | None) -> int:
 
 def _line(done: Done) -> Mapping[str, object]:
     assert done.error is not None
-    return {"address": done.address, "outcome": done.outcome, "error": done.error.known()}
+    return {"address": done.address, "outcome": done.outcome, "error": hints.in_words(done.error).known()}

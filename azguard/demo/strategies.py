@@ -118,7 +118,7 @@ def _told(apply: Callable[["BlobClient"], None], client: "BlobClient") -> Outcom
 def _safe_update(target: Target, queues: Path) -> Outcome:
     """Do what ``azguard safe-update ADDRESS --increment count`` does."""
     from azguard.blobs.updating import BlobContent
-    from azguard.documents import edits
+    from azguard.documents import edits, paths
     from azguard.errors import AzguardError, OutcomeUnknown
     from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
     from azguard.requests.lineage import new_op
@@ -126,7 +126,7 @@ def _safe_update(target: Target, queues: Path) -> Outcome:
     from azguard.updates.local_queue import LocalQueue
 
     deadline = Deadline(_SAFE_SECONDS)
-    increment = edits.parse("--increment", "count", lambda name: Path(name).read_bytes())
+    increment = edits.Increment(paths.parse("count"), 1)
     plan = UpdatePlan(
         transform=lambda content: edits.apply([increment], content),
         op=new_op(os.urandom(12)),

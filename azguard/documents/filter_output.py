@@ -35,7 +35,7 @@ class OutputRule:
             if source and not self.allow_empty:
                 raise TransformFailed(
                     "the command printed nothing, and the content was not empty; nothing was written",
-                    hint="if the content is to be empty: --allow-empty",
+                    reason="output_is_empty",
                 )
             return
         if self.any_content or not self._may_be_json(source, content_type):
@@ -45,7 +45,7 @@ class OutputRule:
         if problem is not None and _problem(source) is None:
             raise TransformFailed(
                 f"the content was JSON, and the command printed something else: {problem}; nothing was written",
-                hint="mend the command; if it is meant: --any-content",
+                reason="output_is_not_json",
             )
 
     def _may_be_json(self, source: bytes, content_type: str | None) -> bool:

@@ -43,7 +43,8 @@ def check(metadata: dict[str, str], names: Iterable[str]) -> None:
         if other != name:
             raise TransformFailed(
                 f"the metadata names {other} and {name} differ only in case, which Azure ignores",
-                hint=f"use {other} for both, or --unset one of them",
+                reason="metadata_names_differ_in_case",
+                values={"name": other},
             )
 
 
@@ -77,7 +78,7 @@ def as_number(text: object, path: Path) -> object:
     number: object = numbers.read(text) if isinstance(text, str) else MISSING
     if number is None:
         raise TransformFailed(
-            f"--increment: {path} is {text!r}, not a number", hint=f"set a number first: --set {path}=0"
+            f"{path} is {text!r}, not a number", reason="increment_of_no_number", values={"path": str(path)}
         )
     return number
 

@@ -67,14 +67,14 @@ def apply_patch(document: object, operations: tuple[dict[str, object], ...]) -> 
 def _failure(document: object, operation: dict[str, object], place: int) -> TransformFailed:
     """Return the failure in our words: the library's own would quote the whole document."""
     kind, path = operation["op"], operation["path"]
-    shown = f"--json-patch: operation {place} ({kind} {path or 'of the whole document'}) failed"
+    shown = f"operation {place} ({kind} {path or 'of the whole document'}) failed"
     missing = next((at for at in _pointers(operation) if _find(document, at) is paths.MISSING), None)
     if kind == "test" and missing is None:
         found, wanted = _brief(_find(document, str(path))), _brief(operation["value"])
-        return TransformFailed(f"{shown}: found {found}, not {wanted}")
+        return TransformFailed(f"{shown}: found {found}, not {wanted}", reason="patch_failed")
     if missing is None:
-        return TransformFailed(f"{shown}: it does not fit the document")
-    return TransformFailed(f"{shown}: there is no {missing}")
+        return TransformFailed(f"{shown}: it does not fit the document", reason="patch_failed")
+    return TransformFailed(f"{shown}: there is no {missing}", reason="patch_failed")
 
 
 def _pointers(operation: dict[str, object]) -> list[str]:
@@ -87,7 +87,7 @@ def _pointers(operation: dict[str, object]) -> list[str]:
 
 
 def _find(document: object, pointer: str) -> object:
-    return paths.find(document, paths.parse(pointer, "--json-patch")) if pointer else document
+    return paths.find(document, paths.parse(pointer)) if pointer else document
 
 
 def _brief(value: object) -> str:

@@ -49,20 +49,20 @@ def split(text: str) -> tuple[str, str | None]:
     return (match[1], match[2]) if match else (text, None)
 
 
-def parse(text: str, option: str) -> Path:
+def parse(text: str) -> Path:
     """Return the path a text names.
 
     Raises:
         UsageError: it is empty or malformed.
     """
     if not text:
-        raise UsageError(f"{option}: the path is empty", hint=_EXAMPLES)
-    return Path(text, _pointer(text, option) if text.startswith("/") else _dotted(text, option))
+        raise UsageError("the path is empty", hint=_EXAMPLES)
+    return Path(text, _pointer(text) if text.startswith("/") else _dotted(text))
 
 
-def _pointer(text: str, option: str) -> tuple[Step, ...]:
+def _pointer(text: str) -> tuple[Step, ...]:
     if re.search(r"~(?![01])", text):
-        raise UsageError(f"{option}: {text!r} is not a JSON Pointer", hint="write ~ as ~0, / in a name as ~1")
+        raise UsageError(f"{text!r} is not a JSON Pointer", hint="write ~ as ~0, / in a name as ~1")
     return tuple(_token(token.replace("~1", "/").replace("~0", "~")) for token in text.split("/")[1:])
 
 
@@ -70,7 +70,7 @@ def _token(name: str) -> Step:
     return Step(name, int(name) if _POINTER_INDEX.fullmatch(name) else None, name == "-")
 
 
-def _dotted(text: str, option: str) -> tuple[Step, ...]:
+def _dotted(text: str) -> tuple[Step, ...]:
     steps: list[Step] = []
     position = 0
     while position < len(text):
@@ -82,21 +82,21 @@ def _dotted(text: str, option: str) -> tuple[Step, ...]:
             continue
         if steps:
             if text[position] != ".":
-                raise UsageError(f"{option}: {text!r} is not a path", hint=_EXAMPLES)
+                raise UsageError(f"{text!r} is not a path", hint=_EXAMPLES)
             position += 1
-        name, position = _name(text, position, option)
+        name, position = _name(text, position)
         steps.append(Step(name))
     return tuple(steps)
 
 
-def _name(text: str, position: int, option: str) -> tuple[str, int]:
+def _name(text: str, position: int) -> tuple[str, int]:
     match = re.compile(r"(?:[^.\[\]=\\]|\\.)+", re.DOTALL).match(text, position)
     if match is None:
         hint = f"{_EXAMPLES}; an empty name only as a JSON Pointer, special characters as in a\\.b"
-        raise UsageError(f"{option}: {text!r} is not a path", hint=hint)
+        raise UsageError(f"{text!r} is not a path", hint=hint)
     wrong = re.search(r"\\([^.\[\]=\\/])", re.sub(r"\\\\", "", match[0]))
     if wrong:
-        raise UsageError(f"{option}: {text!r}: \\{wrong[1]} is not an escape", hint=f"only {_SPECIAL} are escaped")
+        raise UsageError(f"{text!r}: \\{wrong[1]} is not an escape", hint=f"only {_SPECIAL} are escaped")
     return re.sub(r"\\(.)", r"\1", match[0], flags=re.DOTALL), match.end()
 
 

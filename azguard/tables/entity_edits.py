@@ -4,13 +4,13 @@ An entity is flat, so a path is the name of a property, or of its annotation. Wh
 when all edits are done, and so is that the keys stay.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from azguard.address import Address
 from azguard.documents import edits
-from azguard.documents.edits import Append, Edit, Increment, Set, Unset
+from azguard.documents.edits import Edit, Increment, Set, Unset
 from azguard.documents.paths import Path, Step
 from azguard.errors import TransformFailed, UsageError
 from azguard.requests.lineage import KEY
@@ -18,22 +18,6 @@ from azguard.tables import edm, entity_json
 from azguard.tables.edm import ANNOTATION, KEYS, Entity
 
 _WHOLE = (edm.INT32, edm.INT64)
-
-
-def parse(option: str, text: str, read: Callable[[str], bytes]) -> Edit:
-    """Return the edit that an option such as ``--set`` and its text stand for.
-
-    Raises:
-        UsageError: the text is malformed, or the edit is none for an entity.
-    """
-    edit = edits.parse(option, text, read)
-    if isinstance(edit, Append):
-        raise UsageError(
-            "--append does not apply to an entity, which is no text", hint="""--set 'NAME="VALUE"' sets a property"""
-        )
-    if isinstance(edit, (Set, Unset, Increment)):
-        return replace(edit, path=_flat(option, edit.path))
-    return edit
 
 
 def initial(text: str | None, address: Address) -> bytes:
@@ -62,13 +46,17 @@ def apply(chosen: Sequence[Edit], content: bytes) -> bytes:
     return content
 
 
-def _flat(option: str, path: Path) -> Path:
-    """Return a path of one step. ``count@odata.type`` is one name, though its dot looks like two."""
+def property_path(path: Path) -> Path:
+    """Return a path of one step. ``count@odata.type`` is one name, though its dot looks like two.
+
+    Raises:
+        UsageError: it leads to no property.
+    """
     names = [step.name for step in path.steps]
     whole = names[0] if len(names) == 1 else path.text if path.text.endswith(ANNOTATION) else None
     if whole is None or whole.removesuffix(ANNOTATION) in ("", KEY):
         raise UsageError(
-            f"{option}: {path.text!r} is not a property: an entity is flat",
+            f"{path.text!r} is not a property: an entity is flat",
             hint=f"write NAME, or NAME{ANNOTATION} for its type",
         )
     return Path(path.text, (Step(whole),))
@@ -91,8 +79,9 @@ def _sum(edit: Increment, entity: Entity) -> Increment | Set:
         return edit  # A double is a number in JSON too, and anything else is refused by its name.
     if not isinstance(edit.by, int):
         raise TransformFailed(
-            f"--increment: {name} is an {kind}, and {edit.by.text} is no whole number",
-            hint=f"""make it a double first: --set '{name}{ANNOTATION}="{edm.DOUBLE}"'""",
+            f"{name} is an {kind}, and {edit.by.text} is no whole number",
+            reason="increment_of_whole_number",
+            values={"path": f"{name}{ANNOTATION}", "type": edm.DOUBLE},
         )
     total = int(value) + edit.by
     return Set(edit.path, str(total) if kind == edm.INT64 else total)

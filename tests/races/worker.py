@@ -18,6 +18,7 @@ from azguard.accounts.endpoints import plain
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.blobs.updating import BlobContent, BlobMetadata
+from azguard.cli import edit_options
 from azguard.documents import edits
 from azguard.errors import AzguardError
 from azguard.folders import Folders
@@ -92,7 +93,7 @@ def _transform(how: How, op: str, deadline: Deadline) -> Callable[[bytes], bytes
         return lambda content: edits.apply([edits.Append(f"{op}\n")], content)
     option, text = _EDITS[how]
     metadata = how is How.METADATA
-    edit = edits.parse(option, text, lambda name: Path(name).read_bytes(), metadata=metadata)
+    edit = edit_options.parse(option, text, lambda name: Path(name).read_bytes(), metadata=metadata)
     if metadata:
         return lambda content: edits.apply_to_metadata_text([edit], content, KEY)
     return lambda content: edits.apply([edit], content)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from azguard.cli import edit_options, hints
 from azguard.documents import edits
 from azguard.documents.edits import Append, Edit
 from azguard.errors import AzguardError, TransformFailed, UsageError
@@ -11,13 +12,13 @@ from azguard.requests.lineage import KEY
 
 
 def edit(option: str, text: str, patch: bytes = b"") -> Edit:
-    return edits.parse(option, text, {"patch.json": patch}.__getitem__, metadata=True)
+    return edit_options.parse(option, text, {"patch.json": patch}.__getitem__, metadata=True)
 
 
 def failure(kind: type[AzguardError], act: Callable[[], object]) -> str:
     with pytest.raises(kind) as caught:
         act()
-    return caught.value.message
+    return hints.in_words(caught.value).message
 
 
 def metadata_after(before: dict[str, str], *options: str, patch: bytes = b"") -> dict[str, str]:

@@ -179,4 +179,4 @@ def test_json_patch_follows_the_standard(original: str, patch: str, result: str)
 def test_an_operation_that_does_not_fit_is_named(original: str, patch: str, message: str) -> None:
     with pytest.raises(TransformFailed) as caught:
         patched(original, patch)
-    assert caught.value.message == f"--json-patch: {message}"
+    assert caught.value.message == message
