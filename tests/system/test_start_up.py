@@ -95,3 +95,19 @@ def test_reading_an_entity_imports_the_tables_sdk_only(tmp_path: Path, connectio
     for line in ("entity get StartUp/eu/1007", "entity query StartUp", "table list"):
         answer = imported(f"{line} -o none", ("azure.data.tables", *others, *slow), tmp_path, account)
         assert answer == "status 0 loaded azure.data.tables"
+
+
+def test_the_table_of_operations_needs_nothing_but_the_smallest_modules(tmp_path: Path) -> None:
+    code = (
+        "import sys, dataclasses, enum, functools; before = set(sys.modules)\n"
+        "import azguard.conditions.operations; print(*sorted(set(sys.modules) - before))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["azguard", "azguard.conditions", "azguard.conditions.operations"]

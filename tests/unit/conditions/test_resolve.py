@@ -1,7 +1,9 @@
 """What was asked for → what is sent: for every operation and every condition of all four services."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -10,10 +12,11 @@ from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.conditions import operations, resolve
-from azguard.conditions.operations import ALL, Condition, Guard, Operation, Write
+from azguard.conditions.operations import ALL, Condition, Operation
 from azguard.conditions.resolve import Conditions, RequestedConditions
 from azguard.conditions.seen import Remembered, SeenVersion
 from azguard.errors import AzguardError, Changed, UsageError
+from tests.support.evidence import EXPECTED, FENCED, HEADERS, Expected
 
 ETAG, NEWER = '"0x8DC1234567890AB"', '"0x8DDFFFFFFFFFFFF"'
 ENTITY_ETAG = "W/\"datetime'2026-11-21T10%3A00%3A00.0000000Z'\""
@@ -28,87 +31,123 @@ ADDRESSES = {
     "directory": Address(Kind.DIR, ("docs", "may")),
     "file": Address(Kind.FILE, ("docs", "a.txt")),
 }
-BLOB = Target(emulator(), ADDRESSES["blob"])
-EVERY = [pytest.param(operation, id=name) for name, operation in ALL.items()]
+BLOB, ENTITY = (Target(emulator(), ADDRESSES[each]) for each in ("blob", "table"))
+NOTHING_GUARDS = "nothing in the service can guard"
+# What results call the guard of a condition; the others are "conditions".
+GUARDS = {"--if-match": "if-match", "--if-none-match": "if-none-match"}
+
+every = pytest.mark.parametrize("expected", EXPECTED.values(), ids=EXPECTED.keys())
 
 
-def target(operation: Operation) -> Target:
-    return Target(emulator(), ADDRESSES[operation.name.partition(".")[0]])
+def target(expected: Expected) -> Target:
+    return Target(emulator(), ADDRESSES[expected.name.partition(".")[0]])
 
 
-def value(operation: Operation, condition: Condition) -> tuple[str, str]:
+def value(expected: Expected, condition: Condition) -> tuple[str, str]:
     """Return what is typed for a condition, and what is sent for it."""
     if condition.endswith("-match"):
-        etag = ENTITY_ETAG if operation.name.startswith("table.") else ETAG
+        etag = ENTITY_ETAG if expected.name.startswith("table.") else ETAG
         return etag, etag
     if condition.endswith("-since"):
         return DATE, HTTP_DATE
     return ("\"env\" = 'dev'",) * 2 if condition.endswith("if-tags") else ("7", "7")
 
 
+def expected_etag(condition: Condition, sent: str) -> str | None:
+    return sent if condition is Condition.IF_MATCH else None
+
+
+def outcome(
+    expected: Expected, wanted: RequestedConditions, known: Remembered | None = None, flags: Sequence[str] = ()
+) -> Conditions | tuple[str, int, list[str]]:
+    """Return what is sent; or the kind of refusal, its exit status and which of some words its message has."""
+    try:
+        return resolve.resolve(ALL[expected.name], wanted, target(expected), known)
+    except AzguardError as refusal:
+        return type(refusal).__name__, refusal.exit_code, [flag for flag in flags if flag in refusal.message]
+
+
+def unguarded(expected: Expected) -> Conditions | tuple[str, int, list[str]]:
+    """Return what becomes of an operation with no condition, where no version guards it."""
+    if expected.write == "changes":
+        return "UsageError", 2, [NOTHING_GUARDS]
+    if expected.write == "puts":
+        return Conditions({"If-None-Match": "*"}, "if-none-match", never_read=True)
+    return Conditions(guard="if-none-match", never_read=True) if expected.write == "creates" else Conditions()
+
+
 def asked(**given: Any) -> RequestedConditions:
     return RequestedConditions(**{name.replace("-", "_"): each for name, each in given.items()})
 
 
-@pytest.mark.parametrize("operation", EVERY)
-@pytest.mark.parametrize("condition", list(Condition))
+@every
 def test_a_condition_is_sent_as_its_header_if_the_service_honours_it_and_refused_by_name_if_not(
-    operation: Operation, condition: Condition
+    expected: Expected,
 ) -> None:
-    typed, sent = value(operation, condition)
-    wanted = asked(**{condition: typed})
-    if condition in operation.honours:
-        assert resolve.resolve(operation, wanted, target(operation)).headers == {condition.header: sent}
+    found, right = {}, {}
+    for condition in Condition:
+        typed, sent = value(expected, condition)
+        found[condition.flag] = outcome(expected, asked(**{condition: typed}), flags=(condition.flag,))
+        right[condition.flag] = (
+            Conditions(
+                {HEADERS[condition.flag]: sent},
+                GUARDS.get(condition.flag, "conditions"),
+                expected_etag(condition, sent),
+            )
+            if condition.flag in expected.honours
+            else ("UsageError", 2, [condition.flag])
+        )
+    assert found == right
+
+
+@every
+def test_an_empty_value_is_refused_on_every_operation(expected: Expected) -> None:
+    known = Remembered(SeenVersion(ETAG))
+    names, empties = [*Condition, "etag", "lease-id", "fence"], ("", " ", "\t")
+    found = {
+        (name, empty): outcome(expected, asked(**{name: empty}), known, flags=(f"--{name} is empty",))
+        for name in names
+        for empty in empties
+    }
+    assert found == {(name, empty): ("UsageError", 2, [f"--{name} is empty"]) for name in names for empty in empties}
+
+
+@every
+def test_a_wildcard_is_taken_where_it_means_something(expected: Expected) -> None:
+    flags = ("--if-match", "--if-none-match")
+    found = {flag: outcome(expected, asked(**{flag.removeprefix("--"): "*"}), flags=(flag,)) for flag in flags}
+    assert found == {
+        flag: Conditions({HEADERS[flag]: "*"}, GUARDS[flag])
+        if flag in expected.wildcards
+        else ("UsageError", 2, [flag])
+        for flag in flags
+    }
+
+
+@every
+def test_a_lease_id_goes_along_with_the_guard_that_the_write_would_have_without(expected: Expected) -> None:
+    etag, _ = value(expected, Condition.IF_MATCH)
+    if not expected.names_lease:
+        assert outcome(expected, asked(lease_id=LEASE), flags=("--lease-id",)) == ("UsageError", 2, ["--lease-id"])
         return
-    with pytest.raises(UsageError) as caught:
-        resolve.resolve(operation, wanted, target(operation))
-    assert (caught.value.exit_code, condition.flag in caught.value.message) == (2, True)
-
-
-@pytest.mark.parametrize("operation", EVERY)
-@pytest.mark.parametrize("name", [*Condition, "etag", "lease-id", "fence"])
-@pytest.mark.parametrize("empty", ["", " ", "\t"])
-def test_an_empty_value_is_refused_on_every_operation(operation: Operation, name: str, empty: str) -> None:
-    with pytest.raises(UsageError, match=f"--{name} is empty"):
-        resolve.resolve(operation, asked(**{name: empty}), target(operation), Remembered(SeenVersion(ETAG)))
-
-
-@pytest.mark.parametrize("operation", EVERY)
-def test_a_wildcard_is_taken_where_it_means_something(operation: Operation) -> None:
-    for condition in (Condition.IF_MATCH, Condition.IF_NONE_MATCH):
-        wanted = asked(**{condition: "*"})
-        if condition in operation.wildcards:
-            found = resolve.resolve(operation, wanted, target(operation))
-            assert (found.headers, found.expected_etag) == ({condition.header: "*"}, None)
-        else:
-            with pytest.raises(UsageError, match=condition.flag):
-                resolve.resolve(operation, wanted, target(operation))
-
-
-@pytest.mark.parametrize("operation", EVERY)
-def test_a_lease_id_goes_along_with_the_guard_that_the_write_would_have_without(operation: Operation) -> None:
-    where, (etag, _) = target(operation), value(operation, Condition.IF_MATCH)
-    if not operation.names_lease:
-        with pytest.raises(UsageError, match="--lease-id"):
-            resolve.resolve(operation, asked(lease_id=LEASE), where)
-        return
+    where, race = target(expected), expected.guard == "compare"
     for known in (Remembered(), Remembered(SeenVersion(etag)), Remembered(SeenVersion(NEWER), SeenVersion(etag))):
         try:
-            without = resolve.resolve(operation, asked(allow_race=True), where, known)
+            without = resolve.resolve(ALL[expected.name], asked(allow_race=race), where, known)
         except AzguardError as refusal:
             with pytest.raises(type(refusal), match=re.escape(refusal.message)):
-                resolve.resolve(operation, asked(lease_id=LEASE, allow_race=True), where, known)
+                resolve.resolve(ALL[expected.name], asked(lease_id=LEASE, allow_race=race), where, known)
             continue
-        found = resolve.resolve(operation, asked(lease_id=LEASE, allow_race=True), where, known)
+        found = resolve.resolve(ALL[expected.name], asked(lease_id=LEASE, allow_race=race), where, known)
         guard = "lease" if without.guard == "none" else without.guard
         assert found == replace(without, lease_id=LEASE, guard=guard)
 
 
-@pytest.mark.parametrize("operation", [each for each in ALL.values() if each.guarded and each.names_lease])
-def test_last_writer_wins_leaves_the_version_out_and_the_lease_id_in(operation: Operation) -> None:
-    wanted = asked(lease_id=LEASE, last_writer_wins=True)
-    found = resolve.resolve(operation, wanted, target(operation), Remembered(SeenVersion(ETAG)))
-    assert found == Conditions(guard="lease", lease_id=LEASE)
+@every
+def test_last_writer_wins_leaves_the_version_out_and_the_lease_id_in(expected: Expected) -> None:
+    found = outcome(expected, asked(lease_id=LEASE, last_writer_wins=True), Remembered(SeenVersion(ETAG)))
+    right = Conditions(guard="lease", lease_id=LEASE)
+    assert found == (right if expected.overwrites and expected.names_lease else ("UsageError", 2, []))
 
 
 @pytest.mark.parametrize("held", [None, LEASE])
@@ -123,93 +162,78 @@ def test_what_was_never_read_is_refused_with_a_lease_id_too_and_the_hint_says_ho
     )
 
 
-@pytest.mark.parametrize("operation", EVERY)
-def test_the_portable_guard_is_kept_by_what_the_table_says_or_refused(operation: Operation) -> None:
-    etag, _ = value(operation, Condition.IF_MATCH)
-    where = target(operation)
-    if not operation.writes or operation.guard is Guard.NONE:
-        with pytest.raises(UsageError, match="--etag"):
-            resolve.resolve(operation, asked(etag=etag), where)
+@every
+def test_the_portable_guard_is_kept_by_what_the_evidence_allows_or_refused(expected: Expected) -> None:
+    etag, _ = value(expected, Condition.IF_MATCH)
+    if not expected.writes or expected.guard == "none":
+        assert outcome(expected, asked(etag=etag), flags=("--etag",)) == ("UsageError", 2, ["--etag"])
         return
-    if operation.guard is Guard.COMPARE:
+    if expected.guard == "compare":
         with pytest.raises(UsageError, match="atomically") as caught:
-            resolve.resolve(operation, asked(etag=etag), where)
+            resolve.resolve(ALL[expected.name], asked(etag=etag), target(expected))
         assert "--allow-race" in (caught.value.hint or "")
-    found = resolve.resolve(operation, asked(etag=etag, allow_race=operation.guard is Guard.COMPARE), where)
-    headers = {"If-Match": etag} if operation.guard is Guard.IF_MATCH else {}
-    assert found == Conditions(headers, operation.guard.value, etag)
+    found = outcome(expected, asked(etag=etag, allow_race=expected.guard == "compare"))
+    headers = {"If-Match": etag} if expected.guard == "if-match" else {}
+    assert found == Conditions(headers, expected.guard, etag)
 
 
-@pytest.mark.parametrize("operation", EVERY)
-def test_without_any_condition_a_write_is_guarded_by_what_was_last_read(operation: Operation) -> None:
-    etag, _ = value(operation, Condition.IF_MATCH)
+@every
+def test_without_any_condition_a_write_is_guarded_by_what_was_last_read(expected: Expected) -> None:
+    etag, _ = value(expected, Condition.IF_MATCH)
     known = Remembered(SeenVersion(etag, lineage="op.parent"))
-    if operation.write is Write.CHANGES and operation.guard is Guard.NONE:
-        with pytest.raises(UsageError, match="nothing in the service can guard"):
-            resolve.resolve(operation, asked(), target(operation), known)
-        return
-    race = operation.guard is Guard.COMPARE
-    found = resolve.resolve(operation, asked(allow_race=race), target(operation), known)
-    if operation.guarded and operation.guard is not Guard.NONE:
-        headers = {"If-Match": etag} if operation.guard is Guard.IF_MATCH else {}
-        assert found == Conditions(headers, operation.guard.value, etag, lineage="op.parent")
-    else:
-        assert found.expected_etag is None
+    found = outcome(expected, asked(allow_race=expected.guard == "compare"), known, flags=(NOTHING_GUARDS,))
+    headers = {"If-Match": etag} if expected.guard == "if-match" else {}
+    assert found == (
+        Conditions(headers, expected.guard, etag, lineage="op.parent")
+        if expected.guarded and expected.guard != "none"
+        else unguarded(expected)
+    )
 
 
-@pytest.mark.parametrize("operation", EVERY)
-def test_what_was_never_read_is_created_only_or_not_touched(operation: Operation) -> None:
-    where = target(operation)
-    if operation.write is Write.CHANGES and operation.guard is not Guard.NONE:
+@every
+def test_what_was_never_read_is_created_only_or_not_touched(expected: Expected) -> None:
+    if expected.write == "changes" and expected.guard != "none":
         with pytest.raises(Changed) as caught:
-            resolve.resolve(operation, asked(), where)
+            resolve.resolve(ALL[expected.name], asked(), target(expected))
         ways = ("--etag ETAG", "--last-writer-wins")
         assert (caught.value.exit_code, [way in (caught.value.hint or "") for way in ways]) == (42, [True] * len(ways))
         return
-    if operation.write is Write.CHANGES:
-        with pytest.raises(UsageError, match="nothing in the service can guard"):
-            resolve.resolve(operation, asked(), where)
-        return
-    headers = {"If-None-Match": "*"} if operation.write is Write.PUTS else {}
-    assert resolve.resolve(operation, asked(), where).headers == headers
+    assert outcome(expected, asked(), flags=(NOTHING_GUARDS,)) == unguarded(expected)
 
 
-@pytest.mark.parametrize("operation", EVERY)
-def test_last_writer_wins_sends_no_condition(operation: Operation) -> None:
-    wanted = asked(last_writer_wins=True)
-    if not operation.overwrites:
-        with pytest.raises(UsageError, match="--last-writer-wins changes nothing here: "):
-            resolve.resolve(operation, wanted, target(operation), Remembered(SeenVersion(ETAG)))
-        return
+@every
+def test_last_writer_wins_sends_no_condition(expected: Expected) -> None:
+    refused = "--last-writer-wins changes nothing here: "
+    found = outcome(expected, asked(last_writer_wins=True), Remembered(SeenVersion(ETAG)), flags=(refused,))
     # An entity without If-Match would be inserted where it is missing: that is upsert, another operation.
-    headers = {"If-Match": "*"} if operation.honours == operations.ETAG else {}
-    found = resolve.resolve(operation, wanted, target(operation), Remembered(SeenVersion(ETAG)))
-    assert found == Conditions(headers, "none")
+    headers = {"If-Match": "*"} if expected.name.startswith("table.") and "--if-match" in expected.honours else {}
+    assert found == (Conditions(headers, "none") if expected.overwrites else ("UsageError", 2, [refused]))
 
 
-@pytest.mark.parametrize("operation", EVERY)
-def test_a_race_is_allowed_only_where_there_is_one(operation: Operation) -> None:
-    wanted = asked(allow_race=True)
-    if operation.guard is Guard.COMPARE:
-        resolve.check(operation, wanted)
+@every
+def test_a_race_is_allowed_only_where_there_is_one(expected: Expected) -> None:
+    if expected.guard == "compare":
+        resolve.check(ALL[expected.name], asked(allow_race=True))
     else:
         with pytest.raises(UsageError, match="--allow-race changes nothing here: "):
-            resolve.check(operation, wanted)
+            resolve.check(ALL[expected.name], asked(allow_race=True))
 
 
-@pytest.mark.parametrize("operation", EVERY)
-def test_two_conditions_go_together_only_where_the_service_evaluates_both(operation: Operation) -> None:
-    for first in operation.honours:
-        for second in operation.honours - {first}:
-            wanted = asked(**{first: value(operation, first)[0], second: value(operation, second)[0]})
-            pair = operations.rejected_together(operation, {first, second})
-            if pair is None:
-                found = resolve.resolve(operation, wanted, target(operation))
-                assert set(found.headers) == {first.header, second.header}
-            else:
-                with pytest.raises(UsageError) as caught:
-                    resolve.resolve(operation, wanted, target(operation))
-                assert all(each.flag in caught.value.message for each in pair)
+@every
+def test_two_conditions_go_together_only_where_the_service_evaluates_both(expected: Expected) -> None:
+    found, right = {}, {}
+    honoured = [each for each in Condition if each.flag in expected.honours]
+    for first, second in permutations(honoured, 2):
+        (typed, sent), (typed_too, sent_too) = value(expected, first), value(expected, second)
+        flags = [first.flag, second.flag]
+        ended = outcome(expected, asked(**{first: typed, second: typed_too}), flags=flags)
+        found[first, second] = dict(ended.headers) if isinstance(ended, Conditions) else ended
+        right[first, second] = (
+            {HEADERS[first.flag]: sent, HEADERS[second.flag]: sent_too}
+            if expected.together(first.flag, second.flag)
+            else ("UsageError", 2, flags)
+        )
+    assert found == right
 
 
 @pytest.mark.parametrize("flag", [Condition.IF_MATCH, Condition.IF_NONE_MATCH, Condition.IF_TAGS])
@@ -292,14 +316,14 @@ def test_a_wildcard_is_no_version_for_the_portable_guard() -> None:
 
 def test_an_entity_etag_is_sent_byte_for_byte() -> None:
     operation = operations.TABLE_ENTITY_UPDATE
-    found = resolve.resolve(operation, asked(etag=ENTITY_ETAG), target(operation))
+    found = resolve.resolve(operation, asked(etag=ENTITY_ETAG), ENTITY)
     assert found.headers == {"If-Match": ENTITY_ETAG}
 
 
 @pytest.mark.parametrize("typed", ["0x1", ENTITY_ETAG.strip('"'), f" {ENTITY_ETAG}", "W/''", "*", 'W/"*"', '"*"'])
 def test_what_is_no_entity_etag_is_a_usage_error(typed: str) -> None:
     with pytest.raises(UsageError, match="entity"):
-        resolve.resolve(operations.TABLE_ENTITY_UPDATE, asked(etag=typed), target(operations.TABLE_ENTITY_UPDATE))
+        resolve.resolve(operations.TABLE_ENTITY_UPDATE, asked(etag=typed), ENTITY)
 
 
 @pytest.mark.parametrize("typed", [DATE, "2026-11-21T12:00:00+02:00", "2026-11-21 10:00", HTTP_DATE])
@@ -357,16 +381,16 @@ def test_what_is_remembered_and_is_no_etag_is_never_sent(remembered: str, given:
 def test_what_is_remembered_and_is_no_etag_of_an_entity_is_never_sent(remembered: str) -> None:
     operation = operations.TABLE_ENTITY_UPDATE
     with pytest.raises(Changed, match="is no ETag"):
-        resolve.resolve(operation, asked(), target(operation), Remembered(SeenVersion(remembered)))
+        resolve.resolve(operation, asked(), ENTITY, Remembered(SeenVersion(remembered)))
 
 
 # Fences
 
-FENCED = [pytest.param(operation, id=name) for name, operation in ALL.items() if operation.fences]
+fenced = pytest.mark.parametrize("operation", [pytest.param(ALL[name], id=name) for name in sorted(FENCED)])
 FENCE = {"x-ms-if-tags": "\"fence\" <= '0000000000000000042'"}
 
 
-@pytest.mark.parametrize("operation", FENCED)
+@fenced
 @pytest.mark.parametrize("lease", [None, LEASE])
 def test_a_fence_is_the_one_condition_whatever_was_read_here(operation: Operation, lease: str | None) -> None:
     wanted = asked(fence="42", lease_id=lease)
@@ -375,16 +399,18 @@ def test_a_fence_is_the_one_condition_whatever_was_read_here(operation: Operatio
         assert found == Conditions(FENCE, "fence", lease_id=lease, fence=42)
 
 
-@pytest.mark.parametrize("operation", [pytest.param(each, id=name) for name, each in ALL.items() if not each.fences])
-def test_a_fence_is_refused_where_it_is_not_kept(operation: Operation) -> None:
-    with pytest.raises(UsageError, match="--fence is not enforced here"):
-        resolve.resolve(operation, asked(fence="42"), target(operation), Remembered(SeenVersion(ETAG)))
+def test_a_fence_is_refused_where_it_is_not_kept() -> None:
+    refused, known = "--fence is not enforced here", Remembered(SeenVersion(ETAG))
+    others = {name: each for name, each in EXPECTED.items() if name not in FENCED}
+    found = {name: outcome(each, asked(fence="42"), known, flags=(refused,)) for name, each in others.items()}
+    assert found == dict.fromkeys(others, ("UsageError", 2, [refused]))
 
 
-@pytest.mark.parametrize("operation", FENCED)
+@fenced
 @pytest.mark.parametrize("name", [*sorted(operations.FULL), "etag", "last-writer-wins"])
 def test_a_fence_stands_beside_no_other_condition(operation: Operation, name: str) -> None:
-    other = True if name == "last-writer-wins" else ETAG if name == "etag" else value(operation, Condition(name))[0]
+    special: dict[str, Any] = {"last-writer-wins": True, "etag": ETAG}
+    other = special[name] if name in special else value(EXPECTED[operation.name], Condition(name))[0]
     with pytest.raises(UsageError) as caught:
         resolve.resolve(operation, asked(**{"fence": "42", name: other}), BLOB, Remembered(SeenVersion(ETAG)))
     assert [flag for flag in ("--fence", f"--{name}") if flag not in caught.value.message] == []

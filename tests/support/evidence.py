@@ -1,0 +1,201 @@
+"""What tests/data/semantics.yaml says of each operation: the expectations of the tests of conditions.
+
+Nothing here reads the table under test. What azguard itself decided, and no document says, stands here by name.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from tests.support.places import REPOSITORY
+
+EVIDENCE: dict[str, Any] = yaml.load(
+    (REPOSITORY / "tests/data/semantics.yaml").read_text(encoding="utf-8"),
+    Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader),  # the same answer, ten times faster where it is built
+)
+ROWS: dict[str, dict[str, Any]] = {
+    name: row for name, row in EVIDENCE["operations"].items() if row.get("supported", True)
+}
+
+# What the evidence lists as a condition and azguard leaves out: (operation, as it is spelt there) → why.
+NOT_A_FLAG = "no flag of the contract asks for it"
+UNPROVEN = "known from the specification only, and the emulator ignores it"
+ELSEWHERE = "it is a condition of something else: an argument, or the operations inside"
+LEFT_OUT = {
+    **{
+        (f"blob.{verb}_tags", f"x-ms-blob-{condition}"): UNPROVEN
+        for verb in ("get", "set")
+        for condition in ("if-match", "if-none-match", "if-modified-since", "if-unmodified-since")
+    },
+    ("blob.delete", "x-ms-access-tier-if-modified-since"): NOT_A_FLAG,
+    ("blob.delete", "x-ms-access-tier-if-unmodified-since"): NOT_A_FLAG,
+    ("file.put_range", "x-ms-source-if-match-crc64 (Put Range From URL only)"): NOT_A_FLAG,
+    ("file.put_range", "x-ms-source-if-none-match-crc64 (Put Range From URL only)"): NOT_A_FLAG,
+    ("table.batch", "If-Match per inner operation"): ELSEWHERE,
+    ("queue.update_message", "popreceipt query parameter (acts as the ETag)"): ELSEWHERE,
+    ("queue.delete_message", "popreceipt query parameter (acts as the ETag)"): ELSEWHERE,
+}
+
+# Every flag of the contract and the header that carries it.
+HEADERS = {
+    "--if-match": "If-Match",
+    "--if-none-match": "If-None-Match",
+    "--if-modified-since": "If-Modified-Since",
+    "--if-unmodified-since": "If-Unmodified-Since",
+    "--if-tags": "x-ms-if-tags",
+    "--source-if-match": "x-ms-source-if-match",
+    "--source-if-none-match": "x-ms-source-if-none-match",
+    "--source-if-modified-since": "x-ms-source-if-modified-since",
+    "--source-if-unmodified-since": "x-ms-source-if-unmodified-since",
+    "--source-if-tags": "x-ms-source-if-tags",
+    "--if-append-position": "x-ms-blob-condition-appendpos",
+    "--if-max-size": "x-ms-blob-condition-maxsize",
+    "--if-sequence-number-le": "x-ms-if-sequence-number-le",
+    "--if-sequence-number-lt": "x-ms-if-sequence-number-lt",
+    "--if-sequence-number-eq": "x-ms-if-sequence-number-eq",
+}
+FLAGS = {header: flag for flag, header in HEADERS.items()}
+
+# Writes that overwrite nothing, or name in their arguments what they may touch.
+FREE = {
+    *(name for name in ROWS if ".lease_" in name),
+    "blob.snapshot",
+    "share.snapshot",
+    "blob.undelete",
+    "blob.put_block",
+    "blob.abort_copy",
+    "file.abort_copy",
+    "file.force_close_handles",
+    "queue.put_message",
+    "queue.get_messages",
+    "queue.update_message",
+    "queue.delete_message",
+    "table.batch",
+}
+
+# Writes of what has a version, or content, to compare, where no lease holds the others off.
+COMPARED = {
+    "container.set_metadata",
+    "container.set_acl",
+    "table.set_acl",
+    "queue.set_metadata",
+    "queue.set_acl",
+    "directory.delete",
+    "directory.set_properties",
+    "directory.set_metadata",
+    "directory.rename",
+}
+
+# Writes whose tags can carry a fence, and the delete that compares it.
+FENCED = {"blob.put_block_blob", "blob.put_block_list", "blob.delete"}
+
+# Told to replace, they overwrite their destination.
+RENAMES = {"directory.rename", "file.rename"}
+
+_LEASES = (
+    ("see lease_state_machine", "subject"),
+    ("optional", "optional"),
+    ("accepted by swagger/SDK; whether live requires it", "optional"),  # the tier of a blob
+    ("required", "required"),
+    ("each required", "required"),
+    ("needed when the destination", "required"),
+    ("destination: required", "required"),
+    ("no lease header", "none"),
+    ("the Table service has no leases", "none"),
+    ("the Queue service has no leases", "none"),
+)
+_STANDARD = {"--if-match", "--if-none-match", "--if-modified-since", "--if-unmodified-since", "--if-tags"}
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What one operation does and honours, by the evidence; the words are those of the enumerations under test."""
+
+    name: str
+    honours: frozenset[str]
+    lease: str
+    write: str
+    guard: str
+
+    @property
+    def writes(self) -> bool:
+        """Return whether it changes the state of the service."""
+        return self.write != "no"
+
+    @property
+    def guarded(self) -> bool:
+        """Return whether it could undo another's write."""
+        return self.write in ("creates", "puts", "changes")
+
+    @property
+    def overwrites(self) -> bool:
+        """Return whether it can overwrite what others wrote."""
+        return self.write in ("puts", "changes") or self.name in RENAMES
+
+    @property
+    def names_lease(self) -> bool:
+        """Return whether a lease id means something: acquiring proposes one, and a break ignores it."""
+        return self.lease != "none" and not self.name.endswith((".lease_acquire", ".lease_break"))
+
+    @property
+    def wildcards(self) -> frozenset[str]:
+        """Return the conditions whose value may be ``*``: must exist, and on a write that puts, must not."""
+        return self.honours & ({"--if-match", "--if-none-match"} if self.write == "puts" else {"--if-match"})
+
+    @property
+    def fences(self) -> bool:
+        """Return whether a fence is kept."""
+        return self.name in FENCED
+
+    def together(self, first: str, second: str) -> bool:
+        """Return whether two conditions may stand together: never two of one family, but on the two reads."""
+        same = {first, second} <= _STANDARD or (first.startswith("--source-") and second.startswith("--source-"))
+        return not same or self.name in ("blob.get", "blob.get_properties")
+
+
+def failures(name: str) -> dict[str, str]:
+    """Return what the evidence says a failed condition, or a resource in the way, is answered with."""
+    found: dict[str, str] = ROWS[name]["errors_on_failed_condition"]["value"]
+    return found
+
+
+def _lease(use: str) -> str:
+    """Return what a sentence of the evidence says, by how it begins."""
+    for beginning, lease in _LEASES:
+        if use.startswith(beginning):
+            return lease
+    raise AssertionError(f"the evidence says something new about leases: {use}")
+
+
+def _write(name: str) -> str:
+    method = ROWS[name]["rest"].split()[0].split("|")[0]
+    if name in FREE:
+        return "free"
+    if method in ("GET", "HEAD"):
+        return "no"
+    answers = failures(name)
+    if any(each.startswith("If-None-Match: *") for each in answers):
+        return "puts"
+    in_the_way = ("exists", "exists, different metadata", "destination exists and replace-if-exists false")
+    if any(answers.get(case, "").startswith("409") for case in in_the_way):
+        return "creates"
+    return "changes"
+
+
+def _guard(name: str, honours: frozenset[str], lease: str, write: str) -> str:
+    if write != "no" and "--if-match" in honours:
+        return "if-match"
+    if name in COMPARED:
+        return "compare"
+    return "lease" if name not in FREE and write != "no" and lease in ("required", "optional") else "none"
+
+
+def _expected(name: str, row: Mapping[str, Any]) -> Expected:
+    listed = {each for each in row["service_conditions"]["value"] if (name, each) not in LEFT_OUT}
+    honours, lease, write = frozenset(FLAGS[each] for each in listed), _lease(row["lease"]["use"]), _write(name)
+    return Expected(name, honours, lease, write, _guard(name, honours, lease, write))
+
+
+EXPECTED = {name: _expected(name, row) for name, row in ROWS.items()}
