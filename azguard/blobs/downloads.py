@@ -5,11 +5,9 @@ what is delivered is one version of the blob and no mixture.
 """
 
 import hashlib
-import os
 import stat
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +15,7 @@ from typing import Any, BinaryIO
 
 from azguard.accounts.account import SINGLE_BYTES
 from azguard.accounts.target import Target
+from azguard.atomic_files import replacing
 from azguard.blobs import properties as blob_properties
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, OutputFailed, UsageError
@@ -197,25 +196,14 @@ def to_file(
         # Closing writes what is left, and may fail too.
         with _writing(target), stream:
             return to_stream(target, conditions, stream, deadline, progress)
-    real = Path(os.path.realpath(file))
-    handle, temporary = _temporary(real, file)
     try:
-        with os.fdopen(handle, "wb") as stream:
-            download = _poured(target, conditions, stream, deadline, progress)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, _mode_for_new() if mode is None else stat.S_IMODE(mode))
-        os.replace(temporary, real)
+        with ExitStack() as stack:
+            download = _poured(target, conditions, _enter(stack, file, mode), deadline, progress)
     except OSError as error:
-        _discard(temporary)
         raise OutputFailed(
             f"{file} cannot be written: {error.strerror}; {'nothing is there' if mode is None else 'it is as it was'}",
             hint="free some space, or name another file with -f",
         ) from error
-    except BaseException:
-        _discard(temporary)
-        raise
-    _sync_folder(real.parent)
     return download.result(file), download.lineage
 
 
@@ -250,13 +238,16 @@ def _pour(download: Download, stream: BinaryIO, progress: Callable[[int, int], N
         progress(done, download.properties.size)
 
 
-def _temporary(real: Path, shown: Path) -> tuple[int, str]:
+def _enter(stack: ExitStack, file: Path, mode: int | None) -> BinaryIO:
+    """Return the stream of the new file, which has the permissions of the one it replaces."""
     try:
-        return tempfile.mkstemp(dir=real.parent, prefix=f".{real.name[:40]}.")
+        if mode is None:
+            return stack.enter_context(replacing(file))
+        return stack.enter_context(replacing(file, stat.S_IMODE(mode), exact=True))
     except OSError as error:
         raise UsageError(
-            f"{shown} cannot be written: {error.strerror}",
-            hint=f"make the folder first: mkdir -p {shown.parent}",
+            f"{file} cannot be written: {error.strerror}",
+            hint=f"make the folder first: mkdir -p {file.parent}",
         ) from None
 
 
@@ -265,30 +256,3 @@ def _mode_of(path: Path) -> int | None:
         return path.stat().st_mode
     except OSError:
         return None
-
-
-def _mode_for_new() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
-def _discard(temporary: str) -> None:
-    try:
-        os.unlink(temporary)
-    except OSError:
-        pass  # It was renamed already, or its folder is gone.
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the rename itself durable, where folders can be synced."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError:
-        pass  # Some file systems cannot sync a folder; the file itself is synced.
-    finally:
-        os.close(handle)

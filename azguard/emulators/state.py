@@ -1,12 +1,12 @@
 """The emulator this machine runs in the background, as its state file tells."""
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.atomic_files import write_atomically
 from azguard.processes import identity
 
 _FILE = "azurite.json"
@@ -73,11 +73,8 @@ def load(folder: Path) -> Azurite | None:
 
 def write(folder: Path, running: Azurite) -> None:
     """Record a running emulator, whole or not at all, for its owner's eyes only."""
-    new = folder / f".{_FILE}.{os.getpid()}"
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with open(descriptor, "w", encoding="utf-8") as stream:
-        json.dump(asdict(running), stream, indent=2)
-    new.replace(folder / _FILE)
+    # Not durable: after a crash of this machine the emulator does not run either.
+    write_atomically(folder / _FILE, json.dumps(asdict(running), indent=2).encode(), 0o600, durable=False)
 
 
 def forget(folder: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from azguard.atomic_files import write_atomically
 from azguard.errors import ConfigError
 from azguard.times import iso
 
@@ -41,10 +42,9 @@ class Heartbeat:
             self._stopped = True
 
     def _write(self, path: Path, text: str) -> None:
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
         try:
-            beside.write_text(text, encoding="utf-8")
-            beside.replace(path)
+            # Not durable: a slow disk must not hold up the renewal, and after a crash the lock is lost anyway.
+            write_atomically(path, text.encode(), durable=False)
             self._begun = True
         except OSError as error:
             words = f"{path} cannot be written: {error.strerror}"

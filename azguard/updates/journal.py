@@ -8,9 +8,9 @@ Not guaranteed: on another machine, or with another cache folder, only the linea
 it outlives the process, not a power failure.
 """
 
-import os
 from pathlib import Path
 
+from azguard.atomic_files import write_atomically
 from azguard.requests.lineage import bare
 
 
@@ -48,9 +48,7 @@ class WriteJournal:
             return
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            fresh = self._file.with_suffix(f".{os.getpid()}")
-            fresh.write_text(text, "ascii")
-            fresh.replace(self._file)
+            write_atomically(self._file, text.encode("ascii"), durable=False)
         except OSError:
             return  # No folder to remember in: then only the lineage tells.
         self._kept = text
