@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from azguard.cli import (
     words_for_accounts,
     words_for_conditions,
+    words_for_leases,
     words_for_names,
     words_for_programs,
     words_for_requests,
@@ -21,6 +22,7 @@ from azguard.cli.words import Words
 HINTS: Mapping[str, Words] = {
     **words_for_accounts.HINTS,
     **words_for_conditions.HINTS,
+    **words_for_leases.HINTS,
     **words_for_names.HINTS,
     **words_for_programs.HINTS,
     **words_for_requests.HINTS,
@@ -30,6 +32,7 @@ HINTS: Mapping[str, Words] = {
 WORDS: Mapping[str, Words] = {
     **words_for_accounts.WORDS,
     **words_for_conditions.WORDS,
+    **words_for_leases.WORDS,
     **words_for_names.WORDS,
     **words_for_programs.WORDS,
     **words_for_requests.WORDS,

@@ -1,30 +1,30 @@
-"""From the options of ``azguard lease`` to the core, and what this scope remembers of the leases it holds."""
+"""What the options of ``azguard lease`` mean, and the cache as the place where leases are written down."""
 
 import random
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import datetime
 
 from azguard.accounts.target import Target
 from azguard.cache.records import HeldLease, Key
-from azguard.cli import lease_reasons, values
+from azguard.cli import redaction, values
 from azguard.cli.context import Environment
 from azguard.conditions import lease_ids
 from azguard.conditions.resolve import Conditions
-from azguard.errors import AzguardError, Locked, NotFound, OutcomeUnknown, UsageError
-from azguard.leases import actions, facts, listing, waiting
-from azguard.leases.actions import DEFAULT_SECONDS, LONGEST, SHORTEST, LeaseDone
+from azguard.errors import UsageError
+from azguard.leases import facts, listing, owner_records, owners, waiting
+from azguard.leases.actions import DEFAULT_SECONDS, LONGEST, SHORTEST
+from azguard.leases.kept import KeptLease, LeaseRecord
 from azguard.leases.kinds import Action, kind_of, operation_of
+from azguard.leases.owner_records import Moved
 from azguard.leases.owners import Owner
 from azguard.leases.state import LeaseState
 from azguard.requests.deadline import Deadline
 
 # How long a wait lasts unless --timeout says otherwise.
 WAIT_SECONDS = 60.0
-# Another holder is in the way, so that waiting is the answer.
-_WAIT_FOR = ("LeaseAlreadyPresent", "LeaseIsBreakingAndCannotBeAcquired")
+# How the cache's record of a lease ends that has an owner record.
+_WITH_REASON = " --reason"
 
 
 def locate(env: Environment, address: str) -> Target:
@@ -75,133 +75,99 @@ def conditions(env: Environment, target: Target, action: Action | None, lease_id
     return env.conditions(target, operation=operation_of(target, action), lease_id=lease_id)
 
 
-def acquire(
-    env: Environment,
-    target: Target,
-    lease_id: str,
-    seconds: int | None,
-    patience: Deadline | None,
-    record: Owner | None = None,
-) -> LeaseDone:
-    """Acquire a lease; with ``patience``, wait that long for another's to end. ``record`` is left on the blob.
+def kept(env: Environment, target: Target) -> KeptLease:
+    """Return a resource's lease, whose record is kept in this scope's cache."""
+    return KeptLease(target, CacheRecords(env), env.deadline, env.out.warn, lambda state: say_waiting(env, state))
+
+
+def patience(env: Environment, wait: str | None) -> Deadline | None:
+    """Return how long --wait says to wait for the lease of another holder."""
+    return None if wait is None else env.patience(None, env.duration(wait, "--wait"))
+
+
+def owner(env: Environment, target: Target, reason: str | None) -> Owner | None:
+    """Return the record to leave on a blob; None if no --reason was given.
 
     Raises:
-        Locked: another holds it, and there is no patience.
-        GaveUp: another still holds it at the end.
+        UsageError: the reason is no plain text, or the resource cannot carry a record.
     """
-    asked, chance = conditions(env, target, Action.ACQUIRE), random.Random()
-    while True:
-        try:
-            return _acquired(env, target, lease_id, seconds, asked, record)
-        except Locked as error:
-            if patience is None or error.service_code not in _WAIT_FOR:
-                raise
-            if patience.passed:
-                raise waiting.given_up(target, patience, error.lease_state, error.detail) from error
-        waiting.until_free(target, patience, lambda state: _say_waiting(env, state), chance)
+    if reason is None:
+        return None
+    owner_records.check_kind(target)
+    return this_process(env, f"azguard {env.command}", reason, is_lasting=True)
 
 
-def _acquired(
-    env: Environment,
-    target: Target,
-    lease_id: str,
-    seconds: int | None,
-    asked: Conditions,
-    record: Owner | None,
-) -> LeaseDone:
-    """Acquire a lease whose id is recorded before it is asked for, so that a crash in between can be made good."""
-    key, cache = Key.of(target), env.cache
-    before = cache.held(key)
-    ours = before is not None and before.lease_id == lease_id
-    cache.hold(key, lease_id, duration=seconds, action=_action(env, recorded=record is not None))
-    try:
-        done = actions.acquire(target, lease_id, seconds, asked, env.deadline.fresh())
-        cache.confirm(key, lease_id)
-    except OutcomeUnknown:
-        raise
-    except KeyboardInterrupt:
-        if not ours and actions.give_back(target, lease_id, env.deadline):
-            cache.drop(key, lease_id)
-        raise
-    except AzguardError as error:
-        if not ours:
-            cache.drop(key, lease_id)
-        if before is not None and error.service_code == "LeaseAlreadyPresent":
-            error.hint = f"this scope holds it, or did: azguard lease renew {target.address}, or release"
-        raise
-    if done.attempts > 1:
-        env.out.warn("an answer was lost, and its request may come late: after a release, look whether it is leased")
-    return done if record is None else lease_reasons.leave(env, target, record, done, ours=ours)
+def this_process(env: Environment, command: str, reason: str | None = None, *, is_lasting: bool = False) -> Owner:
+    """Return the owner record of this process; ``command`` is what to publish of the command.
 
-
-def _action(env: Environment, *, recorded: bool) -> str:
-    """Return how a lease is remembered: by the command, and whether it has left a record."""
-    return env.command + (lease_reasons.RECORDED if recorded else "")
-
-
-def renew(env: Environment, target: Target, lease_id: str) -> LeaseDone:
-    """Renew a lease, and remember since when its term counts."""
-    asked = conditions(env, target, Action.RENEW, lease_id)
-    known = _known(env, target, asked)
-    before = datetime.now(UTC)
-    with _losing(env, target, asked):
-        done = actions.renew(target, asked, env.deadline)
-    env.cache.confirm(Key.of(target), str(asked.lease_id), since=before)
-    return done if known is None else replace(done, duration=known.duration or "infinite")
-
-
-def change(env: Environment, target: Target, lease_id: str, proposed: str) -> LeaseDone:
-    """Change a lease's id; both are remembered until it is known which one holds."""
-    asked = conditions(env, target, Action.CHANGE, lease_id)
-    key, known = Key.of(target), _known(env, target, asked)
-    # The term runs on; where it is not known, the record stays until it is released.
-    duration, since = (None, None) if known is None else (known.duration, datetime.fromisoformat(known.time))
-    recorded = known is not None and known.action.endswith(lease_reasons.RECORDED)
-    env.cache.hold(key, proposed, duration=duration, action=_action(env, recorded=recorded))
-    try:
-        with _losing(env, target, asked):
-            done = actions.change(target, proposed, asked, env.deadline)
-    except OutcomeUnknown:
-        raise
-    except AzguardError:
-        env.cache.drop(key, proposed)
-        raise
-    env.cache.confirm(key, proposed, since=since)
-    env.cache.drop(key, str(asked.lease_id))
-    return done if known is None else replace(done, duration=known.duration or "infinite")
-
-
-def release(env: Environment, target: Target, lease_id: str) -> LeaseDone:
-    """Release a lease and forget it; the record that we left with it goes first."""
-    asked = conditions(env, target, Action.RELEASE, lease_id)
-    lease_reasons.remove(env, target, _known(env, target, asked), asked)
-    with _losing(env, target, asked):
-        done = actions.release(target, asked, env.deadline)
-    env.cache.drop(Key.of(target), str(asked.lease_id))
-    return done
+    Raises:
+        UsageError: the reason is empty, too long or not plain text.
+    """
+    secrets = redaction.handed(env.shared, env.environ)
+    return owners.describe_this_process(
+        command,
+        reason,
+        env.environ,
+        redact=lambda text: redaction.redacted(text, secrets),
+        is_lasting=is_lasting,
+    )
 
 
 def wait_free(env: Environment, target: Target, patience: Deadline) -> LeaseState:
     """Wait until a lease is free, saying who holds it."""
-    return waiting.until_free(target, patience, lambda state: _say_waiting(env, state), random.Random())
+    return waiting.until_free(target, patience, lambda state: say_waiting(env, state), random.SystemRandom().uniform)
 
 
-def _say_waiting(env: Environment, state: LeaseState) -> None:
+def say_waiting(env: Environment, state: LeaseState) -> None:
+    """Say who holds the lease that is waited for."""
     env.out.info(f"waiting: {state.address} is {facts.describe(state)}")
 
 
-def _known(env: Environment, target: Target, asked: Conditions) -> HeldLease | None:
-    """Return what this scope remembers of the lease that the conditions name."""
-    found = env.cache.held(Key.of(target))
-    return found if found is not None and found.lease_id == asked.lease_id else None
+@dataclass(frozen=True)
+class CacheRecords:
+    """The cache of this scope, as the place where leases are written down."""
+
+    env: Environment
+
+    def held(self, target: Target) -> LeaseRecord | None:
+        """Return the newest lease that was asked for and is not known to be released."""
+        found = self.env.cache.held(Key.of(target))
+        return None if found is None else _CacheRecord(found)
+
+    def hold(self, target: Target, lease_id: str, seconds: int | None, *, has_reason: bool = False) -> None:
+        """Write down a lease before it is asked for."""
+        action = self.env.command + (_WITH_REASON if has_reason else "")
+        self.env.cache.hold(Key.of(target), lease_id, duration=seconds, action=action)
+
+    def confirm(self, target: Target, lease_id: str, since: datetime | None = None) -> None:
+        """Write down that it was granted."""
+        self.env.cache.confirm(Key.of(target), lease_id, since=since)
+
+    def drop(self, target: Target, lease_id: str) -> None:
+        """Delete the record of a lease that is not held any more."""
+        self.env.cache.drop(Key.of(target), lease_id)
+
+    def follow(self, target: Target, moved: Moved) -> None:
+        """Move on what this scope has read, if that is the version whose metadata changed: the content is the same."""
+        self.env.reads.follow(target, moved.before, moved.after, moved.lineage)
 
 
-@contextmanager
-def _losing(env: Environment, target: Target, asked: Conditions) -> Iterator[None]:
-    """Forget a lease that turns out not to be held; one that is being broken is, until it ends."""
-    try:
-        yield
-    except (Locked, NotFound) as error:
-        if isinstance(error, NotFound) or (error.service_code or "").startswith("LeaseIdMismatch"):
-            env.cache.drop(Key.of(target), str(asked.lease_id))
-        raise
+@dataclass(frozen=True)
+class _CacheRecord:
+    held: HeldLease
+
+    @property
+    def lease_id(self) -> str:
+        return self.held.lease_id
+
+    @property
+    def duration(self) -> int | None:
+        return self.held.duration
+
+    @property
+    def time(self) -> str:
+        return self.held.time
+
+    @property
+    def has_reason(self) -> bool:
+        return self.held.action.endswith(_WITH_REASON)

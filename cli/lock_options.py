@@ -10,8 +10,7 @@ from pathlib import Path
 
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.cache.records import Key
-from azguard.cli import ending, owning, values
+from azguard.cli import ending, lease_options, values
 from azguard.cli.context import Environment
 from azguard.errors import GaveUp, UsageError
 from azguard.leases.actions import DEFAULT_SECONDS, LONGEST, SHORTEST
@@ -137,7 +136,7 @@ def around_write(env: Environment, target: Target, asked: TableLock) -> Iterator
     table = Target(target.account, Address(Kind.TABLE, target.address.parts[:1]))
     blob = _designated(env, table, asked.container)
     wait = _WAIT_SECONDS if asked.wait is None else env.duration(asked.wait, "--wait")
-    manner = _manner(env, owning.record(env, f"azguard {env.command}"), DEFAULT_SECONDS, create=True)
+    manner = _manner(env, lease_options.this_process(env, f"azguard {env.command}"), DEFAULT_SECONDS, create=True)
     ending.warn(blob, wait + DEFAULT_SECONDS, env.warn_once)
     with holding(blob, manner, wait, env.environ) as held:
         yield lambda: None if held is None else held.check()
@@ -161,7 +160,7 @@ def _manner(env: Environment, owner: Owner, seconds: int, *, create: bool) -> Ac
         seconds=seconds,
         create=create,
         patience=env.deadline.seconds,
-        books=_Books(env),
+        books=lease_options.CacheRecords(env),
         say=env.out.info,
         tell=env.out.verbose,
         uniform=random.SystemRandom().uniform,
@@ -171,7 +170,7 @@ def _manner(env: Environment, owner: Owner, seconds: int, *, create: bool) -> Ac
 def _owner(env: Environment, command: Sequence[str], asked: Asked) -> Owner:
     """Return the record of a run: the program's name, and its arguments only if that was asked for."""
     published = shlex.join(command) if asked.publish_command else os.path.basename(command[0])
-    return owning.record(env, published, asked.reason)
+    return lease_options.this_process(env, published, asked.reason)
 
 
 def _term(text: str | None) -> int:
@@ -181,22 +180,3 @@ def _term(text: str | None) -> int:
 def _file(text: str | None) -> Path | None:
     found = values.not_empty(text, "--heartbeat-file")
     return None if found is None else Path(found)
-
-
-@dataclass(frozen=True)
-class _Books:
-    """The cache, as the place where leases are written down."""
-
-    env: Environment
-
-    def hold(self, target: Target, lease_id: str, seconds: int) -> None:
-        """Write down a lease before it is asked for."""
-        self.env.cache.hold(Key.of(target), lease_id, duration=seconds, action=self.env.command)
-
-    def confirm(self, target: Target, lease_id: str) -> None:
-        """Write down that it was granted."""
-        self.env.cache.confirm(Key.of(target), lease_id)
-
-    def drop(self, target: Target, lease_id: str) -> None:
-        """Strike out a lease that is not held any more."""
-        self.env.cache.drop(Key.of(target), lease_id)

@@ -5,12 +5,14 @@ from typing import Annotated
 import typer
 
 from azguard.address import Kind
-from azguard.cli import breaking, context, held_leases, lease_options, lease_reasons, options, signals, values
+from azguard.cli import breaking, context, held_leases, lease_options, options, signals, values
 from azguard.cli.groups import group
 from azguard.conditions import operations
 from azguard.errors import UsageError
 from azguard.leases import facts, listing
 from azguard.leases import state as lease_state
+from azguard.leases.kept import LeaseRequest
+from azguard.leases.kinds import Action
 
 app = group("Leases of blobs and containers: acquire, renew, change, release, break, show, list, wait.")
 
@@ -44,9 +46,13 @@ def acquire(
     """
     env = context.of(ctx)
     target = lease_options.locate(env, address)
-    seconds, lease_id = lease_options.term(lease_duration, infinite=infinite), lease_options.new_id(proposed_lease_id)
-    patience = None if wait is None else env.patience(None, env.duration(wait, "--wait"))
-    done = lease_options.acquire(env, target, lease_id, seconds, patience, lease_reasons.record(env, target, reason))
+    seconds = lease_options.term(lease_duration, infinite=infinite)
+    lease_id = lease_options.new_id(proposed_lease_id)
+    patience = lease_options.patience(env, wait)
+    owner = lease_options.owner(env, target, reason)
+    lease = lease_options.kept(env, target)
+    request = LeaseRequest(lease_id, seconds, lease_options.conditions(env, target, Action.ACQUIRE), owner)
+    done = lease.acquire(request) if patience is None else lease.acquire_when_free(request, patience)
     env.show(done, alone="lease_id")
 
 
@@ -57,7 +63,9 @@ def renew(ctx: typer.Context, address: options.Leasable, lease_id: options.HeldL
     Example: azguard lease renew blob:site/config.json
     """
     env = context.of(ctx)
-    env.show(lease_options.renew(env, lease_options.locate(env, address), lease_id))
+    target = lease_options.locate(env, address)
+    conditions = lease_options.conditions(env, target, Action.RENEW, lease_id)
+    env.show(lease_options.kept(env, target).renew(conditions))
 
 
 @app.command(spec=options.operation(operations.BLOB_LEASE_CHANGE))
@@ -72,8 +80,10 @@ def change(
     Example: azguard lease change blob:site/config.json
     """
     env = context.of(ctx)
-    target, proposed = lease_options.locate(env, address), lease_options.new_id(proposed_lease_id)
-    env.show(lease_options.change(env, target, lease_id, proposed), alone="lease_id")
+    target = lease_options.locate(env, address)
+    proposed = lease_options.new_id(proposed_lease_id)
+    conditions = lease_options.conditions(env, target, Action.CHANGE, lease_id)
+    env.show(lease_options.kept(env, target).change(conditions, proposed), alone="lease_id")
 
 
 @app.command(spec=options.operation(operations.BLOB_LEASE_RELEASE))
@@ -83,7 +93,9 @@ def release(ctx: typer.Context, address: options.Leasable, lease_id: options.Hel
     Example: azguard lease release blob:site/config.json
     """
     env = context.of(ctx)
-    env.show(lease_options.release(env, lease_options.locate(env, address), lease_id))
+    target = lease_options.locate(env, address)
+    conditions = lease_options.conditions(env, target, Action.RELEASE, lease_id)
+    env.show(lease_options.kept(env, target).release(conditions))
 
 
 @app.command(name="break", spec=options.operation(operations.BLOB_LEASE_BREAK))

@@ -7,8 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from azguard.accounts.target import Target
+from azguard.address import Kind
 from azguard.conditions.resolve import Conditions
-from azguard.errors import Changed
+from azguard.errors import Changed, UsageError
 from azguard.leases import state
 from azguard.leases.owners import OWNER, SERVICE_CLOCK, Owner
 from azguard.requests.calls import write_timeouts
@@ -37,6 +38,21 @@ class Moved:
     after: str | None
     last_modified: datetime | None
     lineage: str
+
+
+def check_kind(target: Target) -> None:
+    """Refuse a resource whose metadata cannot carry an owner record.
+
+    Raises:
+        UsageError: it is no blob.
+    """
+    if target.kind is not Kind.BLOB:
+        raise UsageError(
+            f"a {target.kind} cannot carry the record of its holder: other writers can overwrite its metadata",
+            address=str(target.address),
+            values={"kind": target.kind.value},
+            reason="record-needs-blob",
+        )
 
 
 def seen(target: Target, deadline: Deadline, lease_id: str | None = None) -> Version:

@@ -1,4 +1,4 @@
-"""Who holds a lease: the owner record that azguard leaves in a blob's metadata, and Terraform's.
+"""Who holds a lease, and who we are: the owner record that azguard leaves in a blob's metadata, and Terraform's.
 
 Both are for people. A holder that crashed leaves its record behind, and no lock is ever granted or released because of
 one.
@@ -6,9 +6,15 @@ one.
 
 import base64
 import json
-from collections.abc import Mapping
+import os
+import socket
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import Any
+
+from azguard.errors import UsageError
+from azguard.times import iso
 
 # One key each: metadata is 8 KiB in all, and the names must be C# identifiers.
 OWNER, FENCE, SLOTS = "azguardowner", "azguardfence", "azguardslots"
@@ -16,7 +22,8 @@ OWNER, FENCE, SLOTS = "azguardowner", "azguardfence", "azguardslots"
 TERRAFORM = "terraformlockid"
 # What of a command line is worth keeping in 8 KiB of metadata.
 _LONGEST_COMMAND = 500
-
+# Metadata hold 8 KiB in all, and a character can take 12 bytes there.
+_LONGEST_REASON = 200
 
 # By whose clock a record's time is. The service's is the one that ages are counted on; a holder's may be wrong.
 SERVICE_CLOCK, HOLDER_CLOCK = "service", "holder"
@@ -97,6 +104,74 @@ class TerraformLock:
 
 
 Holder = Owner | TerraformLock
+
+
+def describe_this_process(
+    command: str,
+    reason: str | None,
+    environ: Mapping[str, str],
+    *,
+    redact: Callable[[str], str],
+    is_lasting: bool = False,
+) -> Owner:
+    """Return the record of this process; all who may read the resource can read it.
+
+    The time is by this machine's clock until the record is written: then it is the service's.
+
+    Args:
+        command: what to publish of the command.
+        reason: what the lease is for, if that is to be published.
+        environ: where a CI system names its run.
+        redact: removes what looks like a secret.
+        is_lasting: whether the lease outlives this process.
+
+    Raises:
+        UsageError: the reason is empty, too long or not plain text.
+    """
+    run = _ci_run(environ)
+    if reason is not None:
+        _check_reason(reason)
+    return Owner(
+        who=_user(),
+        host=socket.gethostname(),
+        pid=None if is_lasting else os.getpid(),
+        command=redact(command),
+        since=iso(datetime.now(UTC).replace(microsecond=0)),
+        run=None if run is None else redact(run),
+        reason=None if reason is None else redact(reason),
+    )
+
+
+def _check_reason(reason: str) -> None:
+    if not reason.strip():
+        raise UsageError("the reason is empty", argument="reason", reason="lease-reason-empty")
+    if len(reason) > _LONGEST_REASON or not reason.isprintable():
+        raise UsageError(
+            f"the reason takes one line of at most {_LONGEST_REASON} characters",
+            argument="reason",
+            values={"longest": _LONGEST_REASON},
+            reason="lease-reason-malformed",
+        )
+
+
+def _user() -> str:
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return str(os.getuid())
+
+
+def _ci_run(environ: Mapping[str, str]) -> str | None:
+    """Return the URL of the CI run we are in: GitHub Actions, Azure Pipelines, GitLab or Jenkins."""
+    given = environ.get
+    if given("GITHUB_RUN_ID"):
+        return f"{given('GITHUB_SERVER_URL')}/{given('GITHUB_REPOSITORY')}/actions/runs/{given('GITHUB_RUN_ID')}"
+    if given("BUILD_BUILDID"):
+        collection, project = given("SYSTEM_TEAMFOUNDATIONCOLLECTIONURI", ""), given("SYSTEM_TEAMPROJECT", "")
+        return f"{collection}{project}/_build/results?buildId={given('BUILD_BUILDID')}"
+    return given("CI_JOB_URL") or given("BUILD_URL")
 
 
 def owner(metadata: Mapping[str, str]) -> Owner | None:

@@ -1,6 +1,5 @@
 """Wait for the lease of another holder to end."""
 
-import random
 from collections.abc import Callable
 
 from azguard.accounts.target import Target
@@ -14,11 +13,15 @@ _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.25, 1.0
 
 
 def until_free(
-    target: Target, patience: Deadline, tell: Callable[[LeaseState], None], chance: random.Random
+    target: Target,
+    patience: Deadline,
+    tell: Callable[[LeaseState], None],
+    uniform: Callable[[float, float], float],
 ) -> LeaseState:
     """Wait until the lease is free to be acquired, and return its state then.
 
-    ``tell`` is called with the state at first, and whenever another holder shows.
+    ``tell`` is called with the state at first, and whenever another holder shows. ``uniform`` draws a random number
+    between two others.
 
     Raises:
         GaveUp: it is still held when the time is up.
@@ -35,7 +38,7 @@ def until_free(
         if patience.passed:
             detail = () if state.holder is None else (f"held by {state.holder}",)
             raise given_up(target, patience, state.state, detail)
-        patience.pause(chance.uniform(_SHORTEST_PAUSE, _LONGEST_PAUSE))
+        patience.pause(uniform(_SHORTEST_PAUSE, _LONGEST_PAUSE))
 
 
 def given_up(target: Target, patience: Deadline, state: str | None, detail: tuple[str, ...]) -> GaveUp:
@@ -45,5 +48,5 @@ def given_up(target: Target, patience: Deadline, state: str | None, detail: tupl
         address=str(target.address),
         detail=detail,
         lease_state=state,
-        hint=f"give it longer, or see who holds it: azguard lease show {target.address}",
+        reason="lease-not-free-in-time",
     )

@@ -3,12 +3,13 @@
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from azguard.accounts.target import Target
 from azguard.errors import AzguardError, GaveUp, Locked, NotFound, OutcomeUnknown, Unauthenticated, Unavailable
 from azguard.leases import actions
 from azguard.leases import state as lease_state
+from azguard.leases.kept import LeaseRecords
 from azguard.leases.owner_records import Version
 from azguard.leases.owners import Owner
 from azguard.locks import lock_blobs
@@ -37,19 +38,6 @@ _ALLOWANCE_SECONDS = 2.0
 _LEAST_SECONDS = 0.5
 # Bounded: a lease that is not released ends by itself.
 _PUT_BACK_SECONDS = 2.0
-
-
-class LeaseRecords(Protocol):
-    """Where leases are written down, so that one left behind by a crash can be found."""
-
-    def hold(self, target: Target, lease_id: str, seconds: int) -> None:
-        """Write down a lease before it is asked for."""
-
-    def confirm(self, target: Target, lease_id: str) -> None:
-        """Write down that it was granted."""
-
-    def drop(self, target: Target, lease_id: str) -> None:
-        """Strike out a lease that is not held any more."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,239 @@
+"""Acquire, renew, change and release a lease, with a record of it kept on this machine.
+
+The record is written before the lease is asked for, so that a lease left behind by a crash can be found and released.
+"""
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Protocol
+
+from azguard.accounts.target import Target
+from azguard.conditions.resolve import Conditions
+from azguard.errors import AzguardError, Locked, NotFound, OutcomeUnknown
+from azguard.leases import actions, owner_records, waiting
+from azguard.leases.actions import LeaseDone
+from azguard.leases.owner_records import Moved
+from azguard.leases.owners import Owner
+from azguard.leases.state import LeaseState
+from azguard.requests.deadline import Deadline
+
+# The service's codes for a lease of another holder, which can be waited for.
+_HELD_BY_ANOTHER = ("LeaseAlreadyPresent", "LeaseIsBreakingAndCannotBeAcquired")
+
+
+class LeaseRecord(Protocol):
+    """What was written down of a lease."""
+
+    @property
+    def lease_id(self) -> str:
+        """Return its id."""
+
+    @property
+    def duration(self) -> int | None:
+        """Return its term in seconds; None is infinite, or not known."""
+
+    @property
+    def time(self) -> str:
+        """Return the moment from which its term counts, ISO 8601."""
+
+    @property
+    def has_reason(self) -> bool:
+        """Return whether an owner record was left on the resource."""
+
+
+class LeaseRecords(Protocol):
+    """Where leases are written down, so that one left behind by a crash can be found."""
+
+    def held(self, target: Target) -> LeaseRecord | None:
+        """Return the newest lease that was asked for and is not known to be released."""
+
+    def hold(self, target: Target, lease_id: str, seconds: int | None, *, has_reason: bool = False) -> None:
+        """Write down a lease before it is asked for; ``seconds`` None is infinite, or not known."""
+
+    def confirm(self, target: Target, lease_id: str, since: datetime | None = None) -> None:
+        """Write down that it was granted; ``since`` is the moment from which its term counts, by default unchanged."""
+
+    def drop(self, target: Target, lease_id: str) -> None:
+        """Delete the record of a lease that is not held any more."""
+
+    def follow(self, target: Target, moved: Moved) -> None:
+        """Write down that our own change of the metadata gave the resource another ETag."""
+
+
+@dataclass(frozen=True)
+class LeaseRequest:
+    """A lease to acquire."""
+
+    lease_id: str
+    #: Its term; None is for ever.
+    seconds: int | None
+    conditions: Conditions
+    #: What to leave in the resource's metadata, if anything.
+    owner: Owner | None = None
+
+
+@dataclass(frozen=True)
+class KeptLease:
+    """The lease of one resource, with its record."""
+
+    target: Target
+    records: LeaseRecords
+    deadline: Deadline
+    #: Called with what people must know although it is no error.
+    warn: Callable[[str], None]
+    #: Called with the lease of another holder that is waited for.
+    tell: Callable[[LeaseState], None]
+
+    def acquire_when_free(
+        self,
+        request: LeaseRequest,
+        patience: Deadline,
+        uniform: Callable[[float, float], float] = random.uniform,
+    ) -> LeaseDone:
+        """Acquire the lease; while another holds it, wait.
+
+        Raises:
+            GaveUp: another still holds it when the time is up.
+        """
+        while True:
+            try:
+                return self.acquire(request)
+            except Locked as error:
+                if error.service_code not in _HELD_BY_ANOTHER:
+                    raise
+                if patience.passed:
+                    raise waiting.given_up(self.target, patience, error.lease_state, error.detail) from error
+            waiting.until_free(self.target, patience, self.tell, uniform)
+
+    def acquire(self, request: LeaseRequest) -> LeaseDone:
+        """Acquire the lease.
+
+        Raises:
+            Locked: another holds it.
+            OutcomeUnknown: it was sent, and whether it was granted cannot be known. The record stays.
+        """
+        lease_id, owner = request.lease_id, request.owner
+        before = self.records.held(self.target)
+        was_ours = before is not None and before.lease_id == lease_id
+        self.records.hold(self.target, lease_id, request.seconds, has_reason=owner is not None)
+        try:
+            done = actions.acquire(self.target, lease_id, request.seconds, request.conditions, self.deadline.fresh())
+            self.records.confirm(self.target, lease_id)
+        except OutcomeUnknown:
+            raise
+        except KeyboardInterrupt:
+            if not was_ours:
+                self._give_back(lease_id)
+            raise
+        except AzguardError as error:
+            if not was_ours:
+                self.records.drop(self.target, lease_id)
+            if before is not None and error.service_code == "LeaseAlreadyPresent":
+                raise error.but(hint=None, reason="lease-is-own") from error
+            raise
+        if done.attempts > 1:
+            self.warn("an answer was lost, and its request may come late: after a release, look whether it is leased")
+        return done if owner is None else self._leave(owner, done, was_ours=was_ours)
+
+    def renew(self, conditions: Conditions) -> LeaseDone:
+        """Renew the lease that ``conditions`` names, and write down since when its term counts.
+
+        Raises:
+            Locked: it is not held.
+        """
+        lease_id, known, sent_at = str(conditions.lease_id), self._known(conditions), datetime.now(UTC)
+        with self._dropping(lease_id):
+            done = actions.renew(self.target, conditions, self.deadline)
+        self.records.confirm(self.target, lease_id, sent_at)
+        return _with_term(done, known)
+
+    def change(self, conditions: Conditions, proposed: str) -> LeaseDone:
+        """Change the id of the lease that ``conditions`` names; both ids are kept until it is known which one holds.
+
+        Raises:
+            Locked: it is not held.
+        """
+        lease_id, known = str(conditions.lease_id), self._known(conditions)
+        # The term runs on; where it is not known, the record stays until the lease is released.
+        seconds = None if known is None else known.duration
+        since = None if known is None else datetime.fromisoformat(known.time)
+        self.records.hold(self.target, proposed, seconds, has_reason=known is not None and known.has_reason)
+        try:
+            with self._dropping(lease_id):
+                done = actions.change(self.target, proposed, conditions, self.deadline)
+        except OutcomeUnknown:
+            raise
+        except AzguardError:
+            self.records.drop(self.target, proposed)
+            raise
+        self.records.confirm(self.target, proposed, since)
+        self.records.drop(self.target, lease_id)
+        return _with_term(done, known)
+
+    def release(self, conditions: Conditions) -> LeaseDone:
+        """Release the lease that ``conditions`` names, after removing the owner record that was left with it.
+
+        Raises:
+            Locked: it is not held.
+        """
+        lease_id, known = str(conditions.lease_id), self._known(conditions)
+        # A condition of the caller's is of the version that is there now, so that version must stay.
+        if known is not None and known.has_reason and not conditions.headers:
+            self._remove(lease_id)
+        with self._dropping(lease_id):
+            done = actions.release(self.target, conditions, self.deadline)
+        self.records.drop(self.target, lease_id)
+        return done
+
+    def _known(self, conditions: Conditions) -> LeaseRecord | None:
+        """Return what is written down of the lease that the conditions name."""
+        found = self.records.held(self.target)
+        return found if found is not None and found.lease_id == conditions.lease_id else None
+
+    def _give_back(self, lease_id: str) -> bool:
+        is_free = actions.give_back(self.target, lease_id, self.deadline)
+        if is_free:
+            self.records.drop(self.target, lease_id)
+        return is_free
+
+    def _leave(self, owner: Owner, done: LeaseDone, *, was_ours: bool) -> LeaseDone:
+        """Leave the owner record under a lease just acquired; if that fails, give back a lease that is new."""
+        lease_id = str(done.lease_id)
+        try:
+            moved = owner_records.leave(self.target, lease_id, owner, self.deadline.fresh())
+        except BaseException as error:
+            if was_ours or not self._give_back(lease_id) or not isinstance(error, AzguardError):
+                raise
+            detail = "the record could not be written, and the lease was given back"
+            raise error.but(detail=(*error.detail, detail)) from error
+        self.records.follow(self.target, moved)
+        return replace(done, etag=moved.after, last_modified=moved.last_modified or done.last_modified)
+
+    def _remove(self, lease_id: str) -> None:
+        """Remove the owner record of a lease that is about to be released."""
+        try:
+            moved = owner_records.remove(self.target, lease_id, self.deadline.fresh())
+        except (Locked, NotFound):
+            return  # the release will say so
+        except AzguardError as error:
+            self.warn(f"the record of who held {self.target} stays there: {error.message}")
+            return
+        if moved is not None:
+            self.records.follow(self.target, moved)
+
+    @contextmanager
+    def _dropping(self, lease_id: str) -> Iterator[None]:
+        """Drop the record of a lease that turns out not to be held; one that is being broken is held until it ends."""
+        try:
+            yield
+        except (Locked, NotFound) as error:
+            if isinstance(error, NotFound) or (error.service_code or "").startswith("LeaseIdMismatch"):
+                self.records.drop(self.target, lease_id)
+            raise
+
+
+def _with_term(done: LeaseDone, known: LeaseRecord | None) -> LeaseDone:
+    return done if known is None else replace(done, duration=known.duration or "infinite")
