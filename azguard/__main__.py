@@ -12,6 +12,8 @@ except KeyboardInterrupt:  # Ctrl-C, before anything could be done about it: end
 # The SDK's modules are some 65,000 objects that live as long as the process. Python's own threshold of 700 walks
 # them over and over while they load, 15 ms of 240; this one waits until there can be real garbage.
 _OBJECTS_BEFORE_COLLECTING = 100_000
+# The exit status of Ctrl-C, as shells have it.
+_CTRL_C = 130
 
 
 def main() -> None:
@@ -25,7 +27,7 @@ def main() -> None:
     from azguard.cli.app import run
 
     status = run(sys.argv[1:])
-    if status in (129, 130, 143):
+    if status in (129, _CTRL_C, 143):
         # What was interrupted is settled and told; threads that still wait for an answer are not waited for.
         _end(status)
     # Exit handlers and files are seen to as ever; only the search for cycles among what the system is about to
@@ -47,7 +49,7 @@ def _end(status: int) -> None:
             stream.flush()
         except (OSError, ValueError):
             pass  # The reader has gone.
-    if status == 130:
+    if status == _CTRL_C:
         _end_by_ctrl_c()
     os._exit(status)
 

@@ -12,6 +12,10 @@ _CONTAINER_NAME = re.compile(r"(?!.*--)[a-z0-9][a-z0-9-]{1,61}[a-z0-9]|\$root|\$
 _TABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]{2,62}")
 _KEY_FORBIDDEN = re.compile(r"[/\\#?\x00-\x1f\x7f-\x9f]")
 _PATH_FORBIDDEN = re.compile(r'["\\:|<>*?\x00-\x1f]')
+_LONGEST_BLOB_NAME = 1024
+_MOST_SLASHES_OF_A_BLOB_NAME = 253
+_LONGEST_PATH = 2048
+_LONGEST_PART_OF_A_PATH = 255
 
 
 def check(kind: str, service: str, parts: tuple[str, ...]) -> None:
@@ -64,9 +68,9 @@ def _check_first(service: str, name: str) -> None:
 
 
 def _check_blob_name(name: str) -> None:
-    if len(name) > 1024:
+    if len(name) > _LONGEST_BLOB_NAME:
         raise UsageError(f"the blob's name has {len(name)} characters; the service takes at most 1,024")
-    if name.count("/") > 253:
+    if name.count("/") > _MOST_SLASHES_OF_A_BLOB_NAME:
         raise UsageError("the blob's name has more than 254 path segments")
     if re.search(r"[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]", name):
         raise UsageError("the blob's name has a control character, which the service refuses")
@@ -102,5 +106,5 @@ def _check_path(path: str) -> None:
     segments = path.split("/")
     if not all(segments) or any(segment in (".", "..") for segment in segments):
         raise UsageError(f"{path!r} has an empty, '.' or '..' segment")
-    if len(path) > 2048 or any(len(segment) > 255 for segment in segments):
+    if len(path) > _LONGEST_PATH or any(len(segment) > _LONGEST_PART_OF_A_PATH for segment in segments):
         raise UsageError("the path is over 2,048 characters, or a part of it is over 255")

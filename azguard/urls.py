@@ -59,7 +59,7 @@ def placed(url: "SplitResult", base: str, taken: str | None, endpoints: Endpoint
         known = endpoint.rstrip("/")
         if whole.startswith(f"{same_host(known)}/"):
             # An account's endpoint ends with its name where the host is one of many accounts.
-            name = known.rpartition("/")[2] if known.count("/") > 2 else account
+            name = known.rpartition("/")[2] if "/" in known.partition("//")[2] else account
             return Place(known, name, service, whole.removeprefix(f"{same_host(known)}/"))
     if _is_path_style(host):
         account, _, path = path.partition("/")

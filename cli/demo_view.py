@@ -20,6 +20,8 @@ from azguard.processes import identity
 if TYPE_CHECKING:
     from rich.table import Table
 
+# The column with the verdict, which is coloured.
+_VERDICT = 3
 _STYLES = {Verdict.EXACT: "bold green", Verdict.TOO_FEW: "bold red", Verdict.TOO_MANY: "bold red"}
 
 
@@ -99,7 +101,7 @@ class Live(AbstractContextManager["Live"]):
             seen = self._seen.get(way)
             cells = _cells(way, self._plan, seen)
             style = _STYLES[seen.verdict] if isinstance(seen, Strategy) else "dim"
-            table.add_row(*(Text(cell, style if place == 3 else "") for place, cell in enumerate(cells)))
+            table.add_row(*(Text(cell, style if place == _VERDICT else "") for place, cell in enumerate(cells)))
         return table
 
 

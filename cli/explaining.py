@@ -6,6 +6,7 @@ It costs requests only on the way to an error, and little time: an explanation i
 import re
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 from itertools import islice
 
 from azguard.accounts.target import Target
@@ -40,7 +41,7 @@ def explain(env: Environment, error: AzguardError) -> None:
         _name_own_lease(env, error, target)
     elif isinstance(error, GaveUp):
         _name_own_lease_waited_for(env, error, target)
-    elif isinstance(error, NotFound) and error.http_status == 404:
+    elif isinstance(error, NotFound) and error.http_status == HTTPStatus.NOT_FOUND:
         _offer_near_names(env, error, target)
 
 

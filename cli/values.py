@@ -10,6 +10,10 @@ from azguard.times import parse_duration
 # The C# identifier rule; source: Setting and retrieving properties and metadata for Blob resources.
 _METADATA_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _INCLUDED = ("metadata", "snapshots", "versions", "deleted", "tags", "uncommittedblobs", "copy")
+# Python refuses to read numbers of thousands of digits.
+_MOST_DIGITS = 19
+_MOST_TAGS = 10
+_BYTES_OF_MD5 = 16
 _TIERS = ("Hot", "Cool", "Cold", "Archive")
 
 
@@ -38,7 +42,7 @@ def count(text: str | None, option: str) -> int | None:
 
 def whole(text: str, option: str, least: int, most: int) -> int:
     """Return a whole number between two others, both included."""
-    if not (text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most):
+    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS and least <= int(text) <= most):
         raise UsageError(f"{option}: {text!r} is not a whole number from {least} to {most}", hint=f"{option} {least}")
     return int(text)
 
@@ -86,7 +90,7 @@ def metadata(texts: Sequence[str] | None) -> dict[str, str]:
 def tags(texts: Sequence[str] | None) -> dict[str, str]:
     """Return index tags: at most ten, of the characters the service takes."""
     found = pairs(texts, "--tags")
-    if len(found) > 10:
+    if len(found) > _MOST_TAGS:
         raise UsageError(f"--tags: {len(found)} tags; the service takes at most ten")
     for key, value in found.items():
         if not re.fullmatch(r"[A-Za-z0-9 +\-./:=_]{1,128}", key) or not re.fullmatch(
@@ -134,7 +138,7 @@ def md5(text: str | None) -> str | None:
         digest = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         digest = b""
-    if len(digest) != 16:
+    if len(digest) != _BYTES_OF_MD5:
         raise UsageError(f"--content-md5: {text!r} is not an MD5 in base64", hint="openssl md5 -binary FILE | base64")
     return text
 

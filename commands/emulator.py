@@ -15,6 +15,7 @@ from azguard.processes import identity
 app = groups.group("Run Azurite, Microsoft's emulator of blobs, queues and tables, on this machine.")
 
 _WAIT = "60s"
+_LAST_PORT = 65_535
 
 Wait = Annotated[str, typer.Option("--wait", metavar="DURATION", help="How long it may take to answer.")]
 
@@ -144,7 +145,7 @@ def _ports(given: Mapping[str, str | None]) -> dict[str, int]:
     for service, text in given.items():
         if text is None:
             continue
-        if not (text.isascii() and text.isdigit() and 0 < int(text) < 65536):
+        if not (text.isascii() and text.isdigit() and 0 < int(text) <= _LAST_PORT):
             raise UsageError(f"--{service}-port {text!r} is not a port", hint="write a number from 1 to 65535")
         if int(text) in ports.values():
             raise UsageError(f"port {text} is given twice", hint="each service needs its own")

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any
 
 from azguard.accounts import proxies
@@ -178,7 +179,7 @@ def github_assertion(url: str, token: str, audience: str, pause: Callable[[float
         status, value = _ask(asked, token)
         if value:
             return value
-        if status is not None and status < 500 and status != 429:
+        if status is not None and status < HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.TOO_MANY_REQUESTS:
             break
         if attempt < _TRIES - 1:
             pause(_PAUSE_SECONDS * 2**attempt)

@@ -12,6 +12,7 @@ import io
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from azguard.accounts import exchanges
@@ -58,7 +59,7 @@ class NotOfTheService(Exception):
     @property
     def may_pass(self) -> bool:
         """Return whether asking again may be answered by the service: a gateway says so while it cannot reach it."""
-        return self.status >= 500 or self.status in (408, 429)
+        return self.status >= HTTPStatus.INTERNAL_SERVER_ERROR or self.status in (408, 429)
 
 
 def not_of_the_service(error: BaseException) -> NotOfTheService | None:

@@ -4,6 +4,7 @@ import re
 import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from azguard.accounts import proxies
@@ -122,7 +123,7 @@ def _by_proxy(error: BaseException, host: str, proxy: Proxy) -> Reason | None:
 
 def refused_by(proxy: Proxy, host: str, status: int, words: str = "") -> Reason:
     """Return what a proxy's own refusal of a request to a host means."""
-    if status == 407:
+    if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         return Reason(
             f"the proxy {proxy.address} wants a user and a password (407), so {host} was not asked",
             f"{proxy.variable}=http://USER:PASSWORD@{proxy.address}",

@@ -10,6 +10,7 @@ not documented, and the emulator then ignores it.
 
 from collections.abc import Callable
 from dataclasses import replace
+from http import HTTPStatus
 from typing import TypeVar
 
 from azguard.accounts.target import Target
@@ -61,7 +62,7 @@ def write(
             raise explained(error) from error
         except (Changed, Exists, NotFound) as error:
             conditions = bind_to_what_is_there(target, conditions, deadline, creates=creates)
-            if error.http_status == 400:
+            if error.http_status == HTTPStatus.BAD_REQUEST:
                 raise  # The blocks that were to be committed are gone.
             refused += 1
             if refused > _LOOKS or deadline.passed:

@@ -35,7 +35,7 @@ def parse_blob_etag(etag: str, option: str = "--etag") -> str:
         raise UsageError(
             f"{option}: {etag!r} is a weak ETag, which only tables have", hint="copy it from azguard … show"
         )
-    bare = text[1:-1] if len(text) >= 2 and text[0] == text[-1] == '"' else text
+    bare = text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
     if not re.fullmatch(r"[!#-)+\--~]+", bare) or "'" in bare or bare.startswith("@"):
         raise UsageError(
             f"{option}: {etag!r} is not an ETag",

@@ -14,6 +14,8 @@ _SUSPECT = re.compile(r"[^\t -~\u00a1-\u00ac\u00ae-\u05ff]")
 _ESCAPED_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 # Joiners are part of letters and emoji, and neither move a cursor nor turn the direction of text.
 _JOINERS = "\u200c\u200d"
+_LAST_OF_TWO_DIGITS = 0xFF
+_LAST_OF_FOUR_DIGITS = 0xFFFF
 
 
 def unified(old: bytes, new: bytes, name: str) -> str:
@@ -101,4 +103,8 @@ def _escaped(match: re.Match[str]) -> str:
     if character in _JOINERS or unicodedata.category(character) not in _ESCAPED_CATEGORIES:
         return character
     number = ord(character)
-    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+    if number <= _LAST_OF_TWO_DIGITS:
+        return f"\\x{number:02x}"
+    if number <= _LAST_OF_FOUR_DIGITS:
+        return f"\\u{number:04x}"
+    return f"\\U{number:08x}"

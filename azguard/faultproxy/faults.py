@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from http import HTTPStatus
 
 
 class Fault(Enum):
@@ -84,7 +85,7 @@ class Answer:
 
 
 def _is_success(status: int) -> bool:
-    return 200 <= status < 300
+    return HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
 
 
 def losing(share: float, chance: random.Random, *, only_writes: bool = False) -> Decide:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from typing import Any
 
 from azguard.accounts.target import Target
@@ -208,7 +209,7 @@ def give_back(target: Target, lease_id: str, deadline: Deadline, seconds: float 
     patience = deadline.lasting(seconds)
     while True:
         sent = send_once(lambda: client(target, lease_id).release(**write_timeouts(patience, _RELEASE_PAUSE)))
-        if sent.error is None or is_lease_problem(sent.error) or status(sent.error) == 404:
+        if sent.error is None or is_lease_problem(sent.error) or status(sent.error) == HTTPStatus.NOT_FOUND:
             return True
         if sent.fate is CallOutcome.REFUSED or patience.remaining <= _RELEASE_PAUSE:
             return False

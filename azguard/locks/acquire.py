@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from azguard.accounts.target import Target
@@ -161,7 +162,7 @@ class Acquiring:
             self._manner.books.confirm(slot, lease_id)
             return self._granted(slot, sent_at, known)
         self._manner.tell(f"lock: {slot}: {describe(sent)}")
-        if status(error) == 404 and known is None:
+        if status(error) == HTTPStatus.NOT_FOUND and known is None:
             return self._ask_for_new(slot, error)
         if sent.fate is CallOutcome.REFUSED and is_lease_problem(error):
             return None

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from azguard.accounts.target import Target
@@ -132,4 +133,4 @@ def describe_late(keepers: Iterable[Renewer]) -> tuple[str, ...]:
 
 def is_definite(error: Any) -> bool:
     """Return whether the service said that the lease is not held: broken, gone to another, or the blob deleted."""
-    return is_lease_problem(error) or status(error) == 404
+    return is_lease_problem(error) or status(error) == HTTPStatus.NOT_FOUND

@@ -27,6 +27,8 @@ GRACE_SECONDS = 2.0
 MOST_BYTES = 1 << 30
 
 _CHUNK = 1 << 16
+# As much of a command as a message shows.
+_LONGEST_LINE = 200
 # How soon a failed command is noticed whose output something else holds open. Any other end is seen at once.
 _TICK_SECONDS = 0.05
 
@@ -236,4 +238,4 @@ def _shown(command: Sequence[str]) -> str:
     import shlex
 
     line = shlex.join(command)
-    return line if len(line) <= 200 else line[:199] + "…"
+    return line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 1] + "…"

@@ -7,6 +7,7 @@ connection came to be) or *in doubt* (everything else). A read has no doubt: it 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from http import HTTPStatus
 from typing import Any, Generic, TypeVar
 
 from azguard.accounts.account import CONNECT_SECONDS
@@ -158,7 +159,7 @@ def _transient(error: BaseException) -> bool:
 
     found = status(error)
     if found is not None:
-        return found >= 500 or found in (408, 429)
+        return found >= HTTPStatus.INTERNAL_SERVER_ERROR or found in (408, 429)
     if (foreign := not_of_the_service(error)) is not None:
         return foreign.may_pass
     return isinstance(error, (AzureError, OSError))

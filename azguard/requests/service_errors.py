@@ -4,6 +4,7 @@ The SDK's exception classes are no guide: it turns every 409 into ResourceExists
 Source: Blob, File, Queue and Table service error codes in the REST reference.
 """
 
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -112,7 +113,7 @@ def is_lease_problem(error: BaseException) -> bool:
 def is_conflict(error: BaseException) -> bool:
     """Return whether somebody else's write came first, so that reading again and retrying is the answer."""
     code = service_code(error) or ""
-    if status(error) == 412:
+    if status(error) == HTTPStatus.PRECONDITION_FAILED:
         return not code.startswith("Lease")
     return code in _FOREIGN_WRITE
 
@@ -145,21 +146,25 @@ def translate(  # noqa: C901
     }
     if found is None:
         return _without_status(error, target, facts)
-    if found == 304:
+    if found == HTTPStatus.NOT_MODIFIED:
         return errors.NotModified(f"{target} is unchanged", **facts)
-    if found == 400 and code in _CONFLICTING_BLOCKS:
+    if found == HTTPStatus.BAD_REQUEST and code in _CONFLICTING_BLOCKS:
         return errors.Changed(f"{target} was written by somebody else while this upload ran", **facts)
-    if found == 407:
+    if found == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         return _not_asked(NotOfTheService(found, {}), target, facts)
     if code in _AUTHENTICATION or found in (401, 403):
         denial = denials.explain(error, code, target)
-        kind = errors.Forbidden if found == 403 and code not in _AUTHENTICATION else errors.Unauthenticated
+        kind = (
+            errors.Forbidden
+            if found == HTTPStatus.FORBIDDEN and code not in _AUTHENTICATION
+            else errors.Unauthenticated
+        )
         return kind(denial.message, hint=denial.hint, **facts)
-    if found == 404:
+    if found == HTTPStatus.NOT_FOUND:
         return errors.NotFound(_missing(target, code), hint=_missing_hint(target, code), **facts)
     if found in (409, 412):
         return _conflict(found, code or "", target, expected_etag, facts)
-    if found >= 500 or found in _SAYS_LATER:
+    if found >= HTTPStatus.INTERNAL_SERVER_ERROR or found in _SAYS_LATER:
         return errors.Unavailable(
             f"the service answered {found} {code or ''} until the time was up".replace("  ", " "),
             hint="try again, or give it longer: --timeout 60s",
@@ -209,7 +214,7 @@ def _conflict(
         return errors.Locked(f"{target} is busy: {code}", hint="wait a moment, then try again", **facts)
     if code == "BlobImmutableDueToPolicy":
         return errors.Forbidden(f"{target} is immutable by policy", **facts)
-    if found == 412:
+    if found == HTTPStatus.PRECONDITION_FAILED:
         return errors.Changed(_changed_words(target, expected_etag), expected_etag=expected_etag, **facts)
     hint = "add --delete-snapshots include, or only" if code == "SnapshotsPresent" else None
     return errors.BadRequest(f"the service refused this for {target}: {code or found}", hint=hint, **facts)

@@ -6,6 +6,7 @@ there was nothing: the SDK keeps that to itself, so that two who claim an entity
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 from azguard.accounts.target import Target
@@ -118,7 +119,7 @@ def delete(target: Target, etag: str, timeouts: Mapping[str, Any]) -> None:
         answers.append(response.http_response)
 
     client.delete_entity(partition, row, **_version(etag), raw_response_hook=keep, **timeouts)
-    if answers and answers[-1].status_code == 404:
+    if answers and answers[-1].status_code == HTTPStatus.NOT_FOUND:
         raise ResourceNotFoundError(response=answers[-1])
 
 
@@ -141,7 +142,7 @@ def _version(etag: str) -> dict[str, Any]:
 
 def _keep(answers: list[Mapping[str, Any]]) -> Any:
     def keep(response: Any) -> None:
-        if response.http_response.status_code == 200:
+        if response.http_response.status_code == HTTPStatus.OK:
             answers.append(response.http_response.json())
 
     return keep

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http import HTTPStatus
 from itertools import islice
 from typing import Any
 
@@ -114,5 +115,5 @@ def _delete(target: Target, deadline: Deadline) -> None:
 
     target.account.table(target.address).delete_table(raw_response_hook=keep, **write_timeouts(deadline))
     # The SDK keeps it to itself when there was none.
-    if answers and answers[-1].status_code == 404:
+    if answers and answers[-1].status_code == HTTPStatus.NOT_FOUND:
         raise ResourceNotFoundError(response=answers[-1])
