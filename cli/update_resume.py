@@ -12,34 +12,38 @@ from azguard.errors import AzguardError, Locked, OutcomeUnknown
 from azguard.updates.plan import UpdatePlan
 
 
-def keeper(env: Environment, target: Target, plan: UpdatePlan) -> Callable[[AzguardError, bytes | None], None]:
-    """Return what saves the content that could not be written, and tells how to go on."""
+def keeper(env: Environment, target: Target, plan: UpdatePlan) -> Callable[[AzguardError, bytes | None], AzguardError]:
+    """Return what saves the content that an update could not write, and says how to resume the update."""
 
-    def keep(error: AzguardError, content: bytes | None) -> None:
-        from azguard.updates import unsaved
-
-        path = (
-            None
-            if content is None
-            else unsaved.save_unwritten_content(env.folders.kept, target, content, datetime.now(UTC))
-        )
-        if path is not None:
-            error.detail = (*error.detail, f"the new content is kept in {path}")
-            error.facts["kept"] = str(path)
+    def keep(error: AzguardError, content: bytes | None) -> AzguardError:
+        error = _with_saved(env, target, error, content)
         again = _again(env.argv, plan)
         if isinstance(error, OutcomeUnknown):
-            error.hint = _after_unknown(target, plan, again)
-        elif not isinstance(error, Locked):
-            error.hint = f"resume it: {again}"
+            return error.but(hint=_after_unknown(target, plan, again))
+        if isinstance(error, Locked):
+            return error
+        return error.but(hint=f"resume it: {again}")
 
     return keep
+
+
+def _with_saved(env: Environment, target: Target, error: AzguardError, content: bytes | None) -> AzguardError:
+    from azguard.updates import unsaved
+
+    if content is None:
+        return error
+    path = unsaved.save_unwritten_content(env.folders.kept, target, content, datetime.now(UTC))
+    if path is None:
+        return error
+    detail = (*error.detail, f"the new content is kept in {path}")
+    return error.but(detail=detail, facts={**error.facts, "kept": str(path)})
 
 
 def _after_unknown(target: Target, plan: UpdatePlan, again: str) -> str:
     if not plan.leaves_trace:
         return f"without a lineage only you can tell: azguard {target.kind} get {shlex.quote(target.address.short)}"
     ask = f"azguard safe-update {shlex.quote(str(target.address))} --op-id {RAW_OP}{plan.op} --status"
-    return f"ask what became of it: {ask}\n      if it was not applied, run it again under the same id: {again}"
+    return f"ask for its outcome: {ask}\n      if it was not applied, run it again under the same id: {again}"
 
 
 def _again(argv: tuple[str, ...], plan: UpdatePlan) -> str:

@@ -13,12 +13,29 @@ def _set_a_number(facts: Mapping[str, object]) -> str:
 #: What to type next.
 HINTS: Mapping[str, Words] = {
     "append_to_metadata": "use --set NAME=VALUE",
+    "blob_type_unknown": "--blob-type block writes without looking",
     "content_is_empty": "to make it JSON first, begin with --append '{{}}'",
+    "fence_needs_permission": (
+        "--fence reads and writes index tags, which needs a permission of its own: "
+        "t in a SAS, or the role Storage Blob Data Owner"
+    ),
+    "fence_needs_tags": "--fence needs index tags, which accounts with a hierarchical namespace do not have",
     "increment_of_no_number": _set_a_number,
     "increment_of_whole_number": """make it a double first: --set '{path}="{type}"'""",
     "metadata_names_differ_in_case": "use {name} for both, or --unset one of them",
+    "no_block_blob_to_update": "its metadata can be updated: add --metadata",
+    "other_blob_type": "if that is meant: --blob-type block",
     "output_is_empty": "if the content is to be empty: --allow-empty",
     "output_is_not_json": "mend the command; if it is meant: --any-content",
+    "put_is_empty": "did the command before the pipe fail? If an empty blob is meant: --allow-empty",
+    "put_never_read": (
+        "read it first: azguard blob get {target} -f THEIRS, "
+        "or name the version with --etag, or overwrite with --last-writer-wins"
+    ),
+    "snapshot_has_no_snapshots": "leave --delete-snapshots out",
+    "update_gave_up": "run it again, or give it longer: --timeout 5m",
+    "update_meets_lease": "wait for its holder with --wait-lease, or work inside that lease with --lease-id",
+    "update_of_nothing": "add --create to make it",
 }
 #: What happened, where the core's own sentence would have to name an option.
 WORDS: Mapping[str, Words] = {

@@ -21,7 +21,7 @@ def delete(target: Target, conditions: Conditions, snapshots: str | None, deadli
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-blob
     """
     if snapshots is not None and target.address.snapshot is not None:
-        raise UsageError(f"{target} is itself a snapshot, which has none", hint="leave --delete-snapshots out")
+        raise UsageError(f"{target} is itself a snapshot, which has none", reason="snapshot_has_no_snapshots")
     leased = conditions.lease_id is not None
     # Known before, because afterwards there is nothing to ask: an infinite lease cannot have lapsed meanwhile.
     alone = leased and _held_for_ever(target, conditions, deadline)

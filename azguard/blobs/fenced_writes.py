@@ -59,7 +59,7 @@ def write(
         try:
             settled = attempt(conditions)
         except (Forbidden, BadRequest) as error:
-            raise explained(error) from error
+            raise explain_fence(error) from error
         except (Changed, Exists, NotFound) as error:
             conditions = bind_to_what_is_there(target, conditions, deadline, creates=creates)
             if error.http_status == HTTPStatus.BAD_REQUEST:
@@ -104,20 +104,17 @@ def read_standing_fence(target: Target, lease_id: str | None, deadline: Deadline
     try:
         tags = properties.tags(target, lease_id, deadline)
     except (Forbidden, BadRequest) as error:
-        raise explained(error) from error
+        raise explain_fence(error) from error
     theirs = fences.read_fence(tags, target)
     return theirs, {key: value for key, value in tags.items() if key != fences.TAG}
 
 
-def explained(error: AzguardError) -> AzguardError:
+def explain_fence(error: AzguardError) -> AzguardError:
     """Add what a fence needs to a refusal that may be for the want of it."""
     if error.service_code == _MAY_NOT:
-        error.hint = (
-            "--fence reads and writes index tags, which needs a permission of its own: "
-            "t in a SAS, or the role Storage Blob Data Owner"
-        )
-    elif error.service_code in _NO_TAGS:
-        error.hint = "--fence needs index tags, which accounts with a hierarchical namespace do not have"
+        return error.but(reason="fence_needs_permission", hint=None)
+    if error.service_code in _NO_TAGS:
+        return error.but(reason="fence_needs_tags", hint=None)
     return error
 
 
@@ -126,5 +123,5 @@ def _gave_up(target: Target, refused: int) -> GaveUp:
         f"{target} was written or deleted by others without a fence between each look at it and the write, "
         f"{refused} times; nothing was applied",
         address=str(target.address),
-        hint="let everybody who writes it name a fence, or try again",
+        hint="let all who write it name a fence, or try again",
     )

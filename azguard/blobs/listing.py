@@ -52,5 +52,4 @@ def list_blobs(
             else:
                 yield BlobPrefix(f"blob:{target.address.container}/{item.name}", item.name)
     except NotFound as error:
-        error.message = f"there is no container {target.address.container}"
-        raise
+        raise error.but(message=f"there is no container {target.address.container}") from error.__cause__

@@ -91,11 +91,12 @@ def describe_conflict(error: Changed, target: Target, deadline: Deadline) -> Cha
         return error
     if current is NOTHING_THERE:
         return gone(target, error.expected_etag, error) if error.expected_etag else error
-    error.current_etag = current.etag
-    error.lease_state = current.lease.state
-    size, when = current.size, current.last_modified
-    error.detail = (*error.detail, f"now: {size:,} bytes, written {when:%Y-%m-%d %H:%M:%S} UTC")
-    return error
+    now = f"now: {current.size:,} bytes, written {current.last_modified:%Y-%m-%d %H:%M:%S} UTC"
+    return error.but(
+        current_etag=current.etag,
+        lease_state=current.lease.state,
+        detail=(*error.detail, now),
+    )
 
 
 @contextmanager

@@ -4,8 +4,6 @@ A version keeps its type. So the type that a version was read with holds for eve
 costs no request; only where the write is for no version that was read here is it asked for.
 """
 
-from dataclasses import replace
-
 from azguard.accounts.target import Target
 from azguard.blobs import properties
 from azguard.conditions.resolve import Conditions
@@ -43,7 +41,7 @@ def refuse(target: Target, found: str | None) -> None:
     raise BadRequest(
         f"{target} is {_WORDS.get(str(found), found)}, and a put would make it a block blob; nothing was written",
         address=str(target.address),
-        hint="if that is meant: --blob-type block",
+        reason="other_blob_type",
     )
 
 
@@ -54,9 +52,9 @@ def _asked(target: Target, deadline: Deadline) -> str | None:
     except NotFound:
         return None
     except Forbidden as error:
-        raise replace(
-            error,
+        raise error.but(
             message=f"{error.message}: so it is not known whether {target} is a block blob",
-            hint="--blob-type block writes without looking",
+            reason="blob_type_unknown",
+            hint=None,
         ) from error
     return properties.type_of(found)

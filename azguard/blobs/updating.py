@@ -85,9 +85,10 @@ class _Blob:
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """What a write of the content leaves as it is. ``settings`` hold the tags only where the fence was asked for."""
+class _Preserved:
+    """What a write of the content leaves as it is."""
 
+    #: The tags are among them only where the fence was asked for.
     settings: Settings
     tag_count: int | None = None
 
@@ -115,7 +116,7 @@ class BlobContent(_Blob):
             try:
                 download = Download(self.target, Conditions(lease_id=self.lease_id), lambda: deadline)
             except NotFound as error:
-                return _nothing(error, b"", _Kept(_for_new(self.target)))
+                return _nothing(error, b"", _Preserved(_for_new(self.target)))
             found = download.properties
             _refuse_other_types(self.target, found)
             try:
@@ -125,7 +126,7 @@ class BlobContent(_Blob):
                     raise
                 continue
             settings = _settings(found, _without_key(found.metadata or {}))
-            state = _state(content, found, _Kept(settings, found.tag_count), settings.content_type)
+            state = _state(content, found, _Preserved(settings, found.tag_count), settings.content_type)
             if self.lock_fence is None:
                 return state
             try:
@@ -137,7 +138,7 @@ class BlobContent(_Blob):
         self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
     ) -> Callable[[str | None], CommittedVersion]:
         """Return the Put Blob, or the Put Block List after the blocks were staged."""
-        kept: _Kept = state.carried
+        kept: _Preserved = state.preserved
         tags, tier = self._tags(kept, deadline), self._tier(state, lease_id, deadline)
         settings = replace(kept.settings, tags=tags, tier=tier)
         if lineage is not None:
@@ -151,7 +152,7 @@ class BlobContent(_Blob):
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
     ) -> Callable[[], CommittedVersion]:
         """Return a Set Blob Metadata that changes nothing but the ETag and the lineage."""
-        kept: _Kept = state.carried
+        kept: _Preserved = state.preserved
         if lineage is not None and not state.lineage.entries:
             lineage = replace(lineage, tiered=True)  # not known: let the next writer ask
         return lambda: self._set_metadata(state, kept.settings.metadata or {}, lineage, lease_id, deadline)
@@ -170,7 +171,7 @@ class BlobContent(_Blob):
             return None
         return _chosen_tier(properties.fetch(self.target, _only_over(state, lease_id), deadline))
 
-    def _tags(self, kept: _Kept, deadline: Deadline) -> Mapping[str, str] | None:
+    def _tags(self, kept: _Preserved, deadline: Deadline) -> Mapping[str, str] | None:
         """Return the tags to send, ours among them; read as late as possible where they hold no fence."""
         if self.lock_fence is not None:
             return fences.with_fence_tag(kept.settings.tags or {}, self.lock_fence)
@@ -184,9 +185,9 @@ class BlobContent(_Blob):
         If-Match fail, and the next read finds that fence. The count of tags is no substitute: it may be withheld.
         """
         theirs, others = fenced_writes.read_standing_fence(self.target, self.lease_id, deadline)
-        kept = _Kept(replace(state.carried.settings, tags=others or None))
+        kept = _Preserved(replace(state.preserved.settings, tags=others or None))
         # A write, even of the same content: a holder that found all well must not be overtaken from below.
-        return replace(state, carried=kept, fence=theirs, lags=theirs != self.lock_fence)
+        return replace(state, preserved=kept, fence=theirs, must_rewrite=theirs != self.lock_fence)
 
 
 @dataclass(frozen=True)
@@ -238,12 +239,12 @@ def _only_over(state: CurrentVersion, lease_id: str | None) -> Conditions:
     return Conditions(headers, "if-match", state.etag, lease_id)
 
 
-def _state(content: bytes, found: Any, carried: object, content_type: str | None = None) -> CurrentVersion:
+def _state(content: bytes, found: Any, preserved: object, content_type: str | None = None) -> CurrentVersion:
     return CurrentVersion(
         content=content,
         etag=found.etag,
         lineage=Lineage.parse((found.metadata or {}).get(KEY)),
-        carried=carried,
+        preserved=preserved,
         version_id=found.version_id,
         last_modified=found.last_modified,
         lease_duration=found.lease.duration,
@@ -251,11 +252,11 @@ def _state(content: bytes, found: Any, carried: object, content_type: str | None
     )
 
 
-def _nothing(error: NotFound, content: bytes, carried: object) -> CurrentVersion:
+def _nothing(error: NotFound, content: bytes, preserved: object) -> CurrentVersion:
     """Return the state of a blob that is not there; without its container nothing can be."""
     if error.service_code == "ContainerNotFound":
         raise error
-    return CurrentVersion(content, None, Lineage(), carried)
+    return CurrentVersion(content, None, Lineage(), preserved)
 
 
 def _settings(found: Any, metadata: Mapping[str, str]) -> Settings:
@@ -284,7 +285,7 @@ def _without_key(metadata: dict[str, str]) -> dict[str, str]:
 
 
 def _stamp(state: CurrentVersion, lineage: Lineage | None) -> dict[str, str]:
-    """Return the lineage to carry: the new one, or, with --no-lineage, the one that is there."""
+    """Return the lineage to carry: the new one, or the one that is there if none is to be stamped."""
     kept = str(state.lineage if lineage is None else lineage)
     return {KEY: kept} if kept else {}
 
@@ -301,5 +302,5 @@ def _refuse_other_types(target: Target, found: Any) -> None:
         raise BadRequest(
             f"{target} is of type {kind}; safe-update rewrites block blobs",
             address=str(target.address),
-            hint="its metadata can be updated: add --metadata",
+            reason="no_block_blob_to_update",
         )

@@ -43,7 +43,7 @@ def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None], *, al
     if not first and not allow_empty:
         raise UsageError(
             "the input is empty; nothing was written",
-            hint="did the command before the pipe fail? If an empty blob is meant: --allow-empty",
+            reason="put_is_empty",
         )
     digest = hashlib.sha256(first)
     try:
@@ -62,7 +62,7 @@ def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None], *, al
         # The live service looks at the lease before it looks whether the blob exists.
         if not upload.conditions.never_read:
             raise
-        raise replace(error, detail=(*error.detail, "and it was never read here: read it before you write")) from error
+        raise error.but(detail=(*error.detail, "and it was never read here: read it before you write")) from error
     return _told(upload, committed, length, digest)
 
 
@@ -182,13 +182,10 @@ def _long_patience(upload: Upload) -> Deadline:
 
 
 def _never_read_here(error: Exists, upload: Upload) -> Exists:
-    if upload.conditions.never_read:
-        error.message = f"{upload.target} exists, and this scope never read it"
-        error.hint = (
-            f"read it first: azguard blob get {upload.target} -f THEIRS, "
-            "or name the version with --etag, or overwrite with --last-writer-wins"
-        )
-    return error
+    if not upload.conditions.never_read:
+        return error
+    message = f"{upload.target} exists, and this scope never read it"
+    return error.but(message=message, reason="put_never_read", address=str(upload.target.address), hint=None)
 
 
 def _check_md5(settings: Settings, digest: bytes) -> None:

@@ -55,7 +55,7 @@ class LedgeredEntity(VersionedEntity):
     def read(self, deadline: Deadline) -> CurrentVersion:
         """Read the entity, then the row: only in this order is a missing row a proof."""
         state = super().read(deadline)
-        return replace(state, recorded=self._recorded(deadline)) if self.asks else state
+        return replace(state, in_ledger=self._recorded(deadline)) if self.asks else state
 
     def prepare(
         self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline

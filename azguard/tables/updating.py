@@ -91,7 +91,7 @@ def state_of(found: Stored) -> CurrentVersion:
         etag=found.etag,
         lineage=found.lineage,
         last_modified=reads.written(found),
-        shown=entity_json.shown(found.entity),
+        transform_input=entity_json.shown(found.entity),
     )
 
 

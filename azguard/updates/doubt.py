@@ -27,7 +27,7 @@ def settle(run: UpdateRun, lease: GuardLease, state: CurrentVersion, deadline: D
     Raises:
         OutcomeUnknown: the chain from the version in doubt to the current one is broken.
     """
-    if run.plan.op in state.lineage or state.recorded:
+    if run.plan.op in state.lineage or state.in_ledger:
         return _found(run, state)
     if run.refused is not None and (proved := _made_by_first_copy(run, lease, state, deadline)) is not None:
         return proved
@@ -36,7 +36,7 @@ def settle(run: UpdateRun, lease: GuardLease, state: CurrentVersion, deadline: D
     parent = run.doubted.etag
     verdict = (
         by_ledger(parent, state)
-        if state.recorded is False
+        if state.in_ledger is False
         else verdict_from_lineage(state.lineage, run.plan.op, parent, state.etag)
     )
     if verdict is Verdict.UNKNOWN and (state.version_id or run.doubted.version_id):
@@ -114,7 +114,7 @@ def supersede(run: UpdateRun, lease: GuardLease) -> UpdateResult | None:
             raise run.unknown(ALIKE)
         if ended is not None or run.doubted is None:
             return ended
-        if state.etag is None and state.recorded is None:
+        if state.etag is None and state.in_ledger is None:
             raise run.unknown("nothing is there, and a create that was delivered late could still make it")
         if patience.passed:
             raise run.unknown("the version it was sent for could not be replaced in time, so it may still arrive")
@@ -160,7 +160,7 @@ def _found(run: UpdateRun, state: CurrentVersion) -> UpdateResult:
     landed, lineage = CommittedVersion(None), None
     if _is_ours(run, state):
         landed, lineage = CommittedVersion(state.etag, state.last_modified, state.version_id), str(state.lineage)
-    where = "ledger" if state.recorded else "lineage"
+    where = "ledger" if state.in_ledger else "lineage"
     run.tell(
         f"settled: our write is in the {where}" if run.attempts else f"the {where} has this op: it was done before"
     )
@@ -173,7 +173,7 @@ def _is_ours(run: UpdateRun, state: CurrentVersion) -> bool:
     return (
         work is not None
         and state.lineage == work.base.lineage.after(run.plan.op, work.base.etag)
-        and (state.content, state.carried) == (work.content, work.base.carried)
+        and (state.content, state.preserved) == (work.content, work.base.preserved)
     )
 
 

@@ -43,8 +43,8 @@ class Loop:
             self._check_limits()
             if self.lease.is_due(state) and not self._leased(state):
                 continue
-            work = self._worked(state)
-            if state.etag is not None and work.content == state.content and not state.lags:
+            work = self._content_for(state)
+            if state.etag is not None and work.content == state.content and not state.must_rewrite:
                 ended = self._unchanged(state)
             else:
                 ended = self._attempt(state, work)
@@ -76,8 +76,8 @@ class Loop:
                 if ended is not None:
                     return ended
         if isinstance(error, _WORTH_KEEPING):
-            error.facts = {**error.facts, **run.facts()}
-            run.tools.keep(error, None if run.work is None else run.work.content)
+            told = error.but(facts={**error.facts, **run.facts()})
+            raise run.tools.keep(told, None if run.work is None else run.work.content) from error.__cause__
         raise error
 
     # The steps of one round.
@@ -103,7 +103,7 @@ class Loop:
         if run.deadline.passed or (most is not None and run.attempts - run.waits >= most):
             raise run.gave_up()
 
-    def _worked(self, state: CurrentVersion) -> Work:
+    def _content_for(self, state: CurrentVersion) -> Work:
         """Return the new content; the transform runs once per version of the content."""
         run = self.run
         if run.work is None or run.work.base.etag != state.etag:

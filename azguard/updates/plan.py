@@ -16,28 +16,31 @@ from azguard.updates.resource import CommittedVersion
 
 @dataclass(frozen=True)
 class UpdatePlan:
-    """What one update is: the transform, its identity, and how far to go.
+    """What one update is: the transform, its identity, and how far to go."""
 
-    ``transform`` may run more than once and must depend on its input alone. ``op`` is the update's identity: what
-    carries it in its lineage is never written again for it. ``create`` is the content to start from where nothing
-    is. ``lease_id`` is a lease the caller holds, ``fence`` the number of the lock it holds. ``stamps`` is off where the
-    metadata must stay clean; a lost answer can then often not be told from a lost write. ``ledger`` says that the
-    resource keeps the op in a ledger. ``accept`` refuses what the transform made: it is given the source, the new
-    content and the content type, and raises TransformFailed.
-    """
-
+    #: Makes the new content. It may run more than once and must depend on its input alone.
     transform: Callable[[bytes], bytes]
+    #: The identity of the update: what has it in its lineage is never written again for it.
     op: str
+    #: The content to start from where there is nothing; None if nothing may be created.
     create: bytes | None = None
+    #: Refuses what the transform made, given the source, the new content and the content type, by TransformFailed.
     accept: Callable[[bytes, bytes, str | None], None] = lambda source, made, content_type: None
+    #: Whether to take a lease before each write, which is sound beside writers that keep no lineage.
     guard_by_lease: bool = False
+    #: Whether to write the lineage. Without it a lost answer can often not be told from a lost write.
     stamps: bool = True
+    #: A lease that the caller holds.
     lease_id: str | None = None
+    #: The number of the lock that the caller holds.
     fence: int | None = None
+    #: Whether the resource keeps the op in a ledger.
     ledger: bool = False
+    #: Whether to wait for the lease of another holder until the deadline.
     wait_lease: bool = False
+    #: How many writes may be sent; None is as many as the deadline allows.
     max_attempts: int | None = None
-    # How long, in seconds, the service may be unreachable while nothing is in doubt; None is the whole deadline.
+    #: How long, in seconds, the service may be unreachable while nothing is in doubt; None is the whole deadline.
     reach_seconds: float | None = None
 
     @property
@@ -48,39 +51,37 @@ class UpdatePlan:
 
 @dataclass(frozen=True)
 class UpdateHooks:
-    """The world outside, as parameters: randomness, a queue of writers, someone to tell the story to.
-
-    ``attempts`` remembers what is under way, for the next run of the same op; None is nobody who does.
-
-    ``keep`` is given the error an update ends with, to add what to do next, and the content that could not be
-    written: None if there was none yet.
-    """
+    """The world outside, as parameters: randomness, a queue of writers, a reader of the story."""
 
     chance: random.Random = field(default_factory=random.Random)
     new_op: Callable[[], str] = lambda: new_op(os.urandom(12))
     new_lease_id: Callable[[], str] = lambda: str(uuid.uuid4())
+    #: Waits until it is this writer's turn among those of this machine.
     turn: Callable[[], AbstractContextManager[Any]] = nullcontext
+    #: Is told each event of the update, as a line of text.
     tell: Callable[[str], None] = lambda text: None
-    keep: Callable[[AzguardError, bytes | None], None] = lambda error, content: None
+    #: Is given the error that the update ends with, and the content that was not written, None if there is none yet;
+    #: returns the error to raise.
+    keep: Callable[[AzguardError, bytes | None], AzguardError] = lambda error, content: error
+    #: Remembers what is under way for the next run of the same op; None if nothing does.
     attempts: WriteJournal | None = None
 
 
 @dataclass(frozen=True)
 class UpdateResult:
-    """How an update ended.
+    """How an update ended."""
 
-    ``outcome`` is committed or unchanged. ``landed.etag`` is the version we wrote; None where an earlier run wrote
-    it, or where others may have written since. ``content`` is what we made of the version with the ETag ``base``;
-    None if that was never computed.
-    """
-
+    #: The version that we wrote. Its ETag is None where an earlier run wrote it, or others may have written since.
     landed: CommittedVersion
+    #: ``committed`` or ``unchanged``.
     outcome: str
     guard: str
     attempts: int
     conflicts: int
     doubts: int
+    #: What we made of the version ``base``; None if that was never computed.
     content: bytes | None
     lineage: str | None
     created: bool
+    #: The ETag of the version that the content was made of.
     base: str | None

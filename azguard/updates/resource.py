@@ -16,33 +16,32 @@ from azguard.requests.lineage import Lineage
 
 @dataclass(frozen=True)
 class CurrentVersion:
-    """One version of a resource. ``etag`` is None where there is nothing.
-
-    Content, ETag and lineage come from one response. ``carried`` is what else a write leaves as it is; equal values
-    mean that nothing of it changed. ``lease_duration`` is ``fixed`` or ``infinite`` while somebody holds a lease.
-    ``fence`` is that of the holder who wrote it last, where that was asked for and there is one. With ``lags`` it is to
-    be written even if the content stays, so that ours stands there. ``shown`` is what the transform is given, where
-    that is more than the content, which is what may change. ``recorded`` says whether a ledger has our op, as of after
-    everything else here was read; None is that no ledger was asked.
-    """
+    """One version of a resource. Content, ETag and lineage come from one response."""
 
     content: bytes
+    #: None where there is nothing.
     etag: str | None
     lineage: Lineage
-    carried: Any = None
+    #: What else a write leaves as it is. Equal values mean that nothing of it changed.
+    preserved: Any = None
     version_id: str | None = None
     last_modified: datetime | None = None
+    #: ``fixed`` or ``infinite`` while there is a lease on it.
     lease_duration: str | None = None
+    #: The fence of the holder who wrote it last, where that was asked for and there is one.
     fence: int | None = None
-    lags: bool = False
-    shown: bytes | None = None
-    recorded: bool | None = None
+    #: Whether it is to be written even if the content stays, so that our fence is recorded.
+    must_rewrite: bool = False
+    #: What the transform is given, where that is more than the content, which is what may change.
+    transform_input: bytes | None = None
+    #: Whether the ledger has our op, read after everything else here; None if no ledger was asked.
+    in_ledger: bool | None = None
     content_type: str | None = None
 
     @property
     def source(self) -> bytes:
         """Return what the transform is given."""
-        return self.content if self.shown is None else self.shown
+        return self.content if self.transform_input is None else self.transform_input
 
     @property
     def label(self) -> str:

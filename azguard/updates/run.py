@@ -51,7 +51,7 @@ class UpdateRun:
     round_trip: float = 0.0  # seconds
     work_time: float = 0.0  # seconds from having read to being ready to commit: the transform, blocks sent
 
-    def recall(self) -> None:
+    def load_pending(self) -> None:
         """Take over the doubt of a run of the same op that ended without knowing, killed perhaps."""
         attempts = self.tools.attempts
         pending = None if attempts is None else attempts.pending()
@@ -127,7 +127,7 @@ class UpdateRun:
         return GaveUp(
             f"{target} {why} after {counted(self.attempts, 'attempt')}; nothing was applied",
             address=str(target.address),
-            hint="run it again, or give it longer: --timeout 5m",
+            reason="update_gave_up",
             facts={"outcome": "gave_up"},
         )
 
@@ -169,7 +169,7 @@ def require_existing(resource: UpdatableResource, plan: UpdatePlan, state: Curre
             f"there is no {resource.target.kind} {resource.target}",
             address=str(resource.target.address),
             http_status=404,
-            hint="add --create to make it",
+            reason="update_of_nothing",
         )
     return state
 

@@ -50,7 +50,7 @@ def update(
         deadline = deadline.answered_within(GUARD_ANSWER_SECONDS)
     with tools.turn():
         loop = Loop(UpdateRun(resource, plan, deadline, tools))
-        loop.run.recall()
+        loop.run.load_pending()
         try:
             return loop.until_done()
         # Whatever it is, Ctrl-C included: leave() raises it again unless the update turns out to be done.
@@ -80,9 +80,9 @@ def outcome_of(resource: UpdatableResource, op: str, deadline: Deadline) -> Verd
         NotFound: there is nothing, or not any more, and no kept version tells.
     """
     state = resource.read(deadline)
-    if op in state.lineage or state.recorded:
+    if op in state.lineage or state.in_ledger:
         return Verdict.COMMITTED
-    if state.lineage.reaches_creation or state.recorded is False:
+    if state.lineage.reaches_creation or state.in_ledger is False:
         return Verdict.NOT_YET
     if (state.etag is None or state.version_id) and any(op in kept.lineage for kept in resource.versions(deadline)):
         return Verdict.COMMITTED

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.blobs.fenced_writes import explained
+from azguard.blobs.fenced_writes import explain_fence
+from azguard.cli import hints
 from azguard.conditions import fences
 from azguard.errors import BadRequest, Forbidden, LockLost, UsageError
 
@@ -103,8 +104,8 @@ def test_nine_tags_of_ones_own_leave_a_place() -> None:
     ],
 )  # fmt: skip
 def test_a_refusal_that_may_be_for_want_of_tags_says_what_they_need(error: Forbidden | BadRequest, hint: str) -> None:
-    assert hint in (explained(error).hint or "")
+    assert hint in (hints.in_words(explain_fence(error)).hint or "")
 
 
 def test_another_refusal_keeps_its_own_hint() -> None:
-    assert explained(Forbidden("no", hint="the key", service_code="AuthorizationFailure")).hint == "the key"
+    assert explain_fence(Forbidden("no", hint="the key", service_code="AuthorizationFailure")).hint == "the key"

@@ -51,9 +51,13 @@ class Case:
             lambda: "our lease",
             self.turn,
             self.told.append,
-            lambda error, content: self.kept.append((error.kind, content)),
+            self._keep,
         )
         return update(self.resource, UpdatePlan(transform, OP, **plan), self.store.clock.deadline(self.timeout), tools)
+
+    def _keep(self, error: AzguardError, content: bytes | None) -> AzguardError:
+        self.kept.append((error.kind, content))
+        return error
 
     def outcome(self, transform: Callable[[bytes], bytes] = plus_one, **plan: Any) -> object:
         """Return the outcome and the ETag, or the kind of error."""
