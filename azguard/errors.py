@@ -60,6 +60,8 @@ class AzguardError(Exception):
     reason: str | None = None
     #: The argument that is wrong, as the core names it, such as ``if_match``; the command line knows its option.
     argument: str | None = None
+    #: The exit status that the caller asked for instead of the kind's own.
+    exit_status: int | None = None
     #: What is there now, if it was read after the refusal: see ``settled.Look``.
     seen: Any = field(default=None, repr=False, compare=False)
 
@@ -70,13 +72,18 @@ class AzguardError(Exception):
 
     def __post_init__(self) -> None:
         super().__init__(self.message)
+        if self.exit_status is not None:
+            self.__dict__["exit_code"] = self.exit_status
 
     def __str__(self) -> str:
         return self.message
 
     def but(self, **changes: Any) -> Self:
         """Return another error like this one, with other values for some fields."""
-        return replace(self, **changes)
+        other = replace(self, **changes).with_traceback(self.__traceback__)
+        other.__cause__ = self.__cause__
+        other.__suppress_context__ = self.__suppress_context__
+        return other
 
     def as_kind(self, kind: type[E], **changes: Any) -> E:
         """Return an error of another kind with the same fields, and other values for some of them."""

@@ -32,47 +32,55 @@ _IN_THE_WAY = (
 )
 
 
-def explain(env: Environment, error: AzguardError) -> None:
-    """Add to an error whose lease is in the way, if it is this scope's own, or which names are near a missing one."""
+def explain(env: Environment, error: AzguardError) -> AzguardError:
+    """Return an error that also names this scope's own lease if that is in the way, or names near a missing one."""
     target = env.located.get(error.address or "")
     if target is None:
-        return
-    if isinstance(error, Locked):
-        _name_own_lease(env, error, target)
-    elif isinstance(error, GaveUp):
-        _name_own_lease_waited_for(env, error, target)
-    elif isinstance(error, NotFound) and error.http_status == HTTPStatus.NOT_FOUND:
-        _offer_near_names(env, error, target)
+        return error
+    # Its words are chosen first: what is known here is added to them, or takes their place.
+    told = hints.in_words(error).but(reason=None)
+    if isinstance(told, Locked):
+        return _name_own_lease(env, told, target)
+    if isinstance(told, GaveUp):
+        return _name_own_lease_waited_for(env, told, target)
+    if isinstance(told, NotFound) and told.http_status == HTTPStatus.NOT_FOUND:
+        return _offer_near_names(env, told, target)
+    return error
 
 
-def _name_own_lease(env: Environment, error: Locked, target: Target) -> None:
+def _name_own_lease(env: Environment, error: Locked, target: Target) -> Locked:
     code = error.service_code or ""
     if code not in _IN_THE_WAY:
-        return
+        return error
     held = environment.lease_id(target, env.environ) or _own_lease(env, target)
     asked = hints.typed(env.argv, "--lease-id")
     # Under @held, a mismatch says that it is not held any more.
     if held is None or asked in ("@held", held):
-        return
+        return error
     if code == "LeaseAlreadyPresent":
-        error.message = f"{target} is leased already, by this scope itself"
-        error.hint = f"renew it: azguard lease renew {target.address}\n      or release it first"
-        return
-    error.message = f"{target} is leased by this scope itself, and " + (
-        "no lease id was given" if code == "LeaseIdMissing" else "another lease id was given"
+        return error.but(
+            message=f"{target} is leased already, by this scope itself",
+            hint=f"renew it: azguard lease renew {target.address}\n      or release it first",
+        )
+    given = "no lease id was given" if code == "LeaseIdMissing" else "another lease id was given"
+    return error.but(
+        message=f"{target} is leased by this scope itself, and {given}",
+        hint=hints.under_own_lease(env.argv),
     )
-    error.hint = hints.under_own_lease(env.argv)
 
 
-def _name_own_lease_waited_for(env: Environment, error: GaveUp, target: Target) -> None:
-    around = environment.lease_id(target, env.environ)
+def _name_own_lease_waited_for(env: Environment, error: GaveUp, target: Target) -> GaveUp:
+    outer = environment.lease_id(target, env.environ)
     updates = env.command == "safe-update"
-    if updates and (around or hints.typed(env.argv, "--lease-id")):
-        return  # It worked inside that lease; other writers were in its way.
-    if around or _own_lease(env, target):
-        error.message = f"{target} is leased by this scope itself, so waiting for it is in vain; nothing was done"
-        release = f"release it first: azguard lease release {target.address}"
-        error.hint = hints.under_own_lease(env.argv) if updates else release
+    if updates and (outer or hints.typed(env.argv, "--lease-id")):
+        return error  # It worked inside that lease; other writers were in its way.
+    if not outer and not _own_lease(env, target):
+        return error
+    release = f"release it first: azguard lease release {target.address}"
+    return error.but(
+        message=f"{target} is leased by this scope itself, so waiting for it is in vain; nothing was done",
+        hint=hints.under_own_lease(env.argv) if updates else release,
+    )
 
 
 def _own_lease(env: Environment, target: Target) -> str | None:
@@ -84,24 +92,25 @@ def _own_lease(env: Environment, target: Target) -> str | None:
     return held.lease_id if not ends or ends > datetime.now(UTC) else None
 
 
-def _offer_near_names(env: Environment, error: NotFound, target: Target) -> None:
-    if env.out.quiet:
-        return
-    code, address = error.service_code or "", target.address
+def _offer_near_names(env: Environment, error: NotFound, target: Target) -> NotFound:
+    near = [] if env.out.quiet else _near_names(env, error.service_code or "", target)
+    if not near:
+        return error
+    deletes = env.command.endswith("delete")  # what is to be deleted is not made first
+    way_out = "" if error.hint is None or deletes else f"\n      or {_as_clause(error.hint)}"
+    return error.but(hint=f"did you mean {' or '.join(near)}?{way_out}")
+
+
+def _near_names(env: Environment, code: str, target: Target) -> list[str]:
+    address = target.address
     if code in ("ContainerNotFound", "TableNotFound"):
         listing = _containers if code == "ContainerNotFound" else _tables
         near = _near(address.container, _remembered(env, target))
-        near = near or _near(address.container, _listed(env, target, listing))
-    elif target.kind is Kind.BLOB and env.cache.last(Key.of(target)) is None:
-        folder, _, last = address.short.rpartition("/")
-        near = [f"{folder}/{each}" for each in _near(last, _listed(env, target, _blobs))]
-    else:
-        return  # What was read here was there: its name is right.
-    if near:
-        meant = f"did you mean {' or '.join(near)}?"
-        deletes = env.command.endswith("delete")  # what is to be deleted is not made first
-        way_out = "" if error.hint is None or deletes else f"\n      or {_as_clause(error.hint)}"
-        error.hint = meant + way_out
+        return near or _near(address.container, _listed(env, target, listing))
+    if target.kind is not Kind.BLOB or env.reads.last(target) is not None:
+        return []  # What was read here was there: its name is right.
+    folder, _, last = address.short.rpartition("/")
+    return [f"{folder}/{each}" for each in _near(last, _listed(env, target, _blobs))]
 
 
 def _as_clause(hint: str) -> str:

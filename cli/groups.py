@@ -132,7 +132,9 @@ class Command(_Plain, TyperCommand):
             if self.spec.is_remote and ctx.obj is not None:
                 from azguard.cli import explaining
 
-                explaining.explain(ctx.obj, error)
+                told = explaining.explain(ctx.obj, error)
+                if told is not error:
+                    raise told from error
             raise
 
     def _check_condition(self, name: str) -> None:

@@ -61,8 +61,7 @@ def run(plan: LockPlan, busy: int) -> int:
         if not busy:  # somebody else does it, and that is as good
             plan.manner.say("\n  ".join((error.message, *error.detail)))
             return 0
-        error.exit_code = busy  # type: ignore[misc]  # of this one error
-        raise
+        raise error.but(exit_status=busy) from error
     finally:
         guardian.close()
     if left := guardian.left_running():
