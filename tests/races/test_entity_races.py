@@ -24,6 +24,9 @@ from tests.faults.rules import operation
 from tests.races.weather import Weather
 from tests.support.places import REPOSITORY
 
+# Many processes that contend: one such race at a time.
+pytestmark = pytest.mark.xdist_group("races")
+
 _PROCESSES, _HOSTS, _UPDATES, _SHARE = 8, 2, 12, 0.25
 _TABLE = "race"
 

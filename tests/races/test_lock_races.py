@@ -15,6 +15,7 @@ from tests.races.lock_race import Settings, Tally
 from tests.support.cli_world import CliWorld
 
 pytestmark = [
+    pytest.mark.xdist_group("lock-races"),
     pytest.mark.skipif(sys.platform != "linux", reason="judges processes by /proc"),
     # Each kill of a holder costs the term of its lease, and each process its start on a busy machine.
     pytest.mark.timeout(240),

@@ -9,6 +9,9 @@ import pytest
 from tests.races import run
 from tests.races.race import Settings
 
+# Many processes that contend: one such race at a time.
+pytestmark = pytest.mark.xdist_group("races")
+
 _SHORT_SECONDS = 15.0
 
 

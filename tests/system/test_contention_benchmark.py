@@ -6,6 +6,9 @@ from benchmarks import contention, contention_race
 from benchmarks.contention_race import Outcome, Race, Share, quantile
 from benchmarks.contention_ways import Counts, Way
 
+# Many processes that contend: one such race at a time.
+pytestmark = pytest.mark.xdist_group("races")
+
 RACE = Race(Way.ONE_HOST, 2, 2, 0.0)
 
 

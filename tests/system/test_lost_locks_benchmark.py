@@ -14,6 +14,9 @@ from benchmarks.lost_locks import Findings
 from benchmarks.lost_locks_blows import Blow, Outcome, status_of
 from benchmarks.lost_locks_runners import Flock
 
+# Many processes that contend: one such race at a time.
+pytestmark = pytest.mark.xdist_group("lock-races")
+
 STOPPED = Outcome(77, 5.1, {"command": 0.0, "started": 0.04, "stubborn": 5.0}, 9.0)
 RAN_ON = Outcome(0, None, {"command": None, "started": 0.04, "stubborn": 12.0}, 9.0)
 

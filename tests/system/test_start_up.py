@@ -111,3 +111,13 @@ def test_the_table_of_operations_needs_nothing_but_the_smallest_modules(tmp_path
         check=True,
     )
     assert done.stdout.split() == ["azguard", "azguard.conditions", "azguard.conditions.operations"]
+
+
+def test_importing_the_cache_does_not_import_sqlite(tmp_path: Path) -> None:
+    code = "import sys, azguard.cache.etag_cache, azguard.cache.scope; print('sqlite3' in sys.modules)"
+    environ = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path, env=environ, capture_output=True, text=True, check=True, timeout=30,
+    )  # fmt: skip
+    assert done.stdout == "False\n"

@@ -1,7 +1,6 @@
 """The ETag cache: what was last read, per scope, resource and file; and the leases held."""
 
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -16,7 +15,6 @@ from azguard.cache.records import Entry, HeldLease, Key
 from azguard.conditions.seen import SeenVersion
 from azguard.errors import UsageError
 from tests.support.caches import ACCOUNT, CONFIG, NOON, OTHER, Clock, etag_of, never
-from tests.support.places import REPOSITORY
 
 Open = Callable[..., EtagCache]
 
@@ -327,16 +325,6 @@ def test_a_file_opened_up_to_others_is_closed_to_them(opened: Open) -> None:
     path.chmod(0o644)
     opened()
     assert oct(path.stat().st_mode & 0o777) == "0o600"
-
-
-def test_importing_the_cache_does_not_import_sqlite(tmp_path: Path) -> None:
-    code = "import sys, azguard.cache.etag_cache, azguard.cache.scope; print('sqlite3' in sys.modules)"
-    environ = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path, env=environ, capture_output=True, text=True, check=True, timeout=30,
-    )  # fmt: skip
-    assert done.stdout == "False\n"
 
 
 def test_an_account_that_begins_anew_is_forgotten_in_every_scope(opened: Open) -> None:

@@ -79,3 +79,10 @@ def test_that_the_tier_was_chosen_is_carried_on_and_no_part_of_the_history() -> 
         f"{B}.0x2,{A}.0x1,tier",
         True,
     )
+
+
+def test_a_lineage_has_the_ops_that_wrote_and_none_that_sorts_beside_them() -> None:
+    before, written, after = sorted(new_op(bytes([number]) * 12) for number in (40, 80, 120))
+    lineage = Lineage().after(written, '"0x5"')
+    assert [op in lineage for op in (before, written, after)] == [False, True, False]
+    assert [lineage.successor(f'"0x{number}"') for number in (4, 5, 6)] == [None, written, None]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from azguard.errors import AzguardError, NotFound, TransformFailed
+from azguard.errors import AzguardError, Changed, Locked, NotFound, TransformFailed
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage, new_op
 from azguard.requests.settle import Verdict
@@ -273,6 +273,48 @@ def test_a_refusal_that_is_no_conflict_ends_the_update() -> None:
         raise Refusal(403, "AuthorizationFailure")
 
     assert Case(store, others={2: forbid}).outcome() == "forbidden"
+
+
+# What stands in the way before the commit
+
+
+def hindered(case: Case, error: AzguardError) -> Case:
+    """Let the first preparation of the case fail, such as that of blocks that are sent before their list."""
+    ready, errors = case.resource.prepare, [error]
+
+    def prepare(*given: Any) -> Any:
+        if errors:
+            raise errors.pop()
+        return ready(*given)
+
+    case.resource.prepare = prepare  # type: ignore[assignment,method-assign]  # of this case alone
+    return case
+
+
+def test_blocks_that_another_commit_discarded_are_sent_again_after_a_conflict() -> None:
+    case = hindered(Case(stored()), Changed("discarded"))
+    ended = case.end()
+    assert (ended.outcome, ended.conflicts, case.truth()) == ("committed", 1, (b"2", 1))
+    assert case.resource.requests == ["read", "read", "put"]
+
+
+def test_a_lease_met_by_blocks_is_waited_for_and_is_no_conflict() -> None:
+    case = hindered(Case(stored()), Locked("leased"))
+    ended = case.end()
+    assert (ended.outcome, ended.conflicts, case.truth()) == ("committed", 0, (b"2", 1))
+    assert [name for name in case.resource.requests if name != "head"] == ["read", "read", "put"]
+
+
+def test_a_blob_deleted_under_its_blocks_is_read_again() -> None:
+    store = stored()
+    case = hindered(Case(store), NotFound("gone"))
+    assert (case.outcome(), case.resource.requests) == (("committed", '"E2"'), ["read", "read", "put"])
+    assert any("was deleted" in line for line in case.told)
+
+
+def test_where_nothing_can_be_created_the_update_ends_at_once() -> None:
+    case = hindered(Case(Store()), NotFound("no container"))
+    assert (case.outcome(create=b"1"), case.resource.requests) == ("not_found", ["read"])
 
 
 # Doubt
