@@ -1,12 +1,10 @@
 """What a command is handed: the account, the cache, the conditions and the output of this run."""
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -15,8 +13,8 @@ from azguard import address
 from azguard.accounts.account import Account, Auth
 from azguard.accounts.target import Target
 from azguard.address import Kind, Location
-from azguard.cli import deliveries, ending, inputs, values
-from azguard.cli.output import Output, plain
+from azguard.cli import ending, values
+from azguard.cli.output import Output
 from azguard.cli.progress import Progress
 from azguard.cli.run_keys import ARGV, OPERATION, SHARED
 from azguard.conditions.operations import Operation
@@ -176,11 +174,6 @@ class Environment:
         asked = RequestedConditions.of(self.shared if lease_id is None else {**self.shared, "lease_id": lease_id})
         return self.reads.conditions(which, asked, target, copy)
 
-    def delivered(self, result: object) -> bool:
-        """Return whether a result that was shown is, whole, where it can be used."""
-        self.out.flush()
-        return self.out.shows_whole(plain(result)) and deliveries.to_stream(sys.stdout).is_kept
-
     def known(
         self, target: Target, operation: Operation, asked: RequestedConditions, copy: "Copy | SeenVersion | None" = None
     ) -> Remembered:
@@ -206,13 +199,6 @@ class Environment:
     def show_each(self, results: Iterable[object]) -> None:
         """Print many results as they come."""
         self.out.show_each(results)
-
-    def show_beside(self, result: object, file: Path | None, *, bytes_on_stdout: bool) -> None:
-        """Print the result of a get, unless its bytes are on stdout; and write it to ``file`` if one is given."""
-        if file is not None:
-            inputs.write_json(file, result)
-        if not bytes_on_stdout:
-            self.show(result)
 
     def answer_exists(self, target: Target, look: Callable[[], object]) -> None:
         """Say whether a resource exists, on stdout and by the exit status: 0 or 44."""

@@ -14,7 +14,6 @@ from azguard.conditions.operations import Operation
 # The panel is the heading an option stands under in --help.
 CONDITIONS, ACCOUNT, GENERAL = "Conditions", "Account", "General"
 
-Blob = Annotated[str, typer.Argument(metavar="CONTAINER/NAME", help="The blob, or its URL.")]
 Container = Annotated[str, typer.Argument(metavar="NAME", help="The container, or its URL.")]
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="The table, or its URL.")]
 Entity = Annotated[str, typer.Argument(metavar="TABLE/PARTITION/ROW", help="The entity, or its URL.")]

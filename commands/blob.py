@@ -16,11 +16,13 @@ from azguard.conditions import operations
 
 app = group("Blobs: get, put, show, exists, list, delete.")
 
+_Blob = Annotated[str, typer.Argument(metavar="CONTAINER/NAME", help="The blob, or its URL.")]
+
 
 @app.command(spec=options.operation(operations.BLOB_GET))
 def get(
     ctx: typer.Context,
-    blob: options.Blob,
+    blob: _Blob,
     file: Annotated[
         str | None,
         typer.Option("--file", "-f", metavar="FILE", help="Write here, whole or not at all; stdout by default."),
@@ -49,13 +51,17 @@ def get(
             place = deliveries.to_file(path)
     if place.is_kept:
         env.reads.record(target, got, place.copy, lineage)
-    env.show_beside(got, beside, bytes_on_stdout=path is None)
+    if beside is not None:
+        inputs.write_json(beside, got)
+    # Without a file the content itself went to stdout.
+    if path is not None:
+        env.show(got)
 
 
 @app.command(spec=options.operation(operations.BLOB_PUT_BLOCK_BLOB))
 def put(
     ctx: typer.Context,
-    blob: options.Blob,
+    blob: _Blob,
     file: Annotated[
         str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Read from here; stdin by default.")
     ] = None,
@@ -152,7 +158,7 @@ def put(
 
 
 @app.command(spec=options.operation(operations.BLOB_GET_PROPERTIES))
-def show(ctx: typer.Context, blob: options.Blob) -> None:
+def show(ctx: typer.Context, blob: _Blob) -> None:
     """Show a blob's properties, without its content.
 
     Example: azguard blob show site/config.json --query etag -o tsv
@@ -163,7 +169,7 @@ def show(ctx: typer.Context, blob: options.Blob) -> None:
 
 
 @app.command(spec=options.operation(operations.BLOB_GET_PROPERTIES))
-def exists(ctx: typer.Context, blob: options.Blob) -> None:
+def exists(ctx: typer.Context, blob: _Blob) -> None:
     """Exit 0 if the blob exists, 44 if not.
 
     Example: azguard blob exists site/config.json
@@ -215,7 +221,7 @@ def list_(
 @app.command(spec=options.operation(operations.BLOB_DELETE))
 def delete(
     ctx: typer.Context,
-    blob: options.Blob,
+    blob: _Blob,
     delete_snapshots: Annotated[
         str | None,
         typer.Option("--delete-snapshots", metavar="include|only", help="What to do with its snapshots."),

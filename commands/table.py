@@ -1,12 +1,14 @@
 """``azguard table``: create, list, delete, and acl get, set."""
 
+import sys
 from typing import Annotated
 
 import typer
 
 from azguard.address import Kind
-from azguard.cli import context, creating, deletions, inputs, options, values
+from azguard.cli import context, creating, deletions, deliveries, inputs, options, values
 from azguard.cli.groups import group
+from azguard.cli.output import plain
 from azguard.conditions import operations
 from azguard.tables import acl, tables
 from azguard.tables.existing import find_table
@@ -77,7 +79,9 @@ def get(ctx: typer.Context, table: options.Table) -> None:
     env.conditions(target)
     found = acl.get(target, env.deadline)
     env.show(found)
-    if env.delivered(found):
+    env.out.flush()
+    # What was shown in part, or went to /dev/null, was not read.
+    if env.out.shows_whole(plain(found)) and deliveries.to_stream(sys.stdout).is_kept:
         env.reads.record(target, found)
 
 
