@@ -85,6 +85,10 @@ class AzguardError(Exception):
         other.__suppress_context__ = self.__suppress_context__
         return other
 
+    def at_line(self, line: int) -> Self:
+        """Return an error that names the line of the input that it is about."""
+        return self.but(message=f"line {line}: {self.message}", facts={**self.facts, "line": line})
+
     def as_kind(self, kind: type[E], **changes: Any) -> E:
         """Return an error of another kind with the same fields, and other values for some of them."""
         return kind(**{each.name: getattr(self, each.name) for each in fields(self)} | changes)

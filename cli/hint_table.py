@@ -14,6 +14,7 @@ from azguard.cli import (
     words_for_names,
     words_for_programs,
     words_for_requests,
+    words_for_tables,
     words_for_updates,
 )
 from azguard.cli.words import Words
@@ -26,6 +27,7 @@ HINTS: Mapping[str, Words] = {
     **words_for_names.HINTS,
     **words_for_programs.HINTS,
     **words_for_requests.HINTS,
+    **words_for_tables.HINTS,
     **words_for_updates.HINTS,
 }
 #: What happened, where the core's own sentence would have to name an option.
@@ -36,5 +38,6 @@ WORDS: Mapping[str, Words] = {
     **words_for_names.WORDS,
     **words_for_programs.WORDS,
     **words_for_requests.WORDS,
+    **words_for_tables.WORDS,
     **words_for_updates.WORDS,
 }

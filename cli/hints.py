@@ -23,6 +23,8 @@ def in_words(error: AzguardError) -> AzguardError:
         return error
     facts = {**error.facts, **error.values, **_facts(error)}
     message = _filled(WORDS.get(error.reason), facts)
+    if message is not None and "line" in error.facts:
+        message = f"line {error.facts['line']}: {message}"
     hint = _filled(HINTS.get(error.reason), facts)
     return error.but(
         message=error.message if message is None else message,

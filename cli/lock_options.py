@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.cli import ending, lease_options, values
+from azguard.cli import ending, lease_options, options, values
 from azguard.cli.context import Environment
 from azguard.errors import GaveUp, UsageError
 from azguard.leases.actions import DEFAULT_SECONDS, LONGEST, SHORTEST
@@ -48,9 +51,25 @@ class Asked:
 class TableLock:
     """The options of a write under the lock of its table, as typed."""
 
-    wanted: bool = False
-    wait: str | None = None
-    container: str | None = None
+    with_table_lock: Annotated[
+        bool,
+        typer.Option("--with-table-lock", help="Hold the lock of the table meanwhile, as azguard lock run does."),
+    ] = False
+    wait: Annotated[
+        str | None,
+        typer.Option("--wait", metavar="DURATION", help="With --with-table-lock: wait so long for it; 60s by default."),
+    ] = None
+    lock_container: options.LockContainer = None
+
+    def check(self) -> None:
+        """Refuse what is about a lock that was not asked for.
+
+        Raises:
+            UsageError: names the option.
+        """
+        for option, value in (("--wait", self.wait), ("--lock-container", self.lock_container)):
+            if value is not None and not self.with_table_lock:
+                raise UsageError(f"{option} is about a lock", hint="add --with-table-lock, or leave it out")
 
 
 def split(words: Sequence[str], argv: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -124,17 +143,13 @@ def around_write(env: Environment, target: Target, asked: TableLock) -> Iterator
     """Hold the lock of an entity's table, if that was asked for; what is yielded sees that it is held still.
 
     Raises:
-        UsageError: an option is about a lock that was not asked for.
         GaveUp: others hold it, and the time for waiting is over; nothing was written.
     """
-    if not asked.wanted:
-        for option, value in (("--wait", asked.wait), ("--lock-container", asked.container)):
-            if value is not None:
-                raise UsageError(f"{option} is about a lock", hint="add --with-table-lock, or leave it out")
+    if not asked.with_table_lock:
         yield lambda: None
         return
     table = Target(target.account, Address(Kind.TABLE, target.address.parts[:1]))
-    blob = _designated(env, table, asked.container)
+    blob = _designated(env, table, asked.lock_container)
     wait = _WAIT_SECONDS if asked.wait is None else env.duration(asked.wait, "--wait")
     manner = _manner(env, lease_options.this_process(env, f"azguard {env.command}"), DEFAULT_SECONDS, create=True)
     ending.warn(blob, wait + DEFAULT_SECONDS, env.warn_once)

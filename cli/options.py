@@ -16,11 +16,6 @@ CONDITIONS, ACCOUNT, GENERAL = "Conditions", "Account", "General"
 
 Container = Annotated[str, typer.Argument(metavar="NAME", help="The container, or its URL.")]
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="The table, or its URL.")]
-Entity = Annotated[str, typer.Argument(metavar="TABLE/PARTITION/ROW", help="The entity, or its URL.")]
-Select = Annotated[
-    list[str] | None,
-    typer.Option("--select", metavar="NAME,…", help="Only these properties; the keys and the ETag come along."),
-]
 Leasable = Annotated[str, typer.Argument(metavar="ADDRESS", help="blob:CONTAINER/NAME or container:NAME, or its URL.")]
 HeldLease = Annotated[
     str, typer.Option("--lease-id", metavar="ID|@held", help="The lease; by default @held, which this scope holds.")
@@ -66,29 +61,6 @@ Reason = Annotated[
     typer.Option("--reason", metavar="TEXT", help="What it is held for; shown to all who may read the blob."),
 ]
 WaitUntilFree = Annotated[bool, typer.Option("--wait", help="Wait until it is free (exit 75 after --timeout).")]
-Properties = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="NAME[:TYPE]=VALUE", help="Its properties, e.g. status=shipped n:int64=5; or use -f."),
-]
-EntityFile = Annotated[
-    str | None,
-    typer.Option("--file", "-f", metavar="FILE|-", help="Read the entity from here, as JSON; stdin by default."),
-]
-WithTableLock = Annotated[
-    bool,
-    typer.Option("--with-table-lock", help="Hold the lock of the table meanwhile, as azguard lock run does."),
-]
-LockWait = Annotated[
-    str | None,
-    typer.Option("--wait", metavar="DURATION", help="With --with-table-lock: wait so long for it; 60s by default."),
-]
-NoEntityLineage = Annotated[
-    bool,
-    typer.Option(
-        "--no-lineage",
-        help="Write no property azguardlineage. A lost response can then end as exit 74 instead of being settled.",
-    ),
-]
 NoLineage = Annotated[
     bool,
     typer.Option(

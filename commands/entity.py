@@ -1,22 +1,29 @@
 """``azguard entity``: get, query, insert, replace, merge, upsert, delete, transaction."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.cli import context, creating, entities, options, transactions, values
+from azguard.cli import context, creating, entity_output, inputs, lock_options, option_classes, options, values
+from azguard.cli.context import Environment
+from azguard.cli.entity_options import Entity, EntityOptions, NoLineage, Select
 from azguard.cli.groups import group
 from azguard.cli.lock_options import TableLock
 from azguard.conditions import operations
-from azguard.tables import filters, reads
-from azguard.tables.write import Verb
+from azguard.requests import existing
+from azguard.tables import entity_input, filters, reads, transactions, typed_values, writes
+from azguard.tables.entity_input import EntityCopy
+from azguard.tables.existing import find_entity
+from azguard.tables.transaction_lines import LineReader
+from azguard.tables.write import EntityWrite, Verb
 
 app = group("Entities of tables: get, query, insert, replace, merge, upsert, delete, transaction.")
 
 
 @app.command(spec=options.operation(operations.TABLE_ENTITY_GET))
-def get(ctx: typer.Context, entity: options.Entity, select: options.Select = None) -> None:
+def get(ctx: typer.Context, entity: Entity, select: Select = None) -> None:
     """Read an entity and remember its version, which guards the next write.
 
     It is printed as the service's own JSON: each property, beside it its type where JSON does not tell it
@@ -32,7 +39,7 @@ def get(ctx: typer.Context, entity: options.Entity, select: options.Select = Non
     target = env.locate(entity, Kind.ENTITY)
     env.conditions(target)
     names = values.selected(select)
-    entities.deliver_one(env, target, reads.get(target, names, env.deadline), names)
+    entity_output.deliver_one(env, target, reads.get(target, names, env.deadline), names)
 
 
 @app.command(spec=options.operation(operations.TABLE_ENTITY_QUERY))
@@ -46,7 +53,7 @@ def query(
         list[str] | None,
         typer.Option("--param", metavar="NAME[:TYPE]=VALUE", help="The value of @NAME in the filter; repeat for more."),
     ] = None,
-    select: options.Select = None,
+    select: Select = None,
     top: Annotated[str | None, typer.Option("--top", metavar="N", help="At most so many; all by default.")] = None,
 ) -> None:
     """Read the entities that a filter finds, and remember their versions, which guard the next writes.
@@ -63,20 +70,16 @@ def query(
     names, most = values.selected(select), values.count(top, "--top")
     bound = filters.bound(values.not_empty(filter_, "--filter"), param or ())
     pages = reads.query(target, bound, names, most, env.deadline)
-    entities.deliver(env, target, pages, names)
+    entity_output.deliver(env, target, pages, names)
 
 
 @app.command(spec=options.operation(operations.TABLE_ENTITY_INSERT))
+@option_classes.expand
 def insert(
     ctx: typer.Context,
-    entity: options.Entity,
-    properties: options.Properties = None,
-    file: options.EntityFile = None,
+    entity: Entity,
+    given: EntityOptions,
     if_exists: creating.IfExists = None,
-    no_lineage: options.NoEntityLineage = False,
-    with_table_lock: options.WithTableLock = False,
-    wait: options.LockWait = None,
-    lock_container: options.LockContainer = None,
 ) -> None:
     """Create an entity; one that exists is left alone (exit 45, or 0 with --if-exists skip).
 
@@ -85,22 +88,16 @@ def insert(
 
     Example: azguard entity insert Orders/eu/1008 status=new n:int64=5
     """
-    lock = TableLock(with_table_lock, wait, lock_container)
     env = context.of(ctx)
-    skip = creating.skips(env, if_exists)
-    entities.perform(env, entity, Verb.INSERT, lock, (properties, file), stamps=not no_lineage, skip=skip)
+    _write(env, entity, Verb.INSERT, given, skip=creating.skips(env, if_exists))
 
 
 @app.command(spec=options.operation(operations.TABLE_ENTITY_UPDATE))
+@option_classes.expand
 def replace(
     ctx: typer.Context,
-    entity: options.Entity,
-    properties: options.Properties = None,
-    file: options.EntityFile = None,
-    no_lineage: options.NoEntityLineage = False,
-    with_table_lock: options.WithTableLock = False,
-    wait: options.LockWait = None,
-    lock_container: options.LockContainer = None,
+    entity: Entity,
+    given: EntityOptions,
 ) -> None:
     """Replace an entity, but only the version you have seen; properties that are not named are gone.
 
@@ -112,20 +109,15 @@ def replace(
 
     Example: azguard entity replace Orders/eu/1007 -f order.json
     """
-    lock = TableLock(with_table_lock, wait, lock_container)
-    entities.perform(context.of(ctx), entity, Verb.REPLACE, lock, (properties, file), stamps=not no_lineage)
+    _write(context.of(ctx), entity, Verb.REPLACE, given)
 
 
 @app.command(spec=options.operation(operations.TABLE_ENTITY_MERGE))
+@option_classes.expand
 def merge(
     ctx: typer.Context,
-    entity: options.Entity,
-    properties: options.Properties = None,
-    file: options.EntityFile = None,
-    no_lineage: options.NoEntityLineage = False,
-    with_table_lock: options.WithTableLock = False,
-    wait: options.LockWait = None,
-    lock_container: options.LockContainer = None,
+    entity: Entity,
+    given: EntityOptions,
 ) -> None:
     """Set properties of an entity, but only of the version you have seen; the others stay.
 
@@ -137,23 +129,18 @@ def merge(
 
     Example: azguard entity merge Orders/eu/1007 status=shipped
     """
-    lock = TableLock(with_table_lock, wait, lock_container)
-    entities.perform(context.of(ctx), entity, Verb.MERGE, lock, (properties, file), stamps=not no_lineage)
+    _write(context.of(ctx), entity, Verb.MERGE, given)
 
 
 @app.command(spec=options.operation(operations.TABLE_ENTITY_INSERT_OR_REPLACE))
+@option_classes.expand
 def upsert(
     ctx: typer.Context,
-    entity: options.Entity,
-    properties: options.Properties = None,
-    file: options.EntityFile = None,
+    entity: Entity,
+    given: EntityOptions,
     mode: Annotated[
         str, typer.Option("--mode", metavar="merge|replace", help="What becomes of the other properties of one there.")
     ] = "merge",
-    no_lineage: options.NoEntityLineage = False,
-    with_table_lock: options.WithTableLock = False,
-    wait: options.LockWait = None,
-    lock_container: options.LockContainer = None,
 ) -> None:
     """Write an entity whatever is there, nothing included; needs --last-writer-wins.
 
@@ -164,23 +151,19 @@ def upsert(
     Example: azguard entity upsert Orders/eu/1007 status=new --last-writer-wins
     """
     merges = values.choice(mode, "--mode", ("merge", "replace")) == "merge"
-    lock = TableLock(with_table_lock, wait, lock_container)
-    entities.perform(
-        context.of(ctx), entity, Verb.UPSERT, lock, (properties, file), stamps=not no_lineage, merges=merges
-    )
+    _write(context.of(ctx), entity, Verb.UPSERT, given, merges=merges)
 
 
 @app.command(spec=options.operation(operations.TABLE_ENTITY_DELETE))
+@option_classes.expand
 def delete(
     ctx: typer.Context,
-    entity: options.Entity,
+    entity: Entity,
+    lock: TableLock,
     file: Annotated[
         str | None,
         typer.Option("--file", "-f", metavar="FILE|-", help="Only the version that this copy was read as, as JSON."),
     ] = None,
-    with_table_lock: options.WithTableLock = False,
-    wait: options.LockWait = None,
-    lock_container: options.LockContainer = None,
 ) -> None:
     """Delete an entity, but only the version you have seen.
 
@@ -190,19 +173,17 @@ def delete(
 
     Example: azguard entity delete Orders/eu/1007
     """
-    lock = TableLock(with_table_lock, wait, lock_container)
-    entities.perform(context.of(ctx), entity, Verb.DELETE, lock, (None, file))
+    _write(context.of(ctx), entity, Verb.DELETE, EntityOptions(file=file, lock=lock))
 
 
 @app.command(spec=options.operation(operations.TABLE_BATCH))
+@option_classes.expand
 def transaction(
     ctx: typer.Context,
     file: Annotated[str, typer.Argument(metavar="FILE|-", help="JSON lines, one write on each.")],
+    lock: TableLock,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and send nothing.")] = False,
-    no_lineage: options.NoEntityLineage = False,
-    with_table_lock: options.WithTableLock = False,
-    wait: options.LockWait = None,
-    lock_container: options.LockContainer = None,
+    no_lineage: NoLineage = False,
 ) -> None:
     """Write up to 100 entities of one partition, all or none, each under its own condition.
 
@@ -216,5 +197,80 @@ def transaction(
 
     Example: azguard entity transaction orders.jsonl
     """
-    lock = TableLock(with_table_lock, wait, lock_container)
-    transactions.perform(context.of(ctx), file, lock, stamps=not no_lineage, dry_run=dry_run)
+    env = context.of(ctx)
+    lock.check()
+    lines = LineReader(env.new_op(), lambda text: env.locate(text, Kind.ENTITY), env.known, stamps=not no_lineage)
+    with inputs.source(file) as stream:
+        items = lines.read(stream)
+    if dry_run:
+        env.show(transactions.planned(items))
+        return
+    with lock_options.around_write(env, items[0].write.target, lock) as check:
+        check()
+        done = transactions.submit(items, env.deadline.fresh())
+    for item, result in zip(items, done, strict=True):
+        _remember(env, item.write, result)
+    env.show(done)
+
+
+def _write(
+    env: Environment,
+    address: str,
+    verb: Verb,
+    given: EntityOptions,
+    *,
+    merges: bool = False,
+    skip: bool = False,
+) -> None:
+    """Make one write, under the lock of its table if that was asked for, and show its result.
+
+    ``merges`` is about an upsert; ``skip`` leaves alone what an insert finds.
+    """
+    given.check()
+    target = env.locate(address, Kind.ENTITY)
+    copy = _copy_to_delete(target, given.file) if verb is Verb.DELETE else _copy(target, given)
+    made = EntityWrite(
+        target=target,
+        verb=verb,
+        entity=copy.entity,
+        conditions=env.conditions(target, copy.version, operation=verb.operation(merges=merges)),
+        op=env.new_op(),
+        merges=merges,
+    )
+    made = made if given.no_lineage else made.stamped()
+    writes.check(made)
+    with lock_options.around_write(env, target, given.lock) as check:
+        check()
+        done = creating.create(
+            lambda: writes.write(made, env.deadline.fresh()),
+            lambda: find_entity(made, env.deadline),
+            skip=skip,
+        )
+    if done.outcome != existing.EXISTS:
+        _remember(env, made, done)
+    env.show(done)
+
+
+def _copy(target: Target, given: EntityOptions) -> EntityCopy:
+    """Return the entity to write: of words such as ``n:int64=5``, of a file or of stdin."""
+    if given.properties:
+        return entity_input.with_keys_of(target, typed_values.entity(given.properties))
+    with inputs.source(given.file) as stream:
+        found = entity_input.parse(stream.read(), given.file or "stdin", '{"status": "new"}')
+    return entity_input.with_keys_of(target, found)
+
+
+def _copy_to_delete(target: Target, file: str | None) -> EntityCopy:
+    """Return the keys of an entity, and the version that a copy of it was read as."""
+    if file is None:
+        return entity_input.with_keys_of(target, {})
+    return entity_input.for_delete(target, _copy(target, EntityOptions(file=file)), file)
+
+
+def _remember(env: Environment, made: EntityWrite, done: Any) -> None:
+    """Record the version that was written, unless it has properties that were never read here."""
+    if made.verb is Verb.DELETE or made.leaves_unseen:
+        env.forget(made.target)
+        return
+    before = env.last(made.target) if made.verb is Verb.MERGE else None
+    env.remember(made.target, done, lineage=made.stamp, selected=None if before is None else before.selected)
