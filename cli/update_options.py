@@ -17,17 +17,18 @@ from azguard.errors import TransformFailed, UsageError
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, is_op, new_op, op_of_key
 from azguard.updates.resource import UpdatableResource
+from azguard.updates.result import RAW_OP
 
-RAW_OP = "op:"
 _EDITS = {"set_": "--set", "unset": "--unset", "increment": "--increment", "merge_patch": "--merge-patch",
           "json_patch": "--json-patch", "append": "--append"}  # fmt: skip
 _ADDRESSES = "blob:CONTAINER/NAME or entity:TABLE/PARTITION/ROW"
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The options of safe-update as typed; ``edits`` are (option, text) in their order."""
+class UpdateOptions:
+    """The options of safe-update as typed."""
 
+    #: The built-in edits as (option, text), in the order they were typed.
     edits: tuple[tuple[str, str], ...]
     command: tuple[str, ...]
     metadata: bool
@@ -48,6 +49,62 @@ class Asked:
         """Return whether the update is to be kept in a ledger."""
         return self.guard == "ledger"
 
+    def check(self, kind: Kind) -> None:
+        """Refuse what contradicts itself, or does not apply to the kind of resource.
+
+        Raises:
+            UsageError: names what goes instead.
+        """
+        if kind is Kind.ENTITY:
+            self._check_for_entity()
+        elif kind is Kind.TABLE:
+            raise UsageError(
+                "which entities of the table?", hint="--where FILTER, or name one: entity:TABLE/PARTITION/ROW"
+            )
+        elif kind is not Kind.BLOB:
+            raise UsageError(f"safe-update does not take a {kind} address", hint=_ADDRESSES)
+        elif self.by_ledger:
+            raise UsageError("--guard ledger is for entities", hint="for a blob that others write: --guard lease")
+        chosen = values.choice(self.guard, "--guard", ("lineage", "lease", "ledger"))
+        if chosen == "lease" and self.lease_id is not None:
+            raise UsageError("--guard lease and --lease-id contradict each other", hint="leave one of them out")
+        if chosen == "lineage" and self.no_lineage:
+            raise UsageError("--guard lineage and --no-lineage contradict each other", hint="leave one of them out")
+        if self.no_lineage and self.op_id is not None and chosen != "ledger":
+            raise UsageError(
+                "--no-lineage and --op-id contradict each other: the lineage is where the id is kept",
+                hint="leave one of them out",
+            )
+        if self.wait_lease and self.lease_id is not None:
+            raise UsageError("--wait-lease and --lease-id contradict each other", hint="leave one of them out")
+        self._check_output_options(kind)
+
+    def _check_output_options(self, kind: Kind) -> None:
+        given = {"--allow-empty": self.allow_empty, "--any-content": self.any_content}
+        for option in (option for option, is_given in given.items() if is_given):
+            if self.metadata or kind is not Kind.BLOB:
+                what = "metadata, which is" if self.metadata else "an entity, which is"
+                raise UsageError(f"{option} does not apply to {what} always a JSON object", hint="leave it out")
+            if not self.command:
+                raise UsageError(f"{option} is about what a command prints, and there is none", hint="leave it out")
+
+    def _check_for_entity(self) -> None:
+        if self.guard == "lease":
+            raise UsageError(
+                "--guard lease: the Table service has no leases",
+                hint="--guard ledger is sound beside any writer; "
+                "or take a lock for a while: azguard lock run table:NAME",
+            )
+        given = {
+            "--lease-id": self.lease_id is not None,
+            "--wait-lease": self.wait_lease,
+            "--fence": self.fence is not None,
+            "--metadata": self.metadata,
+        }
+        for option, is_given in given.items():
+            if is_given:
+                raise UsageError(f"{option} does not apply to an entity", hint="leave it out")
+
 
 # Makes new content of a resource's content, within a deadline.
 Change = Callable[[Target, Deadline, bytes], bytes]
@@ -59,7 +116,7 @@ def in_order(ctx: typer.Context) -> tuple[tuple[str, str], ...]:
     return tuple((_EDITS[name], next(texts[name])) for name in ctx.meta[ORDER] if name in _EDITS)
 
 
-def resource(target: Target, asked: Asked, op: str, lease_id: str | None = None) -> UpdatableResource:
+def resource(target: Target, asked: UpdateOptions, op: str, lease_id: str | None = None) -> UpdatableResource:
     """Return what is updated, as the core knows it."""
     if target.kind is Kind.ENTITY:
         from azguard.tables.ledger import LedgeredEntity
@@ -74,36 +131,7 @@ def resource(target: Target, asked: Asked, op: str, lease_id: str | None = None)
     return made(target, lease_id, asked.fence)
 
 
-def check(kind: Kind, asked: Asked) -> None:
-    """Refuse what contradicts itself, or does not apply to the kind of resource.
-
-    Raises:
-        UsageError: names what goes instead.
-    """
-    if kind is Kind.ENTITY:
-        _check_for_entity(asked)
-    elif kind is Kind.TABLE:
-        raise UsageError("which entities of the table?", hint="--where FILTER, or name one: entity:TABLE/PARTITION/ROW")
-    elif kind is not Kind.BLOB:
-        raise UsageError(f"safe-update does not take a {kind} address", hint=_ADDRESSES)
-    elif asked.by_ledger:
-        raise UsageError("--guard ledger is for entities", hint="for a blob that others write: --guard lease")
-    chosen = values.choice(asked.guard, "--guard", ("lineage", "lease", "ledger"))
-    if chosen == "lease" and asked.lease_id is not None:
-        raise UsageError("--guard lease and --lease-id contradict each other", hint="leave one of them out")
-    if chosen == "lineage" and asked.no_lineage:
-        raise UsageError("--guard lineage and --no-lineage contradict each other", hint="leave one of them out")
-    if asked.no_lineage and asked.op_id is not None and chosen != "ledger":
-        raise UsageError(
-            "--no-lineage and --op-id contradict each other: the lineage is where the id is kept",
-            hint="leave one of them out",
-        )
-    if asked.wait_lease and asked.lease_id is not None:
-        raise UsageError("--wait-lease and --lease-id contradict each other", hint="leave one of them out")
-    _check_output_options(kind, asked)
-
-
-def changes(env: Environment, kind: Kind, asked: Asked) -> Change:
+def changes(env: Environment, kind: Kind, asked: UpdateOptions) -> Change:
     """Return what changes a resource's content: the command, or the edits, whose files are read now and once.
 
     Raises:
@@ -138,7 +166,7 @@ def _tidied(content: bytes, made: bytes) -> bytes:
     return entity_json.drop_orphan_types(content, made)
 
 
-def accept(target: Target, asked: Asked) -> Callable[[bytes, bytes, str | None], None]:
+def accept(target: Target, asked: UpdateOptions) -> Callable[[bytes, bytes, str | None], None]:
     """Return what refuses the output of a command; edits and what is always JSON need no such rule."""
     if not asked.command or asked.metadata or target.kind is not Kind.BLOB:
         return lambda source, made, content_type: None
@@ -147,7 +175,7 @@ def accept(target: Target, asked: Asked) -> Callable[[bytes, bytes, str | None],
     return OutputRule(target.address.name, asked.allow_empty, asked.any_content).check
 
 
-def create(target: Target, asked: Asked) -> bytes | None:
+def create(target: Target, asked: UpdateOptions) -> bytes | None:
     """Return the content to start from where there is nothing; None where nothing may be created.
 
     Raises:
@@ -186,33 +214,6 @@ def op(target: Target, key: str | None) -> str:
     return found
 
 
-def _check_output_options(kind: Kind, asked: Asked) -> None:
-    given = {"--allow-empty": asked.allow_empty, "--any-content": asked.any_content}
-    for option in (option for option, is_given in given.items() if is_given):
-        if asked.metadata or kind is not Kind.BLOB:
-            what = "metadata, which is" if asked.metadata else "an entity, which is"
-            raise UsageError(f"{option} does not apply to {what} always a JSON object", hint="leave it out")
-        if not asked.command:
-            raise UsageError(f"{option} is about what a command prints, and there is none", hint="leave it out")
-
-
-def _check_for_entity(asked: Asked) -> None:
-    if asked.guard == "lease":
-        raise UsageError(
-            "--guard lease: the Table service has no leases",
-            hint="--guard ledger is sound beside any writer; or take a lock for a while: azguard lock run table:NAME",
-        )
-    given = {
-        "--lease-id": asked.lease_id is not None,
-        "--wait-lease": asked.wait_lease,
-        "--fence": asked.fence is not None,
-        "--metadata": asked.metadata,
-    }
-    for option, is_given in given.items():
-        if is_given:
-            raise UsageError(f"{option} does not apply to an entity", hint="leave it out")
-
-
 def _by_command(env: Environment, command: tuple[str, ...]) -> Change:
     def filtered(target: Target, deadline: Deadline, content: bytes) -> bytes:
         from azguard.processes import filter_command
@@ -224,7 +225,7 @@ def _by_command(env: Environment, command: tuple[str, ...]) -> Change:
     return filtered
 
 
-def _by_edits(kind: Kind, asked: Asked) -> Change:
+def _by_edits(kind: Kind, asked: UpdateOptions) -> Change:
     if kind is Kind.ENTITY:
         from azguard.tables import entity_edits
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from azguard.accounts.target import Target
 from azguard.cli.context import Environment
 from azguard.cli.redaction import OPTIONS
-from azguard.cli.update_options import RAW_OP
 from azguard.errors import AzguardError, Locked, OutcomeUnknown
 from azguard.updates.plan import UpdatePlan
+from azguard.updates.result import RAW_OP
 
 
 def keeper(env: Environment, target: Target, plan: UpdatePlan) -> Callable[[AzguardError, bytes | None], AzguardError]:

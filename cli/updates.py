@@ -4,52 +4,27 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.cli import ending, update_options
 from azguard.cli.context import Environment
-from azguard.cli.update_options import RAW_OP, Asked
+from azguard.cli.update_options import UpdateOptions
 from azguard.cli.update_resume import keeper
 from azguard.errors import UsageError
 from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
-from azguard.requests.settle import Verdict
+from azguard.updates import result
 from azguard.updates import update as updates
 from azguard.updates.journal import WriteJournal
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.resource import UpdatableResource
+from azguard.updates.result import UpdateReport, UpdateStatus
 
 # How long an update is tried for, unless --timeout says otherwise.
 _SECONDS = 60.0
-
-
-@dataclass(frozen=True)
-class Result:
-    """What safe-update prints."""
-
-    address: str
-    etag: str | None
-    last_modified: datetime | None
-    version_id: str | None
-    content_length: int | None
-    guard: str
-    attempts: int
-    conflicts: int
-    doubts: int
-    outcome: str
-    created: bool
-    op_id: str
-
-
-@dataclass(frozen=True)
-class Status:
-    """What became of an op: committed, not_committed or unknown."""
-
-    address: str
-    op_id: str
-    outcome: str
+# The exit status that stands for the outcome of an op.
+_STATUSES = {"committed": 0, "not_committed": 44, "unknown": 74}
 
 
 @dataclass(frozen=True)
@@ -66,23 +41,10 @@ class Update:
     #: Whether a command of the user's is given the content.
     shows_content: bool
 
-    def finished(self, ended: UpdateResult) -> Result:
-        """Remember the version that was written and return the result."""
+    def finish(self, ended: UpdateResult) -> UpdateReport:
+        """Remember the version that was written and return the report."""
         self._remember(ended)
-        return Result(
-            address=str(self.target.address),
-            etag=ended.landed.etag,
-            last_modified=ended.landed.last_modified,
-            version_id=ended.landed.version_id,
-            content_length=len(ended.content) if self._has_length and ended.content is not None else None,
-            guard=ended.guard,
-            attempts=ended.attempts,
-            conflicts=ended.conflicts,
-            doubts=ended.doubts,
-            outcome=ended.outcome,
-            created=ended.created,
-            op_id=f"{RAW_OP}{self.plan.op}",
-        )
+        return UpdateReport.of(self.target, self.plan.op, ended, has_length=self._has_length)
 
     @property
     def _has_length(self) -> bool:
@@ -92,7 +54,7 @@ class Update:
         if ended.content is None:
             return  # an earlier run of this key wrote it: nothing was read or written now
         if self.metadata:
-            # The content is as it was: whoever had read the version before has read this one too.
+            # The content is as it was: a scope that has read the version before has read this one too.
             self.env.reads.follow(self.target, ended.base, ended.landed.etag, ended.lineage)
             return
         if ended.outcome == "unchanged" and not self.shows_content:
@@ -100,14 +62,14 @@ class Update:
         self.env.reads.record_content(self.target, ended.landed, ended.content, ended.lineage)
 
 
-def planned(env: Environment, address: str, asked: Asked) -> Update:
+def planned(env: Environment, address: str, asked: UpdateOptions) -> Update:
     """Return the update that the options describe.
 
     Raises:
         UsageError: they contradict each other, or one is malformed.
     """
     target = env.locate(address, writable=True)
-    update_options.check(target.kind, asked)
+    asked.check(target.kind)
     deadline = env.patience(asked.timeout, _SECONDS)
     ending.warn(target, deadline.seconds, env.warn_once)
     lease_id, change = env.reads.lease_id(target, asked.lease_id), update_options.changes(env, target.kind, asked)
@@ -132,7 +94,7 @@ def planned(env: Environment, address: str, asked: Asked) -> Update:
     return Update(env, target, resource, plan, deadline, tools, asked.metadata, bool(asked.command))
 
 
-def show_preview(env: Environment, address: str, asked: Asked) -> None:
+def show_preview(env: Environment, address: str, asked: UpdateOptions) -> None:
     """Print the diff of what an update would do: as text, or inside the result if a format was asked for."""
     from azguard.documents import diffs
 
@@ -148,19 +110,15 @@ def show_preview(env: Environment, address: str, asked: Asked) -> None:
         env.out.info(f"{update.target} would not change")
 
 
-def status(env: Environment, address: str, asked: Asked) -> tuple[Status, int]:
-    """Return what became of an op, and the exit status that says so."""
+def status(env: Environment, address: str, asked: UpdateOptions) -> tuple[UpdateStatus, int]:
+    """Return the outcome of an op, and the exit status that says so."""
     if asked.edits or asked.command:
         raise UsageError("--status changes nothing", hint="leave the edits and the command out")
     target = env.locate(address)
-    update_options.check(target.kind, asked)
+    asked.check(target.kind)
     op = update_options.op(target, asked.op_id)
-    verdict = updates.outcome_of(update_options.resource(target, asked, op), op, env.deadline)
-    outcome, code = {
-        Verdict.COMMITTED: ("committed", 0),
-        Verdict.NOT_YET: ("not_committed", 44),
-    }.get(verdict, ("unknown", 74))
-    return Status(str(target.address), f"{RAW_OP}{op}", outcome), code
+    found = result.find_status(update_options.resource(target, asked, op), op, env.deadline)
+    return found, _STATUSES[found.outcome]
 
 
 def _story(env: Environment, deadline: Deadline) -> Callable[[str], None]:

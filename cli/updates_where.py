@@ -9,7 +9,7 @@ from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.cli import hints, update_options, values
 from azguard.cli.context import Environment
-from azguard.cli.update_options import RAW_OP, Asked, Change
+from azguard.cli.update_options import Change, UpdateOptions
 from azguard.errors import Partial, UsageError
 from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
 from azguard.tables import filters, update_many
@@ -19,6 +19,7 @@ from azguard.tables.update_many import Done, Matched, StoppableClock, Update
 from azguard.tables.updating import VersionedEntity
 from azguard.updates.journal import WriteJournal
 from azguard.updates.plan import UpdateHooks, UpdatePlan
+from azguard.updates.result import RAW_OP
 from azguard.updates.update import preview
 
 # How long one entity's update is tried for, unless --timeout says otherwise.
@@ -45,7 +46,7 @@ class Where:
     env: Environment
     table: Target
     filter: str
-    asked: Asked
+    asked: UpdateOptions
     change: Change
 
     def run(self, jobs: int) -> None:
@@ -126,7 +127,7 @@ class Where:
         )
 
 
-def planned(env: Environment, address: str, where: str, parameters: Sequence[str], asked: Asked) -> Where:
+def planned(env: Environment, address: str, where: str, parameters: Sequence[str], asked: UpdateOptions) -> Where:
     """Return the updates that the options describe.
 
     Raises:
@@ -140,7 +141,7 @@ def planned(env: Environment, address: str, where: str, parameters: Sequence[str
         raise UsageError("--create and --where do not go together", hint="name the entity: entity:TABLE/PARTITION/ROW")
     if asked.op_id is not None and asked.op_id.startswith(RAW_OP):
         raise UsageError("--op-id: an id that azguard made is of one entity", hint="choose a key of your own")
-    update_options.check(Kind.ENTITY, asked)
+    asked.check(Kind.ENTITY)
     change = update_options.changes(env, Kind.ENTITY, asked)
     return Where(env, table, filters.bound(where, parameters, "--where") or "", asked, change)
 

@@ -83,7 +83,7 @@ def safe_update(
         bool,
         typer.Option(
             "--status",
-            help="Say what became of --op-id: exit 0 committed, 44 not, or there is nothing, 74 unknown.",
+            help="Say the outcome of --op-id: exit 0 committed, 44 not, or there is nothing, 74 unknown.",
         ),
     ] = False,
     guard: Annotated[
@@ -106,7 +106,7 @@ def safe_update(
         ),
     ] = None,
     wait_lease: Annotated[
-        bool, typer.Option("--wait-lease", help="Wait for somebody else's lease, up to the timeout.")
+        bool, typer.Option("--wait-lease", help="Wait for the lease of another holder, up to the timeout.")
     ] = False,
     no_lineage: options.NoLineage = False,
     max_attempts: Annotated[
@@ -131,7 +131,7 @@ def safe_update(
     in the metadata key azguardlineage. If a writer that is not azguard wipes that key at the wrong moment, the answer
     is "unknown" (exit 74), never a guess; --guard lease is sound beside any writer. A response counts as lost after
     20s of silence; AZGUARD_WRITE_TIMEOUT sets another duration. Creating is weaker: a create that was delivered late
-    can bring back a blob that somebody deleted meanwhile; where blobs are deleted, keep an empty blob as a tombstone
+    can bring back a blob that was deleted meanwhile; where blobs are deleted, keep an empty blob as a tombstone
     instead.
 
     --fence is kept in an index tag, which needs t in a SAS or the role Storage Blob Data Owner, and an account
@@ -149,18 +149,27 @@ def safe_update(
     Example: azguard safe-update blob:site/config.json --increment replicas
     """
     env = context.of(ctx)
-    asked = update_options.Asked(
-        edits=update_options.in_order(ctx), command=tuple(command or ()), metadata=metadata, create=create,
-        op_id=op_id, guard=guard, lease_id=lease_id, fence=None if fence is None else fences.parse(fence),
-        wait_lease=wait_lease, no_lineage=no_lineage,
-        max_attempts=values.count(max_attempts, "--max-attempts"), timeout=timeout,
-        allow_empty=allow_empty, any_content=any_content,
-    )  # fmt: skip
+    asked = update_options.UpdateOptions(
+        edits=update_options.in_order(ctx),
+        command=tuple(command or ()),
+        metadata=metadata,
+        create=create,
+        op_id=op_id,
+        guard=guard,
+        lease_id=lease_id,
+        fence=None if fence is None else fences.parse(fence),
+        wait_lease=wait_lease,
+        no_lineage=no_lineage,
+        max_attempts=values.count(max_attempts, "--max-attempts"),
+        timeout=timeout,
+        allow_empty=allow_empty,
+        any_content=any_content,
+    )
     if where is None and (param or jobs):
         raise UsageError("--param and --jobs are for many entities", hint="choose them with --where")
     if status and (dry_run or op_id is None or where is not None):
         raise UsageError(
-            "--status asks what became of an update", hint="name it with --op-id KEY, without --dry-run or --where"
+            "--status asks for the outcome of an update", hint="name it with --op-id KEY, without --dry-run or --where"
         )
     if status:
         env.answer(*updates.status(env, address, asked))
@@ -175,7 +184,7 @@ def safe_update(
         update = updates.planned(env, address, asked)
         with signals.until_committed():
             ended = core.update(update.resource, update.plan, update.deadline, update.tools)
-        env.show(update.finished(ended))
+        env.show(update.finish(ended))
 
 
 _SPEC = CommandSpec(

@@ -5,6 +5,7 @@
 ``loop``         read, settle, change, write
 ``doubt``        the outcome of an attempt whose response was lost
 ``leases``       the lease that a slow update takes
+``result``       what an update reports, and the outcome of an earlier one
 ``run``          one update under way
 ``resource``     what the loop needs of a resource
 ``journal``      what is under way, for the next run of the same op

@@ -234,7 +234,7 @@ def test_ctrl_c_settles_what_is_under_way_and_says_how_far_it_came(cli: CliWorld
         (("table:orders", "--where", NEW, *INCREMENT, "--jobs", "0"), "--jobs: '0' is not a whole number from 1 to 64"),
         (("table:orders", "--where", NEW, *INCREMENT, "--op-id", "op:aaaaaaaaaaaaaaaa"),
          "--op-id: an id that azguard made is of one entity"),
-        (("table:orders", "--where", NEW, "--status", "--op-id", "k"), "--status asks what became of an update"),
+        (("table:orders", "--where", NEW, "--status", "--op-id", "k"), "--status asks for the outcome of an update"),
         (("entity:orders/eu/1", "--jobs", "4", *INCREMENT), "--param and --jobs are for many entities"),
     ],
 )  # fmt: skip

@@ -1,0 +1,71 @@
+"""What an update reports: its end, and the outcome of an earlier one."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from azguard.accounts.target import Target
+from azguard.requests.deadline import Deadline
+from azguard.requests.settle import Verdict
+from azguard.updates.plan import UpdateResult
+from azguard.updates.resource import UpdatableResource
+from azguard.updates.update import outcome_of
+
+#: What an op id of azguard's own begins with where people see it; a key of theirs does not.
+RAW_OP = "op:"
+_OUTCOMES = {Verdict.COMMITTED: "committed", Verdict.NOT_YET: "not_committed"}
+
+
+@dataclass(frozen=True)
+class UpdateReport:
+    """How an update ended, as it is printed."""
+
+    address: str
+    etag: str | None
+    last_modified: datetime | None
+    version_id: str | None
+    #: In bytes; None where the content has no length of its own, such as metadata or an entity.
+    content_length: int | None
+    guard: str
+    attempts: int
+    conflicts: int
+    doubts: int
+    outcome: str
+    created: bool
+    op_id: str
+
+    @classmethod
+    def of(cls, target: Target, op: str, ended: UpdateResult, *, has_length: bool) -> "UpdateReport":
+        """Return the report of an update of a resource that ended well."""
+        return cls(
+            address=str(target.address),
+            etag=ended.landed.etag,
+            last_modified=ended.landed.last_modified,
+            version_id=ended.landed.version_id,
+            content_length=len(ended.content) if has_length and ended.content is not None else None,
+            guard=ended.guard,
+            attempts=ended.attempts,
+            conflicts=ended.conflicts,
+            doubts=ended.doubts,
+            outcome=ended.outcome,
+            created=ended.created,
+            op_id=f"{RAW_OP}{op}",
+        )
+
+
+@dataclass(frozen=True)
+class UpdateStatus:
+    """The outcome of an op: committed, not_committed or unknown."""
+
+    address: str
+    op_id: str
+    outcome: str
+
+
+def find_status(resource: UpdatableResource, op: str, deadline: Deadline) -> UpdateStatus:
+    """Return the outcome of an op.
+
+    Raises:
+        NotFound: there is nothing, or not any more, and no kept version tells.
+    """
+    verdict = outcome_of(resource, op, deadline)
+    return UpdateStatus(str(resource.target.address), f"{RAW_OP}{op}", _OUTCOMES.get(verdict, "unknown"))
