@@ -76,7 +76,9 @@ def _made_by_first_copy(
         verdict = by_versions(run.resource.versions(deadline), run.plan.op, refused.etag)
         if verdict is Verdict.COMMITTED:
             return _kept(run)
-    if not alike or run.plan.leaves_trace or verdict is not Verdict.UNKNOWN:
+    # Under our own lease no other writer could replace the version: what the lease does not prove in time is unknown.
+    ours_alone = run.guard == "lease" and run.plan.guard_by_lease
+    if verdict is not Verdict.UNKNOWN or run.plan.leaves_trace or not (alike or ours_alone):
         run.refused = None
     return None
 
