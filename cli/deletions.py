@@ -1,5 +1,6 @@
 """Before a container or a table is deleted: what is in it goes with it, and that has to be meant."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -8,14 +9,17 @@ from azguard.accounts.target import Target
 from azguard.cli import asking
 from azguard.cli.context import Environment
 from azguard.errors import Changed
-from azguard.requests import contents
+from azguard.requests.contents import Contents
+from azguard.requests.deadline import Deadline
 
 WithContents = Annotated[
     bool, typer.Option("--with-contents", help="Delete it with all that is in it, without looking or asking.")
 ]
+#: What counts the blobs of a container, or the entities of a table.
+Count = Callable[[Target, Deadline], Contents]
 
 
-def check_contents(env: Environment, target: Target, *, with_contents: bool) -> None:
+def check_contents(count: Count, env: Environment, target: Target, *, with_contents: bool) -> None:
     """See that it is empty, or that its contents are meant to be deleted too.
 
     Raises:
@@ -24,7 +28,7 @@ def check_contents(env: Environment, target: Target, *, with_contents: bool) -> 
     """
     if with_contents:
         return
-    found = contents.count(target, env.deadline.fresh())
+    found = count(target, env.deadline.fresh())
     if not found.number:
         return
     if asking.on_terminal():

@@ -1,4 +1,4 @@
-"""The words of the command line for tables and entities: see ``hint_table``."""
+"""The words of the command line for tables, entities and what is in a container or a table: see ``hint_table``."""
 
 from collections.abc import Mapping
 
@@ -6,6 +6,7 @@ from azguard.cli.words import Words
 
 #: What to type next.
 HINTS: Mapping[str, Words] = {
+    "contents_not_listed": "--with-contents deletes it without looking",
     "entity_other_keys": "leave it out of the entity, or correct the address",
     "entity_bad_etag": "leave it as azguard entity get printed it; or take it out, and name the version with --etag",
     "entity_two_versions": "take out the one that it was not read as",

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from azguard.address import Kind
-from azguard.blobs import containers
+from azguard.blobs import containers, contents
 from azguard.blobs.existing import find_container
 from azguard.cli import context, creating, deletions, options, values
 from azguard.cli.groups import group
@@ -94,7 +94,7 @@ def delete(ctx: typer.Context, container: options.Container, with_contents: dele
     env = context.of(ctx)
     target = env.locate(container, Kind.CONTAINER)
     conditions = env.conditions(target)
-    deletions.check_contents(env, target, with_contents=with_contents)
+    deletions.check_contents(contents.count, env, target, with_contents=with_contents)
     result = containers.delete(target, conditions, env.deadline.fresh())
     env.reads.forget(target)
     env.show(result)

@@ -10,7 +10,7 @@ from azguard.cli import context, creating, deletions, deliveries, inputs, option
 from azguard.cli.groups import group
 from azguard.cli.output import plain
 from azguard.conditions import operations
-from azguard.tables import acl, tables
+from azguard.tables import acl, contents, tables
 from azguard.tables.existing import find_table
 
 app = group("Tables: create, list, delete, and their access policies.")
@@ -61,7 +61,7 @@ def delete(ctx: typer.Context, table: options.Table, with_contents: deletions.Wi
     env = context.of(ctx)
     target = env.locate(table, Kind.TABLE)
     conditions = env.conditions(target)
-    deletions.check_contents(env, target, with_contents=with_contents)
+    deletions.check_contents(contents.count, env, target, with_contents=with_contents)
     env.show(tables.delete(target, conditions, env.deadline.fresh()))
     env.reads.forget(target)
 

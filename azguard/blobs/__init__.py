@@ -14,4 +14,5 @@
 ``fenced_writes``   writes under the fence of a lock
 ``updating``        a blob as the update loop sees it
 ``containers``      containers
+``contents``        how many blobs are in a container
 """

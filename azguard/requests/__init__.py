@@ -8,7 +8,7 @@
 ``deadline``        the time that is left
 ``written``         what a write did
 ``existing``        what a create finds where something is already
-``contents``        how much is in a container or a table
+``contents``        how many items a listing has
 ``denials``         why the service refused these credentials
 ``service_dates``   the service's clock, as its answers tell it
 """

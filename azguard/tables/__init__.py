@@ -19,5 +19,6 @@
 ``filters``            filters with bound values
 ``limits``             the service's limits
 ``tables``             tables
+``contents``           how many entities are in a table
 ``acl``                access policies
 """
