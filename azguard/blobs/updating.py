@@ -34,10 +34,7 @@ class _Blob:
         return self
 
     def acquire(self, state: CurrentVersion, lease_id: str, seconds: int, deadline: Deadline) -> None:
-        """Acquire a lease on the version read.
-
-        Source: https://learn.microsoft.com/rest/api/storageservices/lease-blob
-        """
+        """Acquire a lease on the version read (https://learn.microsoft.com/rest/api/storageservices/lease-blob)."""
         self._lease(lease_id).acquire(seconds, headers={"If-Match": state.etag or "*"}, **write_timeouts(deadline))
 
     def release(self, lease_id: str, deadline: Deadline) -> None:
@@ -273,11 +270,8 @@ def _settings(found: Any, metadata: Mapping[str, str]) -> Settings:
 
 def _chosen_tier(found: Any) -> str | None:
     """Return a blob's tier, or None where it is the account's default."""
-    return (
-        None
-        if found.blob_tier is None or found.blob_tier_inferred
-        else str(getattr(found.blob_tier, "value", found.blob_tier))
-    )
+    is_default = found.blob_tier is None or found.blob_tier_inferred
+    return None if is_default else str(getattr(found.blob_tier, "value", found.blob_tier))
 
 
 def _without_key(metadata: dict[str, str]) -> dict[str, str]:

@@ -1,9 +1,13 @@
-"""Run somebody's filter command: content on its standard input, new content from its standard output.
+"""Run a filter command of the user: content on its standard input, new content from its standard output.
 
 The command gets a process group of its own, so that what it starts can be ended with it. If the command is stopped
 instead of ending by itself, so is what has left the group: on Linux this process adopts orphans, and finds them all.
 The group is not the terminal's foreground group: Ctrl-C reaches only us and is passed on, and a command that reads from
 the terminal itself is stopped by the system, until the deadline. POSIX only.
+
+A daemon that the command leaves on purpose, such as a key agent, goes on if the command ended by itself, and is ended
+if it was stopped. While several commands run in threads of one process, the daemons of one that was stopped are ended
+with the last. Not guaranteed: the end of what runs as another user, and, elsewhere than on Linux, of daemons.
 """
 
 import os
@@ -47,21 +51,16 @@ def run(
 
     Its output is complete when nothing it started holds it open any more. A command that does not read its
     input is no error. ``deadline`` is in seconds of ``clock``, or None; ``grace`` is in seconds. Whichever
-    way this ends, nothing of the command's process group is left running. A daemon that it leaves on purpose, such as a
-    key agent, goes on if the command ended by itself, and is ended if it was stopped. What runs as another user is
-    beyond reach, and, elsewhere than on Linux, so are daemons. While several commands run in threads of one process,
-    the daemons of one that was stopped are ended with the last.
+    way this ends, nothing of the command's process group is left running.
 
     Raises:
         TransformFailed: it cannot be started, fails, is ended by a signal or writes more than ``most_bytes``.
         GaveUp: the deadline passed; it was stopped.
         UsageError: there is no command.
     """
-    if not command or not command[0]:
-        raise UsageError("there is no command to run", hint="write it after --, as in: -- jq '.replicas += 1'")
-    if deadline is not None and clock() >= deadline:
-        raise GaveUp(f"the deadline passed before {_shown(command)} was started")
-    tree, by_itself = FilterTree(), False
+    _check_startable(command, deadline, clock)
+    tree = FilterTree()
+    by_itself = False
     try:
         with _interruptions_held_back():
             tree.process = process = _start(command, environ)
@@ -80,6 +79,13 @@ def run(
             tree.stop((signal.SIGTERM,), grace, daemons=not by_itself)
         finally:
             tree.close()
+
+
+def _check_startable(command: Sequence[str], deadline: float | None, clock: Callable[[], float]) -> None:
+    if not command or not command[0]:
+        raise UsageError("there is no command to run", hint="write it after --, as in: -- jq '.replicas += 1'")
+    if deadline is not None and clock() >= deadline:
+        raise GaveUp(f"the deadline passed before {_shown(command)} was started")
 
 
 @contextmanager

@@ -1,0 +1,58 @@
+"""How long a module and a function may be: short enough to be read at one sitting."""
+
+import ast
+
+import pytest
+
+from tests.unit.test_layers import MODULES
+
+MOST_LINES_OF_A_MODULE = 300
+MOST_LINES_OF_A_FUNCTION = 40
+# They are tables of data: a row for each operation, and a row for each reason.
+TABLES = {"azguard.conditions.operations", "azguard.cli.hint_table"}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def declares_options(function: Function) -> bool:
+    """Return whether parameters are options of the command line, several lines each."""
+    arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    types = " ".join(ast.unparse(each.annotation) for each in arguments if each.annotation is not None)
+    return "typer." in types or "options." in types
+
+
+def lines_of(function: Function) -> int:
+    """Return how many lines a function has; of a command, those that run: its signature and docstring are its help."""
+    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    if not declares_options(function):
+        first = function.lineno
+    elif body:
+        first = body[0].lineno
+    else:
+        return 0
+    return (function.end_lineno or first) - first + 1
+
+
+@pytest.mark.parametrize("module", sorted(set(MODULES) - TABLES))
+def test_a_module_is_short(module: str) -> None:
+    assert len(MODULES[module].read_text(encoding="utf-8").splitlines()) <= MOST_LINES_OF_A_MODULE
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_its_functions_are_short(module: str) -> None:
+    found = ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8")))
+    lengths = [(each.name, lines_of(each)) for each in found if isinstance(each, Function)]
+    assert [(name, lines) for name, lines in lengths if lines > MOST_LINES_OF_A_FUNCTION] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("def f(\n    a: int,\n) -> None:\n    return None\n", 4),
+        ("def f(\n    a: Annotated[str, typer.Option('--a')],\n) -> None:\n    'Help.'\n    pass\n    pass\n", 2),
+    ],
+)
+def test_signature_and_docstring_count_unless_they_are_help(source: str, lines: int) -> None:
+    function = ast.parse(source).body[0]
+    assert isinstance(function, Function)
+    assert lines_of(function) == lines
