@@ -62,9 +62,7 @@ def run(
     tree = FilterTree()
     by_itself = False
     try:
-        with _interruptions_held_back():
-            tree.process = process = _start(command, environ)
-        with closing(_Exchange(process, content, most_bytes)) as exchange:
+        with closing(_Exchange(_start_in(tree, command, environ), content, most_bytes)) as exchange:
             output = _finished(command, exchange, deadline, clock)
         by_itself = True
         return output
@@ -109,6 +107,12 @@ def _interruptions_held_back() -> Iterator[None]:
             signal.signal(number, handler)
     for received in held:
         signal.raise_signal(received)
+
+
+def _start_in(tree: FilterTree, command: Sequence[str], environ: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+    with _interruptions_held_back():
+        tree.process = process = _start(command, environ)
+    return process
 
 
 def _start(command: Sequence[str], environ: Mapping[str, str]) -> "subprocess.Popen[bytes]":

@@ -298,7 +298,7 @@ def test_the_work_of_a_command_beside_is_left_alone_until_that_one_ends(tmp_path
 SCRIPT = textwrap.dedent(
     """
     import fcntl, os, sys, termios, time
-    from azguard import filter_command
+    from azguard.processes import filter_command
 
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     command = ["sh", "-c", sys.argv[1]]
