@@ -4,8 +4,9 @@ import pytest
 from azure.core.exceptions import AzureError, ServiceRequestError, ServiceResponseError
 from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError, ReadTimeoutError
 
-from azguard.requests.calls import CallOutcome, describe, outcome_of, send_once
-from tests.support.fake_resource import Refusal
+from azguard.errors import AzguardError
+from azguard.requests.calls import CallOutcome, describe, outcome_of, read, send_once
+from tests.support.fake_resource import TARGET, Clock, Refusal
 
 # By these the service, or what stands before it, says that nothing was done; every other status leaves a doubt.
 SAY_NO = {400, 401, 403, 404, 405, 407, 409, 411, 412, 413, 414, 415, 416, 431}
@@ -65,3 +66,23 @@ def test_what_became_of_a_request_is_told_with_the_reason() -> None:
         "in doubt (no answer)",
         "not sent (no connection)",
     ]
+
+
+def made_again(error: Exception) -> bool:
+    """Return whether a read that fails once in this way is made again."""
+    errors = [error]
+
+    def call(timeouts: object) -> str:
+        if errors:
+            raise errors.pop()
+        return "content"
+
+    try:
+        return read(call, TARGET, Clock().deadline(60)) == "content"
+    except AzguardError:
+        return False
+
+
+def test_a_read_is_made_again_after_a_failure_that_passes_and_after_no_other() -> None:
+    again = {code for code in range(400, 600) if made_again(Refusal(code, "Code"))}
+    assert again == {408, 429, *range(500, 600)}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from azguard.requests.lineage import DEPTH, UNSEEN, Lineage, is_op, new_op, op_of_key
+from azguard.requests.lineage import DEPTH, UNSEEN, Lineage, bare, is_op, new_op, op_of_key
 
 OPS = st.binary(min_size=12, max_size=12).map(new_op)
 ETAGS = st.none() | st.text("0123456789ABCDEFabcdefx'W/:%-", min_size=1).map(lambda text: f'"0x{text}"')
@@ -86,3 +86,8 @@ def test_a_lineage_has_the_ops_that_wrote_and_none_that_sorts_beside_them() -> N
     lineage = Lineage().after(written, '"0x5"')
     assert [op in lineage for op in (before, written, after)] == [False, True, False]
     assert [lineage.successor(f'"0x{number}"') for number in (4, 5, 6)] == [None, written, None]
+
+
+def test_an_etag_is_kept_bare_and_that_of_an_entity_as_its_time() -> None:
+    entity = "W/\"datetime'2026-11-21T10%3A00%3A00.0000000Z'\""
+    assert [bare(each) for each in (None, '"0x5"', entity)] == ["-", "0x5", "2026-11-21T10:00:00.0000000Z"]
