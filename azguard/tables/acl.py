@@ -88,8 +88,7 @@ def replace(target: Target, policies: Policies, conditions: Conditions, deadline
             lambda: _set(target, policies, deadline), lambda _: Finding(Verdict.UNKNOWN), target, deadline
         )
     except OutcomeUnknown as error:
-        error.hint = f"look before you try again: azguard table acl get {target}"
-        raise
+        raise error.but(hint=f"look before you try again: azguard table acl get {target}") from error
     return written(target, conditions.guard, settled.attempts, etag(policies))
 
 

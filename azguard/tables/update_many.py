@@ -146,8 +146,8 @@ def _done(update: Update) -> Done:
     except AzguardError as error:
         if isinstance(error, NotFound) and error.service_code is None:
             return Done(address, SKIPPED)  # Somebody deleted it.
-        error.address = error.address or address
-        return Done(address, UNKNOWN if isinstance(error, OutcomeUnknown) else FAILED, error)
+        outcome = UNKNOWN if isinstance(error, OutcomeUnknown) else FAILED
+        return Done(address, outcome, error.but(address=error.address or address))
     # One entity's trouble must not hide what became of the others; of what nobody foresaw, nobody knows how far it got.
     except Exception as error:  # noqa: BLE001
         return Done(address, UNKNOWN, AzguardError(f"{type(error).__name__}: {error}", address=address))
