@@ -3,11 +3,9 @@
 from azguard.accounts.target import Target
 from azguard.cli import asking, lease_options, values
 from azguard.cli.context import Environment
-from azguard.conditions.operations import Condition
-from azguard.errors import UsageError
-from azguard.leases import breaking, facts
+from azguard.leases import breaking
 from azguard.leases.actions import LONGEST_BREAK, LeaseDone
-from azguard.leases.breaking import BreakDone, Safeguards
+from azguard.leases.breaking import BreakDone, BreakRequest, Safeguards
 from azguard.leases.kinds import Action
 from azguard.requests.deadline import Deadline
 
@@ -32,25 +30,15 @@ def broken(env: Environment, target: Target, period: int | None, safeguards: Saf
     Raises:
         UsageError: nothing says that it is meant, and there is no terminal to ask on.
     """
-    asked = lease_options.conditions(env, target, Action.BREAK)
-    exact = asked.expected_etag is not None or Condition.IF_UNMODIFIED_SINCE.header in asked.headers
-    judged = safeguards != Safeguards()
-    if judged and asked.headers and asked.expected_etag is None:
-        raise UsageError(
-            "--if-owner and --if-older-than are of one version, and another condition does not name it",
-            hint="leave the condition out, or name the version: --if-match ETAG",
-        )
-    if not (yes or judged or exact or asking.on_terminal()):
-        raise UsageError(
-            "breaking a lease takes it from its holder, so say that it is meant",
-            hint="--yes; or only if it is what you think: --if-owner NAME, --if-older-than 2h, --if-match ETAG",
-        )
-    state = breaking.leased(target, env.deadline)
-    env.out.info(f"{target} is {facts.describe(state)}")
-    safeguards.check(state, target)
-    if not (yes or judged or exact):
-        asking.confirm("break it?", "nothing was broken")
-    done = breaking.break_shown(target, state, period, asked, env.deadline)
+    request = BreakRequest(
+        target=target,
+        period=period,
+        conditions=lease_options.conditions(env, target, Action.BREAK),
+        safeguards=safeguards,
+        is_confirmed=yes,
+    )
+    confirm = (lambda: asking.confirm("break it?", "nothing was broken")) if asking.on_terminal() else None
+    done = breaking.break_after_showing(request, env.deadline, env.out.info, confirm)
     if done.broken.held_by is None:
         env.out.warn("no record says who held it: whether it was still the lease that was shown cannot be told")
     return done

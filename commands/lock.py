@@ -63,7 +63,7 @@ def run(
     """Run a command while holding locks, and exit with its status.
 
     A lock is a lease on a blob, which is made if it is missing. It is renewed while the command runs and released when
-    it ends. If it is lost, because somebody broke it or the network is gone for too long, the command and all it
+    it ends. If it is lost, because it was broken or the network is gone for too long, the command and all it
     started get TERM, after --grace KILL, and the exit status is 77. A lost lock is noticed within 5 s. kill -9 of
     azguard ends the command, too; so does kill -9 of its second process, lock-guardian.
 

@@ -4,8 +4,8 @@ Repeating one of these is harmless to what it did: acquiring with the same propo
 four lead to the state they led to before. So a lost answer is settled by looking, and by sending again.
 
 Not guaranteed: a request that the network delivers late. An acquire that arrives after its lease was released leaves a
-lease that nobody uses, for ever if it is infinite; its id is known, and releases it. A break that arrives late, and is
-not tied to a version, hits whoever holds the lease then.
+lease that is not used, for ever if it is infinite; its id is known, and releases it. A break that arrives late, and is
+not tied to a version, hits the one who holds the lease then.
 
 Source: https://learn.microsoft.com/rest/api/storageservices/lease-blob and /lease-container
 """
@@ -34,7 +34,7 @@ SHORTEST, LONGEST = 15, 60
 DEFAULT_SECONDS = 60
 LONGEST_BREAK = 60
 INFINITE = -1
-# Nobody waits long for a release after Ctrl-C: a finite lease ends by itself.
+# Bounded: after Ctrl-C a finite lease that is not released ends by itself.
 _RELEASE_SECONDS, _RELEASE_PAUSE = 3.0, 0.2
 
 
@@ -67,13 +67,13 @@ def acquire(
     Interrupted, it may be granted all the same: ``give_back`` it.
 
     Raises:
-        Locked: somebody else holds it.
+        Locked: another holds it.
         Changed: a condition did not hold.
         OutcomeUnknown: it was sent, and whether it was granted cannot be known.
         UsageError: this kind of resource is leased for ever only.
     """
     if seconds is not None and not kind_of(target).finite:
-        raise UsageError(f"the lease of a {target.kind} has no term", str(target.address), hint="say --infinite")
+        raise UsageError(f"the lease of a {target.kind} has no term", str(target.address), reason="lease-without-term")
     term = INFINITE if seconds is None else seconds
 
     def refused(error: AzguardError, verdict: Verdict) -> Finding[Facts]:
@@ -140,7 +140,7 @@ def release(target: Target, conditions: Conditions, deadline: Deadline) -> Lease
     lease_id = _named(conditions)
 
     def seen(patience: Deadline) -> Finding[Facts]:
-        # Not held any more is what a release is for, whoever saw to it.
+        # A release is done when the lease is not held any more, by whichever request.
         still = held(target, lease_id, patience).verdict is Verdict.COMMITTED
         return Finding(Verdict.NOT_YET) if still else Finding(Verdict.COMMITTED)
 
@@ -228,7 +228,7 @@ def renew_once(target: Target, lease_id: str, timeouts: Mapping[str, Any]) -> No
 
 def _named(conditions: Conditions) -> str:
     if conditions.lease_id is None:
-        raise UsageError("which lease is missing", hint="--lease-id ID, or @held")
+        raise UsageError("which lease is missing", reason="lease-id-missing")
     return conditions.lease_id
 
 

@@ -1,11 +1,12 @@
 """Breaking a lease as an operator does: only the one that was looked at, and only if it is what it was taken for."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 from azguard.accounts.target import Target
 from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
-from azguard.errors import Changed, Locked
+from azguard.errors import Changed, Locked, UsageError
 from azguard.leases import actions, facts
 from azguard.leases import age as lease_age
 from azguard.leases.actions import LeaseDone
@@ -60,6 +61,67 @@ class Safeguards:
         known = () if age.at_least is None else (f"all that is certain: it was written {span(age.at_least)} ago",)
         words = f"it is not certain that the lease on {target} was taken more than {span(least)} ago: {age.doubt}"
         raise _refused(state, target, words, known)
+
+
+@dataclass(frozen=True)
+class BreakRequest:
+    """A lease to break."""
+
+    target: Target
+    #: How many seconds it may still last; None leaves it to the service.
+    period: int | None
+    conditions: Conditions
+    safeguards: Safeguards
+    #: Whether the caller says outright that the break is meant.
+    is_confirmed: bool = False
+
+    @property
+    def is_meant(self) -> bool:
+        """Return whether the caller's words say that the break is meant, so that it need not be asked."""
+        return self.is_confirmed or self.safeguards != Safeguards() or self._names_a_version
+
+    @property
+    def _names_a_version(self) -> bool:
+        asked = self.conditions
+        return asked.expected_etag is not None or Condition.IF_UNMODIFIED_SINCE.header in asked.headers
+
+    def check(self) -> None:
+        """Refuse safeguards beside a condition that does not say which version they judge.
+
+        Raises:
+            UsageError: that is the case.
+        """
+        if self.safeguards != Safeguards() and self.conditions.headers and self.conditions.expected_etag is None:
+            raise UsageError(
+                "the owner and the age are of one version, and another condition does not name it",
+                reason="break-condition-without-version",
+            )
+
+
+def break_after_showing(
+    request: BreakRequest, deadline: Deadline, show: Callable[[str], None], confirm: Callable[[], None] | None
+) -> BreakDone:
+    """Show who holds a lease, make sure that breaking it is meant, and break that very lease.
+
+    ``show`` is called with the lease in words. ``confirm`` asks a person, and raises if the answer is no; None where no
+    person can be asked.
+
+    Raises:
+        UsageError: nothing says that the break is meant, and no person can be asked.
+        Changed: another has taken the lease meanwhile, or the safeguards do not hold.
+        Locked: there is no lease.
+    """
+    request.check()
+    if not request.is_meant and confirm is None:
+        raise UsageError(
+            "breaking a lease takes it from its holder, so say that it is meant", reason="break-not-confirmed"
+        )
+    state = leased(request.target, deadline)
+    show(f"{request.target} is {facts.describe(state)}")
+    request.safeguards.check(state, request.target)
+    if not request.is_meant and confirm is not None:
+        confirm()
+    return break_shown(request.target, state, request.period, request.conditions, deadline)
 
 
 def leased(target: Target, deadline: Deadline) -> LeaseState:
@@ -134,5 +196,5 @@ def _refused(state: LeaseState, target: Target, words: str, known: tuple[str, ..
         detail=known if state.holder is None else (*known, f"held by {state.holder}"),
         current_etag=state.etag,
         lease_state=state.state,
-        hint=f"nothing was broken; look again: azguard lease show {target.address}",
+        reason="lease-not-broken",
     )

@@ -75,8 +75,7 @@ def states(target: Target, deadline: Deadline, prefix: str | None, page: int = _
         for item in pages(found, target, deadline):
             yield _state(item, Address(Kind.BLOB, (target.address.container, item.name)), answers.date)
     except NotFound as error:
-        error.message = f"there is no container {target.address.container}"
-        raise
+        raise error.but(message=f"there is no container {target.address.container}") from error
 
 
 def _state(item: Any, address: Address, answered_at: datetime | None) -> LeaseState:

@@ -96,12 +96,12 @@ def explained(target: Target, error: AzguardError, deadline: Deadline) -> Azguar
     # Whatever goes wrong with explaining, the refusal itself is what must be told.
     except Exception:  # noqa: BLE001
         return error
-    error.lease_state = state.state
-    if isinstance(error, Changed):
-        error.current_etag = state.etag
-    if not state.free and (holder := state.holder) is not None:
-        error.detail = (*error.detail, f"held by {holder}")
-    return error
+    holder = None if state.free else state.holder
+    return error.but(
+        lease_state=state.state,
+        current_etag=state.etag if isinstance(error, Changed) else error.current_etag,
+        detail=error.detail if holder is None else (*error.detail, f"held by {holder}"),
+    )
 
 
 def unknown(request: Request, error: AzguardError) -> OutcomeUnknown:

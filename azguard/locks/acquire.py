@@ -32,8 +32,8 @@ _CONNECT_SECONDS = 2.0
 ANSWER_SECONDS = 3.0
 # The record and the fence are written before the first renewal is due.
 _PART_OF_TERM = 1 / 3
-# How much longer than --wait the requests of an acquisition may take: a short wait is for other holders, and a service
-# that is far away needs some round trips all the same.
+# How much longer than the wait the requests of an acquisition may take: a short wait is for other holders, and a
+# service that is far away needs some round trips all the same.
 _ALLOWANCE_SECONDS = 2.0
 # No request is given less.
 _LEAST_SECONDS = 0.5
@@ -172,9 +172,7 @@ class Acquiring:
     def _ask_for_new(self, slot: Target, error: BaseException) -> HeldLock | None:
         """Make the lock blob and ask again."""
         if not self._manner.create:
-            found = translate(error, slot)
-            found.hint = "leave out --no-create, and it is made"
-            raise found from error
+            raise translate(error, slot).but(hint=None, reason="lock-blob-missing") from error
         for _ in range(2):  # the first time may only have made its container
             if (made := lock_blobs.make(slot, self._patience(self._manner.patience))) is not None:
                 break
@@ -197,7 +195,7 @@ class Acquiring:
             raise Unavailable(
                 f"the answers of {slot.endpoint} take too long for a lease of {manner.seconds} s",
                 address=str(slot.address),
-                hint="a longer term leaves more time: --lease-duration 60s",
+                reason="lock-term-too-short",
             )
         return HeldLock(slot, lease_id, manner.seconds, fence, sent_at + manner.seconds)
 
@@ -233,7 +231,7 @@ def _not_run(error: AzguardError) -> AzguardError:
     """Return what is to be told of a lock that was not acquired: nothing that was asked for is in doubt."""
     if isinstance(error, (Unavailable, Unauthenticated)):
         return error
-    return Unavailable(error.message, error.address, detail=error.detail, hint="the command was not run; try again")
+    return Unavailable(error.message, error.address, detail=error.detail, reason="lock-not-acquired")
 
 
 class WaitReporter:
@@ -265,7 +263,7 @@ class WaitReporter:
             f"{self._wanted.target.address} is held by others{waited}; the command was not run",
             address=str(self._wanted.target.address),
             detail=tuple(self._told),
-            hint=f"wait longer with --wait 10m, or look: azguard lock show {self._wanted.target.address}",
+            reason="lock-busy",
         )
 
     def _described(self, slot: Target, patience: Deadline) -> str:

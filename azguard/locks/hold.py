@@ -47,7 +47,7 @@ class Holding:
                 f"the lock {self._held.target.address} was lost before anything was written",
                 address=str(self._held.target.address),
                 detail=lost,
-                hint="nothing was written: run it again",
+                reason="lock-lost-before-write",
             )
 
     def release(self) -> None:
@@ -93,11 +93,9 @@ def holding(
     try:
         held = Holding.acquired(lock, manner, wait)
     except GaveUp as error:
-        error.message = f"{lock.address} is held by others; nothing was written"
-        raise
+        raise error.but(message=f"{lock.address} is held by others; nothing was written") from error
     except Unavailable as error:
-        error.hint = "nothing was written: try again"
-        raise
+        raise error.but(hint=None, reason="table-lock-unavailable") from error
     try:
         yield held
     finally:
@@ -112,6 +110,6 @@ def _confirm(lock: Target, lease_id: str, manner: AcquireSettings) -> None:
         raise LockLost(
             f"the lock around this command is lost: {error.message}",
             address=str(lock.address),
-            hint="nothing was written",
+            reason="outer-lock-lost-before-write",
         ) from error
     manner.tell(f"lock: {lock.address} is held by the lock run around this one")

@@ -70,7 +70,8 @@ def check(target: Target, metadata: Mapping[str, str], count: int) -> None:
         raise UsageError(
             f"{target} is a lock of {theirs} {'slot' if theirs == 1 else 'slots'}, not of {count}",
             address=str(target.address),
-            hint=f"all its holders must agree: --slots {theirs}, or another name",
+            values={"slots": theirs},
+            reason="lock-slots-differ",
         )
 
 

@@ -45,8 +45,8 @@ class Renewer:
     """Renews one lease in a thread of its own.
 
     ``renewed`` is called with the new end of the lease, ``lost`` once with the reason, from that thread. Only what the
-    service says of the lease is loss: a failure to ask it is tried again, and whoever waits for the lease to end has
-    the time of ``renewed`` to go by.
+    service says of the lease is loss: a failure to ask it is tried again, and the time of ``renewed`` tells when
+    the lease ends.
     """
 
     def __init__(

@@ -58,7 +58,7 @@ def run(plan: LockPlan, busy: int) -> int:
     try:
         ended = LockRun(plan, guardian).run()
     except GaveUp as error:
-        if not busy:  # somebody else does it, and that is as good
+        if not busy:  # another does the work, and that is as good
             plan.manner.say("\n  ".join((error.message, *error.detail)))
             return 0
         raise error.but(exit_status=busy) from error
@@ -126,7 +126,7 @@ class LockRun:
             raise LockLost(
                 f"the lock around this command is lost: {error.message}",
                 address=str(target.address),
-                hint="the command was not run",
+                reason="outer-lock-lost",
             ) from error
         self._plan.manner.tell(f"lock: {target.address} is held by the lock run around this one")
         return HeldLock(target, around.lease_id, self._plan.manner.seconds, around.fence, self._now(), inherited=True)
@@ -224,6 +224,6 @@ class LockRun:
             "the lock was lost while the command ran",
             address=str(self._plan.locks[0].target.address) if len(self._plan.locks) == 1 else None,
             detail=(*self._lost, f"the command's own exit status: {ended.status}", *left),
-            hint="what it did last may have run beside another holder: check with the fence before you run it again",
+            reason="lock-lost",
             facts={"command_status": ended.status},
         )

@@ -3,6 +3,7 @@
 ``guardian``          azguard's side: start the guarded command, hear how it ended
 ``guardian_process``  the guardian itself, which ends the command in time
 ``channel``           the messages between the two
+``forwarded``         the signals that are passed on to a command
 ``signals``           signals to azguard while its command runs
 ``clock``             the clock that terms are counted on
 ``child``             a command with our own input and output

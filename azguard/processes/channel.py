@@ -21,9 +21,9 @@ class Channel:
         return self._end.fileno()
 
     def send(self, **message: Any) -> None:
-        """Send a message; nobody there to receive it is no error, since its end is noticed by whoever receives."""
+        """Send a message. That the other side is gone is no error here: the receiver notices it."""
         self._outgoing.append(json.dumps(message).encode() + b"\n")
-        # Whoever is sending sends ours too. Nobody waits: a signal handler would for what it interrupted.
+        # A sender sends the messages of the others too, so none waits: a signal handler would for what it interrupted.
         while self._outgoing and self._sending.acquire(blocking=False):
             try:
                 self._end.sendall(self._outgoing.popleft())

@@ -1,4 +1,4 @@
-"""Run somebody's command as a shell would: its own input and output, our signals, its exit status."""
+"""Run a user's command as a shell would: its own input and output, our signals, its exit status."""
 
 import os
 import shutil
@@ -9,9 +9,8 @@ from subprocess import Popen
 from types import FrameType
 
 from azguard.errors import CommandNotFound, NotExecutable
+from azguard.processes.forwarded import ENDING
 from azguard.processes.terminal import in_foreground
-
-_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 def check(command: Sequence[str], environ: Mapping[str, str]) -> None:
@@ -80,7 +79,7 @@ class _Child:
 @contextmanager
 def _forwarding() -> Iterator[_Child]:
     child = _Child()
-    before = {number: signal.getsignal(number) for number in _FORWARDED}
+    before = {number: signal.getsignal(number) for number in (*ENDING, signal.SIGQUIT)}
     try:
         for number, handler in before.items():
             # What we were started to ignore (nohup, a background job), the child ignores too.

@@ -9,9 +9,9 @@ _LOOK_SECONDS = 0.02
 
 
 def send(group: int, number: int) -> bool:
-    """Send a signal to a group; return whether there was anybody to receive it."""
+    """Send a signal to a group; return whether any process received it."""
     try:
-        # The group's number is not given to anybody else while one of its members is left.
+        # The group's number is not given to another group while one of its members is left.
         os.killpg(group, number)
     except (ProcessLookupError, PermissionError):
         return False
@@ -19,7 +19,7 @@ def send(group: int, number: int) -> bool:
 
 
 def terminate(group: int, number: int = signal.SIGTERM) -> bool:
-    """Ask a group to end; return whether there was anybody to ask."""
+    """Ask a group to end; return whether any process was asked."""
     asked = send(group, number)
     # One that is stopped, as by reading from the terminal, takes a signal only once it goes on.
     return send(group, signal.SIGCONT) or asked

@@ -33,7 +33,7 @@ _POLL_SECONDS = 0.01
 class Ended:
     """How a command ended: its exit status, 128 + N if signal N ended it.
 
-    ``signal`` is that N; ``typed`` says that it had the terminal, where Ctrl-C reaches nobody else. ``left`` is what
+    ``signal`` is that N; ``typed`` says that it had the terminal, where Ctrl-C reaches it alone. ``left`` is what
     was to be ended and could not be, for people.
     """
 
@@ -102,7 +102,7 @@ class Guardian:
             if message["is"] == "failed":
                 raise _STARTING[message["status"]](message["why"])
             if message["is"] == "late":
-                raise LockLost("the lock could not be renewed in time", hint="the command was not run")
+                raise LockLost("the lock could not be renewed in time", reason="lock-lost-before-start")
             if message["is"] == "started":
                 self.command = message["pid"]
                 return

@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 from azguard.processes import clock, tree
 from azguard.processes.channel import Channel
 from azguard.processes.command_tree import NAME, CommandTree
+from azguard.processes.forwarded import ENDING, FORWARDED
 from azguard.processes.terminal import Terminal
 
 # What is left to the system to end a killed group, before the lease ends.
@@ -32,16 +33,14 @@ _TICK_SECONDS = 0.25
 _ENDING_SECONDS = 0.02
 # What the system does not let us kill, such as a set-user-id command, is not waited for longer.
 _UNKILLABLE_SECONDS = 5.0
-# Told to end by one of these, the command ends with all that it started.
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Meant for azguard, which passes them on; a group-wide kill must not end the guardian first.
-_DEAF = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGTSTP", "SIGTTIN", "SIGTTOU")
+# The last two come from the terminal, to which a process in the background may not write.
+_IGNORED_SIGNALS = (*FORWARDED, signal.SIGTTIN, signal.SIGTTOU)
 
 
 def ignored_signals() -> frozenset[int]:
     """Return what this process was started to ignore (nohup, a background job): its command ignores it too."""
-    numbers = (getattr(signal, name) for name in _DEAF)
-    return frozenset(number for number in numbers if signal.getsignal(number) is signal.SIG_IGN)
+    return frozenset(number for number in _IGNORED_SIGNALS if signal.getsignal(number) is signal.SIG_IGN)
 
 
 def serve(channel: Channel, terminal: Terminal | None, ignored: frozenset[int]) -> NoReturn:
@@ -51,8 +50,8 @@ def serve(channel: Channel, terminal: Terminal | None, ignored: frozenset[int]) 
         os.setpgid(0, 0)
         tree.rename(NAME)
         tree.adopt_orphans()
-        for name in _DEAF:
-            signal.signal(getattr(signal, name), signal.SIG_IGN)
+        for number in _IGNORED_SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
         _Guardian(channel, terminal, ignored).run()
         status = 0
     except BaseException:  # noqa: BLE001  # nothing of azguard's own stack may run in this process
@@ -224,7 +223,7 @@ class _Guardian:
         if self._tree.status is not None or self._on_lost == "continue" or not self._is_late():
             return
         if self._paused:
-            # Stopped it does no harm, and goes on if azguard finds that nobody has had the lock meanwhile.
+            # Stopped it does no harm, and goes on if azguard finds that no other has had the lock meanwhile.
             self._tree.freeze()
         else:
             self._channel.send(**{"is": "late"})
@@ -248,7 +247,7 @@ class _Guardian:
 
     def _was_told_to_end(self, status: int) -> bool:
         """Return whether the command ended because it was told to, and not by itself."""
-        if self._passed_on.intersection(_ENDING):
+        if self._passed_on.intersection(ENDING):
             return True
         # SIGQUIT, for example, makes some programs print their threads and go on: it has ended those that died of it.
         deadly = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
@@ -284,14 +283,13 @@ def _prologue(terminal: Terminal | None, ignored: frozenset[int]) -> Callable[[]
     """Return what the command's process does before it becomes the command."""
     dies_with_parent = tree.dying_with_parent()
     ours = os.getpid()
-    # In a pipeline somebody else may need the terminal, such as a pager; a command that does is lent it once it asks.
+    # In a pipeline another program, such as a pager, may need the terminal; a command is lent it once it asks.
     at_once = os.isatty(0) and os.isatty(1)
 
     def prologue() -> None:
         if terminal is not None and at_once:
             terminal.move(terminal.group, os.getpid())
-        for name in _DEAF:
-            number = getattr(signal, name)
+        for number in _IGNORED_SIGNALS:
             signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
         dies_with_parent()
         if os.getppid() != ours:

@@ -8,25 +8,22 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from azguard.processes.forwarded import ENDING, FORWARDED
 from azguard.processes.guardian import Guardian
 
-_FORWARDED = (
-    signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGTSTP,
-)  # fmt: skip
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # How long a signal to ourselves may take to stop us.
 _STOPPING_TICKS, _TICK_SECONDS = 50, 0.02
 
 
 class Stops:
-    """Ctrl-Z: whether somebody asked for it, and how to obey."""
+    """Ctrl-Z: whether it was asked for, and how to obey."""
 
     def __init__(self) -> None:
         self.asked = False
         self._continued = False
 
     def stop(self) -> bool:
-        """Stop this process and its group, as the terminal would have; return whether somebody let it go on.
+        """Stop this process and its group, as the terminal would have; return whether it was let go on.
 
         Where no shell is there to do so, the system does not stop it in the first place.
         """
@@ -49,7 +46,7 @@ class Stops:
 
 @contextmanager
 def remembered() -> Iterator[None]:
-    """Raise at the end what a signal raised meanwhile, if somebody has settled a write instead and gone on."""
+    """Raise at the end what a signal raised meanwhile, if it was caught to settle a write."""
     raised: list[BaseException] = []
 
     def noting(handler: Callable[[int, FrameType | None], Any]) -> Callable[[int, FrameType | None], None]:
@@ -62,7 +59,7 @@ def remembered() -> Iterator[None]:
 
         return note
 
-    before = {number: signal.getsignal(number) for number in _ENDING}
+    before = {number: signal.getsignal(number) for number in ENDING}
     try:
         for number, handler in before.items():
             if callable(handler):
@@ -77,8 +74,8 @@ def remembered() -> Iterator[None]:
 
 @contextmanager
 def ignored() -> Iterator[None]:
-    """Let nobody keep us from releasing what we hold. Call it on the main thread."""
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in _ENDING}
+    """Ignore ending signals while we release what we hold. Call it on the main thread."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in ENDING}
     try:
         yield
     finally:
@@ -95,7 +92,7 @@ def passed_on(guardian: Guardian) -> Iterator[Stops]:
         stops.asked = stops.asked or number == signal.SIGTSTP
         guardian.pass_on(number)
 
-    before = {number: signal.getsignal(number) for number in _FORWARDED}
+    before = {number: signal.getsignal(number) for number in FORWARDED}
     try:
         for number, handler in before.items():
             # What we were started to ignore (nohup, a background job), the command ignores too.
