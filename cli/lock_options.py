@@ -31,11 +31,29 @@ ON_LOST = ("term", "kill", "continue")
 
 
 @dataclass(frozen=True)
-class Asked:
+class CheckedLockOptions:
+    """What the options of lock run say, without a contradiction."""
+
+    slots: int
+    #: The term of the leases, in seconds.
+    seconds: int
+    #: In seconds.
+    wait: float
+    #: In seconds.
+    grace: float
+    on_lost: str
+    #: The exit status for a lock that others hold.
+    busy_status: int
+    heartbeat: Path | None
+
+
+@dataclass(frozen=True)
+class LockOptions:
     """The options of lock run as typed."""
 
     wait: str | None
     no_wait: bool
+    conflict_exit_code: str | None
     slots: str | None
     lease_duration: str | None
     grace: str | None
@@ -45,6 +63,32 @@ class Asked:
     lock_container: str | None
     reason: str | None = None
     publish_command: bool = False
+
+    def check(self, env: Environment) -> CheckedLockOptions:
+        """Return what the options say.
+
+        Raises:
+            UsageError: they contradict each other, or one is malformed.
+        """
+        slots = 1 if self.slots is None else values.whole(self.slots, "--slots", 1, 1000)
+        if self.wait is not None and self.no_wait:
+            raise UsageError("--wait and --no-wait contradict each other", hint="leave one of them out")
+        seconds = _term(self.lease_duration)
+        grace = _GRACE_SECONDS if self.grace is None else env.duration(self.grace, "--grace")
+        if grace > seconds / 3:
+            raise UsageError(
+                f"--grace {grace:g}s is more than a third of the lease's {seconds} s, which renewals need",
+                hint=f"at most --grace {seconds // 3}s",
+            )
+        return CheckedLockOptions(
+            slots=slots,
+            seconds=seconds,
+            wait=0.0 if self.no_wait else _wait(env, self.wait),
+            grace=grace,
+            on_lost=str(values.choice(self.on_lost, "--on-lost", ON_LOST)),
+            busy_status=_busy_status(self.conflict_exit_code),
+            heartbeat=_file(self.heartbeat_file),
+        )
 
 
 @dataclass(frozen=True)
@@ -87,38 +131,31 @@ def split(words: Sequence[str], argv: Sequence[str]) -> tuple[list[str], list[st
     return addresses, command
 
 
-def planned(env: Environment, addresses: Sequence[str], command: Sequence[str], asked: Asked) -> LockPlan:
-    """Return what the options describe.
+def plan(
+    env: Environment, addresses: Sequence[str], command: Sequence[str], given: LockOptions
+) -> tuple[LockPlan, int]:
+    """Return what the options describe, and the exit status for a lock that others hold.
 
     Raises:
         UsageError: they contradict each other, or one is malformed.
         CommandNotFound, NotExecutable: there is no such command.
     """
-    slots = 1 if asked.slots is None else values.whole(asked.slots, "--slots", 1, 1000)
-    locks = [LockRequest(lock(env, address, asked.lock_container), slots) for address in addresses]
-    if asked.wait is not None and asked.no_wait:
-        raise UsageError("--wait and --no-wait contradict each other", hint="leave one of them out")
-    seconds = _term(asked.lease_duration)
-    grace = _GRACE_SECONDS if asked.grace is None else env.duration(asked.grace, "--grace")
-    if grace > seconds / 3:
-        raise UsageError(
-            f"--grace {grace:g}s is more than a third of the lease's {seconds} s, which renewals need",
-            hint=f"at most --grace {seconds // 3}s",
-        )
+    checked = given.check(env)
+    locks = [LockRequest(lock(env, address, given.lock_container), checked.slots) for address in addresses]
     child.check(command, env.environ)
-    wait = 0.0 if asked.no_wait else _WAIT_SECONDS if asked.wait is None else env.duration(asked.wait, "--wait")
     for each in locks:
-        ending.warn(each.target, wait + seconds, env.warn_once)
-    return LockPlan(
+        ending.warn(each.target, checked.wait + checked.seconds, env.warn_once)
+    planned = LockPlan(
         locks=locks,
         command=command,
         environ=env.environ,
-        manner=_manner(env, _owner(env, command, asked), seconds, create=not asked.no_create),
-        wait=wait,
-        grace=grace,
-        on_lost=str(values.choice(asked.on_lost, "--on-lost", ON_LOST)),
-        heartbeat=_file(asked.heartbeat_file),
+        manner=_settings(env, _owner(env, command, given), checked.seconds, create=not given.no_create),
+        wait=checked.wait,
+        grace=checked.grace,
+        on_lost=checked.on_lost,
+        heartbeat=checked.heartbeat,
     )
+    return planned, checked.busy_status
 
 
 def lock(env: Environment, text: str, container: str | None) -> Target:
@@ -150,10 +187,10 @@ def around_write(env: Environment, target: Target, asked: TableLock) -> Iterator
         return
     table = Target(target.account, Address(Kind.TABLE, target.address.parts[:1]))
     blob = _designated(env, table, asked.lock_container)
-    wait = _WAIT_SECONDS if asked.wait is None else env.duration(asked.wait, "--wait")
-    manner = _manner(env, lease_options.this_process(env, f"azguard {env.command}"), DEFAULT_SECONDS, create=True)
+    wait = _wait(env, asked.wait)
+    settings = _settings(env, lease_options.this_process(env, f"azguard {env.command}"), DEFAULT_SECONDS, create=True)
     ending.warn(blob, wait + DEFAULT_SECONDS, env.warn_once)
-    with holding(blob, manner, wait, env.environ) as held:
+    with holding(blob, settings, wait, env.environ) as held:
         yield lambda: None if held is None else held.check()
 
 
@@ -164,12 +201,16 @@ def _designated(env: Environment, table: Target, container: str | None) -> Targe
     return blob
 
 
-def busy_status(text: str | None) -> int:
+def _wait(env: Environment, text: str | None) -> float:
+    return _WAIT_SECONDS if text is None else env.duration(text, "--wait")
+
+
+def _busy_status(text: str | None) -> int:
     """Return the exit status for a lock that others hold."""
     return GaveUp.exit_code if text is None else values.whole(text, "--conflict-exit-code", 0, 255)
 
 
-def _manner(env: Environment, owner: Owner, seconds: int, *, create: bool) -> AcquireSettings:
+def _settings(env: Environment, owner: Owner, seconds: int, *, create: bool) -> AcquireSettings:
     return AcquireSettings(
         owner=owner,
         seconds=seconds,
@@ -182,10 +223,10 @@ def _manner(env: Environment, owner: Owner, seconds: int, *, create: bool) -> Ac
     )
 
 
-def _owner(env: Environment, command: Sequence[str], asked: Asked) -> Owner:
+def _owner(env: Environment, command: Sequence[str], given: LockOptions) -> Owner:
     """Return the record of a run: the program's name, and its arguments only if that was asked for."""
-    published = shlex.join(command) if asked.publish_command else os.path.basename(command[0])
-    return lease_options.this_process(env, published, asked.reason)
+    published = shlex.join(command) if given.publish_command else os.path.basename(command[0])
+    return lease_options.this_process(env, published, given.reason)
 
 
 def _term(text: str | None) -> int:

@@ -86,12 +86,21 @@ def run(
     """
     env = context.of(ctx)
     addresses, command = lock_options.split(words, env.argv)
-    asked = lock_options.Asked(
-        wait=wait, no_wait=no_wait, slots=slots, lease_duration=lease_duration, grace=grace, on_lost=on_lost,
-        no_create=no_create, heartbeat_file=heartbeat_file, lock_container=lock_container,
-        reason=reason, publish_command=publish_command,
-    )  # fmt: skip
-    plan, busy = lock_options.planned(env, addresses, command, asked), lock_options.busy_status(conflict_exit_code)
+    given = lock_options.LockOptions(
+        wait=wait,
+        no_wait=no_wait,
+        conflict_exit_code=conflict_exit_code,
+        slots=slots,
+        lease_duration=lease_duration,
+        grace=grace,
+        on_lost=on_lost,
+        no_create=no_create,
+        heartbeat_file=heartbeat_file,
+        lock_container=lock_container,
+        reason=reason,
+        publish_command=publish_command,
+    )
+    plan, busy = lock_options.plan(env, addresses, command, given)
     raise typer.Exit(core.run(plan, busy))
 
 
