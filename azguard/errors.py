@@ -2,13 +2,13 @@
 
 ::
 
-    AzguardError                1   internal          a bug, or an answer nobody has classified
+    AzguardError                1   internal          a bug, or an answer of an unknown kind
     ├── UsageError              2   usage             refused before any request
     ├── Partial                20   partial           some items of a batch failed
     ├── NotModified            34   not_modified      conditional read: unchanged
     ├── BadRequest             40   bad_request       the service refused the request as malformed
     ├── Unauthenticated        41   unauthenticated
-    ├── Changed                42   changed           the condition failed: somebody wrote since you read
+    ├── Changed                42   changed           the condition failed: another write came since you read
     │   └── Gone                                      …or deleted it
     ├── Forbidden              43   forbidden
     ├── NotFound               44   not_found
@@ -151,7 +151,7 @@ class LoginFailed(Unauthenticated):
 
 
 class Changed(AzguardError):
-    """The condition failed: somebody wrote since the caller read, or the caller never read."""
+    """The condition failed: another write came since the caller read, or the caller never read."""
 
     kind, exit_code = "changed", 42
 

@@ -30,7 +30,7 @@ class Read:
 
 @dataclass(frozen=True)
 class ResourceStatus:
-    """What became of one resource since it was read: unchanged, changed, leased, vanished or unanswered.
+    """The state of one resource since it was read: unchanged, changed, leased, vanished or unanswered.
 
     Of a container or a table ``properties_unchanged`` is all that its ETag tells: nothing of what is in it.
     """

@@ -18,7 +18,7 @@ class Place(NamedTuple):
 
 
 def to_file(path: Path) -> Place:
-    """Return what became of content written to the file, device or pipe at a path."""
+    """Return where content is that was written to the file, device or pipe at a path."""
     mode = path.stat().st_mode
     if stat.S_ISREG(mode):
         return Place(True, copies.at(path))
@@ -26,7 +26,7 @@ def to_file(path: Path) -> Place:
 
 
 def to_stream(stream: IO[Any], length: int | None = None) -> Place:
-    """Return what became of content written to a stream and flushed.
+    """Return where content is that was written to a stream and flushed.
 
     ``length`` is that of the content in bytes, if a file that holds it alone is a copy. Not guaranteed: a reader that
     goes away after this look, without having read all of it, is taken for one that has.

@@ -106,7 +106,7 @@ class Live(AbstractContextManager["Live"]):
 
 
 def of(env: Environment, plan: Plan) -> Lines | Live:
-    """Return the view for whoever is looking; if the result goes to stdout as JSON, the story goes to stderr."""
+    """Return the view for the reader; if the result goes to stdout as JSON, the story goes to stderr."""
     if _structured(env):
         return Lines(plan, env.out.info)
     terminal = sys.stdout.isatty() and env.environ.get("TERM") != "dumb"

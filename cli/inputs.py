@@ -159,5 +159,5 @@ def json_lines(name: str) -> Iterator[dict[str, object]]:
 
 
 def stdin_is_terminal() -> bool:
-    """Return whether nobody piped anything in."""
+    """Return whether stdin is a terminal: nothing was piped in."""
     return sys.stdin is None or sys.stdin.isatty()

@@ -65,7 +65,7 @@ class CacheDatabase:
         return self._attempt(lambda connection: _commit(connection, steps, durable), 0)
 
     def stream(self, query: str, parameters: Row = ()) -> Iterator[Row]:
-        """Yield the rows as of the first one, in constant memory; a slow reader hinders nobody."""
+        """Yield the rows as of the first one, in constant memory; a slow reader holds up no writer."""
         import sqlite3
 
         # A statement of its own connection: on the shared one, it would make writes fail while it is read.

@@ -137,7 +137,7 @@ def is_damage(error: "Error") -> bool:
     import sqlite3
 
     if _code(error) == sqlite3.SQLITE_ERROR:
-        # Our statements fit our tables: somebody else has changed these.
+        # Our statements fit our tables: another program has changed these.
         return any(words in str(error) for words in ("no such table", "no such column", "has no column"))
     return _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
@@ -171,7 +171,7 @@ def set_aside(path: Path, damaged: Identity, now: datetime) -> Path | None:
         if identity(path) != damaged:
             return None
         target = _unused(path.with_name(f"{path.name}.damaged-{now:%Y%m%dT%H%M%SZ}"))
-        # The database goes first: whoever finds none waits for the lock and never pairs a new one with the
+        # The database goes first: a process that finds none waits for the lock and never pairs a new one with the
         # old log.
         os.rename(path, target)
         for sidecar in _sidecars(path):

@@ -27,7 +27,7 @@ def current_scope(
     A session is named by its leader's pid, start time and boot (``session-4711-98765-1f3a9c02``), so that
     neither a pid nor a reboot makes two sessions one.
 
-    When the leader has exited (a script left behind by a closed terminal), nobody can learn its start time
+    When the leader has exited (a script left behind by a closed terminal), its start time cannot be learnt
     any more. The kernel keeps its number from being given away while the session has members, so every
     process of the session still gets the same name, ``session-4711-leaderless-1f3a9c02``. That differs from
     the name while the leader lived: what was read before it exited no longer guards, and a write is refused
