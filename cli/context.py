@@ -19,7 +19,6 @@ from azguard.cli.progress import Progress
 from azguard.cli.run_keys import ARGV, OPERATION, SHARED
 from azguard.conditions.operations import Operation
 from azguard.conditions.resolve import Conditions, RequestedConditions
-from azguard.conditions.seen import Remembered, SeenVersion
 from azguard.errors import ConfigError, NotFound, UsageError
 from azguard.folders import Folders
 from azguard.locks import environment
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from azguard.cache.copies import Copy
     from azguard.cache.etag_cache import EtagCache
     from azguard.cache.reads import Reads
+    from azguard.conditions.seen import SeenVersion
 
 
 @dataclass(frozen=True)
@@ -173,24 +173,6 @@ class Environment:
         assert which is not None
         asked = RequestedConditions.of(self.shared if lease_id is None else {**self.shared, "lease_id": lease_id})
         return self.reads.conditions(which, asked, target, copy)
-
-    def known(
-        self, target: Target, operation: Operation, asked: RequestedConditions, copy: "Copy | SeenVersion | None" = None
-    ) -> Remembered:
-        """Return what this scope knows of a resource."""
-        return self.reads.of(target, copy)
-
-    def remember(self, target: Target, result: Any, **facts: Any) -> None:
-        """Record what was just delivered or written, so that the next write is guarded by it."""
-        self.reads.record(target, result, **facts)
-
-    def forget(self, target: Target) -> None:
-        """Forget a resource that was deleted from here."""
-        self.reads.forget(target)
-
-    def last(self, target: Target) -> SeenVersion | None:
-        """Return the version this scope last read or wrote."""
-        return self.reads.last(target)
 
     def show(self, result: object, alone: str | None = None) -> None:
         """Print a result; ``alone`` is the field that TSV shows without the others."""

@@ -199,7 +199,12 @@ def transaction(
     """
     env = context.of(ctx)
     lock.check()
-    lines = LineReader(env.new_op(), lambda text: env.locate(text, Kind.ENTITY), env.known, stamps=not no_lineage)
+    lines = LineReader(
+        env.new_op(),
+        lambda text: env.locate(text, Kind.ENTITY),
+        lambda target, _operation, _asked, version: env.reads.of(target, version),
+        stamps=not no_lineage,
+    )
     with inputs.source(file) as stream:
         items = lines.read(stream)
     if dry_run:
@@ -270,7 +275,7 @@ def _copy_to_delete(target: Target, file: str | None) -> EntityCopy:
 def _remember(env: Environment, made: EntityWrite, done: Any) -> None:
     """Record the version that was written, unless it has properties that were never read here."""
     if made.verb is Verb.DELETE or made.leaves_unseen:
-        env.forget(made.target)
+        env.reads.forget(made.target)
         return
-    before = env.last(made.target) if made.verb is Verb.MERGE else None
-    env.remember(made.target, done, lineage=made.stamp, selected=None if before is None else before.selected)
+    before = env.reads.last(made.target) if made.verb is Verb.MERGE else None
+    env.reads.record(made.target, done, lineage=made.stamp, selected=None if before is None else before.selected)
