@@ -129,7 +129,7 @@ def is_perhaps_ours(error: BaseException, target: Target) -> bool:
     return code in _CONFLICTING_BLOCKS or status(error) in (404, 409, 412)
 
 
-def translate(  # noqa: C901
+def translate(  # noqa: C901  # the service decides how many cases there are
     error: BaseException, target: Target, *, expected_etag: str | None = None
 ) -> errors.AzguardError:
     """Return our error for one that the SDK raised; our own errors pass through."""
