@@ -108,7 +108,7 @@ def parse(text: str, kind: Kind | None = None, endpoints: urls.Endpoints = dict)
     if not text.strip():
         raise UsageError(
             "the address is empty",
-            hint="an unset shell variable looks like this; write for example site/config.json",
+            reason="address_empty",
         )
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text):
         return _parse_url(text, kind, endpoints)
@@ -124,7 +124,8 @@ def parse(text: str, kind: Kind | None = None, endpoints: urls.Endpoints = dict)
     if kind is None:
         raise UsageError(
             f"{text!r} does not say what kind of resource it is",
-            hint=f"write blob:{text} or another of: " + " ".join(f"{each}:" for each in Kind),
+            reason="address_without_kind",
+            values={"text": text, "kinds": " ".join(f"{each}:" for each in Kind)},
         )
     return Location(_build(kind, text, text))
 
@@ -134,7 +135,7 @@ def _refuse_sas(text: str) -> None:
     if found := _SAS_BEGINS.search(text):
         raise UsageError(
             f"a SAS stands behind {text[: found.start()]!r}, and a plain address takes none",
-            hint="--sas-token @FILE, or the whole URL in quotes; if it is part of the name, write a URL with %3F for ?",
+            reason="sas_behind_address",
         )
 
 
@@ -149,13 +150,14 @@ def _named(kind: Kind, body: str, text: str, snapshot: str | None, version: str 
     if len(parts) < len(wanted) or not all(parts):
         raise UsageError(
             f"{text!r} is not the address of {kind.one}: " + _missing(wanted, parts),
-            hint=f"write {kind}:{'/'.join(wanted)}",
+            reason="address_incomplete",
+            values={"kind": kind, "form": "/".join(wanted)},
         )
     for value, suffix in ((snapshot, "snapshot"), (version, "versionid")):
         if value is not None and not _MOMENT.fullmatch(value):
             raise UsageError(
                 f"?{suffix}={value} is not one the service hands out",
-                hint="it looks like 2026-11-21T10:00:00.0000000Z; azguard blob list --include snapshots shows them",
+                reason="snapshot_malformed",
             )
     address = Address(kind, parts, snapshot, version)
     naming.check(address.kind, address.kind.service, address.parts)
@@ -186,9 +188,9 @@ def _parse_url(text: str, kind: Kind | None, endpoints: urls.Endpoints) -> Locat
     except ValueError:
         raise UsageError("that is not a URL: its host or port is malformed") from None
     if url.scheme not in ("http", "https") or not url.hostname:
-        raise UsageError(f"{url.scheme}:// is not a storage URL", hint="a storage URL begins with https://")
+        raise UsageError(f"{url.scheme}:// is not a storage URL", reason="url_not_of_storage")
     if url.fragment or "#" in text:
-        raise UsageError("that URL has a '#' in it", hint="in a name, write it as %23")
+        raise UsageError("that URL has a '#' in it", reason="url_has_fragment")
     place = urls.placed(url, base, kind and kind.service, endpoints)
     query = dict(parse_qsl(url.query, keep_blank_values=True))
     service = place.service or (kind.service if kind else "blob")
@@ -196,7 +198,7 @@ def _parse_url(text: str, kind: Kind | None, endpoints: urls.Endpoints) -> Locat
         raise UsageError(f"that URL is of the {service} service, and this command takes {kind.one}")
     found, body = _resource(service, urls.unquoted(place.path), kind, query.get("restype"))
     if not place.account or not body:
-        raise UsageError("that URL names no resource", hint="add the container and the name to it")
+        raise UsageError("that URL names no resource", reason="url_names_nothing")
     if any(f"?{suffix}=" in body for suffix in _SUFFIXES.get(found, ())):
         raise UsageError("a name with ?snapshot= or ?versionid= in it cannot be told from a snapshot's or version's")
     snapshot = query.get("snapshot", query.get("sharesnapshot"))

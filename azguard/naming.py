@@ -46,7 +46,7 @@ def check_text(text: str, what: str) -> None:
         shown = ascii(text.encode("utf-8", "surrogateescape"))[2:-1] if _typed(text) else ascii(text)[1:-1]
         raise UsageError(
             f"{what} is not UTF-8: {shown}",
-            hint="names are Unicode: write it in UTF-8, or in a URL percent-encoded",
+            reason="text_not_utf8",
         ) from None
 
 
@@ -58,12 +58,12 @@ def _typed(text: str) -> bool:
 def _check_first(service: str, name: str) -> None:
     if service == "table":
         if not _TABLE_NAME.fullmatch(name) or name.lower() == "tables":
-            raise UsageError(f"{name!r} is not a table name", hint="3 to 63 letters and digits, the first a letter")
+            raise UsageError(f"{name!r} is not a table name", reason="table_name_malformed")
     elif not _CONTAINER_NAME.fullmatch(name):
         noun = {"blob": "container", "queue": "queue", "file": "share"}[service]
         raise UsageError(
             f"{name!r} is not a {noun} name",
-            hint="3 to 63 lower-case letters, digits and single hyphens, beginning and ending with a letter or digit",
+            reason="container_name_malformed",
         )
 
 
@@ -75,9 +75,11 @@ def _check_blob_name(name: str) -> None:
     if re.search(r"[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]", name):
         raise UsageError("the blob's name has a control character, which the service refuses")
     if "\\" in name:
-        raise UsageError(f"{name!r} holds a backslash, which the service takes for a slash", hint="write / itself")
+        raise UsageError(
+            f"{name!r} holds a backslash, which the service takes for a slash", reason="name_has_backslash"
+        )
     if name.endswith("."):
-        raise UsageError(f"{name!r} ends with a dot, which the service drops", hint="take another name")
+        raise UsageError(f"{name!r} ends with a dot, which the service drops", reason="name_ends_with_dot")
     if any(segment in (".", "..") for segment in name.split("/")):
         raise UsageError(f"{name!r} has a '.' or '..' segment, which is resolved on the way: it names another blob")
 
@@ -93,8 +95,7 @@ def check_key(key: str, name: str) -> None:
     if found := _KEY_FORBIDDEN.search(key):
         raise UsageError(
             f"the {name} {key!r} holds {found[0]!r}, which the service takes in no key",
-            hint="keys may not hold / \\ # ? or the control characters U+0000 to U+001F and U+007F to U+009F"
-            + ("; in an address, / separates TABLE/PARTITION/ROW" if found[0] == "/" else ""),
+            reason="key_has_slash" if found[0] == "/" else "key_has_character",
         )
     if re.search(r"[\ud800-\udfff]", key):
         raise UsageError(f"the {name} {key!r} is not Unicode text")
@@ -102,7 +103,7 @@ def check_key(key: str, name: str) -> None:
 
 def _check_path(path: str) -> None:
     if found := _PATH_FORBIDDEN.search(path):
-        raise UsageError(f"{path!r} holds {found[0]!r}", hint='paths may not hold " \\ : | < > * ?')
+        raise UsageError(f"{path!r} holds {found[0]!r}", reason="path_character")
     segments = path.split("/")
     if not all(segments) or any(segment in (".", "..") for segment in segments):
         raise UsageError(f"{path!r} has an empty, '.' or '..' segment")

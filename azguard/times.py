@@ -1,4 +1,4 @@
-"""Durations, sizes and times as people write them."""
+"""Durations and times as people write them."""
 
 import re
 from datetime import UTC, datetime
@@ -8,15 +8,10 @@ from azguard.errors import UsageError
 
 _UNIT_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _SPOKEN = ("d", "h", "m", "s")
-_UNIT_BYTES = {
-    "": 1, "b": 1,
-    "kb": 1000, "mb": 1000**2, "gb": 1000**3, "tb": 1000**4,
-    "kib": 1024, "mib": 1024**2, "gib": 1024**3, "tib": 1024**4,
-}  # fmt: skip
 
 
-def parse_duration(text: str, option: str = "duration") -> float:
-    """Return seconds for ``90s``, ``10m``, ``1h30m``, ``250ms`` or bare seconds.
+def parse_duration(text: str, name: str = "duration") -> float:
+    """Return seconds for ``90s``, ``10m``, ``1h30m``, ``250ms`` or bare seconds; ``name`` is what the caller calls it.
 
     Raises:
         UsageError: the text is empty, negative or not a duration.
@@ -25,23 +20,11 @@ def parse_duration(text: str, option: str = "duration") -> float:
         return float(text)
     parts = re.findall(r"(\d+(?:\.\d+)?)(ms|[smhd])", text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise UsageError(f"{option}: {text!r} is not a duration", hint="write 90s, 10m, 1h30m or bare seconds")
+        raise UsageError(f"{name}: {text!r} is not a duration", reason="duration_malformed")
     return sum(float(number) * _UNIT_SECONDS[unit] for number, unit in parts)
 
 
-def parse_size(text: str, option: str = "size") -> int:
-    """Return bytes for ``4MiB``, ``1GB`` or bare bytes.
-
-    Raises:
-        UsageError: the text is not a size.
-    """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]*)", text.strip().lower())
-    if match is None or match[2] not in _UNIT_BYTES:
-        raise UsageError(f"{option}: {text!r} is not a size", hint="write 4MiB, 1GB or bare bytes")
-    return int(float(match[1]) * _UNIT_BYTES[match[2]])
-
-
-def parse_http_date(text: str, option: str) -> str:
+def parse_http_date(text: str, argument: str) -> str:
     """Return the HTTP date for an ISO 8601 time (UTC unless it says otherwise) or an HTTP date.
 
     Raises:
@@ -55,8 +38,9 @@ def parse_http_date(text: str, option: str) -> str:
             moment = parsedate_to_datetime(text)
         except ValueError:
             raise UsageError(
-                f"{option}: {text!r} is not a time",
-                hint="write 2026-11-21T10:00:00Z or Sat, 21 Nov 2026 10:00:00 GMT",
+                f"{text!r} is not a time",
+                argument=argument,
+                reason="time_malformed",
             ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)

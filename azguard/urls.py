@@ -90,7 +90,7 @@ def sas(query: str) -> str | None:
     if not any(pair.startswith("sig=") and len(pair) > len("sig=") for pair in pairs):
         raise UsageError(
             "what stands behind the '?' of that URL is neither a SAS nor a snapshot",
-            hint="quote the URL, so that the shell does not cut it at the first &; in a name, write %3F for ?",
+            reason="url_query_malformed",
         )
     return "&".join(pairs)
 

@@ -70,7 +70,7 @@ def _of_profile(profile: profiles.Profile | None, local: Callable[[], Account]) 
     try:
         return from_settings(profile.settings, local)
     except (UsageError, ConfigError) as error:
-        raise ConfigError(f"profile {profile.name!r}: {error.message}", hint=error.hint) from None
+        raise error.as_kind(ConfigError, message=f"profile {profile.name!r}: {error.message}") from None
 
 
 def options(shared: Mapping[str, Any]) -> dict[str, str]:

@@ -18,7 +18,8 @@ from azguard.cli.output import Output
 from azguard.cli.progress import Progress
 from azguard.cli.run_keys import ARGV, OPERATION, SHARED
 from azguard.conditions.operations import Operation
-from azguard.conditions.resolve import Conditions, RequestedConditions
+from azguard.conditions.requested import RequestedConditions
+from azguard.conditions.resolve import Conditions
 from azguard.errors import ConfigError, NotFound, UsageError
 from azguard.folders import Folders
 from azguard.locks import environment

@@ -10,7 +10,8 @@ from azguard.accounts.target import Target
 from azguard.cli import values
 from azguard.cli.context import Environment
 from azguard.conditions.operations import BLOB_PUT_BLOCK_BLOB
-from azguard.conditions.resolve import Conditions, RequestedConditions, resolve
+from azguard.conditions.requested import RequestedConditions
+from azguard.conditions.resolve import Conditions, resolve
 from azguard.errors import UsageError
 from azguard.requests import existing
 from azguard.requests.written import WriteResult

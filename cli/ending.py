@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from azguard.accounts.account import Auth
 from azguard.accounts.target import Target
+from azguard.cli.hint_table import HINTS
 from azguard.times import iso, span
 
 
@@ -23,7 +24,9 @@ def warn(target: Target, seconds: float, tell: Callable[[str], None]) -> None:
         if ends is not None:
             _warn(tell, "the SAS", ends.timestamp(), until, "make one that is valid for longer")
     elif target.account.auth is Auth.LOGIN:
-        target.account.watch_login(lambda ends, way_out: _warn(tell, "the login's token", ends, until, way_out))
+        target.account.watch_login(
+            lambda ends, reason: _warn(tell, "the login's token", ends, until, str(HINTS[reason]))
+        )
 
 
 def _warn(tell: Callable[[str], None], what: str, ends: float, until: float, way_out: str) -> None:

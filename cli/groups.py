@@ -119,9 +119,10 @@ class Command(_Plain, TyperCommand):
             if value not in (None, False) or name not in shared:
                 shared[name] = value
         if self.spec.operation is not None:
-            from azguard.conditions import resolve
+            from azguard.conditions import refusals
+            from azguard.conditions.requested import RequestedConditions
 
-            resolve.check(self.spec.operation, resolve.RequestedConditions.of(shared))
+            refusals.check(self.spec.operation, RequestedConditions.of(shared))
         ctx.meta[OPERATION] = self.spec.operation
         ctx.meta[COMMAND] = (" ".join(ctx.command_path.split()[1:]), dict(ctx.params))
         writes = self.spec.operation is not None and self.spec.operation.writes

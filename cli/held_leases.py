@@ -47,7 +47,7 @@ def listed(env: Environment, *, all_scopes: bool) -> Iterator[HeldShown]:
     """Yield the leases that this scope holds, newest first; what is certainly not held any more is forgotten."""
     remembered = list(env.cache.all_held(None if all_scopes else env.scope))
     account = _account(env) if remembered else None
-    patience = env.deadline.lasting(min(_ASK_SECONDS, env.deadline.seconds))
+    patience = env.deadline.restarted(seconds=min(_ASK_SECONDS, env.deadline.seconds))
     for known in held.ask(remembered, account, lambda: patience):
         if known.ended:
             env.cache.strike(known.lease)

@@ -63,11 +63,7 @@ def states(text: str | None) -> frozenset[str]:
 
 def new_id(proposed: str | None) -> str:
     """Return the id to ask for: the one proposed, or a fresh one."""
-    return (
-        str(uuid.uuid4())
-        if proposed is None
-        else lease_ids.parse_guid(proposed, "--proposed-lease-id", "uuidgen makes one")
-    )
+    return str(uuid.uuid4()) if proposed is None else lease_ids.parse_guid(proposed, "proposed_lease_id")
 
 
 def conditions(env: Environment, target: Target, action: Action | None, lease_id: str | None = None) -> Conditions:

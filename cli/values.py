@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
+from azguard.cli.hints import in_words
 from azguard.errors import ConfigError, UsageError
 from azguard.requests.deadline import ANSWER_SECONDS
 from azguard.times import parse_duration
@@ -165,7 +166,8 @@ def answer_seconds(environ: Mapping[str, str]) -> float:
     try:
         seconds = parse_duration(environ[name], name)
     except UsageError as error:
-        raise ConfigError(error.message, hint=f"{error.hint}; 20s is the default") from None
+        known = in_words(error)
+        raise known.as_kind(ConfigError, hint=f"{known.hint}; 20s is the default", reason=None) from None
     if seconds <= 0:
         raise ConfigError(f"{name} must be more than nothing", hint="unset it: 20s is the default")
     return seconds

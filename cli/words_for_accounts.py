@@ -4,7 +4,66 @@ from collections.abc import Mapping
 
 from azguard.cli.words import Words
 
+_CA = "if a proxy or a firewall opens TLS here, name its CA certificate: export REQUESTS_CA_BUNDLE=FILE"
+
 #: What to type next.
-HINTS: Mapping[str, Words] = {}
+HINTS: Mapping[str, Words] = {
+    "ca_file_missing": "mend its path",
+    "certificate_not_trusted": _CA,
+    "certificate_not_valid_now": "check this machine's clock: date -u",
+    "certificate_of_another_host": f"check the endpoint; {_CA}",
+    "cut_off": "try again",
+    "dns_down": "check the network's DNS",
+    "emulator_stopped": 'azguard emulator start, then eval "$(azguard emulator env)"',
+    "emulator_without_files": "use a real account for files",
+    "host_unknown": "check the account's name; of another cloud: --endpoint-suffix, for example core.chinacloudapi.cn",
+    "network_unclear": "check the network, then try again",
+    "no_route": "check the network and the VPN",
+    "no_tls_there": "check the port, or write the endpoint with http://",
+    "nothing_listens": "check the host and the port of the endpoint",
+    "proxy_not_url": "write {variable}=http://HOST:PORT",
+    "proxy_refuses": (
+        "ask for {host} to be allowed there; or go past it, if it may be reached directly: NO_PROXY={host}"
+    ),
+    "proxy_silent": "check {variable}, or go past it, if {host} may be reached directly: NO_PROXY={host}",
+    "proxy_wants_password": "{variable}=http://USER:PASSWORD@{proxy}",
+    "proxy_without_tls": "write {variable}=http://{proxy}",
+    "socks_proxy": "pip install pysocks",
+    "timed_out": "a firewall may be in the way; or give it longer: --timeout 60s",
+    "account_name_malformed": "3 to 24 lower-case letters and digits",
+    "connection_string_cut": "quote it in the shell: it holds ';' between its parts",
+    "connection_string_incomplete": "copy it whole from the portal (Access keys), in single quotes",
+    "connection_string_of_other_service": (
+        "copy the one under Access keys of the storage account: it begins with DefaultEndpointsProtocol"
+    ),
+    "emulator_without_endpoint": '--emulator, or eval "$(azguard emulator env)"',
+    "endpoint_has_sas": "leave out what stands behind its ?, and use --sas-token @FILE",
+    "endpoint_missing": "use a connection string that has {title}Endpoint=…, or --{service}-endpoint URL",
+    "endpoint_not_url": "write it as https://NAME.blob.core.windows.net",
+    "endpoint_of_other_account": "leave one of them out",
+    "endpoint_of_other_service": "write .{service}. in it, or give it as that of {other}",
+    "endpoint_service_unknown": "set AZURE_STORAGE_BLOB_ENDPOINT or AZURE_STORAGE_TABLE_ENDPOINT instead",
+    "job_without_id_token": "the job needs permissions: id-token: write",
+    "key_not_base64": "copy the whole key, with the = signs at its end",
+    "federated_credential_missing": (
+        "see whether AZURE_CLIENT_ID has a federated credential for this repository, branch or environment"
+    ),
+    "no_login": "az login, or use --account-key or --sas-token",
+    "no_login_in_github": ("give the job permissions: id-token: write, and set AZURE_CLIENT_ID and AZURE_TENANT_ID"),
+    "no_login_in_pipelines": "run it in an AzureCLI@2 task with env: SYSTEM_ACCESSTOKEN: $(System.AccessToken)",
+    "service_connection_refused": (
+        "see whether the service connection uses workload identity federation, and this pipeline may use it"
+    ),
+    "login_needs_https": "use --account-key or --sas-token for an emulator",
+    "profile_missing": "azguard profile set {name} --account-name NAME --auth-mode login",
+    "profile_setting_unknown": "{known}",
+    "profiles_not_a_table": "write [profiles.NAME]",
+    "profiles_not_toml": "mend the file, or move it away",
+    "sas_unsigned": "quote it in the shell: an & in it ends the command otherwise",
+    "suffix_malformed": "core.windows.net, core.chinacloudapi.cn or such",
+    "table_needs_credentials": "--account-key, --sas-token or login",
+    "token_service_silent": "check the network, then try again",
+    "url_of_another_account": "add a SAS to the URL, or name that account's credentials",
+}
 #: What happened, where the core's own sentence would have to name an option.
 WORDS: Mapping[str, Words] = {}

@@ -1,10 +1,144 @@
 """The words of the command line for conditions, ETags, lease ids and fences: see ``hint_table``."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 
 from azguard.cli.words import Words
+from azguard.conditions.operations import Condition
+
+# A condition in a sentence of the core, where the command line has its option.
+_CONDITION = re.compile(rf"(?<![\w-])({'|'.join(sorted(Condition, key=len, reverse=True))})(?![\w-])")
+_UNSET = "an unset shell variable looks like this"
+
+
+def _because(template: str) -> Callable[[Mapping[str, object]], str]:
+    """Return the words of a refusal, whose reason ``{why}`` names conditions: as options here."""
+
+    def words(facts: Mapping[str, object]) -> str:
+        return template.format_map({**facts, "why": _CONDITION.sub(r"--\g<0>", str(facts["why"]))})
+
+    return words
+
+
+def _how_to_see(facts: Mapping[str, object]) -> str:
+    """Return what to type to read a version of a resource, or to name one."""
+    kind, _, target = str(facts["address"]).partition(":")
+    match kind:
+        case "blob":
+            return f"read it first: azguard blob get {target} -f FILE; or name the version you mean: --etag ETAG"
+        case "entity":
+            return f"read it first: azguard entity get {target}; or name the version you mean: --etag ETAG"
+        case "table":
+            return f"read it first: azguard table acl get {target}"
+        case _:
+            return f"name the version you mean: --etag ETAG, as azguard {kind} show {target} tells it"
+
+
+def _how_to_go_on(facts: Mapping[str, object]) -> str:
+    return f"{_how_to_see(facts)}; or say --last-writer-wins"
+
+
+def _how_to_go_on_leased(facts: Mapping[str, object]) -> str:
+    return f"{_how_to_go_on(facts)}, so that the lease alone guards it"
+
+
+def _how_to_forget(facts: Mapping[str, object]) -> str:
+    return f"azguard cache forget {facts['address']}; then {_how_to_see(facts)}"
+
+
+def _how_to_write_guid(facts: Mapping[str, object]) -> str:
+    return "uuidgen makes one" if facts["option"] != "--lease-id" else "write it as it was printed when acquired"
+
 
 #: What to type next.
-HINTS: Mapping[str, Words] = {}
+HINTS: Mapping[str, Words] = {
+    "allow_race_without_effect": "leave it out",
+    "cannot_be_guarded": "say --last-writer-wins to do it all the same",
+    "condition_empty": f"{_UNSET}; leave the option out to be guarded by what you last read",
+    "condition_not_enforced": "leave it out",
+    "conditions_rejected_together": "leave one of them out",
+    "entity_etag_malformed": (
+        """an entity's ETag looks like W/"datetime'2026-11-21T10%3A00%3A00.0000000Z'", quotes included"""
+    ),
+    "etag_malformed": 'an ETag looks like 0x8DC1234567890AB or "0x8DC1234567890AB"',
+    "etag_needs_race": "add --allow-race to accept that",
+    "etag_not_kept": "leave it out",
+    "etag_not_kept_on_change": (
+        "nothing can tie it to a version: --last-writer-wins, if it is to be done whatever is there"
+    ),
+    "etag_on_conditional_read": "on a read, use --if-match",
+    "etag_on_read": "leave it out",
+    "etag_weak": "copy it from azguard … show",
+    "etag_with_condition": "--etag is a guard of its own; leave one of them out",
+    "fence_empty": f"{_UNSET}; azguard lock run sets AZGUARD_FENCE",
+    "fence_malformed": (
+        "azguard lock run sets AZGUARD_FENCE; of several locks it has a line each: name the one you mean"
+    ),
+    "fence_not_enforced": "leave it out",
+    "fence_on_snapshot": "leave it out",
+    "fence_overtaken": "the lock has had another holder since: stop, acquire it again, and read before you write",
+    "fence_tag_malformed": "remove that tag, or write it with {digits} digits",
+    "fence_with_condition": "leave one of them out; --lease-id may go along with --fence",
+    "fence_with_last_writer_wins": "leave one of them out",
+    "if_match_not_enforced": "use --etag, which azguard keeps by other means where it can",
+    "last_of_source": "name the ETag itself",
+    "last_writer_wins_with_condition": "leave one of them out",
+    "last_writer_wins_without_effect": "leave it out",
+    "lease_id_empty": f"{_UNSET}; leave the option out",
+    "lease_id_malformed": _how_to_write_guid,
+    "lease_not_held_here": (
+        "name the id itself: --lease-id ID; azguard lease list --held --all-scopes shows what is held"
+    ),
+    "never_read": _how_to_see,
+    "never_read_before_write": _how_to_go_on,
+    "never_read_but_leased": _how_to_go_on_leased,
+    "read_in_part": "read it whole: azguard entity get {target}; or use merge; or name the version: --etag ETAG",
+    "remembered_version_damaged": _how_to_forget,
+    "tag_of_fence_given": "leave it out",
+    "tags_leave_no_place_for_fence": "leave a tag out",
+    "two_versions_of_file": (
+        "name the version that its content was made of: --etag ETAG; "
+        "or read it again, and merge: azguard blob get {target} -f THEIRS"
+    ),
+}
 #: What happened, where the core's own sentence would have to name an option.
-WORDS: Mapping[str, Words] = {}
+WORDS: Mapping[str, Words] = {
+    "allow_race_without_effect": _because("--allow-race changes nothing here: {why}"),
+    "condition_empty": "{option} is empty",
+    "condition_not_enforced": _because("{option} is not enforced here: {why}"),
+    "conditions_rejected_together": (
+        "{option} and --{other} do not go together here: the service rejects the pair, or evaluates only one of them"
+    ),
+    "entity_etag_malformed": "{option}: {message}",
+    "etag_malformed": "{option}: {message}",
+    "etag_needs_race": (
+        "--etag cannot be kept atomically here: another writer may come between the comparison and the write"
+    ),
+    "etag_not_kept": _because("--etag cannot be kept here: {why}"),
+    "etag_not_kept_on_change": _because("--etag cannot be kept here: {why}"),
+    "etag_on_conditional_read": "--etag guards writes, and {operation} writes nothing",
+    "etag_on_read": "--etag guards writes, and {operation} writes nothing",
+    "etag_weak": "{option}: {message}",
+    "etag_with_condition": "--etag and {option} do not go together",
+    "fence_empty": "--fence is empty",
+    "fence_malformed": "--fence: {message}",
+    "fence_not_enforced": "--fence is not enforced here: only blob put, blob delete and safe-update keep it",
+    "fence_on_snapshot": "--fence is not for {target}: a snapshot or version keeps the fence it was made with",
+    "fence_with_condition": (
+        "--fence and {option} do not go together: beside another condition the fence could be ignored"
+    ),
+    "fence_with_last_writer_wins": "--fence and --last-writer-wins contradict each other",
+    "if_match_not_enforced": _because("{option} is not enforced here: {why}"),
+    "last_of_source": "{option}: {message}",
+    "last_writer_wins_with_condition": "--last-writer-wins and {option} contradict each other",
+    "last_writer_wins_without_effect": _because("--last-writer-wins changes nothing here: {why}"),
+    "lease_id_empty": "{option} is empty",
+    "lease_id_malformed": "{option}: {message}",
+    "lease_not_held_here": "--lease-id {message}",
+    "number_malformed": "{option}: {message}",
+    "tag_of_fence_given": "--fence and --tags fence=… do not go together: the tag is the fence's",
+    "tags_leave_no_place_for_fence": (
+        "--fence and {tags} --tags do not go together: the service takes {most}, and the fence is one"
+    ),
+    "wildcard_without_effect": ("{option} '*' means nothing here: only a write that creates can require absence"),
+}

@@ -4,7 +4,37 @@ from collections.abc import Mapping
 
 from azguard.cli.words import Words
 
+_KEYS = "keys may not hold / \\ # ? or the control characters U+0000 to U+001F and U+007F to U+009F"
+
 #: What to type next.
-HINTS: Mapping[str, Words] = {}
+HINTS: Mapping[str, Words] = {
+    "address_empty": "an unset shell variable looks like this; write for example site/config.json",
+    "address_incomplete": "write {kind}:{form}",
+    "address_without_kind": "write blob:{text} or another of: {kinds}",
+    "container_name_malformed": (
+        "3 to 63 lower-case letters, digits and single hyphens, beginning and ending with a letter or digit"
+    ),
+    "duration_malformed": "write 90s, 10m, 1h30m or bare seconds",
+    "key_has_character": _KEYS,
+    "key_has_slash": f"{_KEYS}; in an address, / separates TABLE/PARTITION/ROW",
+    "name_ends_with_dot": "take another name",
+    "name_has_backslash": "write / itself",
+    "path_character": 'paths may not hold " \\ : | < > * ?',
+    "sas_behind_address": (
+        "--sas-token @FILE, or the whole URL in quotes; if it is part of the name, write a URL with %3F for ?"
+    ),
+    "snapshot_malformed": (
+        "it looks like 2026-11-21T10:00:00.0000000Z; azguard blob list --include snapshots shows them"
+    ),
+    "table_name_malformed": "3 to 63 letters and digits, the first a letter",
+    "text_not_utf8": "names are Unicode: write it in UTF-8, or in a URL percent-encoded",
+    "time_malformed": "write 2026-11-21T10:00:00Z or Sat, 21 Nov 2026 10:00:00 GMT",
+    "url_has_fragment": "in a name, write it as %23",
+    "url_names_nothing": "add the container and the name to it",
+    "url_not_of_storage": "a storage URL begins with https://",
+    "url_query_malformed": (
+        "quote the URL, so that the shell does not cut it at the first &; in a name, write %3F for ?"
+    ),
+}
 #: What happened, where the core's own sentence would have to name an option.
-WORDS: Mapping[str, Words] = {}
+WORDS: Mapping[str, Words] = {"time_malformed": "{option}: {message}"}

@@ -5,6 +5,29 @@ from collections.abc import Mapping
 from azguard.cli.words import Words
 
 #: What to type next.
-HINTS: Mapping[str, Words] = {}
+HINTS: Mapping[str, Words] = {
+    "azurite_not_installed": (
+        "check the network and `npm config get registry`, then run this again; "
+        "or put that version on PATH: npm install -g azurite@{version}"
+    ),
+    "command_missing": "write it after --, as in: -- jq '.replicas += 1'",
+    "data_folder_not_writable": "choose another with --data",
+    "demo_writer_failed": "run it again; if it happens again, please report it",
+    "emulator_did_not_last": "run it again",
+    "emulator_differs": "azguard emulator stop, then start again",
+    "emulator_folder_not_writable": "set AZGUARD_CACHE_DIR",
+    "emulator_not_running": "azguard emulator start",
+    "emulator_on_windows": "start Azurite yourself: npx azurite@3.35.0 --skipApiVersionCheck; then use --emulator",
+    "emulator_slow": "allow more: --wait 3m",
+    "filter_not_run": "does a script lack its first line, such as #!/bin/sh?",
+    "filter_not_executable": "chmod +x {program}, or name its interpreter first",
+    "interpreter_missing": "see the script's first line",
+    "lock_file_not_writable": "set AZGUARD_CACHE_DIR",
+    "node_missing": 'pip install "azguard[emulator]"',
+    "output_held_open": "let it wait for what it starts, or redirect that output",
+    "port_privileged": "choose one above 1023",
+    "port_taken": "choose another, or leave the option out for a free one",
+    "shell_unknown": "{shells}",
+}
 #: What happened, where the core's own sentence would have to name an option.
-WORDS: Mapping[str, Words] = {}
+WORDS: Mapping[str, Words] = {"shell_unknown": "--shell {shell!r} is not known"}

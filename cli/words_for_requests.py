@@ -4,7 +4,76 @@ from collections.abc import Mapping
 
 from azguard.cli.words import Words
 
+_RENEW = "make a new one, and give it by --sas-token @FILE"
+
+
+def _look_first(facts: Mapping[str, object]) -> str:
+    """Return what to type to see whether a write was applied."""
+    kind, _, target = str(facts["address"]).partition(":")
+    if kind == "table":
+        return f"look before you try again: azguard table list --prefix {target}"
+    verb = "get" if kind == "entity" else "show"
+    return f"look before you try again: azguard {kind} {verb} {target}"
+
+
 #: What to type next.
-HINTS: Mapping[str, Words] = {}
+HINTS: Mapping[str, Words] = {
+    "busy": "wait a moment, then try again",
+    "clock_is_off": "set the clock, for example by sudo timedatectl set-ntp true",
+    "container_not_found": "azguard container create {container}",
+    "create_unknown": "run it again: with --if-exists skip that is safe",
+    "emulator_too_old": (
+        "this emulator is older than the SDK: use azguard emulator start, or azurite --skipApiVersionCheck"
+    ),
+    "entity_without_key": "an entity has a PartitionKey and a RowKey",
+    "has_snapshots": "add --delete-snapshots include, or only",
+    "infinite_lease_required": "acquire it with --infinite: what it protects may take longer than any term",
+    "kept_out": "its firewall may not know this network: see Networking of the account in the portal",
+    "key_of_another_account": (
+        "az storage account keys list --account-name {account}, and give it by --account-key @FILE"
+    ),
+    "key_too_long": "make the partition or row key shorter",
+    "keys_not_accepted": "--auth-mode login",
+    "lease_breaking": "release it, or finish under the id it has",
+    "lease_broken": "stop what it protects, and release it; then acquire anew",
+    "lease_broken_already": "azguard lease show {address}",
+    "lease_id_missing": "name the lease with --lease-id, or wait until its holder releases it",
+    "lease_not_held": "it was released or lost, or the id is wrong: azguard lease show {address}",
+    "lease_over": "it expired or was broken: read again before you write, or leave --lease-id out",
+    "lease_refuses": "see what is the case: azguard lease show {address}",
+    "leased_by_another": "wait until it is free: azguard lease wait {address}",
+    "leased_under_another_id": "check the id, or see who holds it: azguard lease show {address}",
+    "login_ended": "log in again: az login",
+    "login_not_accepted": "log in again: az login, in the account's own directory: az login --tenant TENANT",
+    "no_lease": "take one: azguard lease acquire {address}",
+    "not_allowed": "check the key, the SAS or the login",
+    "not_azure_storage": "a proxy, a firewall or a login page stands in between, or the endpoint is wrong",
+    "not_public": "--auth-mode login, --account-key or --sas-token",
+    "outcome_unknown": _look_first,
+    "property_given_twice": "give each one value",
+    "property_name_malformed": "letters, digits and underscores, the first no digit",
+    "property_name_too_long": "make it shorter",
+    "role_missing": "assign one, such as {role}; it takes up to ten minutes to count",
+    "sas_allows_too_little": (
+        "make one that allows more: to overwrite what is there takes write (w), which create (c) does not hold"
+    ),
+    "sas_does_not_fit": (
+        f"it was made for another resource, with a key that was changed since, or not copied whole; {_RENEW}"
+    ),
+    "sas_for_https": "write the endpoint with https",
+    "sas_for_other_resource_types": "make one with srt={types}",
+    "sas_not_yet_valid": "wait until then, or make one that has no st",
+    "sas_policy_refuses": f"see whether the policy is there, has not ended, and allows it; else {_RENEW}",
+    "sas_unsuitable": _RENEW,
+    "sas_without_permission": "make one whose sp has {permissions} too, and give it by --sas-token @FILE",
+    "service_unavailable": "try again, or give it longer: --timeout 60s",
+    "table_being_deleted": "that takes the service 40 seconds or more; then try again",
+    "table_input": "check the filter: azguard entity query --help shows one",
+    "table_not_found": "azguard table create {container}",
+    "too_many_properties": "put some into an entity of their own",
+    "value_of_other_type": 'check each "NAME@odata.type"',
+    "value_out_of_range": "DateTimes begin with the year 1601",
+    "value_too_large": "keep large values in a blob, and its address here",
+}
 #: What happened, where the core's own sentence would have to name an option.
 WORDS: Mapping[str, Words] = {}

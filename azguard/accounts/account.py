@@ -60,10 +60,11 @@ class Account:
             known = " and ".join(self.endpoints)
             raise ConfigError(
                 f"no {service} endpoint is configured for {self.name}, only that of its service {known}",
-                hint=f"use a connection string that has {service.title()}Endpoint=…, or --{service}-endpoint URL",
+                reason="endpoint_missing",
+                values={"title": service.title(), "service": service},
             )
         if self.auth is Auth.LOGIN and not self.endpoints[service].startswith("https:"):
-            raise ConfigError("a login needs https", hint="use --account-key or --sas-token for an emulator")
+            raise ConfigError("a login needs https", reason="login_needs_https")
         return self.endpoints[service]
 
     @property
@@ -107,7 +108,7 @@ class Account:
             raise ConfigError(
                 f"the credentials at hand are for {self.endpoints.get(service, self.name)}, "
                 f"and the URL is of {location.endpoint}",
-                hint="add a SAS to the URL, or name that account's credentials",
+                reason="url_of_another_account",
             )
         return self
 
@@ -165,7 +166,7 @@ class Account:
     def _table_endpoint(self) -> str:
         endpoint = self.endpoint("table")
         if self.auth is Auth.ANONYMOUS:
-            raise ConfigError("the Table service knows no anonymous access", hint="--account-key, --sas-token or login")
+            raise ConfigError("the Table service knows no anonymous access", reason="table_needs_credentials")
         return endpoint
 
     def _credential(self) -> Any:

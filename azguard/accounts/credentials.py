@@ -66,7 +66,7 @@ def _refuse_other_service(parts: Mapping[str, str]) -> None:
         if all(name in parts for name in names):
             raise ConfigError(
                 f"that connection string is of {service}, not of a storage account",
-                hint="copy the one under Access keys of the storage account: it begins with DefaultEndpointsProtocol",
+                reason="connection_string_of_other_service",
             )
 
 
@@ -110,7 +110,7 @@ def checked_key(key: str, where: str) -> str:
             return key
     except binascii.Error:
         pass
-    raise ConfigError(f"{where} is not base64", hint="copy the whole key, with the = signs at its end")
+    raise ConfigError(f"{where} is not base64", reason="key_not_base64")
 
 
 def checked_sas(sas: str, where: str) -> str:
@@ -122,9 +122,7 @@ def checked_sas(sas: str, where: str) -> str:
     pairs = sas.lstrip("?").split("&")
     if any(pair.startswith("sig=") and len(pair) > len("sig=") for pair in pairs):
         return sas.lstrip("?")
-    raise ConfigError(
-        f"{where} holds no signature (sig=…)", hint="quote it in the shell: an & in it ends the command otherwise"
-    )
+    raise ConfigError(f"{where} holds no signature (sig=…)", reason="sas_unsigned")
 
 
 def _split_connection_string(text: str) -> dict[str, str]:
@@ -134,7 +132,7 @@ def _split_connection_string(text: str) -> dict[str, str]:
         if not equals or not key.strip():
             raise ConfigError(
                 "the connection string has a part without '='",
-                hint="quote it in the shell: it holds ';' between its parts",
+                reason="connection_string_cut",
             )
         parts[key.strip().lower()] = value.strip()
     if not parts:
@@ -145,5 +143,5 @@ def _split_connection_string(text: str) -> dict[str, str]:
 def _missing(part: str) -> ConfigError:
     return ConfigError(
         f"the connection string has no {part}",
-        hint="copy it whole from the portal (Access keys), in single quotes",
+        reason="connection_string_incomplete",
     )

@@ -99,11 +99,9 @@ def check(url: str, where: str) -> str:
     except ValueError:
         valid = False
     if not valid or any(char.isspace() for char in url):
-        raise ConfigError(f"{where} is not a URL", hint="write it as https://NAME.blob.core.windows.net")
+        raise ConfigError(f"{where} is not a URL", reason="endpoint_not_url")
     if "sig=" in parts.query:
-        raise ConfigError(
-            f"{where} carries a SAS", hint="leave out what stands behind its ?, and use --sas-token @FILE"
-        )
+        raise ConfigError(f"{where} carries a SAS", reason="endpoint_has_sas")
     return base + parts.path.rstrip("/")
 
 
@@ -115,7 +113,7 @@ def check_suffix(text: str, where: str) -> str:
     """
     suffix = text.strip().lstrip(".").rstrip("/").lower()
     if not re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)*", suffix):
-        raise ConfigError(f"{where} is not a suffix", hint="core.windows.net, core.chinacloudapi.cn or such")
+        raise ConfigError(f"{where} is not a suffix", reason="suffix_malformed")
     return suffix
 
 
@@ -126,7 +124,7 @@ def check_name(name: str) -> str:
         ConfigError: it is none.
     """
     if not re.fullmatch(r"[a-z0-9]{3,24}", name):
-        raise ConfigError(f"{name!r} is not a storage account name", hint="3 to 24 lower-case letters and digits")
+        raise ConfigError(f"{name!r} is not a storage account name", reason="account_name_malformed")
     return name
 
 
@@ -139,7 +137,7 @@ def by_name(name: str, suffix: str, protocol: str = "https") -> dict[str, str]:
     if check_name(name) == EMULATOR_NAME:
         raise ConfigError(
             f"{EMULATOR_NAME} is the emulator's account, and nothing says where that answers",
-            hint='--emulator, or eval "$(azguard emulator env)"',
+            reason="emulator_without_endpoint",
         )
     return {service: f"{protocol}://{name}.{service}.{suffix}" for service in SERVICES}
 
@@ -180,7 +178,7 @@ def service_of(endpoint: str, where: str) -> str:
         return told
     raise ConfigError(
         f"{where} does not tell which service it is of",
-        hint="set AZURE_STORAGE_BLOB_ENDPOINT or AZURE_STORAGE_TABLE_ENDPOINT instead",
+        reason="endpoint_service_unknown",
     )
 
 
@@ -195,11 +193,12 @@ def check_of(service: str, url: str, where: str, name: str) -> str:
     if found is not None and found.service != service:
         raise ConfigError(
             f"{where} is of the {found.service} service",
-            hint=f"write .{service}. in it, or give it as that of {found.service}",
+            reason="endpoint_of_other_service",
+            values={"service": service, "other": found.service},
         )
     if found is not None and name and found.account != name:
         raise ConfigError(
             f"{where} is of account {found.account!r}, and the account named is {name!r}",
-            hint="leave one of them out",
+            reason="endpoint_of_other_account",
         )
     return endpoint

@@ -1,4 +1,4 @@
-"""Who logs in for ``--auth-mode login``: a CI job by its own OIDC token, else azure-identity's default chain.
+"""Who logs in: a CI job by its own OIDC token, else azure-identity's default chain.
 
 A CI system's token ends after minutes. So it is asked for anew whenever the login needs one, and work that is longer
 than its first login goes on. What ``az login`` was once given in a pipeline cannot be renewed like that.
@@ -10,7 +10,7 @@ in that of azure-identity.
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
@@ -51,12 +51,12 @@ class Login:
     source: str
     #: The URL of who hands out the token, or None where that is not one alone.
     authority: str | None
-    #: What to do if none can be had.
-    way_out: str
+    #: The name of the cause if none can be had.
+    reason: str
     #: Whether a new token can be had for as long as the work takes.
     renewable: bool
-    #: Is told the end of each token that cannot be renewed, on the clock of ``time.time``, and what to do about it.
-    tell_end: Callable[[float, str], None] = lambda ends, way_out: None
+    #: Is told the end of each token that cannot be renewed, on the clock of ``time.time``, and the ``reason``.
+    tell_end: Callable[[float, str], None] = lambda ends, reason: None
     _tokens: dict[tuple[str, ...], Any] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -77,7 +77,7 @@ class Login:
                     return known
                 raise self._failed(error, known) from error
             if not self.renewable:
-                self.tell_end(float(self._tokens[scopes].expires_on), self.way_out)
+                self.tell_end(float(self._tokens[scopes].expires_on), self.reason)
             return self._tokens[scopes]
 
     def get_token(self, *scopes: str, claims: str | None = None, **_: Any) -> Any:
@@ -93,12 +93,13 @@ class Login:
         from azguard.accounts import unreachable
 
         why, *more = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-        hint: str | None = self.way_out
+        found = LoginFailed("", reason=self.reason)
         if isinstance(error, LoginFailed):
-            hint = error.hint
+            found = error
         elif self.authority is not None and isinstance(error, (ServiceRequestError, ServiceResponseError)):
-            reason = unreachable.explain(error, self.authority)
-            why, more, hint = reason.message, [], reason.hint
+            answer = unreachable.explain(error, self.authority)
+            why, more = answer.message, []
+            found = LoginFailed(why, reason=answer.reason, values=answer.values)
         if known is None:
             message = f"no login could be had from {self.source}: {why}"
         else:
@@ -106,7 +107,7 @@ class Login:
             message = f"the login's token ended at {ended}, and no new one could be had from {self.source}: {why}"
         # Of each credential in a chain, its first sentence.
         detail = tuple(line.partition(". ")[0] for line in more if "Credential: " in line)
-        return LoginFailed(message, detail=detail, hint=hint)
+        return found.but(message=message, detail=detail)
 
 
 def choose(environ: Mapping[str, str], cloud: Cloud) -> Login:
@@ -117,16 +118,25 @@ def choose(environ: Mapping[str, str], cloud: Cloud) -> Login:
             return _of_github(environ, cloud, authority)
         if all(environ.get(name) for name in _PIPELINES):
             return _of_pipelines(environ, authority)
+    return _of_machine(environ, authority)
+
+
+def _of_machine(environ: Mapping[str, str], settings: Mapping[str, Any]) -> Login:
     from azure.identity import DefaultAzureCredential
 
-    return Login(
-        DefaultAzureCredential(**authority),
-        "this machine",
-        None,
-        _way_out(environ),
+    login = Login(
+        DefaultAzureCredential(**settings),
+        source="this machine",
+        authority=None,
+        reason="no_login",
         # A user's login renews itself, and Kubernetes renews its file. What a CI system handed out once ends.
         renewable=not environ.get("CI") and not environ.get("TF_BUILD"),
     )
+    if environ.get("GITHUB_ACTIONS"):
+        return replace(login, reason="no_login_in_github")
+    if environ.get("TF_BUILD"):
+        return replace(login, reason="no_login_in_pipelines")
+    return login
 
 
 def _of_github(environ: Mapping[str, str], cloud: Cloud, settings: Mapping[str, Any]) -> Login:
@@ -140,9 +150,13 @@ def _of_github(environ: Mapping[str, str], cloud: Cloud, settings: Mapping[str, 
         **_TIMEOUTS,
         **settings,
     )
-    way_out = "see whether AZURE_CLIENT_ID has a federated credential for this repository, branch or environment"
-    source = "the OIDC token of this GitHub Actions job"
-    return Login(credential, source, _authority_url(environ, settings), way_out, renewable=True)
+    return Login(
+        credential,
+        source="the OIDC token of this GitHub Actions job",
+        authority=_authority_url(environ, settings),
+        reason="federated_credential_missing",
+        renewable=True,
+    )
 
 
 def _of_pipelines(environ: Mapping[str, str], settings: Mapping[str, Any]) -> Login:
@@ -156,9 +170,13 @@ def _of_pipelines(environ: Mapping[str, str], settings: Mapping[str, Any]) -> Lo
         **_TIMEOUTS,
         **settings,
     )
-    way_out = "see whether the service connection uses workload identity federation, and this pipeline may use it"
-    source = "the OIDC token of this Azure Pipelines job"
-    return Login(credential, source, _authority_url(environ, settings), way_out, renewable=True)
+    return Login(
+        credential,
+        source="the OIDC token of this Azure Pipelines job",
+        authority=_authority_url(environ, settings),
+        reason="service_connection_refused",
+        renewable=True,
+    )
 
 
 def _authority_url(environ: Mapping[str, str], settings: Mapping[str, Any]) -> str:
@@ -186,11 +204,11 @@ def github_assertion(url: str, token: str, audience: str, pause: Callable[[float
     if status is not None:
         raise LoginFailed(
             f"GitHub's token service answered HTTP {status} without a token",
-            hint="the job needs permissions: id-token: write",
+            reason="job_without_id_token",
         )
     proxy = proxies.between(url)
     through = "" if proxy is None else f", through the proxy {proxy.address}"
-    raise LoginFailed(f"GitHub's token service does not answer{through}", hint="check the network, then try again")
+    raise LoginFailed(f"GitHub's token service does not answer{through}", reason="token_service_silent")
 
 
 def _ask(url: str, token: str) -> tuple[int | None, str | None]:
@@ -221,11 +239,3 @@ def _ask(url: str, token: str) -> tuple[int | None, str | None]:
 
 def _left(token: Any) -> float:
     return float(token.expires_on) - time.time()
-
-
-def _way_out(environ: Mapping[str, str]) -> str:
-    if environ.get("GITHUB_ACTIONS"):
-        return "give the job permissions: id-token: write, and set AZURE_CLIENT_ID and AZURE_TENANT_ID"
-    if environ.get("TF_BUILD"):
-        return "run it in an AzureCLI@2 task with env: SYSTEM_ACCESSTOKEN: $(System.AccessToken)"
-    return "az login, or use --account-key or --sas-token"

@@ -53,12 +53,12 @@ def load(file: Path) -> dict[str, Profile]:
     except FileNotFoundError:
         return {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} is not TOML: {error}", hint="mend the file, or move it away") from None
+        raise ConfigError(f"{file} is not TOML: {error}", reason="profiles_not_toml") from None
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
     profiles = document.get("profiles", {})
     if not isinstance(profiles, dict):
-        raise ConfigError(f"{file}: profiles is not a table", hint="write [profiles.NAME]")
+        raise ConfigError(f"{file}: profiles is not a table", reason="profiles_not_a_table")
     default = document.get("default")
     if default is not None and (not isinstance(default, str) or default not in profiles):
         raise ConfigError(f"{file}: the default profile {default!r} is not among its profiles")
@@ -78,7 +78,8 @@ def pick(file: Path, name: str | None) -> Profile | None:
         known = ", ".join(profiles) or "none yet"
         raise ConfigError(
             f"there is no profile {name!r} in {file} (there are: {known})",
-            hint=f"azguard profile set {name} --account-name NAME --auth-mode login",
+            reason="profile_missing",
+            values={"name": name},
         )
     return profiles[name]
 
@@ -116,7 +117,11 @@ def _checked(file: Path, name: str, settings: object, default: bool) -> Profile:
         raise ConfigError(f"{file}: profile {name!r} must hold only text values")
     unknown = sorted(set(settings) - set(KEYS))
     if unknown:
-        raise ConfigError(f"{file}: profile {name!r} has an unknown setting {unknown[0]!r}", hint=", ".join(KEYS))
+        raise ConfigError(
+            f"{file}: profile {name!r} has an unknown setting {unknown[0]!r}",
+            reason="profile_setting_unknown",
+            values={"known": ", ".join(KEYS)},
+        )
     if empty := next((key for key, value in settings.items() if not value.strip()), None):
         raise ConfigError(f"{file}: profile {name!r} has an empty {empty}")
     return Profile(name, settings, default)

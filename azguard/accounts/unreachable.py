@@ -1,9 +1,9 @@
-"""Why no answer came: the proxy, the host's name, TLS, a stopped emulator, or time; each with its own way out."""
+"""Why no answer came: the proxy, the host's name, TLS, a stopped emulator, or time; each with a name of its own."""
 
 import re
 import ssl
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
@@ -13,30 +13,32 @@ from azguard.accounts.transport import TRUNCATED
 from azguard.accounts.well_known import EMULATOR_NAME
 from azguard.errors import LoginFailed
 
-_NEEDS_TIME = "give it longer: --timeout 60s"
 _NO_BUNDLE = "Could not find a suitable TLS CA certificate bundle"
 _TUNNEL = re.compile(r"Tunnel connection failed: (\d{3})\s*([^'\")]*)")
-# What the text of the innermost reason says, by its first words that fit, and what to do about it.
-_PLAIN = (
-    ("Network is unreachable", "this machine has no way to that network", "check the network and the VPN"),
-    ("No route to host", "this machine has no way to that host", "check the network and the VPN"),
-    ("Connection refused", "connection refused: nothing listens there", "check the host and the port of the endpoint"),
-    ("timed out", "timed out", f"a firewall may be in the way; or {_NEEDS_TIME}"),
-    ("Remote end closed", "the connection was closed before an answer came", "try again"),
-    (TRUNCATED, TRUNCATED, "try again"),
-    ("Connection reset", "the connection was reset", "try again"),
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Reason:
-    """Why there was no answer, in one sentence, and what to do."""
+class NoAnswer:
+    """Why there was no answer, in one sentence, and the name of the cause with what its hint names."""
 
     message: str
-    hint: str
+    reason: str
+    values: Mapping[str, object] = field(default_factory=dict)
 
 
-def explain(error: BaseException, endpoint: str, service: str | None = None) -> Reason:
+# What the text of the innermost reason means, by its first words that fit.
+_PLAIN = {
+    "Network is unreachable": NoAnswer("this machine has no way to that network", reason="no_route"),
+    "No route to host": NoAnswer("this machine has no way to that host", reason="no_route"),
+    "Connection refused": NoAnswer("connection refused: nothing listens there", reason="nothing_listens"),
+    "timed out": NoAnswer("timed out", reason="timed_out"),
+    "Remote end closed": NoAnswer("the connection was closed before an answer came", reason="cut_off"),
+    TRUNCATED: NoAnswer(TRUNCATED, reason="cut_off"),
+    "Connection reset": NoAnswer("the connection was reset", reason="cut_off"),
+}
+
+
+def explain(error: BaseException, endpoint: str, service: str | None = None) -> NoAnswer:
     """Return why a request to an endpoint, of one of the four services or of an authority, got no answer.
 
     No other URL is repeated: it may hold a SAS, or a proxy's password.
@@ -51,10 +53,10 @@ def explain(error: BaseException, endpoint: str, service: str | None = None) -> 
     if refused and proxies.is_loopback(host) and endpoint.endswith(f"/{EMULATOR_NAME}"):
         return _stopped_emulator(endpoint, service)
     through = "" if proxy is None else f", through the proxy {proxy.address}"
-    for words, meaning, way_out in _PLAIN:
+    for words, plain in _PLAIN.items():
         if words in text:
-            return Reason(f"no answer from {endpoint}{through}: {meaning}", way_out)
-    return Reason(f"no answer from {endpoint}{through}: {type(error).__name__}", "check the network, then try again")
+            return NoAnswer(f"no answer from {endpoint}{through}: {plain.message}", plain.reason)
+    return NoAnswer(f"no answer from {endpoint}{through}: {type(error).__name__}", reason="network_unclear")
 
 
 def never_sent(cause: BaseException) -> bool:
@@ -97,71 +99,79 @@ def _tunnel_refusal(cause: BaseException) -> "re.Match[str] | None":
     return _TUNNEL.match(str(cause)) if isinstance(cause, OSError) else None
 
 
-def _by_proxy(error: BaseException, host: str, proxy: Proxy) -> Reason | None:
+def _by_proxy(error: BaseException, host: str, proxy: Proxy) -> NoAnswer | None:
     """Return what the proxy has to do with it; None if it has nothing to."""
     from urllib3.exceptions import NewConnectionError, ProxyError
 
-    causes, text = list(_causes(error)), str(error)
-    past = f"or go past it, if {host} may be reached directly: NO_PROXY={host}"
+    causes = list(_causes(error))
+    text = str(error)
+    names = _proxy_names(proxy, host)
     if refusal := next(filter(None, map(_tunnel_refusal, causes)), None):
         return refused_by(proxy, host, int(refusal[1]), refusal[2].strip())
     if "SOCKS" in text:
-        return Reason(f"the proxy in {proxy.variable} is a SOCKS proxy, which needs PySocks", "pip install pysocks")
+        return NoAnswer(f"the proxy in {proxy.variable} is a SOCKS proxy, which needs PySocks", reason="socks_proxy")
     if proxy.address == "?" or any(_is_setting(cause) for cause in causes if not isinstance(cause, OSError)):
-        return Reason(f"the proxy in {proxy.variable} is not a URL", f"write {proxy.variable}=http://HOST:PORT")
+        return NoAnswer(f"the proxy in {proxy.variable} is not a URL", reason="proxy_not_url", values=names)
     if not any(isinstance(cause, ProxyError) for cause in causes):
         return None
     if "only use HTTP and not HTTPS" in text:
-        return Reason(f"the proxy {proxy.address} speaks no TLS", f"write {proxy.variable}=http://{proxy.address}")
+        return NoAnswer(f"the proxy {proxy.address} speaks no TLS", reason="proxy_without_tls", values=names)
     if any(isinstance(cause, ssl.SSLError) for cause in causes):
-        return Reason(f"the proxy {proxy.address} cannot be trusted: {_tls_words(text)}", _CA_HINT)
+        return NoAnswer(
+            f"the proxy {proxy.address} cannot be trusted: {_tls_words(text)}", reason="certificate_not_trusted"
+        )
     if any(isinstance(cause, NewConnectionError) for cause in causes) or "timed out" in text:
         why = "its host name is not known" if "resolve" in text else _plain_meaning(text)
-        return Reason(f"the proxy {proxy.address} does not answer: {why}", f"check {proxy.variable}, {past}")
+        return NoAnswer(f"the proxy {proxy.address} does not answer: {why}", reason="proxy_silent", values=names)
     return None
 
 
-def refused_by(proxy: Proxy, host: str, status: int, words: str = "") -> Reason:
+def _proxy_names(proxy: Proxy, host: str) -> dict[str, object]:
+    return {"proxy": proxy.address, "variable": proxy.variable, "host": host}
+
+
+def refused_by(proxy: Proxy, host: str, status: int, words: str = "") -> NoAnswer:
     """Return what a proxy's own refusal of a request to a host means."""
     if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-        return Reason(
+        return NoAnswer(
             f"the proxy {proxy.address} wants a user and a password (407), so {host} was not asked",
-            f"{proxy.variable}=http://USER:PASSWORD@{proxy.address}",
+            reason="proxy_wants_password",
+            values=_proxy_names(proxy, host),
         )
     answer = f"{status} {words}".strip()
-    return Reason(
+    return NoAnswer(
         f"the proxy {proxy.address} refused the way to {host}: {answer}",
-        f"ask for {host} to be allowed there; or go past it, if it may be reached directly: NO_PROXY={host}",
+        reason="proxy_refuses",
+        values=_proxy_names(proxy, host),
     )
 
 
-def _by_name(text: str, host: str, endpoint: str) -> Reason | None:
+def _by_name(text: str, host: str, endpoint: str) -> NoAnswer | None:
     if not any(words in text for words in ("Failed to resolve", "not known", "name resolution", "getaddrinfo")):
         return None
     if "Temporary failure" in text:
-        return Reason(f"no answer from {endpoint}: the name {host} cannot be looked up now", "check the network's DNS")
-    return Reason(
+        return NoAnswer(f"no answer from {endpoint}: the name {host} cannot be looked up now", reason="dns_down")
+    return NoAnswer(
         f"no answer from {endpoint}: the host name {host} is not known",
-        "check the account's name; of another cloud: --endpoint-suffix, for example core.chinacloudapi.cn",
+        reason="host_unknown",
     )
 
 
-_CA_HINT = "if a proxy or a firewall opens TLS here, name its CA certificate: export REQUESTS_CA_BUNDLE=FILE"
-
-
-def _by_tls(error: BaseException, host: str) -> Reason | None:
+def _by_tls(error: BaseException, host: str) -> NoAnswer | None:
     text = str(error)
     if _NO_BUNDLE in text:
-        return Reason("there is no file of CA certificates where REQUESTS_CA_BUNDLE says", "mend its path")
+        return NoAnswer("there is no file of CA certificates where REQUESTS_CA_BUNDLE says", reason="ca_file_missing")
     if not any(isinstance(cause, ssl.SSLError) for cause in _causes(error)) and "SSL" not in text:
         return None
     if "WRONG_VERSION_NUMBER" in text:
-        return Reason(f"{host} speaks no TLS there", "check the port, or write the endpoint with http://")
+        return NoAnswer(f"{host} speaks no TLS there", reason="no_tls_there")
     if "mismatch" in text or "doesn't match" in text:
-        return Reason(f"the TLS certificate at {host} is of another host", f"check the endpoint; {_CA_HINT}")
+        return NoAnswer(f"the TLS certificate at {host} is of another host", reason="certificate_of_another_host")
     if "expired" in text or "not yet valid" in text:
-        return Reason(f"the TLS certificate of {host} is not valid now", "check this machine's clock: date -u")
-    return Reason(f"the TLS certificate of {host} is not trusted: {_tls_words(text)}", _CA_HINT)
+        return NoAnswer(f"the TLS certificate of {host} is not valid now", reason="certificate_not_valid_now")
+    return NoAnswer(
+        f"the TLS certificate of {host} is not trusted: {_tls_words(text)}", reason="certificate_not_trusted"
+    )
 
 
 def _tls_words(text: str) -> str:
@@ -170,13 +180,13 @@ def _tls_words(text: str) -> str:
 
 
 def _plain_meaning(text: str) -> str:
-    return next((meaning for words, meaning, _ in _PLAIN if words in text), "no connection")
+    return next((plain.message for words, plain in _PLAIN.items() if words in text), "no connection")
 
 
-def _stopped_emulator(endpoint: str, service: str | None) -> Reason:
+def _stopped_emulator(endpoint: str, service: str | None) -> NoAnswer:
     if service == "file":
-        return Reason(f"nothing listens at {endpoint}: Azurite has no Files", "use a real account for files")
-    return Reason(
+        return NoAnswer(f"nothing listens at {endpoint}: Azurite has no Files", reason="emulator_without_files")
+    return NoAnswer(
         f"the emulator is not running at {endpoint}",
-        'azguard emulator start, then eval "$(azguard emulator env)"',
+        reason="emulator_stopped",
     )

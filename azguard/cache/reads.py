@@ -11,7 +11,8 @@ from azguard.cache.etag_cache import EtagCache
 from azguard.cache.records import Entry, Key
 from azguard.conditions import lease_ids, resolve
 from azguard.conditions.operations import Lease, Operation
-from azguard.conditions.resolve import Conditions, RequestedConditions
+from azguard.conditions.requested import RequestedConditions
+from azguard.conditions.resolve import Conditions
 from azguard.conditions.seen import Remembered, SeenVersion
 from azguard.times import iso
 

@@ -2,6 +2,8 @@
 
 ``operations``   one row for each operation of the four services
 ``resolve``      the conditions as requested → the headers of this operation, or a refusal
+``requested``    the conditions that a caller names, as text
+``refusals``     conditions that an operation would ignore
 ``seen``         the versions of a resource that a scope has seen
 ``remembered``   the version that guards, of those a scope has seen
 ``values``       the values of conditions as typed → as sent

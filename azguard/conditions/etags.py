@@ -5,6 +5,7 @@ import re
 from azguard.address import Kind
 from azguard.errors import UsageError
 
+_QUOTE = '"'
 _BLOB = re.compile(r'"[!#-&(-)+\--?A-~][!#-&(-)+\--~]*"')
 # A table has none of its own; azguard makes one of its access policies.
 _TABLE = re.compile(r'"acl-[0-9a-f]{32}"')
@@ -24,7 +25,7 @@ def is_version(kind: Kind, text: str) -> bool:
     return pattern is not None and pattern.fullmatch(text) is not None
 
 
-def parse_blob_etag(etag: str, option: str = "--etag") -> str:
+def parse_blob_etag(etag: str, argument: str = "etag") -> str:
     """Return a blob-service ETag in quotes, as it is sent; bare and quoted are accepted.
 
     Raises:
@@ -32,27 +33,24 @@ def parse_blob_etag(etag: str, option: str = "--etag") -> str:
     """
     text = etag.strip()
     if text.startswith("W/"):
-        raise UsageError(
-            f"{option}: {etag!r} is a weak ETag, which only tables have", hint="copy it from azguard … show"
-        )
+        raise UsageError(f"{etag!r} is a weak ETag, which only tables have", argument=argument, reason="etag_weak")
     bare = text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
     if not re.fullmatch(r"[!#-)+\--~]+", bare) or "'" in bare or bare.startswith("@"):
-        raise UsageError(
-            f"{option}: {etag!r} is not an ETag",
-            hint='an ETag looks like 0x8DC1234567890AB or "0x8DC1234567890AB"',
-        )
-    return f'"{bare}"'
+        raise UsageError(f"{etag!r} is not an ETag", argument=argument, reason="etag_malformed")
+    return quote(bare)
 
 
-def parse_entity_etag(etag: str, option: str) -> str:
+def quote(etag: str) -> str:
+    """Return an ETag of the service in quotes: its listings and the SDK give some without."""
+    return f'"{etag.strip(_QUOTE)}"'
+
+
+def parse_entity_etag(etag: str, argument: str) -> str:
     """Return the ETag of an entity as it is, byte for byte.
 
     Raises:
         UsageError: it is none.
     """
     if not re.fullmatch(r"""W/"[!#-)+-~]+"|"[!#-)+-~]+\"""", etag):
-        raise UsageError(
-            f"{option}: {etag!r} is not the ETag of an entity",
-            hint="""an entity's ETag looks like W/"datetime'2026-11-21T10%3A00%3A00.0000000Z'", quotes included""",
-        )
+        raise UsageError(f"{etag!r} is not the ETag of an entity", argument=argument, reason="entity_etag_malformed")
     return etag

@@ -4,7 +4,7 @@ A lease ends without its holder noticing: the machine sleeps, the process is sto
 afterwards must be refused, and only the storage can do that. So every write under a fence leaves its number in one
 index tag of the blob, and is refused, by the service and on the very request that writes, where a higher one is.
 
-It protects a blob for as long as everybody who writes it names a fence: a put without one replaces the tags, and
+It protects a blob for as long as every writer of it names a fence: a put without one replaces the tags, and
 deleting the blob deletes its tag.
 
 Source: https://learn.microsoft.com/azure/storage/blobs/storage-manage-find-blobs
@@ -24,22 +24,16 @@ _WIDTH = len(str(MOST))
 _MOST_TAGS = 10
 
 
-def parse(text: str, option: str = "--fence") -> int:
-    """Return the number that an option names.
+def parse(text: str) -> int:
+    """Return the fence that a text names.
 
     Raises:
         UsageError: it is empty, or not a whole number from 0 to ``MOST``.
     """
     if not text.strip():
-        raise UsageError(
-            f"{option} is empty",
-            hint="an unset shell variable looks like this; azguard lock run sets AZGUARD_FENCE",
-        )
+        raise UsageError("fence is empty", argument="fence", reason="fence_empty")
     if not (text.isascii() and text.isdigit() and len(text) <= _WIDTH and int(text) <= MOST):
-        raise UsageError(
-            f"{option}: {text!r} is not a whole number from 0 to {MOST}",
-            hint="azguard lock run sets AZGUARD_FENCE; of several locks it has a line each: name the one you mean",
-        )
+        raise UsageError(f"{text!r} is not a whole number from 0 to {MOST}", argument="fence", reason="fence_malformed")
     return int(text)
 
 
@@ -60,11 +54,17 @@ def check_tags(tags: Mapping[str, str]) -> None:
         UsageError: one of them is the fence's, or there are as many as the service takes.
     """
     if TAG in tags:
-        raise UsageError(f"--fence and --tags {TAG}=… do not go together: the tag is the fence's", hint="leave it out")
+        raise UsageError(
+            f"fence and the tag {TAG}=… do not go together: the tag is the fence's",
+            argument="tags",
+            reason="tag_of_fence_given",
+        )
     if len(tags) >= _MOST_TAGS:
         raise UsageError(
-            f"--fence and {len(tags)} --tags do not go together: the service takes {_MOST_TAGS}, and the fence is one",
-            hint="leave a tag out",
+            f"fence and {len(tags)} tags do not go together: the service takes {_MOST_TAGS}, and the fence is one",
+            argument="tags",
+            reason="tags_leave_no_place_for_fence",
+            values={"tags": len(tags), "most": _MOST_TAGS},
         )
 
 
@@ -72,7 +72,7 @@ def read_fence(tags: Mapping[str, str], target: Target) -> int | None:
     """Return the fence among a blob's tags, None where there is none.
 
     Raises:
-        BadRequest: what is there was not written by azguard, so that nobody can say whether it is higher.
+        BadRequest: what is there was not written by azguard, so it cannot be known whether it is higher.
     """
     text = tags.get(TAG)
     if text is None:
@@ -81,7 +81,8 @@ def read_fence(tags: Mapping[str, str], target: Target) -> int | None:
         raise BadRequest(
             f"the index tag {TAG} of {target} is {text!r}, which is no fence that azguard wrote; nothing was written",
             address=str(target.address),
-            hint=f"remove that tag, or write it with {_WIDTH} digits",
+            reason="fence_tag_malformed",
+            values={"digits": _WIDTH},
         )
     return int(text)
 
@@ -96,7 +97,7 @@ def refuse_higher(target: Target, mine: int, theirs: int | None) -> None:
         raise LockLost(
             f"{target} was written under fence {theirs}, so that yours, {mine}, is overtaken; nothing was changed",
             address=str(target.address),
-            hint="the lock has had another holder since: stop, acquire it again, and read before you write",
+            reason="fence_overtaken",
             facts={"fence": mine, "current_fence": theirs},
         )
 

@@ -19,21 +19,22 @@ def resolve_lease_id(asked: str | None, held: str | None) -> str | None:
     if asked == HELD:
         if held is None:
             raise UsageError(
-                "--lease-id @held: this scope holds no lease on it",
-                hint="name the id itself: --lease-id ID; azguard lease list --held --all-scopes shows what is held",
+                "@held: this scope holds no lease on it",
+                argument="lease_id",
+                reason="lease_not_held_here",
             )
         return held
-    return parse_guid(asked, "--lease-id", "write it as it was printed when acquired")
+    return parse_guid(asked, "lease_id")
 
 
-def parse_guid(text: str, option: str, hint: str) -> str:
+def parse_guid(text: str, argument: str) -> str:
     """Return the text if the service takes it for a lease id.
 
     Raises:
         UsageError: it is empty or no GUID.
     """
     if not text.strip():
-        raise UsageError(f"{option} is empty", hint="an unset shell variable looks like this; leave the option out")
+        raise UsageError(f"{argument} is empty", argument=argument, reason="lease_id_empty")
     if not _GUID.fullmatch(text):
-        raise UsageError(f"{option}: {text!r} is not a GUID", hint=hint)
+        raise UsageError(f"{text!r} is not a GUID", argument=argument, reason="lease_id_malformed")
     return text

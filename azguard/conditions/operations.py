@@ -18,7 +18,7 @@ _REFERENCE = "https://learn.microsoft.com/rest/api/storageservices/"
 
 
 class Condition(StrEnum):
-    """A condition the service evaluates; the value is the flag without its dashes."""
+    """A condition the service evaluates; the value is its name, such as ``if-match``."""
 
     IF_MATCH = "if-match"
     IF_NONE_MATCH = "if-none-match"
@@ -37,9 +37,9 @@ class Condition(StrEnum):
     SEQUENCE_NUMBER_EQ = "if-sequence-number-eq"
 
     @property
-    def flag(self) -> str:
-        """Return the option that asks for it."""
-        return f"--{self}"
+    def argument(self) -> str:
+        """Return the name of the argument that asks for it, such as ``if_match``."""
+        return self.replace("-", "_")
 
     @property
     def header(self) -> str:
@@ -57,11 +57,11 @@ class Lease(StrEnum):
 
 
 class Guard(StrEnum):
-    """What keeps ``--etag``, the portable guard, on an operation."""
+    """What keeps ``etag``, the portable guard, on an operation."""
 
     IF_MATCH = "if-match"  # the service compares
     LEASE = "lease"  # azguard holds a lease, compares, writes, releases: others cannot write in between
-    COMPARE = "compare"  # azguard compares, then writes: others can, so only with --allow-race
+    COMPARE = "compare"  # azguard compares, then writes: others can, so only with ``allow_race``
     NONE = "none"  # there is no version to compare, or nothing that could be overwritten
 
 
@@ -108,7 +108,7 @@ class Operation:
 
     @property
     def overwrites(self) -> bool:
-        """Return whether it can overwrite what others wrote, so that ``--last-writer-wins`` changes something.
+        """Return whether it can overwrite what others wrote, so that ``last_writer_wins`` changes something.
 
         A rename creates only, unless it is told to replace what is at its destination.
         """
@@ -123,7 +123,7 @@ class Operation:
 
     @property
     def names_lease(self) -> bool:
-        """Return whether ``--lease-id`` means something: acquiring and breaking a lease go without its id."""
+        """Return whether ``lease_id`` means something: acquiring and breaking a lease go without its id."""
         return self.lease is not Lease.NONE and not self.name.endswith(("lease_acquire", "lease_break"))
 
     @property
@@ -380,20 +380,20 @@ def why_not(operation: Operation, condition: Condition) -> str:
     if condition not in FULL:
         honouring = {row.title for row in ALL.values() if condition in row.honours}
         return f"only {_listed(sorted(honouring))} {'honours' if len(honouring) == 1 else 'honour'} it"
-    flags = [each.flag for each in Condition if each in operation.honours]
-    honours = f"only {_listed(flags)}" if flags else "no conditions"
+    names = [str(each) for each in Condition if each in operation.honours]
+    honours = f"only {_listed(names)}" if names else "no conditions"
     return _with_remark(operation, f"{operation.title} honours {honours}")
 
 
 def why_not_overwriting(operation: Operation) -> str:
-    """Return, in one sentence without its full stop, why ``--last-writer-wins`` changes nothing here."""
+    """Return, in one sentence without its full stop, why ``last_writer_wins`` changes nothing here."""
     if not operation.writes:
         return f"{operation.title} writes nothing"
     return _with_remark(operation, f"{operation.title} overwrites nothing")
 
 
 def why_no_race(operation: Operation) -> str:
-    """Return, in one sentence without its full stop, why ``--allow-race`` changes nothing here."""
+    """Return, in one sentence without its full stop, why ``allow_race`` changes nothing here."""
     if operation.guard is Guard.IF_MATCH:
         return "the service itself compares, so there is no race to allow"
     if operation.guard is Guard.LEASE:

@@ -1,9 +1,6 @@
 """What a scope remembers of a resource, as the guard of a write, or why it cannot be one."""
 
-from collections.abc import Sequence
-
 from azguard.accounts.target import Target
-from azguard.address import Kind
 from azguard.conditions import etags
 from azguard.conditions.seen import Remembered, SeenVersion
 from azguard.errors import Changed
@@ -19,7 +16,7 @@ def version(seen: SeenVersion, target: Target) -> str:
         raise Changed(
             f"what is remembered as the version of {target} is no ETag: the cache was damaged or edited",
             address=str(target.address),
-            hint=f"azguard cache forget {target.address}; then {how_to_see(target)}",
+            reason="remembered_version_damaged",
         )
     return seen.etag
 
@@ -35,26 +32,14 @@ def two_versions(target: Target, known: Remembered) -> Changed:
             f"{known.copy.etag} was last read or written under this path",
             f"{known.other.etag} came with the file that was moved or linked here",
         ),
-        hint="name the version that its content was made of: --etag ETAG; or read it again, "
-        f"and merge: azguard blob get {target} -f THEIRS",
+        reason="two_versions_of_file",
     )
 
 
-def never_read(target: Target, ways: Sequence[str]) -> Changed:
+def never_read(target: Target, *, reason: str) -> Changed:
     """Return the error for a write that needs a version, where this scope has read none."""
     return Changed(
         f"{target} was never read here, so there is nothing to guard this with",
         address=str(target.address),
-        hint="; or ".join(ways),
+        reason=reason,
     )
-
-
-def how_to_see(target: Target) -> str:
-    """Return what to type to read a version of a resource, or to name one."""
-    if target.kind is Kind.BLOB:
-        return f"read it first: azguard blob get {target} -f FILE; or name the version you mean: --etag ETAG"
-    if target.kind is Kind.ENTITY:
-        return f"read it first: azguard entity get {target}; or name the version you mean: --etag ETAG"
-    if target.kind is Kind.TABLE:
-        return f"read it first: azguard table acl get {target}"
-    return f"name the version you mean: --etag ETAG, as azguard {target.kind} show {target} tells it"

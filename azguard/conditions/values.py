@@ -24,19 +24,23 @@ def sent(operation: Operation, condition: Condition, value: str, known: Remember
         Changed: ``@last`` of something this scope never read.
     """
     if condition in _DATES:
-        return parse_http_date(value, condition.flag)
+        return parse_http_date(value, condition.argument)
     if condition in _NUMBERS:
-        return _number(value, condition.flag)
+        return _number(value, condition.argument)
     if condition not in _ETAGS:
         return value
     if value != "*":
-        return etag(value, condition.flag, known, target)
+        return etag(value, condition.argument, known, target)
     if condition not in operation.wildcards:
-        raise UsageError(f"{condition.flag} '*' means nothing here: only a write that creates can require absence")
+        raise UsageError(
+            f"{condition} '*' means nothing here: only a write that creates can require absence",
+            argument=condition.argument,
+            reason="wildcard_without_effect",
+        )
     return value
 
 
-def etag(value: str, option: str, known: Remembered, target: Target) -> str:
+def etag(value: str, argument: str, known: Remembered, target: Target) -> str:
     """Return an ETag as it is sent; ``@last`` is the version that this scope last read.
 
     Raises:
@@ -44,19 +48,19 @@ def etag(value: str, option: str, known: Remembered, target: Target) -> str:
         Changed: ``@last`` of something this scope never read.
     """
     if value == _LAST:
-        if option.startswith("--source-"):
-            raise UsageError(f"{option}: @last is of what is written, not of its source", hint="name the ETag itself")
+        if argument.startswith("source_"):
+            raise UsageError(
+                "@last is of what is written, not of its source", argument=argument, reason="last_of_source"
+            )
         if known.last is None:
-            raise remembered.never_read(target, (remembered.how_to_see(target),))
+            raise remembered.never_read(target, reason="never_read")
         return remembered.version(known.last, target)
-    return (
-        etags.parse_entity_etag(value, option)
-        if target.kind.service == "table"
-        else etags.parse_blob_etag(value, option)
-    )
+    if target.kind.service == "table":
+        return etags.parse_entity_etag(value, argument)
+    return etags.parse_blob_etag(value, argument)
 
 
-def _number(value: str, option: str) -> str:
+def _number(value: str, argument: str) -> str:
     if not re.fullmatch(r"[0-9]{1,19}", value):
-        raise UsageError(f"{option}: {value!r} is not a whole number")
+        raise UsageError(f"{value!r} is not a whole number", argument=argument, reason="number_malformed")
     return value

@@ -79,7 +79,7 @@ class Writers:
         return AzguardError(
             "one of the demonstration's writers ended before its time",
             detail=tuple(lines[-_LAST_WORDS:]),
-            hint="run it again; if it happens again, please report it",
+            reason="demo_writer_failed",
         )
 
 

@@ -19,7 +19,6 @@ _LOG, _LOCK = "azurite.log", "azurite.lock"
 DEFAULT_WAIT_SECONDS = 60.0
 # Azurite closes within 50 ms unless its garbage collector is at work, which has been seen to take minutes.
 _GRACE_SECONDS = 5.0
-_START_HINT = "azguard emulator start"
 
 
 @dataclass(frozen=True)
@@ -158,7 +157,7 @@ def current(folder: Path) -> Azurite:
     found, reason = state.look(folder)
     if found is None:
         detail = (reason,) if reason else ()
-        raise NotFound("the emulator is not running", detail=detail, hint=_START_HINT)
+        raise NotFound("the emulator is not running", detail=detail, reason="emulator_not_running")
     return found
 
 
@@ -200,7 +199,7 @@ def _check_same(running: Azurite, ports: Mapping[str, int], data: str | None) ->
     if different:
         raise ConfigError(
             f"the emulator is already running, but {', '.join(different)}",
-            hint="azguard emulator stop, then start again",
+            reason="emulator_differs",
         )
 
 
@@ -213,7 +212,7 @@ def _usable(data: str | None) -> str | None:
     except OSError as error:
         raise ConfigError(f"the data folder {path} cannot be made: {error.strerror}") from error
     if not os.access(path, os.W_OK | os.X_OK):
-        raise ConfigError(f"the data folder {path} cannot be written", hint="choose another with --data")
+        raise ConfigError(f"the data folder {path} cannot be written", reason="data_folder_not_writable")
     return str(path)
 
 

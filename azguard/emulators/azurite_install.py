@@ -22,11 +22,6 @@ _NPM_OPTIONS = (
     # Nothing Azurite needs is compiled or downloaded by a script of a package.
     "--ignore-scripts",
 )  # fmt: skip
-_NODE_HINT = 'pip install "azguard[emulator]"'
-_HINT = (
-    "check the network and `npm config get registry`, then run this again; "
-    f"or put that version on PATH: npm install -g azurite@{VERSION}"
-)
 _SAY_EVERY_SECONDS = 3.0
 _LAST_WORDS = 5
 
@@ -61,7 +56,7 @@ def ensure(folder: Path, environ: Mapping[str, str], say: Callable[[str], None])
                     _install(home, node, environ, say)
         except OSError as error:
             raise ConfigError(
-                f"Azurite cannot be installed into {folder}: {error.strerror}", hint="set AZGUARD_CACHE_DIR"
+                f"Azurite cannot be installed into {folder}: {error.strerror}", reason="emulator_folder_not_writable"
             ) from error
     return (node.program, str(_script(home / "node_modules" / "azurite")))
 
@@ -85,7 +80,7 @@ def find_node(environ: Mapping[str, str]) -> Node:
         return Node(bundled, (bundled, str(root / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")))
     if program:
         return Node(program, None)
-    raise ConfigError("Azurite needs Node.js, and there is none on PATH", hint=_NODE_HINT)
+    raise ConfigError("Azurite needs Node.js, and there is none on PATH", reason="node_missing")
 
 
 def _on_path(environ: Mapping[str, str]) -> tuple[str, ...] | None:
@@ -122,7 +117,7 @@ def _install(home: Path, node: Node, environ: Mapping[str, str], say: Callable[[
     import tempfile
 
     if node.npm is None:
-        raise ConfigError("npm is needed to install Azurite, and it is not on PATH", hint=_NODE_HINT)
+        raise ConfigError("npm is needed to install Azurite, and it is not on PATH", reason="node_missing")
     prefix = f".{home.name}."
     # We hold the lock, so whoever left these behind was killed.
     for leftover in home.parent.glob(f"{prefix}*"):
@@ -132,7 +127,11 @@ def _install(home: Path, node: Node, environ: Mapping[str, str], say: Callable[[
         say(f"installing Azurite {VERSION} from npm into {home} (once, about 190 MB)")
         _run_npm(node.npm, new, {**environ, "PATH": _path_with(node, environ)}, say)
         if _version_in(new / "node_modules" / "azurite") != VERSION:
-            raise Unavailable(f"npm ended well, but left no Azurite {VERSION}", hint=_HINT)
+            raise Unavailable(
+                f"npm ended well, but left no Azurite {VERSION}",
+                reason="azurite_not_installed",
+                values={"version": VERSION},
+            )
         new.rename(home)
         say("installed")
     finally:
@@ -164,7 +163,12 @@ def _run_npm(npm: tuple[str, ...], new: Path, environ: Mapping[str, str], say: C
                 if npm_process.poll() is None:
                     os.killpg(npm_process.pid, signal.SIGKILL)
         if npm_process.returncode != 0:
-            raise Unavailable("npm could not install Azurite", detail=_last_words(log), hint=_HINT)
+            raise Unavailable(
+                "npm could not install Azurite",
+                detail=_last_words(log),
+                reason="azurite_not_installed",
+                values={"version": VERSION},
+            )
 
 
 def _path_with(node: Node, environ: Mapping[str, str]) -> str:

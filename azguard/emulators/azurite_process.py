@@ -72,7 +72,7 @@ def launch(plan: LaunchPlan, log: IO[bytes]) -> tuple[Azurite, Popen[bytes]]:
         except BaseException:
             discard(child)
             raise
-    raise Unavailable(f"no free port stayed free in {_PORT_TRIES} tries", hint="run it again")
+    raise Unavailable(f"no free port stayed free in {_PORT_TRIES} tries", reason="emulator_did_not_last")
 
 
 def discard(child: Popen[bytes]) -> None:
@@ -97,7 +97,7 @@ def release(child: Popen[bytes]) -> None:
         child.stdin.write(b"stay")
         child.stdin.close()
     except BrokenPipeError:
-        raise Unavailable("Azurite ended as soon as it answered", hint="run it again") from None
+        raise Unavailable("Azurite ended as soon as it answered", reason="emulator_did_not_last") from None
     # Ours no longer to wait for: without this, Popen warns when it is collected.
     child.returncode = 0
 
@@ -149,7 +149,7 @@ def _await_answer(child: Popen[bytes], ports: Mapping[str, int], log: IO[bytes],
             raise Unavailable(
                 f"Azurite did not answer within {wait:g} s",
                 detail=_last_words(said),
-                hint="allow more: --wait 3m",
+                reason="emulator_slow",
             )
         time.sleep(_POLL_SECONDS)
 
@@ -182,13 +182,13 @@ def _hold(port: int) -> socket.socket:
         held.listen()
     except PermissionError as error:
         held.close()
-        raise ConfigError(f"port {port} may not be used: {error.strerror}", hint="choose one above 1023") from None
+        raise ConfigError(f"port {port} may not be used: {error.strerror}", reason="port_privileged") from None
     except OSError:
         held.close()
         who = _answering(port)
         raise ConfigError(
             f"port {port} is taken" + (f" by another {who}" if who else ""),
-            hint="choose another, or leave the option out for a free one",
+            reason="port_taken",
         ) from None
     return held
 

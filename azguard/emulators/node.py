@@ -16,7 +16,7 @@ def check_system(system: str = os.name) -> None:
     if system == "nt":
         raise ConfigError(
             "azguard starts the emulator on Linux and macOS only",
-            hint="start Azurite yourself: npx azurite@3.35.0 --skipApiVersionCheck; then use --emulator",
+            reason="emulator_on_windows",
         )
 
 

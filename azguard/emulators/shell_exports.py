@@ -33,7 +33,11 @@ def check(shell: str) -> None:
         UsageError: it is not.
     """
     if shell not in SHELLS:
-        raise UsageError(f"--shell {shell!r} is not known", hint=" ".join(SHELLS))
+        raise UsageError(
+            f"the shell {shell!r} is not known",
+            reason="shell_unknown",
+            values={"shell": shell, "shells": " ".join(SHELLS)},
+        )
 
 
 def line(connection_string: str, shell: str) -> str:

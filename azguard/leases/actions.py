@@ -206,7 +206,7 @@ def give_back(target: Target, lease_id: str, deadline: Deadline, seconds: float 
 
     ``seconds`` bounds it all.
     """
-    patience = deadline.lasting(seconds)
+    patience = deadline.restarted(seconds=seconds)
     while True:
         sent = send_once(lambda: client(target, lease_id).release(**write_timeouts(patience, _RELEASE_PAUSE)))
         if sent.error is None or is_lease_problem(sent.error) or status(sent.error) == HTTPStatus.NOT_FOUND:

@@ -90,7 +90,7 @@ def explained(target: Target, error: AzguardError, deadline: Deadline) -> Azguar
     if not isinstance(error, (Locked, Changed)):
         return error
     try:
-        state = look(target, deadline.lasting(min(_EXPLAIN_SECONDS, deadline.seconds)))
+        state = look(target, deadline.restarted(seconds=min(_EXPLAIN_SECONDS, deadline.seconds)))
     except NotFound as gone:
         return gone
     # Whatever goes wrong with explaining, the refusal itself is what must be told.
@@ -131,6 +131,6 @@ def held(target: Target, lease_id: str, patience: Deadline) -> Finding[Facts]:
 def _ask(seen: Callable[[Deadline], Finding[Facts]], deadline: Deadline) -> Finding[Facts]:
     patience = max(min(deadline.settle_seconds, deadline.seconds), deadline.remaining)
     try:
-        return seen(deadline.lasting(patience))
+        return seen(deadline.restarted(seconds=patience))
     except AzguardError:
         return Finding(Verdict.UNKNOWN)

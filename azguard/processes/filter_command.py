@@ -81,7 +81,7 @@ def run(
 
 def _check_startable(command: Sequence[str], deadline: float | None, clock: Callable[[], float]) -> None:
     if not command or not command[0]:
-        raise UsageError("there is no command to run", hint="write it after --, as in: -- jq '.replicas += 1'")
+        raise UsageError("there is no command to run", reason="command_missing")
     if deadline is not None and clock() >= deadline:
         raise GaveUp(f"the deadline passed before {_shown(command)} was started")
 
@@ -131,17 +131,16 @@ def _start(command: Sequence[str], environ: Mapping[str, str]) -> "subprocess.Po
         raise _not_found(command) from None
     except PermissionError:
         raise TransformFailed(
-            f"{_shown(command)}: not executable", hint=f"chmod +x {command[0]}, or name its interpreter first"
+            f"{_shown(command)}: not executable", reason="filter_not_executable", values={"program": command[0]}
         ) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        hint = "does a script lack its first line, such as #!/bin/sh?"
-        raise TransformFailed(f"{_shown(command)}: cannot be run: {reason}", hint=hint) from None
+        raise TransformFailed(f"{_shown(command)}: cannot be run: {reason}", reason="filter_not_run") from None
 
 
 def _not_found(command: Sequence[str]) -> TransformFailed:
     if "/" in command[0] and os.path.exists(command[0]):
-        return TransformFailed(f"{_shown(command)}: its interpreter was not found", hint="see the script's first line")
+        return TransformFailed(f"{_shown(command)}: its interpreter was not found", reason="interpreter_missing")
     return TransformFailed(f"{_shown(command)}: command not found", hint=not_found_hint(command))
 
 
@@ -230,7 +229,7 @@ def _too_late(command: Sequence[str], exchange: _Exchange) -> GaveUp:
         return GaveUp(f"{_shown(command)} did not finish before the deadline and was stopped")
     return GaveUp(
         f"{_shown(command)} ended, but something it started held its output open until the deadline",
-        hint="let it wait for what it starts, or redirect that output",
+        reason="output_held_open",
     )
 
 

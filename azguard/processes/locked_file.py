@@ -20,7 +20,7 @@ def exclusive(path: Path) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = open(path, "a", encoding="utf-8")  # noqa: SIM115  (closed below, outside the except)
     except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror}", hint="set AZGUARD_CACHE_DIR") from error
+        raise ConfigError(f"{path} cannot be written: {error.strerror}", reason="lock_file_not_writable") from error
     with file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 # An endpoint that is not there is reported within five seconds, start-up included, unless --timeout says otherwise.
 PATIENCE_SECONDS = 4.0
 # How long a request that was sent may go unanswered: a write is then in doubt, a read is made again. Longer than the
-# service's usual worst, shorter than anyone's patience; a doubt costs one more read.
+# service's usual worst, shorter than people wait; a doubt costs one more read.
 ANSWER_SECONDS = 20.0
-# Asking what became of a write is worth this long even when the time for trying is over.
+# Asking for the outcome of a write is worth this long even when the time for trying is over.
 SETTLE_SECONDS = 5.0
 # One round trip on a slow network: less could not settle anything.
 _SHORTEST_SETTLE_SECONDS = 1.0
@@ -17,16 +17,15 @@ _SHORTEST_SETTLE_SECONDS = 1.0
 
 @dataclass
 class Deadline:
-    """A moment after which no new attempt begins. ``seconds`` counts from construction.
+    """A moment after which no new attempt begins."""
 
-    ``answer_seconds`` is how long one request that was sent may go unanswered, and ``settle_seconds`` how long to ask
-    what became of a write even after the deadline.
-    """
-
+    #: How long it lasts, from its construction.
     seconds: float = PATIENCE_SECONDS
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
+    #: How long one request that was sent may go unanswered.
     answer_seconds: float = ANSWER_SECONDS
+    #: How long to ask for the outcome of a write even after the deadline.
     settle_seconds: float = SETTLE_SECONDS
     started: float = field(init=False)
 
@@ -62,9 +61,9 @@ class Deadline:
 
         For the next piece of a long transfer: what bounds it is how long the service may stay silent, not its size.
         """
-        return self.lasting(self.seconds)
+        return self.restarted(seconds=self.seconds)
 
-    def lasting(self, seconds: float) -> "Deadline":
+    def restarted(self, *, seconds: float) -> "Deadline":
         """Return a deadline of another length that begins now."""
         return Deadline(seconds, self.clock, self.sleep, self.answer_seconds, self.settle_seconds)
 

@@ -4,7 +4,7 @@ Source: Common REST API error codes; Delegate access with a SAS; Authorize with 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -18,10 +18,11 @@ from azguard.times import iso, span
 
 # The service accepts a signed request whose date is at most so far from its own clock.
 _CLOCK_SKEW = timedelta(minutes=15)
-_RENEW = "make a new one, and give it by --sas-token @FILE"
 # Which service the resource types of a service SAS are of.
 _SERVICE_OF = {"b": "blob", "bs": "blob", "bv": "blob", "c": "blob", "d": "blob", "f": "file", "s": "file"}
 _MISMATCHES = ("AuthorizationServiceMismatch", "AuthorizationResourceTypeMismatch", "AuthorizationProtocolMismatch")
+# The permission that a request on a blob needs, by its comp; of several letters one.
+_BY_COMP = {"list": "l", "tags": "t", "lease": "wd", "appendblock": "aw"}
 _ROLES = {
     "blob": "Storage Blob Data Contributor",
     "table": "Storage Table Data Contributor",
@@ -32,27 +33,30 @@ _ROLES = {
 
 @dataclass(frozen=True)
 class Denial:
-    """Why, in one sentence, and what to do."""
+    """Why, in one sentence, and the name of the cause with what its hint names."""
 
     message: str
-    hint: str
+    reason: str
+    values: Mapping[str, object] = field(default_factory=dict)
 
 
 def explain(error: Any, code: str | None, target: Target) -> Denial:
     """Return why the service answered 401 or 403 to a request with the credentials of a target."""
     response = getattr(error, "response", None)
     if response is None:
-        return Denial(f"the service does not allow this to {_named(target)}", "check the key, the SAS or the login")
+        return Denial(f"the service does not allow this to {_named(target)}", reason="not_allowed")
     now = service_time(response) or datetime.now(UTC)
     account = target.account
     if code == "KeyBasedAuthenticationNotPermitted":
-        return Denial(f"account {account.name} accepts neither keys nor a SAS made with them", "--auth-mode login")
+        return Denial(
+            f"account {account.name} accepts neither keys nor a SAS made with them", reason="keys_not_accepted"
+        )
     if account.auth is Auth.SAS:
         return _of_sas(sas.read(account.secret or ""), response.request, code, target, now)
     if account.auth is Auth.KEY:
         return _of_key(response.request, code, target, now)
     if account.auth is Auth.ANONYMOUS:
-        return Denial(f"{_named(target)} is not public", "--auth-mode login, --account-key or --sas-token")
+        return Denial(f"{_named(target)} is not public", reason="not_public")
     return _of_login(error, code, target)
 
 
@@ -76,27 +80,30 @@ def _of_sas(token: Sas, request: Any, code: str | None, target: Target, now: dat
     if code in _MISMATCHES:
         fields = {"ss": token.services, "srt": token.resource_types, "sr": token.resource, "spr": token.protocols}
         has = " ".join(f"{name}={value}" for name, value in fields.items() if value)
-        return Denial(f"the SAS does not allow this to {_named(target)}: {code}; it has {has}", _RENEW)
+        return Denial(f"the SAS does not allow this to {_named(target)}: {code}; it has {has}", reason="sas_unsuitable")
     if code == "AuthorizationFailure" and _is_azure(target):
         return _kept_out(target)
     if token.policy is not None:
         return Denial(
             f"the SAS does not allow this to {_named(target)}: its stored access policy {token.policy!r} (si) decides",
-            f"see whether the policy is there, has not ended, and allows it; else {_RENEW}",
+            reason="sas_policy_refuses",
         )
     return Denial(
         f"the signature of the SAS does not fit {_named(target)}",
-        f"it was made for another resource, with a key that was changed since, or not copied whole; {_RENEW}",
+        reason="sas_does_not_fit",
     )
 
 
 def _outside_time(token: Sas, now: datetime) -> Denial | None:
     if token.ends is not None and token.ends <= now:
-        return Denial(f"the SAS ended at {_shown(token.ends)} (se); the service's clock says {_shown(now)}", _RENEW)
+        return Denial(
+            f"the SAS ended at {_shown(token.ends)} (se); the service's clock says {_shown(now)}",
+            reason="sas_unsuitable",
+        )
     if token.starts is not None and token.starts > now:
         return Denial(
             f"the SAS begins only at {_shown(token.starts)} (st); the service's clock says {_shown(now)}",
-            "wait until then, or make one that has no st",
+            reason="sas_not_yet_valid",
         )
     return None
 
@@ -106,22 +113,30 @@ def _of_another_place(token: Sas, request: Any, code: str | None, target: Target
     service = target.kind.service
     if token.services is not None and service[0] not in token.services:
         names = " and ".join(sas.SERVICES[each] for each in token.services if each in sas.SERVICES)
-        return Denial(f"the SAS is for the service {names} (ss={token.services}), not for {service}", _RENEW)
+        return Denial(
+            f"the SAS is for the service {names} (ss={token.services}), not for {service}", reason="sas_unsuitable"
+        )
     made_for = "table" if token.table else _SERVICE_OF.get(token.resource or "")
     if not token.is_of_account and made_for is not None and made_for != service:
-        return Denial(f"the SAS is for the service {made_for}, not for {service}", _RENEW)
+        return Denial(f"the SAS is for the service {made_for}, not for {service}", reason="sas_unsuitable")
     level = _level(request, service)
     if token.resource_types is not None and level not in token.resource_types:
         return Denial(
             f"{_named(target)} needs a SAS for {sas.RESOURCE_TYPES[level]}, and this has srt={token.resource_types}",
-            f"make one with srt={''.join(each for each in 'sco' if each in token.resource_types + level)}",
+            reason="sas_for_other_resource_types",
+            values={"types": "".join(each for each in "sco" if each in token.resource_types + level)},
         )
     if token.protocols == "https" and not target.endpoint.startswith("https:"):
-        return Denial("the SAS is for https only (spr=https), not for http", "write the endpoint with https")
+        return Denial("the SAS is for https only (spr=https), not for http", reason="sas_for_https")
     if code == "AuthorizationSourceIPMismatch":
-        return Denial(f"the SAS is for requests from {token.addresses} only (sip), and this is not from there", _RENEW)
+        return Denial(
+            f"the SAS is for requests from {token.addresses} only (sip), and this is not from there",
+            reason="sas_unsuitable",
+        )
     if token.table and token.table.lower() != target.address.container.lower():
-        return Denial(f"the SAS is for the table {token.table} (tn), not for {target.address.container}", _RENEW)
+        return Denial(
+            f"the SAS is for the table {token.table} (tn), not for {target.address.container}", reason="sas_unsuitable"
+        )
     return None
 
 
@@ -132,12 +147,13 @@ def _without_permission(token: Sas, request: Any, code: str | None, target: Targ
             words = " or ".join(f"{sas.PERMISSIONS[each]} ({each})" for each in needed)
             return Denial(
                 f"the SAS does not allow this to {_named(target)}: it needs {words}, and has sp={has}",
-                f"make one whose sp has {' or '.join(needed)} too, and give it by --sas-token @FILE",
+                reason="sas_without_permission",
+                values={"permissions": " or ".join(needed)},
             )
     if has is not None and code == "AuthorizationPermissionMismatch":
         return Denial(
             f"the SAS does not allow this to {_named(target)}: it has sp={has}",
-            "make one that allows more: to overwrite what is there takes write (w), which create (c) does not hold",
+            reason="sas_allows_too_little",
         )
     return None
 
@@ -178,9 +194,6 @@ def _for_blobs(method: str, query: Mapping[str, str]) -> str | None:
     return "cw" if comp in (None, "block", "blocklist", "snapshot") else "w"
 
 
-_BY_COMP = {"list": "l", "tags": "t", "lease": "wd", "appendblock": "aw"}
-
-
 def _level(request: Any, service: str) -> str:
     """Return the letter of ``srt`` that a request needs: of the service, a container or what is in it."""
     url = urlsplit(request.url)
@@ -199,13 +212,14 @@ def _of_key(request: Any, code: str | None, target: Target, now: datetime) -> De
         return Denial(
             f"this machine's clock is {off} {'behind' if sent < now else 'ahead'}: it says {_shown(sent)}, "
             f"the service {_shown(now)}",
-            "set the clock, for example by sudo timedatectl set-ntp true",
+            reason="clock_is_off",
         )
     if code == "AuthorizationFailure" and _is_azure(target):
         return _kept_out(target)
     return Denial(
         f"the account key is not one of {target.account.name}, so {_named(target)} is out of reach",
-        f"az storage account keys list --account-name {target.account.name}, and give it by --account-key @FILE",
+        reason="key_of_another_account",
+        values={"account": target.account.name},
     )
 
 
@@ -213,21 +227,22 @@ def _of_login(error: Any, code: str | None, target: Target) -> Denial:
     if code in ("AuthorizationPermissionMismatch", "InsufficientAccountPermissions"):
         return Denial(
             f"this login has no role that allows this to {_named(target)}",
-            f"assign one, such as {_ROLES[target.kind.service]}; it takes up to ten minutes to count",
+            reason="role_missing",
+            values={"role": _ROLES[target.kind.service]},
         )
     if code == "AuthorizationFailure":
         return _kept_out(target)
     ended = "expired" in str(error)
     return Denial(
         f"the login's token for {_named(target)} " + ("has ended" if ended else "is not accepted"),
-        "log in again: az login" + ("" if ended else ", in the account's own directory: az login --tenant TENANT"),
+        reason="login_ended" if ended else "login_not_accepted",
     )
 
 
 def _kept_out(target: Target) -> Denial:
     return Denial(
         f"the account of {_named(target)} does not let this machine in",
-        "its firewall may not know this network: see Networking of the account in the portal",
+        reason="kept_out",
     )
 
 

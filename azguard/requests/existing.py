@@ -5,7 +5,6 @@ second copy of a request that the network has sent twice.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
@@ -29,7 +28,7 @@ def unless_exists(create: Callable[[], T], look: Callable[[], WriteResult]) -> T
     try:
         return create()
     except OutcomeUnknown as error:
-        raise replace(error, hint="run it again: with --if-exists skip that is safe") from error
+        raise error.but(reason="create_unknown") from error
     except Exists:
         return look()
     # To a create-only write this says the same, unless it says that its blocks were discarded.
@@ -45,7 +44,7 @@ def unless_exists(create: Callable[[], T], look: Callable[[], WriteResult]) -> T
 
 
 def outcome_of_version(target: Target, etag: str, modified: datetime | None, lineage: Lineage, op: str) -> WriteResult:
-    """Return a version as somebody else's or, if our op made it or one before it, as ours."""
+    """Return a version as another writer's or, if our op made it or one before it, as ours."""
     if op not in lineage:
         return left_alone(target, etag, modified)
     newest = lineage.entries[0][0] == op

@@ -5,7 +5,7 @@ Source: Blob, File, Queue and Table service error codes in the REST reference.
 """
 
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from azguard import errors
@@ -27,54 +27,61 @@ _BUSY = {
     "SharingViolation", "DeletePending", "SMBDeletePending", "FileLockConflict", "PendingCopyOperation", "SystemInUse",
     "CannotDeleteFileOrDirectory", "ShareSnapshotInProgress",
 }  # fmt: skip
-# What the Table service means by a 400 or 413 that its message does not tell, and what to do.
+
+
+class Refusal(NamedTuple):
+    """What a code of the service means."""
+
+    words: str
+    reason: str
+
+
+# What the Table service means by a 400 or 413 that its message does not tell.
 _TABLES = {
-    "InvalidInput": ("a value or the filter is not what the service understands",
-                     "check the filter: azguard entity query --help shows one"),
-    "PropertyLimitExceeded": ("the entity has more than 252 properties", "put some into an entity of their own"),
-    "TooManyProperties": ("the entity has more than 252 properties", "put some into an entity of their own"),
-    "EntityTooLarge": ("the entity has more than 1 MiB", "keep large values in a blob, and its address here"),
-    "RequestBodyTooLarge": ("the request is too large", "keep large values in a blob, and its address here"),
-    "PropertyValueTooLarge": ("a property has more than 64 KiB", "keep large values in a blob, and its address here"),
-    "KeyValueTooLarge": ("a key has more than 1 KiB", "make the partition or row key shorter"),
-    "PropertyNameTooLong": ("the name of a property has more than 255 characters", "make it shorter"),
-    "PropertyNameInvalid": ("the name of a property is not valid",
-                            "letters, digits and underscores, the first no digit"),
-    "PropertiesNeedValue": ("a key is missing", "an entity has a PartitionKey and a RowKey"),
-    "DuplicatePropertiesSpecified": ("a property is given twice", "give each one value"),
-    "InvalidValueType": ("a value does not have the type of its property", 'check each "NAME@odata.type"'),
-    "OutOfRangeInput": ("a value is beyond what its type takes", "DateTimes begin with the year 1601"),
-}  # fmt: skip
+    "InvalidInput": Refusal("a value or the filter is not what the service understands", reason="table_input"),
+    "PropertyLimitExceeded": Refusal("the entity has more than 252 properties", reason="too_many_properties"),
+    "TooManyProperties": Refusal("the entity has more than 252 properties", reason="too_many_properties"),
+    "EntityTooLarge": Refusal("the entity has more than 1 MiB", reason="value_too_large"),
+    "RequestBodyTooLarge": Refusal("the request is too large", reason="value_too_large"),
+    "PropertyValueTooLarge": Refusal("a property has more than 64 KiB", reason="value_too_large"),
+    "KeyValueTooLarge": Refusal("a key has more than 1 KiB", reason="key_too_long"),
+    "PropertyNameTooLong": Refusal(
+        "the name of a property has more than 255 characters", reason="property_name_too_long"
+    ),
+    "PropertyNameInvalid": Refusal("the name of a property is not valid", reason="property_name_malformed"),
+    "PropertiesNeedValue": Refusal("a key is missing", reason="entity_without_key"),
+    "DuplicatePropertiesSpecified": Refusal("a property is given twice", reason="property_given_twice"),
+    "InvalidValueType": Refusal("a value does not have the type of its property", reason="value_of_other_type"),
+    "OutOfRangeInput": Refusal("a value is beyond what its type takes", reason="value_out_of_range"),
+}
 _SAYS_LATER = (408, 429)
 # Without its container nothing can have been written.
 _NOWHERE = ("ContainerNotFound", "TableNotFound")
-_SHOW = "azguard lease show"
-# What a refusal because of a lease means, and the way out, by how its code begins; the first that fits holds.
-_LEASES = (
-    ("LeaseIdMissing", "{0} is leased, and no lease id was given",
-     "name the lease with --lease-id, or wait until its holder releases it"),
-    ("LeaseAlreadyPresent", "{0} is leased by somebody else",
-     "wait until it is free: azguard lease wait {1}"),
+# What a refusal because of a lease means, by how its code begins; the first that fits holds.
+_LEASES = {
+    "LeaseIdMissing": Refusal("{0} is leased, and no lease id was given", reason="lease_id_missing"),
+    "LeaseAlreadyPresent": Refusal("{0} is leased by another holder", reason="leased_by_another"),
     # Also where nothing is leased at all: the service calls that a mismatch too.
-    ("LeaseIdMismatchWithLeaseOperation", "that lease on {0} is not held",
-     f"it was released or lost, or the id is wrong: {_SHOW} {{1}}"),
-    ("LeaseIdMismatch", "{0} is leased under another id", f"check the id, or see who holds it: {_SHOW} {{1}}"),
-    ("LeaseNotPresentWithLeaseOperation", "there is no lease on {0}", "take one: azguard lease acquire {1}"),
-    ("LeaseNotPresent", "the lease on {0} is not held any more",
-     "it expired or was broken: read again before you write, or leave --lease-id out"),
-    ("LeaseLost", "the lease on {0} is not held any more",
-     "it expired or was broken: read again before you write, or leave --lease-id out"),
-    ("LeaseIsBreakingAndCannotBeAcquired", "the lease on {0} is being broken, so it cannot be acquired",
-     "wait until it is free: azguard lease wait {1}"),
-    ("LeaseIsBreakingAndCannotBeChanged", "the lease on {0} is being broken, and its id cannot be changed any more",
-     "release it, or finish under the id it has"),
-    ("LeaseIsBrokenAndCannotBeRenewed", "the lease on {0} was broken, and cannot be renewed",
-     "stop what it protects, and release it; then acquire anew"),
-    ("LeaseAlreadyBroken", "the lease on {0} is broken already", f"{_SHOW} {{1}}"),
-    ("Lease", "the lease on {0} does not allow it: {2}", f"see what is the case: {_SHOW} {{1}}"),
-    ("InfiniteLeaseDurationRequired", "the lease on {0} must be infinite for this",
-     "acquire it with --infinite: what it protects may take longer than any term"),
-)  # fmt: skip
+    "LeaseIdMismatchWithLeaseOperation": Refusal("that lease on {0} is not held", reason="lease_not_held"),
+    "LeaseIdMismatch": Refusal("{0} is leased under another id", reason="leased_under_another_id"),
+    "LeaseNotPresentWithLeaseOperation": Refusal("there is no lease on {0}", reason="no_lease"),
+    "LeaseNotPresent": Refusal("the lease on {0} is not held any more", reason="lease_over"),
+    "LeaseLost": Refusal("the lease on {0} is not held any more", reason="lease_over"),
+    "LeaseIsBreakingAndCannotBeAcquired": Refusal(
+        "the lease on {0} is being broken, so it cannot be acquired", reason="leased_by_another"
+    ),
+    "LeaseIsBreakingAndCannotBeChanged": Refusal(
+        "the lease on {0} is being broken, and its id cannot be changed any more", reason="lease_breaking"
+    ),
+    "LeaseIsBrokenAndCannotBeRenewed": Refusal(
+        "the lease on {0} was broken, and cannot be renewed", reason="lease_broken"
+    ),
+    "LeaseAlreadyBroken": Refusal("the lease on {0} is broken already", reason="lease_broken_already"),
+    "Lease": Refusal("the lease on {0} does not allow it: {1}", reason="lease_refuses"),
+    "InfiniteLeaseDurationRequired": Refusal(
+        "the lease on {0} must be infinite for this", reason="infinite_lease_required"
+    ),
+}
 
 
 def service_code(error: BaseException) -> str | None:
@@ -111,7 +118,7 @@ def is_lease_problem(error: BaseException) -> bool:
 
 
 def is_conflict(error: BaseException) -> bool:
-    """Return whether somebody else's write came first, so that reading again and retrying is the answer."""
+    """Return whether another write came first, so that reading again and retrying is the answer."""
     code = service_code(error) or ""
     if status(error) == HTTPStatus.PRECONDITION_FAILED:
         return not code.startswith("Lease")
@@ -149,7 +156,7 @@ def translate(  # noqa: C901  # the service decides how many cases there are
     if found == HTTPStatus.NOT_MODIFIED:
         return errors.NotModified(f"{target} is unchanged", **facts)
     if found == HTTPStatus.BAD_REQUEST and code in _CONFLICTING_BLOCKS:
-        return errors.Changed(f"{target} was written by somebody else while this upload ran", **facts)
+        return errors.Changed(f"{target} was written by another writer while this upload ran", **facts)
     if found == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         return _not_asked(NotOfTheService(found, {}), target, facts)
     if code in _AUTHENTICATION or found in (401, 403):
@@ -159,24 +166,30 @@ def translate(  # noqa: C901  # the service decides how many cases there are
             if found == HTTPStatus.FORBIDDEN and code not in _AUTHENTICATION
             else errors.Unauthenticated
         )
-        return kind(denial.message, hint=denial.hint, **facts)
+        return kind(denial.message, reason=denial.reason, values=denial.values, **facts)
     if found == HTTPStatus.NOT_FOUND:
-        return errors.NotFound(_missing(target, code), hint=_missing_hint(target, code), **facts)
+        return _not_found(target, code, facts)
     if found in (409, 412):
         return _conflict(found, code or "", target, expected_etag, facts)
     if found >= HTTPStatus.INTERNAL_SERVER_ERROR or found in _SAYS_LATER:
         return errors.Unavailable(
             f"the service answered {found} {code or ''} until the time was up".replace("  ", " "),
-            hint="try again, or give it longer: --timeout 60s",
+            reason="service_unavailable",
             **facts,
         )
     if target.kind.service == "table" and code in _TABLES:
-        words, way_out = _TABLES[code]
+        refusal = _TABLES[code]
         return errors.BadRequest(
-            f"the service refused this for {target}: {words}", hint=way_out, detail=(_first_line(error),), **facts
+            f"the service refused this for {target}: {refusal.words}",
+            detail=(_first_line(error),),
+            reason=refusal.reason,
+            **facts,
         )
+    is_old = code == "InvalidHeaderValue" and "API version" in str(error)
     return errors.BadRequest(
-        f"the service refused the request: {_first_line(error)}", hint=_bad_request_hint(code, error), **facts
+        f"the service refused the request: {_first_line(error)}",
+        reason="emulator_too_old" if is_old else None,
+        **facts,
     )
 
 
@@ -186,11 +199,11 @@ def _not_asked(foreign: NotOfTheService, target: Target, facts: dict[str, Any]) 
     host, proxy = urlsplit(target.endpoint).hostname or "", proxies.between(target.endpoint)
     if proxy is not None and foreign.status in (401, 403, 407):
         reason = unreachable.refused_by(proxy, host, foreign.status)
-        return errors.Unavailable(reason.message, hint=reason.hint, **facts)
+        return errors.Unavailable(reason.message, reason=reason.reason, values=reason.values, **facts)
     through = "" if proxy is None else f", through the proxy {proxy.address}"
     return errors.Unavailable(
         f"what answered for {target.endpoint}{through} is not Azure Storage: {foreign.described}",
-        hint="a proxy, a firewall or a login page stands in between, or the endpoint is wrong",
+        reason="not_azure_storage",
         **facts,
     )
 
@@ -198,26 +211,28 @@ def _not_asked(foreign: NotOfTheService, target: Target, facts: dict[str, Any]) 
 def _conflict(
     found: int, code: str, target: Target, expected_etag: str | None, facts: dict[str, Any]
 ) -> errors.AzguardError:
-    for beginning, words, way_out in _LEASES:
+    for beginning, refusal in _LEASES.items():
         if code.startswith(beginning):
-            where = (target, target.address, code)
-            return errors.Locked(words.format(*where), hint=way_out.format(*where), **facts)
+            return errors.Locked(refusal.words.format(target, code), reason=refusal.reason, **facts)
     if code.endswith("AlreadyExists"):
         return errors.Exists(f"{target} exists already", **facts)
     if code == "TableBeingDeleted":
         return errors.Locked(
             f"{target.address.container} is still being deleted",
-            hint="that takes the service 40 seconds or more; then try again",
+            reason="table_being_deleted",
             **facts,
         )
     if code in _BUSY or code.endswith("BeingDeleted"):
-        return errors.Locked(f"{target} is busy: {code}", hint="wait a moment, then try again", **facts)
+        return errors.Locked(f"{target} is busy: {code}", reason="busy", **facts)
     if code == "BlobImmutableDueToPolicy":
         return errors.Forbidden(f"{target} is immutable by policy", **facts)
     if found == HTTPStatus.PRECONDITION_FAILED:
         return errors.Changed(_changed_words(target, expected_etag), expected_etag=expected_etag, **facts)
-    hint = "add --delete-snapshots include, or only" if code == "SnapshotsPresent" else None
-    return errors.BadRequest(f"the service refused this for {target}: {code or found}", hint=hint, **facts)
+    return errors.BadRequest(
+        f"the service refused this for {target}: {code or found}",
+        reason="has_snapshots" if code == "SnapshotsPresent" else None,
+        **facts,
+    )
 
 
 def _changed_words(target: Target, expected_etag: str | None) -> str:
@@ -226,26 +241,16 @@ def _changed_words(target: Target, expected_etag: str | None) -> str:
     return f"{target} changed since you read it"
 
 
-def _missing(target: Target, code: str | None) -> str:
+def _not_found(target: Target, code: str | None, facts: dict[str, Any]) -> errors.NotFound:
+    container = target.address.container
+    values = {"container": container}
     if code == "TableNotFound":
-        return f"there is no table {target.address.container}"
-    if code == "ContainerNotFound" and len(target.address.parts) > 1:
-        return f"there is no container {target.address.container}"
-    return f"there is no {target.kind} {target}"
-
-
-def _missing_hint(target: Target, code: str | None) -> str | None:
-    if code == "ContainerNotFound":
-        return f"azguard container create {target.address.container}"
-    if code == "TableNotFound":
-        return f"azguard table create {target.address.container}"
-    return None
-
-
-def _bad_request_hint(code: str | None, error: BaseException) -> str | None:
-    if code == "InvalidHeaderValue" and "API version" in str(error):
-        return "this emulator is older than the SDK: use azguard emulator start, or azurite --skipApiVersionCheck"
-    return None
+        return errors.NotFound(f"there is no table {container}", reason="table_not_found", values=values, **facts)
+    if code != "ContainerNotFound":
+        return errors.NotFound(f"there is no {target.kind} {target}", **facts)
+    inside = len(target.address.parts) > 1
+    message = f"there is no container {container}" if inside else f"there is no {target.kind} {target}"
+    return errors.NotFound(message, reason="container_not_found", values=values, **facts)
 
 
 def _without_status(error: BaseException, target: Target, facts: dict[str, Any]) -> errors.AzguardError:
@@ -255,7 +260,7 @@ def _without_status(error: BaseException, target: Target, facts: dict[str, Any])
         return _not_asked(foreign, target, facts)
     if isinstance(error, (AzureError, OSError)):
         reason = unreachable.explain(error, target.endpoint, target.kind.service)
-        return errors.Unavailable(reason.message, hint=reason.hint, **facts)
+        return errors.Unavailable(reason.message, reason=reason.reason, values=reason.values, **facts)
     return errors.AzguardError(f"{type(error).__name__}: {_first_line(error)}", **facts)
 
 

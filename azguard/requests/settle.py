@@ -10,7 +10,6 @@ from enum import Enum
 from typing import Any, Generic, TypeVar
 
 from azguard.accounts.target import Target
-from azguard.address import Kind
 from azguard.errors import AzguardError, Changed, Forbidden, OutcomeUnknown, Unauthenticated
 from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, send_once
@@ -21,7 +20,8 @@ from azguard.requests.service_errors import is_perhaps_ours, translate
 T = TypeVar("T")
 #: What a look found where nothing is.
 NOTHING_THERE = object()
-_PAUSE = 0.2
+# Between two transmissions, and between a transmission and the look at its outcome.
+_PAUSE_SECONDS = 0.2
 
 
 class Verdict(Enum):
@@ -81,7 +81,7 @@ def send_until_settled(
 ) -> Settled[T]:
     """Send ``call`` until it is committed, refused or known to be neither.
 
-    ``look`` asks the resource what became of it. ``resend`` says that sending again is safe while it is *not yet*.
+    ``look`` reads the outcome from the resource. ``resend`` says that sending again is safe while it is *not yet*.
     A refusal may be of the second copy of a request that the network has sent twice; so ``after_refusal``, by default
     the same as ``look``, asks whether the first was committed.
 
@@ -139,12 +139,12 @@ class _Write(Generic[T]):
                 return self._refused(error)
             else:
                 self.open = False
-            if self.deadline.remaining <= _PAUSE:
+            if self.deadline.remaining <= _PAUSE_SECONDS:
                 raise unknown(self.target, error) if self.doubts else translate(error, self.target)
-            self.deadline.pause(_PAUSE)
+            self.deadline.pause(_PAUSE_SECONDS)
 
     def leave(self, interruption: KeyboardInterrupt) -> Settled[T]:
-        """End for Ctrl-C, but not before it was asked what became of what is under way."""
+        """End for Ctrl-C, but not before the outcome of what is under way was asked for."""
         if self.done is not None:
             commits.announce()
             return self.done
@@ -168,13 +168,13 @@ class _Write(Generic[T]):
             except OutcomeUnknown as failure:
                 if not isinstance(failure.__cause__, (Forbidden, Unauthenticated)):
                     raise
-                # Who may write and not look has nothing but the service's word.
+                # A caller that may write and not read has only the answer of the service.
                 found = Finding(Verdict.UNKNOWN)
             if found.verdict is Verdict.COMMITTED:
                 return self._committed(found.answer)
             if found.same:
                 raise unknown(self.target, error)
-            refusal.seen = found.seen
+            refusal = refusal.but(seen=found.seen)
         self.open = False
         raise refusal from error
 
@@ -187,20 +187,13 @@ class _Write(Generic[T]):
 
 
 def unknown(target: Target, error: BaseException | None) -> OutcomeUnknown:
-    """Return the error that says so: sent, and nobody can know whether it was applied."""
+    """Return the error of a write that was sent, where it cannot be known whether it was applied."""
     return OutcomeUnknown(
         f"the write to {target} was sent, and whether it was applied cannot be known",
         address=str(target.address),
         detail=() if error is None else (_words(error, target),),
-        hint=f"look before you try again: azguard {_to_look(target)}",
+        reason="outcome_unknown",
     )
-
-
-def _to_look(target: Target) -> str:
-    """Return the command that shows a resource."""
-    if target.kind is Kind.TABLE:
-        return f"table list --prefix {target}"
-    return f"{target.kind} {'get' if target.kind is Kind.ENTITY else 'show'} {target}"
 
 
 def _words(error: BaseException, target: Target) -> str:
@@ -210,10 +203,10 @@ def _words(error: BaseException, target: Target) -> str:
 def _ask(
     look: Callable[[Deadline], Finding[T]], target: Target, deadline: Deadline, error: BaseException
 ) -> Finding[T]:
-    patience = deadline.lasting(max(deadline.settle_seconds, deadline.remaining))
+    patience = deadline.restarted(seconds=max(deadline.settle_seconds, deadline.remaining))
     try:
         return look(patience)
-    # Whyever it cannot be asked: what must be told is that a write was sent.
+    # Whatever the reason for which it cannot be asked, the caller must learn that a write was sent.
     except (AzguardError, KeyboardInterrupt) as failure:
         raise unknown(target, error) from failure
 

@@ -31,7 +31,7 @@ def initial(text: str | None, address: Address) -> bytes:
         entity = {**keys, **entity_json.parse((text or "{}").encode("utf-8", "surrogateescape"))}
         entity_json.checked(entity_json.shown(entity), address)
     except TransformFailed as error:
-        raise UsageError(f"--create: {error.message}", hint=error.hint) from None
+        raise error.as_kind(UsageError, message=f"--create: {error.message}") from None
     return entity_json.shown(entity)
 
 
@@ -91,4 +91,4 @@ def _typed(entity: Entity) -> dict[str, tuple[str, Any]]:
     try:
         return {name: (kind, value) for name, kind, value in edm.typed(entity)}
     except UsageError as error:
-        raise TransformFailed(error.message, hint=error.hint) from None
+        raise error.as_kind(TransformFailed) from None

@@ -75,7 +75,7 @@ def checked(content: bytes, address: Address) -> bytes:
         limits.check({**entity, **keys})
         return canonical({**entity, **keys})
     except UsageError as error:
-        raise TransformFailed(error.message, hint=error.hint) from None
+        raise error.as_kind(TransformFailed) from None
 
 
 def drop_orphan_types(before: bytes, after: bytes) -> bytes:

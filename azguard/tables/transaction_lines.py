@@ -7,7 +7,7 @@ from typing import Any
 from azguard.accounts.target import Target
 from azguard.conditions import resolve
 from azguard.conditions.operations import Operation
-from azguard.conditions.resolve import RequestedConditions
+from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.seen import Remembered, SeenVersion
 from azguard.errors import AzguardError, UsageError
 from azguard.tables import entity_input, transactions, writes

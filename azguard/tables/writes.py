@@ -91,7 +91,7 @@ def explained(error: AzguardError, made: EntityWrite, deadline: Deadline) -> Azg
     if not isinstance(error, Changed):
         return error
     try:
-        current = error.seen or calls.get(made.target, deadline.lasting(min(2.0, deadline.seconds)))
+        current = error.seen or calls.get(made.target, deadline.restarted(seconds=min(2.0, deadline.seconds)))
     # Explaining is a courtesy; whatever goes wrong with it, the conflict itself is what must be told.
     except Exception:  # noqa: BLE001
         return error

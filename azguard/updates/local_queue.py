@@ -37,7 +37,7 @@ class LocalQueue(AbstractContextManager["LocalQueue"]):
         self._ticket: tuple[int, int] | None = None
 
     def __enter__(self) -> Self:
-        patience = self._deadline.lasting(self._deadline.remaining * _PATIENCE)
+        patience = self._deadline.restarted(seconds=self._deadline.remaining * _PATIENCE)
         try:
             self._ticket = self._take(patience)
             if self._ticket is not None:

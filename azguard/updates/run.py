@@ -89,7 +89,7 @@ class UpdateRun:
 
     def patience(self, seconds: float) -> Deadline:
         """Return a deadline of its own, by the same clock."""
-        return self.deadline.lasting(seconds)
+        return self.deadline.restarted(seconds=seconds)
 
     def ended(self, landed: CommittedVersion, outcome: str, lineage: str | None) -> UpdateResult:
         """End well. From here on the result stands, whatever interrupts us."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from azguard.cli.hints import in_words
 from azguard.errors import GaveUp, TransformFailed, UsageError
 from azguard.processes import filter_command
 from tests.support.emulator_world import until
@@ -39,7 +40,7 @@ def failure(*command: str, content: bytes = b"") -> tuple[str, str | None]:
     with pytest.raises(TransformFailed) as caught:
         run(*command, content=content)
     assert caught.value.exit_code == 65
-    return caught.value.message, caught.value.hint
+    return caught.value.message, in_words(caught.value).hint
 
 
 def is_gone(pid: int) -> bool:

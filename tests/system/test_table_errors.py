@@ -10,6 +10,7 @@ import pytest
 from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
 from azguard.address import parse
+from azguard.cli.hints import in_words
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, BadRequest, Exists, Locked, NotFound
 from azguard.requests.deadline import Deadline
@@ -119,7 +120,7 @@ def test_a_code_of_the_table_service_has_words_and_a_way_out(
     target = answering("entity:Orders/eu/1", status, body)
     with pytest.raises(Exception) as caught:  # noqa: PT011  # which class the SDK picks is what must not matter
         calls.insert(target, {"PartitionKey": "eu", "RowKey": "1"}, {})
-    error = translate(caught.value, target)
+    error = in_words(translate(caught.value, target))
     told = (type(error), error.service_code, words in error.message, (error.hint or "").startswith(hint))
     assert told == (kind, code, True, True)
 

@@ -9,6 +9,7 @@ from azguard.accounts import credentials
 from azguard.accounts.account import Account, Auth
 from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
 from azguard.address import Address, Kind, parse
+from azguard.cli.hints import in_words
 from azguard.errors import ConfigError
 
 KEY = base64.b64encode(b"k" * 64).decode()
@@ -90,7 +91,7 @@ def test_a_service_that_was_not_given_is_a_config_error() -> None:
 def test_a_missing_or_malformed_part_is_named_and_the_secret_is_not(text: str, named: str) -> None:
     with pytest.raises(ConfigError) as caught:
         credentials.from_connection_string(text)
-    told = f"{caught.value.message} {caught.value.hint}"
+    told = f"{caught.value.message} {in_words(caught.value).hint}"
     assert (caught.value.exit_code, named in told, KEY[:20] in told) == (78, True, False)
 
 
@@ -129,7 +130,7 @@ def test_localhost_and_the_loopback_address_are_one_emulator() -> None:
 def test_credentials_are_never_sent_to_another_host(url: str) -> None:
     with pytest.raises(ConfigError) as caught:
         credentials.from_connection_string(WHOLE).at(parse(url, Kind.BLOB))
-    assert (caught.value.exit_code, "add a SAS" in (caught.value.hint or "")) == (78, True)
+    assert (caught.value.exit_code, "add a SAS" in (in_words(caught.value).hint or "")) == (78, True)
 
 
 def test_a_url_with_a_sas_is_an_account_of_its_own() -> None:

@@ -10,6 +10,7 @@ import pytest
 from azguard.accounts.account import Account, Auth, emulator
 from azguard.accounts.well_known import EMULATOR_NAME
 from azguard.cli import accounts
+from azguard.cli.hints import in_words
 from azguard.errors import AzguardError, ConfigError, UsageError
 from tests.support.cli_world import CliWorld
 
@@ -76,7 +77,10 @@ def test_the_emulator_option_wins_over_a_real_account(file: Path) -> None:
 def test_without_anything_the_error_says_how_to_set_one(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         choose(tmp_path / "none.toml")
-    assert (caught.value.exit_code, "AZURE_STORAGE_CONNECTION_STRING" in (caught.value.hint or "")) == (78, True)
+    assert (caught.value.exit_code, "AZURE_STORAGE_CONNECTION_STRING" in (in_words(caught.value).hint or "")) == (
+        78,
+        True,
+    )
 
 
 def test_a_name_as_option_is_completed_by_the_key_of_the_environment(file: Path) -> None:

@@ -168,7 +168,7 @@ def test_the_authority_is_that_of_the_endpoints_cloud(
 
 def test_no_login_is_made_before_it_is_needed() -> None:
     account = Account("acc", {"blob": "https://acc.blob.core.windows.net"}, Auth.LOGIN)
-    account.watch_login(lambda ends, hint: None)
+    account.watch_login(lambda ends, reason: None)
     assert "login" not in account._shared
 
 
@@ -201,7 +201,7 @@ def test_a_token_that_is_about_to_end_serves_while_no_new_one_can_be_had() -> No
 def test_without_any_token_the_error_says_where_it_was_looked_for() -> None:
     with pytest.raises(LoginFailed) as caught:
         Login(Credential(), "here", None, "log in", renewable=True).get_token_info("s")
-    assert (caught.value.message, caught.value.detail, caught.value.hint) == (
+    assert (caught.value.message, caught.value.detail, caught.value.reason) == (
         "no login could be had from here: no more",
         ("AzureCliCredential: not logged in",),
         "log in",

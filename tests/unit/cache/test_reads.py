@@ -15,7 +15,7 @@ from azguard.cache.etag_cache import EtagCache
 from azguard.cache.reads import Reads
 from azguard.cache.records import Key
 from azguard.conditions.operations import BLOB_GET, BLOB_PUT_BLOCK_BLOB
-from azguard.conditions.resolve import RequestedConditions
+from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.seen import Remembered, SeenVersion
 from azguard.errors import Changed
 from tests.support.caches import ACCOUNT, NOON, Clock, never

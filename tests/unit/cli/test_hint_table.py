@@ -10,7 +10,14 @@ from tests.unit.test_layers import MODULES, room
 
 ERRORS = {name for name, value in vars(errors).items() if isinstance(value, type)} | {"but", "as_kind"}
 # What becomes an error, with its reason, further up.
-ERRORS |= {"Denial", "NoAnswer", "Refusal"}
+ERRORS |= {"Denial", "Login", "NoAnswer", "Refusal", "never_read", "replace"}
+
+
+def constants(value: ast.expr) -> set[str]:
+    """Return the texts that an expression can be."""
+    if isinstance(value, ast.IfExp):
+        return constants(value.body) | constants(value.orelse)
+    return {value.value} if isinstance(value, ast.Constant) and isinstance(value.value, str) else set()
 
 
 def reasons() -> set[str]:
@@ -19,10 +26,9 @@ def reasons() -> set[str]:
     for path in (path for name, path in MODULES.items() if room(name) not in ("cli", "commands")):
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(call, ast.Call) and getattr(call.func, "attr", getattr(call.func, "id", "")) in ERRORS:
-                given = [each.value for each in call.keywords if each.arg == "reason"]
-                found |= {
-                    str(each.value) for value in given for each in ast.walk(value) if isinstance(each, ast.Constant)
-                }
+                for each in call.keywords:
+                    if each.arg == "reason":
+                        found |= constants(each.value)
     return found
 
 

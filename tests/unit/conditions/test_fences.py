@@ -9,6 +9,7 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.blobs.fenced_writes import explain_fence
 from azguard.cli import hints
+from azguard.cli.hints import in_words
 from azguard.conditions import fences
 from azguard.errors import BadRequest, Forbidden, LockLost, UsageError
 
@@ -48,12 +49,12 @@ def test_a_whole_number_is_taken(text: str, fence: int) -> None:
 def test_anything_else_is_refused_by_its_text(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         fences.parse(text)
-    assert caught.value.message == f"--fence: {text!r} is not a whole number from 0 to 9223372036854775807"
+    assert in_words(caught.value).message == f"--fence: {text!r} is not a whole number from 0 to 9223372036854775807"
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n"])
 def test_an_empty_text_is_refused_as_such(text: str) -> None:
-    with pytest.raises(UsageError, match="--fence is empty"):
+    with pytest.raises(UsageError, match="fence is empty"):
         fences.parse(text)
 
 
@@ -87,7 +88,7 @@ def test_a_higher_fence_is_told_with_both_numbers() -> None:
 def test_tags_that_leave_no_place_for_the_fence_are_refused(tags: dict[str, str], message: str) -> None:
     with pytest.raises(UsageError) as caught:
         fences.check_tags(tags)
-    assert caught.value.message.startswith(message)
+    assert in_words(caught.value).message.startswith(message)
 
 
 def test_nine_tags_of_ones_own_leave_a_place() -> None:

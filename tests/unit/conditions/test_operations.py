@@ -28,8 +28,8 @@ def test_every_constant_is_named_after_its_operation() -> None:
 def test_a_row_says_what_the_evidence_says(expected: Expected) -> None:
     row, lease = ALL[expected.name], ROWS[expected.name]["lease"]
     said = {
-        "honours": {each.flag for each in row.honours},
-        "wildcards": {each.flag for each in row.wildcards},
+        "honours": {f"--{each}" for each in row.honours},
+        "wildcards": {f"--{each}" for each in row.wildcards},
         "lease": row.lease.value,
         "a lease has a header": row.lease is not Lease.NONE,
         "names_lease": row.names_lease,
@@ -147,7 +147,7 @@ def test_two_conditions_stand_together_only_where_the_service_evaluates_both(exp
     row = ALL[expected.name]
     pairs = list(combinations(Condition, 2))
     found = {pair: rejected_together(row, set(pair)) for pair in pairs}
-    assert found == {pair: None if expected.together(*(each.flag for each in pair)) else pair for pair in pairs}
+    assert found == {pair: None if expected.together(*(f"--{each}" for each in pair)) else pair for pair in pairs}
 
 
 def test_two_standard_conditions_never_stand_together_on_a_write() -> None:
@@ -183,20 +183,20 @@ def test_append_position_and_sequence_number_stand_beside_an_etag() -> None:
 
 
 def test_flags_and_headers_are_those_of_the_contract_and_the_service() -> None:
-    assert {condition.flag: condition.header for condition in Condition} == HEADERS
+    assert {f"--{condition}": condition.header for condition in Condition} == HEADERS
 
 
 @pytest.mark.parametrize(
     ("operation", "condition", "sentence"),
     [
-        ("container.set_metadata", "if-match", "Set Container Metadata honours only --if-modified-since"),
+        ("container.set_metadata", "if-match", "Set Container Metadata honours only if-modified-since"),
         (
             "container.delete",
             "if-match",
-            "Delete Container honours only --if-modified-since and --if-unmodified-since",
+            "Delete Container honours only if-modified-since and if-unmodified-since",
         ),
         ("blob.undelete", "if-match", "Undelete Blob honours no conditions"),
-        ("blob.set_tags", "if-match", "Set Blob Tags honours only --if-tags"),
+        ("blob.set_tags", "if-match", "Set Blob Tags honours only if-tags"),
         ("blob.put_block", "if-match", "Put Block honours no conditions; Put Block List evaluates them"),
         ("blob.put_page", "source-if-tags", "only Copy Blob honours it"),
         ("blob.put_page", "if-max-size", "only Append Block and Append Block From URL honour it"),
@@ -216,7 +216,7 @@ def test_flags_and_headers_are_those_of_the_contract_and_the_service() -> None:
             "Insert Or Merge Entity honours no conditions; "
             "Update and Merge Entity keep a version, Insert Entity creates only",
         ),
-        ("table.entity_update", "if-none-match", "Update Entity honours only --if-match"),
+        ("table.entity_update", "if-none-match", "Update Entity honours only if-match"),
         ("file.create", "if-match", "Azure Files evaluates no conditions, neither on reads nor on writes"),
         (
             "queue.delete_message",

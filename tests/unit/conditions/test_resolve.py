@@ -11,9 +11,11 @@ import pytest
 from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.conditions import operations, resolve
+from azguard.cli.hints import in_words
+from azguard.conditions import operations, refusals, resolve
 from azguard.conditions.operations import ALL, Condition, Operation
-from azguard.conditions.resolve import Conditions, RequestedConditions
+from azguard.conditions.requested import RequestedConditions
+from azguard.conditions.resolve import Conditions
 from azguard.conditions.seen import Remembered, SeenVersion
 from azguard.errors import AzguardError, Changed, UsageError
 from tests.support.evidence import EXPECTED, FENCED, HEADERS, Expected
@@ -62,7 +64,7 @@ def outcome(
 ) -> Conditions | tuple[str, int, list[str]]:
     """Return what is sent; or the kind of refusal, its exit status and which of some words its message has."""
     try:
-        return resolve.resolve(ALL[expected.name], wanted, target(expected), known)
+        return resolved(ALL[expected.name], wanted, target(expected), known)
     except AzguardError as refusal:
         return type(refusal).__name__, refusal.exit_code, [flag for flag in flags if flag in refusal.message]
 
@@ -76,6 +78,21 @@ def unguarded(expected: Expected) -> Conditions | tuple[str, int, list[str]]:
     return Conditions(guard="if-none-match", never_read=True) if expected.write == "creates" else Conditions()
 
 
+def resolved(*arguments: Any) -> Conditions:
+    """Return what is sent, or raise the refusal in the words of the command line."""
+    try:
+        return resolve.resolve(*arguments)
+    except AzguardError as error:
+        raise in_words(error) from error
+
+
+def checked(*arguments: Any) -> None:
+    try:
+        refusals.check(*arguments)
+    except AzguardError as error:
+        raise in_words(error) from error
+
+
 def asked(**given: Any) -> RequestedConditions:
     return RequestedConditions(**{name.replace("-", "_"): each for name, each in given.items()})
 
@@ -87,15 +104,15 @@ def test_a_condition_is_sent_as_its_header_if_the_service_honours_it_and_refused
     found, right = {}, {}
     for condition in Condition:
         typed, sent = value(expected, condition)
-        found[condition.flag] = outcome(expected, asked(**{condition: typed}), flags=(condition.flag,))
-        right[condition.flag] = (
+        found[f"--{condition}"] = outcome(expected, asked(**{condition: typed}), flags=(f"--{condition}",))
+        right[f"--{condition}"] = (
             Conditions(
-                {HEADERS[condition.flag]: sent},
-                GUARDS.get(condition.flag, "conditions"),
+                {HEADERS[f"--{condition}"]: sent},
+                GUARDS.get(f"--{condition}", "conditions"),
                 expected_etag(condition, sent),
             )
-            if condition.flag in expected.honours
-            else ("UsageError", 2, [condition.flag])
+            if f"--{condition}" in expected.honours
+            else ("UsageError", 2, [f"--{condition}"])
         )
     assert found == right
 
@@ -133,12 +150,12 @@ def test_a_lease_id_goes_along_with_the_guard_that_the_write_would_have_without(
     where, race = target(expected), expected.guard == "compare"
     for known in (Remembered(), Remembered(SeenVersion(etag)), Remembered(SeenVersion(NEWER), SeenVersion(etag))):
         try:
-            without = resolve.resolve(ALL[expected.name], asked(allow_race=race), where, known)
+            without = resolved(ALL[expected.name], asked(allow_race=race), where, known)
         except AzguardError as refusal:
             with pytest.raises(type(refusal), match=re.escape(refusal.message)):
-                resolve.resolve(ALL[expected.name], asked(lease_id=LEASE, allow_race=race), where, known)
+                resolved(ALL[expected.name], asked(lease_id=LEASE, allow_race=race), where, known)
             continue
-        found = resolve.resolve(ALL[expected.name], asked(lease_id=LEASE, allow_race=race), where, known)
+        found = resolved(ALL[expected.name], asked(lease_id=LEASE, allow_race=race), where, known)
         guard = "lease" if without.guard == "none" else without.guard
         assert found == replace(without, lease_id=LEASE, guard=guard)
 
@@ -155,7 +172,7 @@ def test_what_was_never_read_is_refused_with_a_lease_id_too_and_the_hint_says_ho
     held: str | None,
 ) -> None:
     with pytest.raises(Changed) as caught:
-        resolve.resolve(operations.BLOB_DELETE, asked(lease_id=held), BLOB)
+        resolved(operations.BLOB_DELETE, asked(lease_id=held), BLOB)
     assert ("--lease-id" in str(caught.value.hint), "the lease alone" in str(caught.value.hint)) == (
         False,
         held is not None,
@@ -170,7 +187,7 @@ def test_the_portable_guard_is_kept_by_what_the_evidence_allows_or_refused(expec
         return
     if expected.guard == "compare":
         with pytest.raises(UsageError, match="atomically") as caught:
-            resolve.resolve(ALL[expected.name], asked(etag=etag), target(expected))
+            resolved(ALL[expected.name], asked(etag=etag), target(expected))
         assert "--allow-race" in (caught.value.hint or "")
     found = outcome(expected, asked(etag=etag, allow_race=expected.guard == "compare"))
     headers = {"If-Match": etag} if expected.guard == "if-match" else {}
@@ -194,7 +211,7 @@ def test_without_any_condition_a_write_is_guarded_by_what_was_last_read(expected
 def test_what_was_never_read_is_created_only_or_not_touched(expected: Expected) -> None:
     if expected.write == "changes" and expected.guard != "none":
         with pytest.raises(Changed) as caught:
-            resolve.resolve(ALL[expected.name], asked(), target(expected))
+            resolved(ALL[expected.name], asked(), target(expected))
         ways = ("--etag ETAG", "--last-writer-wins")
         assert (caught.value.exit_code, [way in (caught.value.hint or "") for way in ways]) == (42, [True] * len(ways))
         return
@@ -213,24 +230,24 @@ def test_last_writer_wins_sends_no_condition(expected: Expected) -> None:
 @every
 def test_a_race_is_allowed_only_where_there_is_one(expected: Expected) -> None:
     if expected.guard == "compare":
-        resolve.check(ALL[expected.name], asked(allow_race=True))
+        checked(ALL[expected.name], asked(allow_race=True))
     else:
         with pytest.raises(UsageError, match="--allow-race changes nothing here: "):
-            resolve.check(ALL[expected.name], asked(allow_race=True))
+            checked(ALL[expected.name], asked(allow_race=True))
 
 
 @every
 def test_two_conditions_go_together_only_where_the_service_evaluates_both(expected: Expected) -> None:
     found, right = {}, {}
-    honoured = [each for each in Condition if each.flag in expected.honours]
+    honoured = [each for each in Condition if f"--{each}" in expected.honours]
     for first, second in permutations(honoured, 2):
         (typed, sent), (typed_too, sent_too) = value(expected, first), value(expected, second)
-        flags = [first.flag, second.flag]
+        flags = [f"--{first}", f"--{second}"]
         ended = outcome(expected, asked(**{first: typed, second: typed_too}), flags=flags)
         found[first, second] = dict(ended.headers) if isinstance(ended, Conditions) else ended
         right[first, second] = (
-            {HEADERS[first.flag]: sent, HEADERS[second.flag]: sent_too}
-            if expected.together(first.flag, second.flag)
+            {HEADERS[f"--{first}"]: sent, HEADERS[f"--{second}"]: sent_too}
+            if expected.together(f"--{first}", f"--{second}")
             else ("UsageError", 2, flags)
         )
     assert found == right
@@ -239,62 +256,62 @@ def test_two_conditions_go_together_only_where_the_service_evaluates_both(expect
 @pytest.mark.parametrize("flag", [Condition.IF_MATCH, Condition.IF_NONE_MATCH, Condition.IF_TAGS])
 def test_the_portable_guard_and_a_condition_do_not_go_together(flag: Condition) -> None:
     wanted = asked(etag=ETAG, **{flag: ETAG})
-    with pytest.raises(UsageError, match=f"--etag and {flag.flag}"):
-        resolve.resolve(operations.BLOB_PUT_BLOCK_BLOB, wanted, BLOB)
+    with pytest.raises(UsageError, match=f"--etag and --{flag}"):
+        resolved(operations.BLOB_PUT_BLOCK_BLOB, wanted, BLOB)
 
 
 @pytest.mark.parametrize("given", [{"etag": ETAG}, {"if_match": ETAG}, {"if_none_match": "*"}, {"if_tags": "a"}])
 def test_last_writer_wins_contradicts_every_guard(given: dict[str, str]) -> None:
     with pytest.raises(UsageError, match="--last-writer-wins and --"):
-        resolve.resolve(operations.BLOB_PUT_BLOCK_BLOB, asked(last_writer_wins=True, **given), BLOB)
+        resolved(operations.BLOB_PUT_BLOCK_BLOB, asked(last_writer_wins=True, **given), BLOB)
 
 
 def test_the_default_guard_is_the_version_of_the_file_and_last_is_the_last_read() -> None:
     known = Remembered(last=SeenVersion(NEWER, "newer"), copy=SeenVersion(ETAG, "older"))
     put = operations.BLOB_PUT_BLOCK_BLOB
-    assert resolve.resolve(put, asked(), BLOB, known) == Conditions({"If-Match": ETAG}, "if-match", ETAG, None, "older")
+    assert resolved(put, asked(), BLOB, known) == Conditions({"If-Match": ETAG}, "if-match", ETAG, None, "older")
     newer = Conditions({"If-Match": NEWER}, "if-match", NEWER, None, "newer")
-    assert resolve.resolve(put, asked(etag="@last"), BLOB, known) == newer
-    assert resolve.resolve(put, asked(if_match="@last"), BLOB, known) == newer
+    assert resolved(put, asked(etag="@last"), BLOB, known) == newer
+    assert resolved(put, asked(if_match="@last"), BLOB, known) == newer
 
 
 @pytest.mark.parametrize("given", [{"etag": "@last"}, {"if_match": "@last"}, {"if_none_match": "@last"}])
 def test_last_of_something_never_read_is_refused_before_any_request(given: dict[str, str]) -> None:
     with pytest.raises(Changed) as caught:
-        resolve.resolve(operations.BLOB_PUT_BLOCK_BLOB, asked(**given), BLOB)
+        resolved(operations.BLOB_PUT_BLOCK_BLOB, asked(**given), BLOB)
     assert (caught.value.exit_code, caught.value.http_status) == (42, None)
 
 
 def test_last_is_no_version_of_a_source() -> None:
     with pytest.raises(UsageError, match="--source-if-match"):
-        resolve.resolve(operations.BLOB_COPY, asked(source_if_match="@last"), BLOB, Remembered(SeenVersion(ETAG)))
+        resolved(operations.BLOB_COPY, asked(source_if_match="@last"), BLOB, Remembered(SeenVersion(ETAG)))
 
 
 def test_held_is_the_lease_of_this_scope() -> None:
     known = Remembered(SeenVersion(ETAG), lease=LEASE)
-    found = resolve.resolve(operations.BLOB_PUT_BLOCK_BLOB, asked(lease_id="@held"), BLOB, known)
+    found = resolved(operations.BLOB_PUT_BLOCK_BLOB, asked(lease_id="@held"), BLOB, known)
     assert found == Conditions({"If-Match": ETAG}, "if-match", ETAG, LEASE)
 
 
 def test_held_without_a_lease_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="@held"):
-        resolve.resolve(operations.BLOB_PUT_BLOCK_BLOB, asked(lease_id="@held"), BLOB)
+        resolved(operations.BLOB_PUT_BLOCK_BLOB, asked(lease_id="@held"), BLOB)
 
 
 @pytest.mark.parametrize("lease_id", ["mine", LEASE[:-1], LEASE + "0", "@last", "{" + LEASE + "}"])
 def test_a_lease_id_that_is_no_guid_is_a_usage_error(lease_id: str) -> None:
     with pytest.raises(UsageError, match="--lease-id"):
-        resolve.resolve(operations.BLOB_PUT_BLOCK_BLOB, asked(lease_id=lease_id), BLOB)
+        resolved(operations.BLOB_PUT_BLOCK_BLOB, asked(lease_id=lease_id), BLOB)
 
 
 def test_a_lease_and_an_etag_are_both_sent() -> None:
-    found = resolve.resolve(operations.BLOB_PUT_BLOCK_BLOB, asked(lease_id=LEASE, etag=ETAG), BLOB)
+    found = resolved(operations.BLOB_PUT_BLOCK_BLOB, asked(lease_id=LEASE, etag=ETAG), BLOB)
     assert found == Conditions({"If-Match": ETAG}, "if-match", ETAG, LEASE)
 
 
 @pytest.mark.parametrize("typed", [ETAG, ETAG.strip('"'), f" {ETAG} "])
 def test_a_blob_etag_is_taken_quoted_or_bare_and_sent_quoted(typed: str) -> None:
-    found = resolve.resolve(operations.BLOB_PUT_BLOCK_BLOB, asked(etag=typed), BLOB)
+    found = resolved(operations.BLOB_PUT_BLOCK_BLOB, asked(etag=typed), BLOB)
     assert found.headers == {"If-Match": ETAG}
 
 
@@ -306,48 +323,48 @@ def test_what_is_no_etag_is_a_usage_error(typed: str, name: str) -> None:
     if typed == "0x1\n":
         typed = "0x1\n2"
     with pytest.raises(UsageError, match=f"--{name.replace('_', '-')}"):
-        resolve.resolve(operations.BLOB_PUT_BLOCK_BLOB, asked(**{name: typed}), BLOB)
+        resolved(operations.BLOB_PUT_BLOCK_BLOB, asked(**{name: typed}), BLOB)
 
 
 def test_a_wildcard_is_no_version_for_the_portable_guard() -> None:
     with pytest.raises(UsageError, match="--etag"):
-        resolve.resolve(operations.BLOB_PUT_BLOCK_BLOB, asked(etag="*"), BLOB)
+        resolved(operations.BLOB_PUT_BLOCK_BLOB, asked(etag="*"), BLOB)
 
 
 def test_an_entity_etag_is_sent_byte_for_byte() -> None:
     operation = operations.TABLE_ENTITY_UPDATE
-    found = resolve.resolve(operation, asked(etag=ENTITY_ETAG), ENTITY)
+    found = resolved(operation, asked(etag=ENTITY_ETAG), ENTITY)
     assert found.headers == {"If-Match": ENTITY_ETAG}
 
 
 @pytest.mark.parametrize("typed", ["0x1", ENTITY_ETAG.strip('"'), f" {ENTITY_ETAG}", "W/''", "*", 'W/"*"', '"*"'])
 def test_what_is_no_entity_etag_is_a_usage_error(typed: str) -> None:
     with pytest.raises(UsageError, match="entity"):
-        resolve.resolve(operations.TABLE_ENTITY_UPDATE, asked(etag=typed), ENTITY)
+        resolved(operations.TABLE_ENTITY_UPDATE, asked(etag=typed), ENTITY)
 
 
 @pytest.mark.parametrize("typed", [DATE, "2026-11-21T12:00:00+02:00", "2026-11-21 10:00", HTTP_DATE])
 def test_times_are_iso_or_http_dates_and_sent_as_http_dates(typed: str) -> None:
-    found = resolve.resolve(operations.BLOB_GET, asked(if_modified_since=typed), BLOB)
+    found = resolved(operations.BLOB_GET, asked(if_modified_since=typed), BLOB)
     assert found.headers == {"If-Modified-Since": HTTP_DATE}
 
 
 @pytest.mark.parametrize("typed", ["yesterday", "2026-13-01", "12:00", "0"])
 def test_what_is_no_time_is_a_usage_error(typed: str) -> None:
     with pytest.raises(UsageError, match="--if-modified-since"):
-        resolve.resolve(operations.BLOB_GET, asked(if_modified_since=typed), BLOB)
+        resolved(operations.BLOB_GET, asked(if_modified_since=typed), BLOB)
 
 
 @pytest.mark.parametrize("typed", ["-1", "1.5", "many", "1" * 20])
 def test_what_is_no_position_is_a_usage_error(typed: str) -> None:
     with pytest.raises(UsageError, match="--if-append-position"):
-        resolve.resolve(operations.BLOB_APPEND_BLOCK, asked(if_append_position=typed), BLOB)
+        resolved(operations.BLOB_APPEND_BLOCK, asked(if_append_position=typed), BLOB)
 
 
 def test_the_lineage_goes_with_the_version_it_was_read_with_and_no_other() -> None:
     known = Remembered(SeenVersion(ETAG, "op.parent"))
     put = operations.BLOB_PUT_BLOCK_BLOB
-    assert [resolve.resolve(put, asked(etag=each), BLOB, known).lineage for each in (ETAG, NEWER)] == [
+    assert [resolved(put, asked(etag=each), BLOB, known).lineage for each in (ETAG, NEWER)] == [
         "op.parent",
         None,
     ]
@@ -357,10 +374,10 @@ def test_a_file_that_two_versions_go_with_guards_nothing_and_both_are_named() ->
     known = Remembered(last=SeenVersion(NEWER), copy=SeenVersion(NEWER), other=SeenVersion(ETAG, "op.parent"))
     put = operations.BLOB_PUT_BLOCK_BLOB
     with pytest.raises(Changed) as caught:
-        resolve.resolve(put, asked(), BLOB, known)
+        resolved(put, asked(), BLOB, known)
     said = " ".join(caught.value.detail)
     assert (NEWER in said, ETAG in said, "--etag ETAG" in str(caught.value.hint)) == (True, True, True)
-    named = resolve.resolve(put, asked(etag=ETAG), BLOB, known)
+    named = resolved(put, asked(etag=ETAG), BLOB, known)
     assert named == Conditions({"If-Match": ETAG}, "if-match", ETAG, None, "op.parent")
 
 
@@ -373,7 +390,7 @@ def test_a_file_that_two_versions_go_with_guards_nothing_and_both_are_named() ->
 def test_what_is_remembered_and_is_no_etag_is_never_sent(remembered: str, given: dict[str, str]) -> None:
     for known in (Remembered(SeenVersion(remembered)), Remembered(SeenVersion(remembered), SeenVersion(remembered))):
         with pytest.raises(Changed, match="is no ETag") as caught:
-            resolve.resolve(operations.BLOB_PUT_BLOCK_BLOB, asked(**given), BLOB, known)
+            resolved(operations.BLOB_PUT_BLOCK_BLOB, asked(**given), BLOB, known)
         assert "azguard cache forget blob:site/a" in str(caught.value.hint)
 
 
@@ -381,7 +398,7 @@ def test_what_is_remembered_and_is_no_etag_is_never_sent(remembered: str, given:
 def test_what_is_remembered_and_is_no_etag_of_an_entity_is_never_sent(remembered: str) -> None:
     operation = operations.TABLE_ENTITY_UPDATE
     with pytest.raises(Changed, match="is no ETag"):
-        resolve.resolve(operation, asked(), ENTITY, Remembered(SeenVersion(remembered)))
+        resolved(operation, asked(), ENTITY, Remembered(SeenVersion(remembered)))
 
 
 # Fences
@@ -395,7 +412,7 @@ FENCE = {"x-ms-if-tags": "\"fence\" <= '0000000000000000042'"}
 def test_a_fence_is_the_one_condition_whatever_was_read_here(operation: Operation, lease: str | None) -> None:
     wanted = asked(fence="42", lease_id=lease)
     for known in (Remembered(), Remembered(SeenVersion(ETAG)), Remembered(SeenVersion(ETAG), SeenVersion(NEWER))):
-        found = resolve.resolve(operation, wanted, BLOB, known)
+        found = resolved(operation, wanted, BLOB, known)
         assert found == Conditions(FENCE, "fence", lease_id=lease, fence=42)
 
 
@@ -412,11 +429,11 @@ def test_a_fence_stands_beside_no_other_condition(operation: Operation, name: st
     special: dict[str, Any] = {"last-writer-wins": True, "etag": ETAG}
     other = special[name] if name in special else value(EXPECTED[operation.name], Condition(name))[0]
     with pytest.raises(UsageError) as caught:
-        resolve.resolve(operation, asked(**{"fence": "42", name: other}), BLOB, Remembered(SeenVersion(ETAG)))
+        resolved(operation, asked(**{"fence": "42", name: other}), BLOB, Remembered(SeenVersion(ETAG)))
     assert [flag for flag in ("--fence", f"--{name}") if flag not in caught.value.message] == []
 
 
 def test_a_snapshot_has_no_fence_to_compare() -> None:
     snapshot = Target(emulator(), Address(Kind.BLOB, ("site", "a"), snapshot="2026-11-21T10:00:00.0000000Z"))
     with pytest.raises(UsageError, match="--fence"):
-        resolve.resolve(operations.BLOB_DELETE, asked(fence="42"), snapshot)
+        resolved(operations.BLOB_DELETE, asked(fence="42"), snapshot)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from azguard.address import Address, Kind, Location, parse
+from azguard.cli.hints import in_words
 from azguard.errors import UsageError
 
 SNAPSHOT = "2026-11-21T10:00:00.1234567Z"
@@ -141,7 +142,7 @@ def test_what_names_nothing_or_something_the_service_forbids_is_a_usage_error(te
 def test_a_refused_address_says_how_to_write_it(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse(text)
-    assert caught.value.hint
+    assert in_words(caught.value).hint
 
 
 @given(st.text(min_size=1, max_size=60))

@@ -9,7 +9,7 @@ from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
 from azguard.address import Kind, parse
 from azguard.conditions.operations import Operation
-from azguard.conditions.resolve import RequestedConditions
+from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.seen import Remembered, SeenVersion
 from azguard.errors import UsageError
 from azguard.tables.transaction_lines import LineReader
