@@ -3,6 +3,7 @@
 What starts a process or a server belongs into tests/system.
 """
 
+import platform
 import sys
 from collections.abc import Iterator
 
@@ -21,6 +22,8 @@ def _refuse(event: str, arguments: tuple[object, ...]) -> None:
         raise AssertionError(f"a unit test asked for {event}{arguments}: it belongs into tests/system")
 
 
+# The SDK asks for this when it is first used, and Python asks another process for it, once.
+platform.processor()
 # A hook of the interpreter sees every way to it, and cannot be taken away again: hence the switch.
 sys.addaudithook(_refuse)
 
