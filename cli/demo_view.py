@@ -165,9 +165,9 @@ def _verdict(ended: Strategy) -> str:
 
 
 _REASONS: dict[tuple[str, Verdict], str] = {
-    (Way.BLIND, Verdict.TOO_FEW): "writers overwrote what others had written, and nobody was told.",
+    (Way.BLIND, Verdict.TOO_FEW): "writers overwrote what others had written, and no writer was told.",
     (Way.IF_MATCH, Verdict.TOO_MANY): "a write whose answer was lost had landed. Sent again by the SDK, it met 412, "
-    "looked like somebody else's write, and the change was applied once more.",
+    "looked like another's write, and the change was applied once more.",
     (Way.IF_MATCH, Verdict.TOO_FEW): "callers that got an error gave up.",
     (Way.SAFE, Verdict.EXACT): "every version of the blob names the last writes that led to it, so what became "
     "of a write whose answer was lost is looked up, never guessed.",

@@ -118,7 +118,7 @@ def put(
     set -o pipefail stops a script then.
 
     With --fence the number of your lock is the guard instead: whatever is there is overwritten, unless a holder with a
-    higher one wrote it. That holds as long as everybody who writes the blob names a fence: a write without one can
+    higher one wrote it. That holds as long as every writer of the blob names a fence: a write without one can
     take the tag away.
 
     Example: azguard blob put site/config.json -f config.json

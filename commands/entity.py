@@ -84,7 +84,7 @@ def insert(
     """Create an entity; one that exists is left alone (exit 45, or 0 with --if-exists skip).
 
     An answer that was lost is settled by looking whose entity is there. Not guaranteed: an insert that the network
-    delivers late can bring back an entity that somebody deleted meanwhile.
+    delivers late can bring back an entity that was deleted meanwhile.
 
     Example: azguard entity insert Orders/eu/1008 status=new n:int64=5
     """

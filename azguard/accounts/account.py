@@ -103,7 +103,7 @@ class Account:
                 location.sas,
                 self._shared,
             )
-        # The whole endpoint, not the account's name: a host of the same first label may be anybody's.
+        # The whole endpoint, not the account's name: a host of the same first label may belong to another account.
         if same_host(self.endpoints.get(service, "")) != same_host(location.endpoint):
             raise ConfigError(
                 f"the credentials at hand are for {self.endpoints.get(service, self.name)}, "

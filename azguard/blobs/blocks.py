@@ -53,7 +53,7 @@ def staged(
         while waiting:
             yield oldest()
     finally:
-        # Whoever interrupts an upload does not wait for the blocks on their way.
+        # After an interruption the blocks on their way are not waited for.
         pool.shutdown(wait=False, cancel_futures=True)
 
 

@@ -164,7 +164,7 @@ def _acquire(target: Target, lease_id: str, deadline: Deadline) -> None:
 def _delete(
     target: Target, headers: Mapping[str, str], guard: str, deadline: Deadline, alone: Callable[[], bool] | None
 ) -> WriteResult:
-    """Delete under a lease or without one; ``alone`` says whether it is the lease by which nobody else could."""
+    """Delete under a lease or without one; ``alone`` says whether our lease kept all others from deleting it."""
     client = target.account.container(target.address)
     settled = send_until_settled(
         lambda: client.delete_container(headers=dict(headers), **write_timeouts(deadline)),

@@ -54,7 +54,7 @@ def _settled(
 
 
 def _held_for_ever(target: Target, conditions: Conditions, deadline: Deadline) -> bool:
-    """Return whether the lease is held and infinite; whoever breaks such a lease takes over by force.
+    """Return whether the lease is held and infinite; breaking such a lease is taking over by force.
 
     Raises:
         Locked: it is not held.
@@ -64,7 +64,7 @@ def _held_for_ever(target: Target, conditions: Conditions, deadline: Deadline) -
 
 
 def _deleted(target: Target, conditions: Conditions, patience: Deadline, *, alone: bool) -> Finding[None]:
-    """Return who deleted the blob; ``alone`` says that nobody else could."""
+    """Return who deleted the blob; ``alone`` says that no other writer could."""
     expected_etag = conditions.expected_etag
     try:
         current = properties.fetch(target, Conditions(), patience)

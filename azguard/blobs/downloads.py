@@ -123,8 +123,8 @@ class Download:
 def _is_empty(answers: list[Any]) -> bool:
     """Return whether the last answer is of a blob of no bytes.
 
-    When a range is refused, the SDK takes the blob to be empty and asks again for the rest. If somebody filled it in
-    between, it returns no content under the new version's ETag: whoever wrote over that would lose the content.
+    When a range is refused, the SDK takes the blob to be empty and asks again for the rest. If another writer filled
+    it in between, it returns no content under the new version's ETag: a write over that would lose the content.
     """
     return bool(answers) and answers[-1].http_response.headers.get("Content-Length", "0") == "0"
 

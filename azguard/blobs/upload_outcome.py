@@ -42,7 +42,7 @@ def _equals(upload: "Upload", found: Any) -> bool:
 
 
 def _by_blocks(upload: "Upload", ids: Sequence[str], patience: Deadline) -> Finding[Mapping[str, Any]]:
-    """Return whether the blob consists of our blocks: nobody else has their ids."""
+    """Return whether the blob consists of our blocks: no other upload has their ids."""
     try:
         current, etag = blocks.committed(upload.target, patience)
         if current != list(ids):
@@ -50,7 +50,7 @@ def _by_blocks(upload: "Upload", ids: Sequence[str], patience: Deadline) -> Find
         found = properties.fetch(upload.target, Conditions(), patience)
     except NotFound:
         return Finding(Verdict.UNKNOWN)
-    # Somebody may have changed the metadata since, which makes another version of the same blocks.
+    # Another writer may have changed the metadata since, which makes another version of the same blocks.
     same = etag == found.etag and (found.metadata or {}) == upload.metadata
     return Finding(Verdict.COMMITTED, _as_answer(found) if same else {"etag": None})
 

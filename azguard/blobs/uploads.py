@@ -177,7 +177,7 @@ def _commit(upload: Upload, ids: list[str]) -> Mapping[str, Any]:
 
 
 def _long_patience(upload: Upload) -> Deadline:
-    # Staging changes nothing that anybody sees, so a block is tried for this long, whatever the patience of the whole.
+    # Staging changes nothing that can be seen, so a block is tried for this long, whatever the patience of the whole.
     return upload.deadline.restarted(seconds=max(60.0, upload.deadline.seconds))
 
 

@@ -66,7 +66,7 @@ class Guard(StrEnum):
 
 
 class Write(StrEnum):
-    """What an operation does to what is there, and so what it needs when nobody named a condition."""
+    """What an operation does to what is there, and so what it needs when no condition was named."""
 
     NO = "no"  # reads
     FREE = "free"  # overwrites nothing, or is tied down by an argument (pop receipt, copy id): needs no guard
@@ -103,7 +103,7 @@ class Operation:
 
     @property
     def guarded(self) -> bool:
-        """Return whether the write can undo somebody's work, so that it never goes out without a guard."""
+        """Return whether the write can undo another writer's work, so that it never goes out without a guard."""
         return self.write not in (Write.NO, Write.FREE)
 
     @property

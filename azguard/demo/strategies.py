@@ -96,7 +96,7 @@ def _get_if_match_retry(client: "BlobClient") -> None:
             client.upload_blob(content, overwrite=True, etag=etag, match_condition=MatchConditions.IfNotModified)
             return
         except ResourceModifiedError:
-            continue  # "somebody else wrote"; or it was us, and the answer was lost
+            continue  # another writer was first; or it was us, and the answer was lost
 
 
 def _plus_one(content: bytes) -> bytes:

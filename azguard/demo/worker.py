@@ -1,7 +1,7 @@
 """One of the demonstration's writers: a process that applies increments as it is told.
 
 A line on standard input is a job; a line on standard output is what became of one increment. When standard input
-closes, the process ends at once: whoever started it is gone, ``kill -9`` included.
+closes, the process ends at once: the process that started it is gone, ``kill -9`` included.
 """
 
 import json

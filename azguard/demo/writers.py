@@ -1,4 +1,4 @@
-"""The demonstration's writer processes, as whoever started them sees them."""
+"""The demonstration's writer processes, as the process that started them sees them."""
 
 import os
 import selectors
@@ -13,7 +13,7 @@ from typing import IO
 from azguard.demo.worker import READY, Job
 from azguard.errors import AzguardError
 
-# How often to look up from waiting, so that whoever watches sees the time go by.
+# How often to look up from waiting, so that the picture shows the time go by.
 _TICK_SECONDS = 0.1
 _LAST_WORDS = 5
 

@@ -119,7 +119,7 @@ def _install(home: Path, node: Node, environ: Mapping[str, str], say: Callable[[
     if node.npm is None:
         raise ConfigError("npm is needed to install Azurite, and it is not on PATH", reason="node_missing")
     prefix = f".{home.name}."
-    # We hold the lock, so whoever left these behind was killed.
+    # We hold the lock, so the process that left these behind was killed.
     for leftover in home.parent.glob(f"{prefix}*"):
         shutil.rmtree(leftover, ignore_errors=True)
     new = Path(tempfile.mkdtemp(prefix=prefix, dir=home.parent))

@@ -45,7 +45,7 @@ class LaunchPlan:
 
 
 class _PortTaken(Exception):
-    """Somebody took a port between our look and Azurite's."""
+    """Another process took a port between our look and Azurite's."""
 
 
 def launch(plan: LaunchPlan, log: IO[bytes]) -> tuple[Azurite, Popen[bytes]]:

@@ -104,7 +104,7 @@ class Connection:
             if _is_of_transaction(answer):
                 whole = await joined(said)
                 said, parts = _again(whole), _parts(answer, whole)
-            # Before the client can hear of it: whoever has an answer finds it in the log.
+            # Before the client can hear of it, so that a client that has its answer finds it in the log.
             etag = answer.headers.get("etag")
             self._record(Answer(request, fault, status, etag, sent, time.time(), answer.headers, parts))
             if fault in (Fault.NONE, Fault.REPLAYED):
@@ -216,7 +216,7 @@ async def _again(content: bytes) -> AsyncIterator[bytes]:
 
 
 async def _send(content: AsyncIterator[bytes], writer: asyncio.StreamWriter) -> None:
-    """Pass a request's body on; if a side has gone, end the connection, so that nobody waits for the rest."""
+    """Pass a request's body on; if a side has gone, end the connection, so that neither side waits for the rest."""
     try:
         await pass_on(content, writer)
     except GONE:

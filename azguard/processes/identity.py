@@ -55,7 +55,7 @@ def _birth_in_proc(pid: int) -> str | None:
 def _birth_by_ps(pid: int) -> str | None:
     import subprocess
 
-    # The zone and the language are pinned: the same process must read the same for everybody.
+    # The zone and the language are pinned: the same process must read the same in every environment.
     environ = {**os.environ, "LC_ALL": "C", "TZ": "UTC0"}
     command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
     answer = subprocess.run(command, capture_output=True, text=True, env=environ, check=False)

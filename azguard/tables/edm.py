@@ -152,7 +152,7 @@ def _double(name: str, value: Any) -> float | str:
         number = float(value)
     except OverflowError:
         number = math.inf
-    # 1e999 is read as infinity; whoever means that says so.
+    # 1e999 is read as infinity, which has a name of its own.
     if not math.isfinite(number):
         raise UsageError(f"{name} is beyond what {DOUBLE} takes", hint=hint)
     return number

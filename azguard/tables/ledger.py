@@ -1,8 +1,9 @@
 """A ledger of updates beside the entities: a row for each op, written in the same transaction as the entity.
 
-The service does both or neither, whoever else writes. So the row's presence proves that our write was committed; and
-that it is not there, read after the entity, proves that no attempt was committed over a version replaced by then. All
-attempts of an op write the same row, which only one of them can: sent again, or delivered late, the others are refused.
+The service does both or neither, whatever other writers do. So the row's presence proves that our write was committed;
+and that it is not there, read after the entity, proves that no attempt was committed over a version replaced by then.
+All attempts of an op write the same row, which only one of them can: sent again, or delivered late, the others are
+refused.
 An op that is given up writes the row itself, marked as void, after which no attempt of it can be committed.
 
 Not guaranteed: once a row is deleted, its op is forgotten. Rows are never deleted by azguard.
@@ -28,7 +29,7 @@ from azguard.updates.resource import CommittedVersion, CurrentVersion
 
 # Sorts behind the keys that people choose, and is taken by none of them by chance.
 PREFIX = "~op~"
-# What finds the rows, for whoever wants to delete old ones.
+# What finds the rows, to delete old ones.
 FILTER = f"RowKey ge '{PREFIX}' and RowKey lt '{PREFIX}~'"
 _OUTCOME, _COMMITTED, _VOID = "outcome", "committed", "void"
 _Change = tuple[str, dict[str, Any], dict[str, Any]]

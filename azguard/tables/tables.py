@@ -35,7 +35,7 @@ def create(target: Target, deadline: Deadline) -> WriteResult:
     """Create a table; it is always create-only.
 
     A table carries nothing by which its maker could be told. So a create whose answer was lost, and after which the
-    table is there, is ours or another's: nobody knows.
+    table is there, is ours or another's: nothing tells.
 
     Raises:
         Exists: there is one of that name, whatever its case.

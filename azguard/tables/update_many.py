@@ -99,7 +99,7 @@ class Matched:
 
 
 class _NoLongerMatches(TransformFailed):
-    """Somebody changed the entity, so that the update is none for it."""
+    """Another writer changed the entity, so that the update is none for it."""
 
 
 def matches(table: Target, where: str, deadline: Deadline) -> Iterator[tuple[Target, Stored]]:
@@ -145,10 +145,10 @@ def _done(update: Update) -> Done:
         return Done(address, SKIPPED)
     except AzguardError as error:
         if isinstance(error, NotFound) and error.service_code is None:
-            return Done(address, SKIPPED)  # Somebody deleted it.
+            return Done(address, SKIPPED)  # It was deleted meanwhile.
         outcome = UNKNOWN if isinstance(error, OutcomeUnknown) else FAILED
         return Done(address, outcome, error.but(address=error.address or address))
-    # One entity's trouble must not hide what became of the others; of what nobody foresaw, nobody knows how far it got.
+    # One entity's failure must not hide the outcomes of the others; how far an unexpected one got is not known.
     except Exception as error:  # noqa: BLE001
         return Done(address, UNKNOWN, AzguardError(f"{type(error).__name__}: {error}", address=address))
     # Without an attempt it was an earlier run of the same key that wrote it.

@@ -89,5 +89,5 @@ class EntityWrite:
 
     @property
     def leaves_unseen(self) -> bool:
-        """Return whether the entity then has properties that nobody here has read: no version to be guarded by."""
+        """Return whether the entity then has properties that were never read here: no version to be guarded by."""
         return self.partial and self.conditions.expected_etag is None

@@ -40,7 +40,7 @@ def seen(made: "EntityWrite", patience: Deadline) -> Stored | None:
 def judged(made: "EntityWrite", found: Stored | None) -> Verdict:
     """Return what is known about a write from what is there now."""
     if found is None:
-        # Gone is no proof of our delete: somebody else could have deleted it.
+        # Gone is no proof of our delete: another writer could have deleted it.
         return Verdict.NOT_YET if made.inserts else Verdict.UNKNOWN
     return verdict_from_lineage(found.lineage, made.op, made.conditions.expected_etag, found.etag)
 
@@ -48,7 +48,7 @@ def judged(made: "EntityWrite", found: Stored | None) -> Verdict:
 def etag(made: "EntityWrite", found: Stored | None) -> str | None:
     """Return the ETag that a write made, if what is there is known to be that very version.
 
-    Somebody else's merge keeps our lineage and makes another version. What was written whole tells by its
+    Another writer's merge keeps our lineage and makes another version. What was written whole tells by its
     content, and a merge cannot tell: who reads it again is on the safe side.
     """
     if found is None or made.partial or not found.lineage.entries or found.lineage.entries[0][0] != made.op:

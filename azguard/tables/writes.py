@@ -3,7 +3,7 @@
 Every write but a delete stamps the lineage as one string property, by which a lost answer is settled.
 
 Not guaranteed: an insert that the network delivers late. "Not there" can recur, so it can bring back an entity that
-somebody deleted meanwhile. Where entities get deleted, keep an empty one instead.
+was deleted meanwhile. Where entities get deleted, keep an empty one instead.
 """
 
 import re

@@ -94,7 +94,7 @@ def proved_by_lease(run: UpdateRun, lease: GuardLease, over: CurrentVersion | No
     if over is None or etag is None:
         return None
     lineage = str(over.lineage.after(run.plan.op, over.etag)) if run.plan.stamps else None
-    run.tell(f"settled: nobody else could write under our lease, so {etag} is ours")
+    run.tell(f"settled: no other writer could write under our lease, so {etag} is ours")
     return run.ended(CommittedVersion(etag), "committed", lineage)
 
 
@@ -147,7 +147,7 @@ def by_ledger(parent: str | None, state: CurrentVersion) -> Verdict:
 def by_versions(history: Sequence[Version], op: str, parent: str | None) -> Verdict:
     """Return what the kept versions, oldest first, say about ``op`` on ``parent``.
 
-    The service keeps them all, whoever writes; it is sound unless somebody deletes versions at the same moment.
+    The service keeps them all, whichever program writes; it is sound unless versions are deleted at the same moment.
     """
     if any(op in version.lineage for version in history):
         return Verdict.COMMITTED
@@ -181,7 +181,7 @@ def _is_ours(run: UpdateRun, state: CurrentVersion) -> bool:
 
 def _broken(state: CurrentVersion, parent: str | None) -> str:
     if state.etag is None:
-        return "it is gone: somebody deleted it, before or after our write"
+        return "it is gone: another writer deleted it, before or after our write"
     if parent is None:
         return "it was created meanwhile, which does not tell whether ours was there before, and deleted"
     return f"a writer that keeps no lineage replaced {parent}, or our write on it"

@@ -17,7 +17,7 @@ from azguard.requests.lineage import bare
 class WriteJournal:
     """The version that the latest write of one op was sent for, which is enough: see ``lineage``.
 
-    ``keyed`` says that the op has a key that whoever was killed will use again; without one only an end that leaves
+    ``keyed`` says that the op has a key that a run after a kill will use again; without one only an end that leaves
     the outcome unknown is worth remembering, because its message names the op.
     """
 
@@ -26,7 +26,7 @@ class WriteJournal:
         self._kept: str | None = None
 
     def pending(self) -> str | None:
-        """Return the ETag, without quotes, over which a write was sent whose end nobody wrote down; ``-`` is nothing.
+        """Return the ETag, without quotes, of the write that was sent and has no recorded end; ``-`` is nothing.
 
         None is no such write.
         """

@@ -1,4 +1,4 @@
-"""Leases around an update: our own as a guard for one write, and somebody else's in the way."""
+"""Leases around an update: our own as a guard for one write, and another holder's in the way."""
 
 from azguard.accounts.exchanges import PACE_BYTES_PER_SECOND
 from azguard.errors import Locked, NotFound, Unavailable
@@ -15,19 +15,19 @@ _SHORTEST_SECONDS, _LONGEST_SECONDS = 15, 60
 # write, and to the question that follows.
 GUARD_SECONDS = 30
 GUARD_ANSWER_SECONDS = GUARD_SECONDS / 3
-# A lease costs two more round trips, and everybody else waits: only for slow work after four conflicts, or for whoever
-# starves. Acquired before the work begins, it shelters it: with 8 writers on hosts of their own and 300 ms of work the
-# slowest update took 6.5 s, not 9.6 s. Quick work it cannot shelter, since acquiring it is refused whenever the write
-# would be: with 32 writers on hosts of their own, 2.4 requests per commit were about leases when whoever had met 8
-# conflicts asked for one, and 0.2 at 16.
+# A lease costs two more round trips, and all other writers wait: only for slow work after four conflicts, or for a
+# writer that starves. Acquired before the work begins, it shelters it: with 8 writers on hosts of their own and 300 ms
+# of work the slowest update took 6.5 s, not 9.6 s. Quick work it cannot shelter, since acquiring it is refused whenever
+# the write would be: with 32 writers on hosts of their own, 2.4 requests per commit were about leases when writers
+# asked for one after 8 conflicts, and 0.2 at 16.
 _ESCALATE_SLOW, _ESCALATE_ANY = 4, 16
 # Another writer's escalation holds its lease for a few round trips and its work, which is as slow as ours; a lease that
-# lasts longer is somebody's lock.
+# lasts longer is a lock.
 SHORT_LEASE_SECONDS = 3.0
 _SHORT_LEASE_WORKS = 3.0
 # How often a lock is asked after; an escalation is over within a round trip or two.
 _POLL_SECONDS, _POLL_SOON_SECONDS = 0.5, 0.05
-# Nobody waits long for a release: the lease ends by itself.
+# Bounded: if the release fails, the lease ends by itself.
 _RELEASE_SECONDS, _RELEASE_TRIES = 1.0, 2
 
 
@@ -121,7 +121,7 @@ class GuardLease:
 
 
 class OthersLease:
-    """Patience with somebody else's lease: as long as asked for, or as long as an escalated write may take."""
+    """Patience with another holder's lease: as long as asked for, or as long as an escalated write may take."""
 
     def __init__(self, run: UpdateRun) -> None:
         self._run = run
@@ -131,7 +131,7 @@ class OthersLease:
         """Wait a moment, then try again.
 
         Raises:
-            Locked: it is a lock, and nobody said to wait for it; or the caller's own lease is not held any more.
+            Locked: it is a lock, and waiting for it was not asked for; or the caller's own lease is not held any more.
         """
         run = self._run
         found = translate(error, run.resource.target)

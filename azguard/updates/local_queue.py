@@ -18,7 +18,7 @@ from typing import Self
 
 from azguard.requests.deadline import Deadline
 
-# Whoever is stuck at the head must not eat the whole deadline of those behind it.
+# A writer that is stuck at the head must not eat the whole deadline of those behind it.
 _PATIENCE = 0.5
 # How often to see whether the process ahead was stopped. It costs 60 µs, and nothing else happens while waiting.
 _LOOK_SECONDS = 0.5
@@ -59,7 +59,7 @@ class LocalQueue(AbstractContextManager["LocalQueue"]):
             return
         number, handle = self._ticket
         self._ticket = None
-        # Removed before it is unlocked: whoever waits on it then finds nothing between itself and the head.
+        # Delete the ticket before unlocking it, so that the next waiter finds no ticket ahead of its own.
         try:
             self._path(number).unlink(missing_ok=True)
         except OSError:
@@ -77,7 +77,7 @@ class LocalQueue(AbstractContextManager["LocalQueue"]):
         try:
             self._lock(counter, patience)
             number = self._next(os.read(counter, 20))
-            # Written first: a full disk then leaves no ticket behind, and a number that nobody took is no harm.
+            # Written first: a full disk then leaves no ticket behind, and an unused number does no harm.
             os.pwrite(counter, b"%019d" % (number + 1), 0)
             handle = os.open(self._path(number), os.O_RDWR | os.O_CREAT, 0o600)
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -86,7 +86,7 @@ class LocalQueue(AbstractContextManager["LocalQueue"]):
         try:
             os.write(handle, b"%d" % os.getpid())
         except OSError:
-            pass  # The disk is full. Nobody can see then whether we were stopped.
+            pass  # The disk is full. Others cannot see then whether we were stopped.
         return number, handle
 
     def _lock(self, counter: int, patience: Deadline) -> None:
@@ -115,7 +115,7 @@ class LocalQueue(AbstractContextManager["LocalQueue"]):
             if not waited:
                 waited = True
                 self._tell(f"turn: waiting behind {len(ahead)} on this machine")
-            # The one just before; when it leaves, whoever is before that one is looked at in turn.
+            # The ticket just before ours; when it goes, the one before that is looked at.
             if not self._wait_for(max(ahead), patience):
                 self._tell("turn: waited long enough, going ahead without")
                 return
@@ -155,7 +155,7 @@ class LocalQueue(AbstractContextManager["LocalQueue"]):
             if patience.passed:
                 return False
             if self._is_stopped(number):
-                # Out of the way of everybody, at once: it finds out by its own condition if it ever goes on.
+                # Out of the way at once: its writer finds out by its own condition if it ever goes on.
                 self._path(number).unlink(missing_ok=True)
                 self._tell("turn: passed over a process that is stopped")
                 return True
@@ -167,7 +167,7 @@ class LocalQueue(AbstractContextManager["LocalQueue"]):
             owner = int(self._path(number).read_bytes())
             state = Path(f"/proc/{owner}/stat").read_bytes().rpartition(b")")[2].split()[0]
         except (OSError, ValueError, IndexError):
-            return False  # Gone this moment, or nobody can say.
+            return False  # Gone this moment, or not to be known.
         return state in (b"T", b"t")
 
     def _numbers(self) -> list[int]:

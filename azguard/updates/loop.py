@@ -212,7 +212,7 @@ class Loop:
         elif is_lease_problem(error):
             self._meet_lease(state, error)
         elif is_conflict(error):
-            self._conflict(f"somebody else wrote over {state.label}")
+            self._conflict(f"another writer wrote over {state.label}")
         else:
             raise translate(error, run.resource.target, expected_etag=state.etag)
 
@@ -237,7 +237,7 @@ class Loop:
         run.conflicts += 1
         run.leased = False
         if run.work is not None:
-            run.work.commit = None  # Whoever wrote may have discarded what was prepared.
+            run.work.commit = None  # The other writer may have discarded what was prepared.
         base = run.round_trip + run.work_time
         window = min(_WINDOW_SECONDS, _WINDOW_ROUND_TRIPS * base, 0.5 * base * 2**run.conflicts)
         self._pause(window, f"conflict {run.conflicts}: {why}; starting over")
@@ -245,8 +245,8 @@ class Loop:
     def _pause(self, window: float, why: str) -> None:
         """Pause for a while in the later half of the window.
 
-        Whoever starts over at once meets the others again: 4 hosts of 8 writers needed 4.4 requests per commit when it
-        was anywhere in the window, and 3.8 in the later half.
+        A writer that starts over at once meets the others again: 4 hosts of 8 writers needed 4.4 requests per commit
+        when it was anywhere in the window, and 3.8 in the later half.
         """
         seconds = self.run.tools.chance.uniform(0.5, 1.0) * window
         self.run.tell(f"{why} in {seconds:.3f} s")

@@ -133,4 +133,4 @@ class Leasable(Protocol):
         """
 
     def is_leased(self, deadline: Deadline) -> bool:
-        """Return whether somebody holds a lease now."""
+        """Return whether a lease is held now."""

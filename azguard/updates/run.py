@@ -46,7 +46,7 @@ class UpdateRun:
     doubts: int = 0
     unanswered: int = 0  # requests in a row without an answer
     failure: BaseException | None = None  # why the last of them got none
-    leased: bool = False  # whether somebody's lease was the last obstacle
+    leased: bool = False  # whether another holder's lease was the last obstacle
     guard: str = "if-match"
     round_trip: float = 0.0  # seconds
     work_time: float = 0.0  # seconds from having read to being ready to commit: the transform, blocks sent
@@ -84,7 +84,7 @@ class UpdateRun:
         return self.doubted is not None or self.refused is not None
 
     def tell(self, text: str) -> None:
-        """Tell the story to whoever asked for it."""
+        """Tell what happens, for --verbose."""
         self.tools.tell(text)
 
     def patience(self, seconds: float) -> Deadline:
@@ -123,7 +123,7 @@ class UpdateRun:
             failure = translate(self.failure, target)
             if isinstance(failure, Unavailable):
                 return failure
-        why = "was leased by somebody else" if self.leased else "was still contended"
+        why = "was leased by another holder" if self.leased else "was still contended"
         return GaveUp(
             f"{target} {why} after {counted(self.attempts, 'attempt')}; nothing was applied",
             address=str(target.address),
@@ -132,7 +132,7 @@ class UpdateRun:
         )
 
     def unknown(self, why: str, cause: BaseException | None = None) -> OutcomeUnknown:
-        """Return the error that says so: sent, and nobody can know whether it was applied."""
+        """Return the error that says so: sent, and it cannot be known whether it was applied."""
         target = self.resource.target
         said = (str(cause),) if isinstance(cause, AzguardError) else ()
         return OutcomeUnknown(
@@ -175,10 +175,10 @@ def require_existing(resource: UpdatableResource, plan: UpdatePlan, state: Curre
 
 
 def check_fence(resource: UpdatableResource, plan: UpdatePlan, state: CurrentVersion) -> CurrentVersion:
-    """Return the state if nobody with a higher fence has written it.
+    """Return the state unless a holder with a higher fence has written it.
 
     Raises:
-        LockLost: somebody has.
+        LockLost: one has.
     """
     if plan.fence is not None:
         fences.refuse_higher(resource.target, plan.fence, state.fence)

@@ -39,7 +39,7 @@ def update(
     Raises:
         NotFound: there is nothing, and no ``create``.
         TransformFailed: the transform failed; nothing was written.
-        Locked: somebody else holds a lease.
+        Locked: another holder has a lease.
         LockLost: a holder with a higher fence has written; ours was not applied.
         GaveUp: contended until the deadline; provably not applied.
         Unavailable: no answer until the deadline; provably not applied.

@@ -46,7 +46,7 @@ STORIES: dict[str, tuple[Callable[[Store], Case], dict[str, Any], list[str]]] = 
             'read "E1"',
             WRITING,
             "attempt 1: refused (ConditionNotMet)",
-            'conflict 1: somebody else wrote over "E1"; starting over in 0.000 s',
+            'conflict 1: another writer wrote over "E1"; starting over in 0.000 s',
             'read "E2"',
             'attempt 2: writing 1 byte over "E2"',
             'done: committed as "E3" (2 attempts, 1 conflict, 0 doubts)',
@@ -130,12 +130,12 @@ STORIES: dict[str, tuple[Callable[[Store], Case], dict[str, Any], list[str]]] = 
             "lease: ours",
             WRITING,
             NO_ANSWER,
-            'settled: nobody else could write under our lease, so "E2" is ours',
+            'settled: no other writer could write under our lease, so "E2" is ours',
             'done: committed as "E2" (1 attempt, 0 conflicts, 1 doubt)',
             "lease: released",
         ],
     ),
-    "somebody else's lease": (
+    "another holder's lease": (
         met_a_lease,
         {},
         [

@@ -194,7 +194,7 @@ def test_a_refusal_names_the_holder_and_the_way_out(cli: CliWorld, blob: str) ->
     assert (ran.code, ran.err.splitlines()) == (
         49,
         [
-            f"error: {blob} is leased by somebody else",
+            f"error: {blob} is leased by another holder",
             f"  held by {owner()}",
             f"hint: wait until it is free: azguard lease wait blob:{blob}",
         ],
@@ -214,7 +214,7 @@ def test_a_refusal_names_the_holder_and_the_way_out(cli: CliWorld, blob: str) ->
         (("renew", "--lease-id", A), "the lease on {blob} was broken, and cannot be renewed"),
         (("change", "--lease-id", A), "the lease on {blob} is being broken, and its id cannot be changed any more"),
         (("acquire", "--proposed-lease-id", A), "the lease on {blob} is being broken, so it cannot be acquired"),
-        (("acquire",), "{blob} is leased by somebody else"),
+        (("acquire",), "{blob} is leased by another holder"),
     ],
 )
 def test_a_lease_that_is_being_broken_says_so(cli: CliWorld, blob: str, words: tuple[str, ...], message: str) -> None:
