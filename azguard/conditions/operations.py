@@ -3,6 +3,9 @@
 The evidence is tests/data/semantics.yaml; tests/unit/conditions/test_operations.py holds the two together row by row.
 Where the evidence is open, or at odds with what azguard promises, the reason stands beside the row.
 
+Rows without a command yet: all of queues and of files; of blobs, what writes or reads properties, metadata, tags,
+tiers, snapshots, copies, blocks, appends and pages by themselves; of containers, metadata and access policies.
+
 A row reads: what it does, its name in the evidence, its page in the REST reference, the conditions honoured,
 what a lease means to it, and what keeps ``--etag``.
 """

@@ -38,12 +38,6 @@ def unified(old: bytes, new: bytes, name: str) -> str:
     return _diff(_lines(before), _lines(after), name, "")
 
 
-def metadata(old: dict[str, str], new: dict[str, str], name: str) -> str:
-    """Return the unified diff of two maps of metadata, one entry per line; empty if they are equal."""
-    before, after = ([f"{key}: {entries[key]}\n" for key in sorted(entries, key=str.lower)] for entries in (old, new))
-    return _diff(before, after, f"{name} metadata", "")
-
-
 def _text(content: bytes) -> str | None:
     try:
         return None if b"\0" in content else content.decode()

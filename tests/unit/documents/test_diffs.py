@@ -4,11 +4,11 @@ import hashlib
 
 import pytest
 
-from azguard.documents.diffs import metadata, unified
+from azguard.documents.diffs import unified
 
 
 def test_equal_contents_have_no_difference() -> None:
-    assert (unified(b"\x00\xff", b"\x00\xff", "x"), metadata({"a": "b"}, {"a": "b"}, "x")) == ("", "")
+    assert unified(b"\x00\xff", b"\x00\xff", "x") == ""
 
 
 def test_text_is_shown_as_a_unified_diff() -> None:
@@ -82,11 +82,3 @@ def test_line_ends_are_shown_where_they_differ_and_only_there() -> None:
         unified(b"a\r\nb\r\n", b"a\r\nc\r\n", "x").split("\n")[3:],
         unified(b"a\r\nb\r\n", b"a\nb\r\n", "x").split("\n")[3:],
     ] == [[" a", "-b", "+c", ""], ["-a\\x0d", "+a", " b\\x0d", ""]]
-
-
-def test_metadata_is_shown_by_name_one_entry_per_line() -> None:
-    old, new = {"owner": "bob", "b": "1"}, {"Team": "\x1b[1m", "owner": "ann\nb", "b": "1"}
-    assert metadata(old, new, "blob:site/x") == (
-        "--- blob:site/x metadata (current)\n+++ blob:site/x metadata (new)\n"
-        "@@ -1,2 +1,3 @@\n b: 1\n-owner: bob\n+owner: ann\\x0ab\n+Team: \\x1b[1m\n"
-    )
