@@ -136,14 +136,11 @@ def is_perhaps_ours(error: BaseException, target: Target) -> bool:
     return code in _CONFLICTING_BLOCKS or status(error) in (404, 409, 412)
 
 
-def translate(  # noqa: C901  # the service decides how many cases there are
-    error: BaseException, target: Target, *, expected_etag: str | None = None
-) -> errors.AzguardError:
+def translate(error: BaseException, target: Target, *, expected_etag: str | None = None) -> errors.AzguardError:
     """Return our error for one that the SDK raised; our own errors pass through."""
     if isinstance(error, errors.AzguardError):
         return error
-    found = status(error)
-    code = service_code(error)
+    found, code = status(error), service_code(error)
     response = getattr(error, "response", None)
     facts: dict[str, Any] = {
         "address": str(target.address),
@@ -153,30 +150,41 @@ def translate(  # noqa: C901  # the service decides how many cases there are
     }
     if found is None:
         return _without_status(error, target, facts)
+    if code in _AUTHENTICATION or found in (401, 403):
+        return _denied(error, code, target, facts)
+    if found in (409, 412):
+        return _conflict(found, code or "", target, expected_etag, facts)
+    return _by_status(found, code, error, target, facts)
+
+
+def _by_status(
+    found: int, code: str | None, error: BaseException, target: Target, facts: dict[str, Any]
+) -> errors.AzguardError:
     if found == HTTPStatus.NOT_MODIFIED:
         return errors.NotModified(f"{target} is unchanged", **facts)
     if found == HTTPStatus.BAD_REQUEST and code in _CONFLICTING_BLOCKS:
         return errors.Changed(f"{target} was written by another writer while this upload ran", **facts)
     if found == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         return _not_asked(NotOfTheService(found, {}), target, facts)
-    if code in _AUTHENTICATION or found in (401, 403):
-        denial = denials.explain(error, code, target)
-        kind = (
-            errors.Forbidden
-            if found == HTTPStatus.FORBIDDEN and code not in _AUTHENTICATION
-            else errors.Unauthenticated
-        )
-        return kind(denial.message, reason=denial.reason, values=denial.values, **facts)
     if found == HTTPStatus.NOT_FOUND:
         return _not_found(target, code, facts)
-    if found in (409, 412):
-        return _conflict(found, code or "", target, expected_etag, facts)
     if found >= HTTPStatus.INTERNAL_SERVER_ERROR or found in _SAYS_LATER:
         return errors.Unavailable(
             f"the service answered {found} {code or ''} until the time was up".replace("  ", " "),
             reason="service_unavailable",
             **facts,
         )
+    return _bad_request(code, error, target, facts)
+
+
+def _denied(error: BaseException, code: str | None, target: Target, facts: dict[str, Any]) -> errors.AzguardError:
+    denial = denials.explain(error, code, target)
+    is_known = facts["http_status"] == HTTPStatus.FORBIDDEN and code not in _AUTHENTICATION
+    kind = errors.Forbidden if is_known else errors.Unauthenticated
+    return kind(denial.message, reason=denial.reason, values=denial.values, **facts)
+
+
+def _bad_request(code: str | None, error: BaseException, target: Target, facts: dict[str, Any]) -> errors.BadRequest:
     if target.kind.service == "table" and code in _TABLES:
         refusal = _TABLES[code]
         return errors.BadRequest(
