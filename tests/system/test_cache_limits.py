@@ -21,7 +21,8 @@ def test_many_processes_convert_the_file_of_the_version_before_once(tmp_path: Pa
     code = textwrap.dedent("""
         import sys
         from pathlib import Path
-        from azguard.cache.etag_cache import EtagCache, Key
+        from azguard.cache.etag_cache import EtagCache
+        from azguard.cache.records import Key
         from tests.support.caches import CONFIG, Clock
         cache = EtagCache.open(Path(sys.argv[1]), "one", warn=print, now=Clock())
         print(cache.last(CONFIG).etag)

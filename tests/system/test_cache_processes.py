@@ -22,8 +22,9 @@ _BEGIN = """
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from azguard import copies
-from azguard.cache.etag_cache import EtagCache, Key
+from azguard.cache import copies
+from azguard.cache.etag_cache import EtagCache
+from azguard.cache.records import Key
 name, count = sys.argv[1], int(sys.argv[2])
 def key(number):
     return Key("https://account.blob.core.windows.net", f"blob:site/{number}")
