@@ -23,8 +23,8 @@ def in_words(error: AzguardError) -> AzguardError:
         return error
     facts = {**error.facts, **error.values, **_facts(error)}
     message = _filled(WORDS.get(error.reason), facts)
-    if message is not None and "line" in error.facts:
-        message = f"line {error.facts['line']}: {message}"
+    if message is not None:
+        message = _line_of(error) + message
     hint = _filled(HINTS.get(error.reason), facts)
     return error.but(
         message=error.message if message is None else message,
@@ -45,8 +45,13 @@ def _facts(error: AzguardError) -> dict[str, object]:
         "target": address.partition(":")[2],
         "option": "" if error.argument is None else f"--{error.argument.replace('_', '-')}",
         "code": error.service_code or "",
-        "message": error.message,
+        "message": error.message.removeprefix(_line_of(error)),
     }
+
+
+def _line_of(error: AzguardError) -> str:
+    """Return how the message of an error begins that is about one line of the input."""
+    return f"line {error.facts['line']}: " if "line" in error.facts else ""
 
 
 def of(error: AzguardError, command: str, params: dict[str, Any], argv: Sequence[str]) -> str | None:

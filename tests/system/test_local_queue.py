@@ -23,8 +23,8 @@ WRITER = """
     import sys
     from pathlib import Path
     from azguard.requests.deadline import Deadline
-    from azguard.updates.local_queue import Turn
-    with Turn(Path(sys.argv[1]), "key", Deadline(3600)):
+    from azguard.updates.local_queue import LocalQueue
+    with LocalQueue(Path(sys.argv[1]), "key", Deadline(3600)):
         print("turn", flush=True)
         sys.stdin.read()
 """

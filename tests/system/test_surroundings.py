@@ -16,7 +16,7 @@ from tests.support.places import REPOSITORY
 # Sheds what it inherited, and says what a program that it starts finds.
 PROBE = """
 import os, subprocess, sys
-from tests import surroundings
+from tests.support import surroundings
 surroundings.shed()
 code = '''
 import os, signal, sys
