@@ -26,11 +26,20 @@ class Offspring:
 
     def reap(self) -> None:
         """Collect adopted orphans that have ended."""
+        # A process whose parent is collected becomes our child, and may have ended before.
+        while self._reap_once():
+            pass
+
+    def _reap_once(self) -> bool:
+        """Collect what has ended by now; return whether there was something to collect."""
         ours, strangers = os.getpgrp(), {each.pid for each in self._strangers}
+        collected = False
         for each in tree.ended_children():
             if each.group == ours or each.pid in strangers:
                 continue
             try:
-                os.waitpid(each.pid, os.WNOHANG)
+                pid, _ = os.waitpid(each.pid, os.WNOHANG)
             except ChildProcessError:
                 continue
+            collected = collected or pid != 0
+        return collected
