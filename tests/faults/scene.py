@@ -86,6 +86,11 @@ class Scene:
         return self.running.log[self.began :]
 
     @property
+    def told(self) -> tuple[str, ...]:
+        """Return the log as lines of JSON."""
+        return tuple(json.dumps(truth.line(each)) for each in self.log)
+
+    @property
     def commits(self) -> list[Answer]:
         """Return the answers that say that the row's write was done."""
         wanted = self.row.commit or self.row.spoilt
@@ -124,7 +129,7 @@ class Scene:
         run = self.cli.run if process else self.cli.call
         ran = run(*self.words, "-o", "json", stdin=self.row.stdin.replace(b"{entity}", self.entity.encode()), env=env)
         self.over = True
-        assert self.hits, f"nothing did {self.row.spoilt}: {[operation(each.request) for each in self.log]}"
+        assert self.hits, "\n".join((f"nothing did {self.row.spoilt}: {ran.code}", ran.err, *self.told))
         until(lambda: self._landed)
         return ran
 
@@ -258,5 +263,4 @@ def play(root: Path, ports: Mapping[str, int], row: Row, column: Column, rival: 
     with scene(folder, ports, row, column, rival, every) as played:
         # One column in processes of their own, where signals, exit and start-up are the real ones.
         ran = played.play(process=column is Column.DROP and rival is None and not every)
-        log = tuple(json.dumps(truth.line(each)) for each in played.log)
-        return Story(ran, tuple(each.etag for each in played.commits), played.content(), played.lease(), log)
+        return Story(ran, tuple(each.etag for each in played.commits), played.content(), played.lease(), played.told)
