@@ -117,7 +117,7 @@ def of(env: Environment, plan: Plan) -> Lines | Live:
 
 def finish(env: Environment, view: Lines | Live, result: Result) -> None:
     """Say what was found, what it means and what to type next; exit 1 unless azguard's count is exact."""
-    shell = shell_exports.USE[shell_exports.guess(env.environ, identity.name(os.getppid()))]
+    shell = shell_exports.USE[shell_exports.guess(env.environ, identity.find_name(os.getppid()))]
     view.close(["", *_why(result), "", *_honestly(result), "", *_next(shell)])
     if _structured(env):
         env.show(result)

@@ -137,7 +137,7 @@ def _local(ctx: typer.Context) -> context.Environment:
 
 
 def _shell(env: context.Environment) -> str:
-    return shell_exports.guess(env.environ, identity.name(os.getppid()))
+    return shell_exports.guess(env.environ, identity.find_name(os.getppid()))
 
 
 def _ports(given: Mapping[str, str | None]) -> dict[str, int]:

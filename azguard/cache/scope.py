@@ -1,18 +1,17 @@
 """Whose reads guard whose writes: two scripts never guard with each other's reads."""
 
 import os
-import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from azguard.errors import UsageError
+from azguard.processes import identity
 
 VARIABLE = "AZGUARD_SCOPE"
 DEFAULT = "default"
-# After the command's name in /proc/PID/stat comes field 3; the start time, in clock ticks since boot, is
-# field 22.
-_START_TIME = 22 - 3
+# Enough to tell the few boots apart that one machine's cache outlives.
+_BOOT_CHARACTERS = 8
 
 
 def current_scope(
@@ -47,8 +46,9 @@ def current_scope(
         # No sessions on this system, or (0) its leader is outside this container, where numbers are not
         # unique.
         return DEFAULT
-    boot = _boot(proc)
-    return "-".join(filter(None, ("session", str(number), _start(number, proc) or "leaderless", boot)))
+    start = identity.find_start(number, proc) or "leaderless"
+    boot = (identity.find_boot(proc) or "")[:_BOOT_CHARACTERS]
+    return "-".join(filter(None, ("session", str(number), start, boot)))
 
 
 def _checked(text: str, where: str) -> str:
@@ -64,39 +64,3 @@ def _checked(text: str, where: str) -> str:
 
 def _session() -> int | None:
     return os.getsid(0) if sys.platform != "win32" else None
-
-
-def _start(leader: int, proc: Path) -> str | None:
-    if not (proc / "self").exists():
-        return _start_by_ps(leader)
-    try:
-        stat = (proc / str(leader) / "stat").read_text("utf-8", "replace")
-    except OSError:
-        return None
-    # The name may itself hold blanks and brackets, so the fields are counted from its last bracket.
-    return stat.rpartition(")")[2].split()[_START_TIME]
-
-
-def _start_by_ps(leader: int) -> str | None:
-    import subprocess
-
-    # The zone and the language are pinned: the same leader must read the same for every process.
-    environ = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC0"}
-    try:
-        asked = subprocess.run(
-            ["ps", "-o", "lstart=", "-p", str(leader)],
-            env=environ,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    except OSError:
-        return None
-    return re.sub(r"\W+", "", asked.stdout) or None
-
-
-def _boot(proc: Path) -> str | None:
-    try:
-        return (proc / "sys/kernel/random/boot_id").read_text("ascii")[:8]
-    except (OSError, UnicodeDecodeError):
-        return None

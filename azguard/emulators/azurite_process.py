@@ -155,7 +155,7 @@ def _await_answer(child: Popen[bytes], ports: Mapping[str, int], log: IO[bytes],
 
 
 def _record(child: Popen[bytes], ports: Mapping[str, int], data: str | None, log: IO[bytes]) -> Azurite:
-    born = identity.birth(child.pid)
+    born = identity.find_birth(child.pid)
     if born is None:
         raise Unavailable("Azurite ended as soon as it answered", detail=_last_words(_read(log)))
     name = log.name if isinstance(log.name, str) else None

@@ -59,7 +59,7 @@ def look(folder: Path) -> tuple[Azurite | None, str | None]:
         recorded = _read(file)
     except ValueError as error:
         return None, f"the state file {file} was damaged ({error}); if an Azurite still runs, end it by hand"
-    if recorded is None or identity.birth(recorded.pid) == recorded.birth:
+    if recorded is None or identity.find_birth(recorded.pid) == recorded.birth:
         return recorded, None
     who = f"Azurite (process {recorded.pid}, started {recorded.started})"
     return None, f"{who} was killed or crashed; see {recorded.log}"

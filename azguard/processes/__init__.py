@@ -14,6 +14,6 @@
 ``command_tree``      the processes of the guarded command
 ``filter_tree``       the processes of a filter
 ``terminal``          the terminal's foreground group
-``identity``          processes by pid and birth
+``identity``          processes known by pid and start: the one reader of /proc and ps
 ``locked_file``       a lock file that one process at a time holds
 """

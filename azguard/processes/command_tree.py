@@ -8,7 +8,7 @@ import os
 import signal
 
 from azguard.processes import groups, tree
-from azguard.processes.tree import Process
+from azguard.processes.identity import Process
 
 # A lock run inside ours. It ends its own command when it is asked to end; asked twice, a command may give up tidying.
 NAME = "lock-guardian"

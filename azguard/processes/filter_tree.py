@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from azguard.processes import groups, tree
+from azguard.processes.identity import Process
 from azguard.processes.offspring import Offspring
-from azguard.processes.tree import Process
 
 if TYPE_CHECKING:
     import subprocess

@@ -4,6 +4,8 @@ import os
 import signal
 import time
 
+from azguard.processes.identity import find
+
 # How often to look whether a group that was killed has gone.
 _LOOK_SECONDS = 0.02
 
@@ -44,14 +46,9 @@ def is_alive(group: int) -> bool:
         return False
     if not os.path.exists("/proc/self/stat"):
         return True
-    return any(_runs_in(group, entry) for entry in os.listdir("/proc") if entry.isdecimal())
+    return any(_runs_in(group, int(entry)) for entry in os.listdir("/proc") if entry.isdecimal())
 
 
-def _runs_in(group: int, pid: str) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            # pid (name) state parent group ...: the name may hold anything.
-            state, _, its_group = file.read().rpartition(b")")[2].split()[:3]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return int(its_group) == group and state not in (b"Z", b"X")
+def _runs_in(group: int, pid: int) -> bool:
+    process = find(pid)
+    return process is not None and process.group == group and not process.has_ended

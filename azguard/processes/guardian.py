@@ -13,9 +13,9 @@ from azguard.processes import channel, clock, groups, guardian_process, tree
 from azguard.processes.channel import Channel
 from azguard.processes.command_tree import without_other_locks
 from azguard.processes.guardian_process import MARGIN_SECONDS
+from azguard.processes.identity import Process
 from azguard.processes.offspring import Offspring
 from azguard.processes.terminal import Terminal
-from azguard.processes.tree import Process
 
 _STARTING = {126: NotExecutable, 127: CommandNotFound}
 # What the system does not let us kill, such as a set-user-id command, is not waited for longer.

@@ -1,58 +1,145 @@
-"""Processes known by pid and birth, so that a recycled pid is never taken for the process that had it."""
+"""Processes known by pid and start, so that a recycled pid is never taken for the process that had it.
+
+psutil is not used: one read of ``/proc`` tells all that is needed here, ``ps`` does elsewhere, and importing psutil
+takes longer than both.
+"""
 
 import os
 import signal
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 _POLL_SECONDS = 0.02
+# After SIGKILL only the kernel can delay the end.
+_KILL_SECONDS = 5.0
+_PROC = Path("/proc")
 
 
-def birth(pid: int) -> str | None:
-    """Return what tells this process from every other that ever has its pid; None if it does not live."""
-    return _birth_in_proc(pid) if sys.platform == "linux" else _birth_by_ps(pid)
+@dataclass(frozen=True)
+class Process:
+    """A process as Linux describes it; ``pid`` and ``started`` together are its identity within one boot."""
+
+    pid: int
+    parent: int
+    group: int
+    #: In clock ticks since boot.
+    started: int
+    is_stopped: bool
+    #: Whether it has ended and is not reaped yet.
+    has_ended: bool
+    name: str
 
 
-def name(pid: int) -> str:
-    """Return the name of a process's program, such as ``bash``; empty where that cannot be read."""
+def find(pid: int, proc: Path = _PROC) -> Process | None:
+    """Return a process; None if no process has that pid, or if it is hidden from this user. Linux only.
+
+    ``proc`` is where the kernel describes processes.
+    """
+    found = _read_stat(str(pid), proc)
+    if found is None:
+        return None
+    name, fields = found
+    return Process(
+        pid=pid,
+        parent=int(fields[1]),
+        group=int(fields[2]),
+        started=int(fields[19]),
+        is_stopped=fields[0] in (b"T", b"t"),
+        has_ended=fields[0] in (b"Z", b"X"),
+        name=name.decode(errors="replace"),
+    )
+
+
+def find_start(pid: int, proc: Path = _PROC) -> str | None:
+    """Return when a process was started, as one word of letters and digits; None if that cannot be known."""
+    if (proc / "self").exists():
+        process = find(pid, proc)
+        return None if process is None else str(process.started)
     try:
-        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
+        started = _ask_ps(pid)[1]
     except OSError:
-        return ""
+        return None
+    return "".join(letter for letter in started if letter.isalnum()) or None
 
 
-def end(pid: int, born: str, grace: float) -> None:
-    """End a session leader and its group: TERM, at most ``grace`` seconds, KILL. Nothing if it is gone."""
-    for number, seconds in ((signal.SIGTERM, grace), (signal.SIGKILL, 5.0)):
-        if birth(pid) != born:
+def find_birth(pid: int) -> str | None:
+    """Return a text that no other process ever has, also with this pid or after a reboot; None if it does not live.
+
+    Raises:
+        OSError: there is neither ``/proc`` nor ``ps``.
+    """
+    if sys.platform == "linux":
+        process, boot = find(pid), find_boot()
+        return None if process is None or process.has_ended or boot is None else f"{boot}/{process.started}"
+    return _find_birth_by_ps(pid)
+
+
+def find_boot(proc: Path = _PROC) -> str | None:
+    """Return what tells this boot of the machine from every other; None where that cannot be known."""
+    try:
+        return (proc / "sys/kernel/random/boot_id").read_text("ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def find_name(pid: int) -> str:
+    """Return the name of a process's program, such as ``bash``; empty where that cannot be read."""
+    process = find(pid)
+    return "" if process is None else process.name
+
+
+def find_own_arguments() -> tuple[int, int]:
+    """Return where the command line of this process begins and ends in its memory. Linux only.
+
+    Raises:
+        ProcessLookupError: the kernel does not tell.
+    """
+    found = _read_stat("self", _PROC)
+    if found is None:
+        raise ProcessLookupError
+    # arg_start and arg_end, fields 48 and 49 of proc(5); the fields here begin with the third.
+    return int(found[1][45]), int(found[1][46])
+
+
+def end(pid: int, birth: str, grace_seconds: float) -> None:
+    """End a session leader and its group: SIGTERM, a time of grace, SIGKILL. Does nothing if it has ended."""
+    for number, seconds in ((signal.SIGTERM, grace_seconds), (signal.SIGKILL, _KILL_SECONDS)):
+        if find_birth(pid) != birth:
             return
         try:
             os.killpg(pid, number)
         except ProcessLookupError:
             return
-        _await_end(pid, born, seconds)
+        _await_end(pid, birth, seconds)
 
 
-def _await_end(pid: int, born: str, seconds: float) -> None:
+def _await_end(pid: int, birth: str, seconds: float) -> None:
     deadline = time.monotonic() + seconds
-    while birth(pid) == born and time.monotonic() < deadline:
+    while find_birth(pid) == birth and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
 
 
-def _birth_in_proc(pid: int) -> str | None:
+def _read_stat(pid: str, proc: Path) -> tuple[bytes, list[bytes]] | None:
+    """Return the name of a process and the fields of its ``stat`` from the third on; None if there are none."""
     try:
-        # The program's name, in parentheses, may hold anything; the fields behind it are numbers.
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    except (FileNotFoundError, ProcessLookupError):
+        with open(proc / pid / "stat", "rb") as file:
+            # pid (name) state parent group ...: the name may hold blanks and brackets.
+            before, _, after = file.read().rpartition(b")")
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
         return None
-    fields = stat.rpartition(")")[2].split()
-    state, ticks = fields[0], fields[19]
-    return None if state in "ZX" else f"{boot}/{ticks}"
+    fields = after.split()
+    return (before.partition(b"(")[2], fields) if fields else None
 
 
-def _birth_by_ps(pid: int) -> str | None:
+def _find_birth_by_ps(pid: int) -> str | None:
+    state, started = _ask_ps(pid)
+    return None if not state or state.startswith("Z") else started
+
+
+def _ask_ps(pid: int) -> tuple[str, str]:
+    """Return the state of a process and the date of its start; two empty texts if there is no such process."""
     import subprocess
 
     # The zone and the language are pinned: the same process must read the same in every environment.
@@ -60,4 +147,4 @@ def _birth_by_ps(pid: int) -> str | None:
     command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
     answer = subprocess.run(command, capture_output=True, text=True, env=environ, check=False)
     state, _, started = answer.stdout.strip().partition(" ")
-    return None if not state or state.startswith("Z") else " ".join(started.split())
+    return state, " ".join(started.split())

@@ -9,7 +9,7 @@ Not for several threads that start children in groups of their own: who started 
 import os
 
 from azguard.processes import tree
-from azguard.processes.tree import Process
+from azguard.processes.identity import Process
 
 
 class Offspring:

@@ -10,7 +10,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+
+from azguard.processes.identity import Process, find, find_own_arguments
 
 #: Whether this system can tell who descends from whom.
 IS_KNOWN = sys.platform == "linux" and os.path.exists("/proc/self/stat")
@@ -20,19 +21,6 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _ROUND_SECONDS = 0.02
 # Children can be overlooked while others end.
 _EMPTY_LOOKS = 2
-
-
-@dataclass(frozen=True)
-class Process:
-    """A process: ``started`` and ``pid`` together are its identity. ``has_ended`` is one that is not reaped yet."""
-
-    pid: int
-    parent: int
-    group: int
-    started: int
-    is_stopped: bool
-    has_ended: bool
-    name: str
 
 
 def adopt_orphans() -> None:
@@ -74,7 +62,7 @@ def ended_children() -> list[Process]:
     """Return the children of this process that have ended and are not reaped."""
     if not IS_KNOWN:
         return []
-    found = [_stat(pid) for pid in _listed_children(os.getpid())]
+    found = [find(pid) for pid in _listed_children(os.getpid())]
     return [each for each in found if each is not None and each.has_ended]
 
 
@@ -125,10 +113,7 @@ def rename(name: str) -> None:
 
 def _overwrite_command_line(text: bytes) -> None:
     # Through a file: a wrong address is then an error and not a crash.
-    with open("/proc/self/stat", "rb") as stat:
-        fields = stat.read().rpartition(b")")[2].split()
-    # arg_start and arg_end, fields 48 and 49 of proc(5); these here begin with field 3.
-    begin, end = int(fields[45]), int(fields[46])
+    begin, end = find_own_arguments()
     with open("/proc/self/cmdline", "rb") as cmdline, open("/proc/self/mem", "r+b", buffering=0) as memory:
         memory.seek(begin)
         if end - begin > len(text) and memory.read(end - begin) == cmdline.read():
@@ -166,27 +151,5 @@ def _scanned_children() -> Callable[[int], list[int]]:
 
 def _read(pid: int) -> Process | None:
     """Return a process, or None if it has ended."""
-    found = _stat(pid)
+    found = find(pid)
     return None if found is None or found.has_ended else found
-
-
-def _stat(pid: int) -> Process | None:
-    """Return a process, or None if there is none of that pid."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            # pid (name) state parent group ...: the name may hold anything.
-            before, _, after = file.read().rpartition(b")")
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    fields = after.split()
-    if not fields:
-        return None
-    return Process(
-        pid=pid,
-        parent=int(fields[1]),
-        group=int(fields[2]),
-        started=int(fields[19]),
-        is_stopped=fields[0] in (b"T", b"t"),
-        has_ended=fields[0] in (b"Z", b"X"),
-        name=before.partition(b"(")[2].decode(errors="replace"),
-    )

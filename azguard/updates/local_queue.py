@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from azguard.processes import identity
 from azguard.requests.deadline import Deadline
 
 # A writer that is stuck at the head must not eat the whole deadline of those behind it.
@@ -164,11 +165,10 @@ class LocalQueue(AbstractContextManager["LocalQueue"]):
     def _is_stopped(self, number: int) -> bool:
         """Return whether the owner of a ticket is known to be stopped, by a signal or a debugger (Linux only)."""
         try:
-            owner = int(self._path(number).read_bytes())
-            state = Path(f"/proc/{owner}/stat").read_bytes().rpartition(b")")[2].split()[0]
-        except (OSError, ValueError, IndexError):
+            owner = identity.find(int(self._path(number).read_bytes()))
+        except (OSError, ValueError):
             return False  # Gone this moment, or not to be known.
-        return state in (b"T", b"t")
+        return owner is not None and owner.is_stopped
 
     def _numbers(self) -> list[int]:
         return [int(name) for name in os.listdir(self._folder) if name.isdecimal()]

@@ -155,7 +155,7 @@ def killed(world: World) -> World:
     """Return a world whose emulator was killed from outside."""
     pid = world.json("emulator", "start")["pid"]
     os.kill(pid, signal.SIGKILL)
-    until(lambda: identity.birth(pid) is None)
+    until(lambda: identity.find_birth(pid) is None)
     return world
 
 

@@ -11,7 +11,11 @@ from tests.support.emulator_world import until
 def test_a_process_has_one_birth_and_no_other_has_it() -> None:
     with subprocess.Popen(["sleep", "60"]) as other:
         try:
-            births = [identity.birth(os.getpid()), identity.birth(os.getpid()), identity.birth(other.pid)]
+            births = [
+                identity.find_birth(os.getpid()),
+                identity.find_birth(os.getpid()),
+                identity.find_birth(other.pid),
+            ]
         finally:
             other.kill()
     assert births[0] is not None
@@ -20,15 +24,15 @@ def test_a_process_has_one_birth_and_no_other_has_it() -> None:
 
 def test_a_dead_process_has_no_birth_even_before_it_is_collected() -> None:
     with subprocess.Popen(["true"]) as child:
-        until(lambda: identity.birth(child.pid) is None)
+        until(lambda: identity.find_birth(child.pid) is None)
 
 
 def test_ps_tells_the_same_where_there_is_no_proc() -> None:
     if shutil.which("ps") is None:
         pytest.skip("no ps here")
     with subprocess.Popen(["true"]) as child:
-        until(lambda: identity._birth_by_ps(child.pid) is None)
-    assert identity._birth_by_ps(os.getpid()) == identity._birth_by_ps(os.getpid()) is not None
+        until(lambda: identity._find_birth_by_ps(child.pid) is None)
+    assert identity._find_birth_by_ps(os.getpid()) == identity._find_birth_by_ps(os.getpid()) is not None
 
 
 def test_end_kills_what_ignores_term() -> None:
@@ -36,7 +40,7 @@ def test_end_kills_what_ignores_term() -> None:
     with subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, start_new_session=True) as child:
         assert child.stdout is not None
         child.stdout.readline()
-        born = identity.birth(child.pid)
+        born = identity.find_birth(child.pid)
         assert born is not None
-        identity.end(child.pid, born, grace=0.2)
+        identity.end(child.pid, born, grace_seconds=0.2)
         assert child.wait(5) == -9
