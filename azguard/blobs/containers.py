@@ -14,6 +14,7 @@ from typing import Any
 from azguard.accounts.account import Account
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
+from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, NotFound, OutcomeUnknown, Unavailable
 from azguard.leases import actions
@@ -202,7 +203,7 @@ def _shown(target: Target, found: Any) -> ContainerShown:
     return ContainerShown(
         address=str(target.address),
         name=found.name or target.address.container,
-        etag=_quoted(found.etag),
+        etag=quote(found.etag),
         last_modified=found.last_modified,
         public_access=found.public_access,
         lease_status=found.lease.status,
@@ -215,9 +216,4 @@ def _shown(target: Target, found: Any) -> ContainerShown:
 
 
 def _written(target: Target, answer: Mapping[str, Any], guard: str, attempts: int) -> WriteResult:
-    return WriteResult(str(target.address), _quoted(answer["etag"]), answer["last_modified"], guard, attempts)
-
-
-def _quoted(etag: str) -> str:
-    """Return the ETag in quotes: listings give it bare."""
-    return etag if etag.startswith('"') else f'"{etag}"'
+    return WriteResult(str(target.address), quote(answer["etag"]), answer["last_modified"], guard, attempts)

@@ -8,15 +8,13 @@ from typing import Any
 
 from azguard.accounts.target import Target
 from azguard.address import Address
+from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Gone, NotFound
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
 from azguard.requests.settle import NOTHING_THERE
-
-# Listings give ETags bare.
-_QUOTE = '"'
 
 
 @dataclass(frozen=True)
@@ -137,7 +135,7 @@ def from_sdk(address: Address, found: Any) -> BlobShown:
         address=str(address),
         name=address.name,
         container=address.container,
-        etag=f'"{found.etag.strip(_QUOTE)}"' if found.etag else None,
+        etag=quote(found.etag) if found.etag else None,
         last_modified=found.last_modified,
         created=found.creation_time,
         content_length=found.size,

@@ -11,6 +11,7 @@ from azguard.blobs import fenced_writes, properties, uploads
 from azguard.blobs.downloads import Download
 from azguard.blobs.upload import Settings, Upload
 from azguard.conditions import fences
+from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.documents.metadata import as_json, from_json
 from azguard.errors import BadRequest, Changed, NotFound
@@ -43,8 +44,7 @@ class _Blob:
 
     def etag_under_lease(self, lease_id: str, deadline: Deadline) -> str:
         """Return the current ETag, which the service tells only to the holder of ``lease_id``."""
-        found = properties.fetch(self.target, Conditions(lease_id=lease_id), deadline)
-        return str(found.etag)
+        return str(properties.fetch(self.target, Conditions(lease_id=lease_id), deadline).etag)
 
     def is_leased(self, deadline: Deadline) -> bool:
         """Return whether the blob is locked by a lease; one that is breaking still is."""
@@ -60,7 +60,7 @@ class _Blob:
             return [item for item in found if item.name == name and item.version_id]
 
         items = sorted(read(listing, self.target, deadline), key=lambda item: item.version_id)
-        return [Version(f'"{item.etag}"', Lineage.parse((item.metadata or {}).get(KEY))) for item in items]
+        return [Version(quote(item.etag), Lineage.parse((item.metadata or {}).get(KEY))) for item in items]
 
     def _lease(self, lease_id: str) -> Any:
         from azure.storage.blob import BlobLeaseClient

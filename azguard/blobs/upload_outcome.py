@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from azguard.blobs import blocks, properties
+from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.errors import NotFound
 from azguard.requests.deadline import Deadline
@@ -32,7 +33,7 @@ def landed(upload: "Upload", ids: Sequence[str], patience: Deadline) -> Finding[
     if position == 0:
         return Finding(verdict, _as_answer(found))
     # The write after ours recorded which ETag it replaced: ours.
-    return Finding(verdict, {"etag": f'"{history.entries[position - 1][1]}"'})
+    return Finding(verdict, {"etag": quote(history.entries[position - 1][1])})
 
 
 def _equals(upload: "Upload", found: Any) -> bool:
