@@ -8,8 +8,6 @@ from azguard.errors import ConfigError, UsageError
 from azguard.requests.deadline import ANSWER_SECONDS
 from azguard.times import parse_duration
 
-# The C# identifier rule; source: Setting and retrieving properties and metadata for Blob resources.
-_METADATA_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _INCLUDED = ("metadata", "snapshots", "versions", "deleted", "tags", "uncommittedblobs", "copy")
 # Python refuses to read numbers of thousands of digits.
 _MOST_DIGITS = 19
@@ -72,13 +70,17 @@ def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
 def metadata(texts: Sequence[str] | None) -> dict[str, str]:
     """Return metadata whose names and values the service takes."""
     found = pairs(texts, "--metadata")
+    if not found:
+        return found
+    from azguard.documents.metadata import is_name, is_value
+
     for key, value in found.items():
-        if not _METADATA_NAME.fullmatch(key):
+        if not is_name(key):
             raise UsageError(
                 f"--metadata: {key!r} is not a name the service takes",
                 hint="letters, digits and underscores, the first no digit",
             )
-        if not value.isascii() or not value.isprintable() or value != value.strip():
+        if not is_value(value):
             raise UsageError(
                 f"--metadata: the value of {key!r} cannot stand in a header",
                 hint="printable ASCII without spaces around it; encode the rest, for example as base64",

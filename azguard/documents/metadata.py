@@ -9,15 +9,28 @@ from azguard.documents import text as json_text
 from azguard.documents.paths import MISSING, Path, describe
 from azguard.errors import TransformFailed
 
+# A C# identifier.
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# Visible ASCII, with blanks inside.
+_VALUE = re.compile(r"([!-~]([ -~]*[!-~])?)?")
 
-def name_problem(name: str) -> str | None:
-    """Return what is wrong with a metadata name, or None.
+
+def is_name(text: str) -> bool:
+    """Return whether the service accepts a text as the name of a metadata entry.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata
     """
-    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        return None
-    return f"{name!r} is not a metadata name"
+    return _NAME.fullmatch(text) is not None
+
+
+def is_value(text: str) -> bool:
+    """Return whether a text fits into an HTTP header, which carries the value of a metadata entry, unchanged."""
+    return _VALUE.fullmatch(text) is not None
+
+
+def name_problem(name: str) -> str | None:
+    """Return what is wrong with a metadata name, or None."""
+    return None if is_name(name) else f"{name!r} is not a metadata name"
 
 
 def check(metadata: dict[str, str], names: Iterable[str]) -> None:
@@ -32,7 +45,7 @@ def check(metadata: dict[str, str], names: Iterable[str]) -> None:
         problem = name_problem(name)
         if problem:
             raise TransformFailed(problem, hint="use letters, digits and _, not a digit first")
-        if not re.fullmatch(r"([!-~]([ -~]*[!-~])?)?", metadata[name]):
+        if not is_value(metadata[name]):
             raise TransformFailed(
                 f"the metadata value of {name} does not fit into an HTTP header: {metadata[name][:80]!r}",
                 hint="use visible ASCII without spaces at either end; encode the rest, as base64 perhaps",
