@@ -6,13 +6,13 @@ place. Making and setting aside happen under a lock; opening takes none.
 
 import os
 import stat
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+from azguard.processes import locked_file
 
 if TYPE_CHECKING:
     from sqlite3 import Connection, Error
@@ -26,7 +26,6 @@ _WITHOUT_INODES = 1
 # How long to wait for other processes before doing without the cache.
 BUSY_SECONDS = 10.0
 MEMORY = ":memory:"
-_POLL_SECONDS = 0.01
 _SIDECARS = ("-wal", "-shm")
 # SQLite's primary result codes, as numbers because the module is imported late. https://sqlite.org/rescode.html
 _BUSY, _READ_ONLY, _INPUT_OUTPUT, _FULL, _CANNOT_OPEN = 5, 8, 10, 13, 14
@@ -241,28 +240,14 @@ def _making(path: Path) -> Iterator[None]:
     """Let one process at a time make or set aside the file.
 
     Raises:
-        OSError: the lock was held by another for ``BUSY_SECONDS``, or this file system has none.
+        OSError: another process held the lock for ``BUSY_SECONDS``, or this file system has no locks.
     """
-    if sys.platform == "win32":
+    if not locked_file.IS_SUPPORTED:
         # A file that is open is not renamed there, nor renamed over, so two processes cannot clash.
         yield
         return
-    import fcntl
-
-    descriptor = os.open(path.with_name(f"{path.name}.lock"), os.O_CREAT | os.O_RDWR, 0o600)
-    try:
-        deadline = time.monotonic() + BUSY_SECONDS
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(_POLL_SECONDS)
+    with locked_file.hold(path.with_name(f"{path.name}.lock"), BUSY_SECONDS):
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _sidecars(path: Path) -> tuple[Path, ...]:

@@ -5,15 +5,14 @@ Not guaranteed: that Azurite behaves as Azure does. tests/data/SEMANTICS.md list
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from azguard.emulators import state
 from azguard.emulators.state import Azurite
 from azguard.errors import ConfigError, NotFound
-from azguard.processes import identity
-from azguard.processes.locked_file import exclusive
+from azguard.processes import identity, locked_file
 
 _LOG, _LOCK = "azurite.log", "azurite.lock"
 DEFAULT_WAIT_SECONDS = 60.0
@@ -85,7 +84,7 @@ def start(
 
     chosen = dict(ports or {})
     folder_of_data = _usable(data)
-    with exclusive(folder / _LOCK):
+    with _locked(folder):
         running, reason = state.look(folder)
         if running is not None:
             _check_same(running, chosen, folder_of_data)
@@ -115,7 +114,7 @@ def stop(folder: Path) -> Stopped:
     # A start that is still at work holds the lock; without a lock file there was never one.
     if not (folder / _LOCK).exists():
         return Stopped(False, "not_running")
-    with exclusive(folder / _LOCK):
+    with _locked(folder):
         running, reason = state.look(folder)
         if running is not None:
             identity.end(running.pid, running.birth, _GRACE_SECONDS)
@@ -189,6 +188,19 @@ def private(
             yield mine
         finally:
             azurite_process.discard(child)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep other processes from starting or stopping the background emulator."""
+    file = folder / _LOCK
+    with ExitStack() as stack:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(locked_file.hold(file))
+        except OSError as error:
+            raise ConfigError(f"{file} cannot be written: {error.strerror}", reason="lock_file_not_writable") from error
+        yield
 
 
 def _check_same(running: Azurite, ports: Mapping[str, int], data: str | None) -> None:

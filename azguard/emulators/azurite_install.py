@@ -11,7 +11,7 @@ from typing import IO
 
 from azguard.emulators.node import tied_to_us
 from azguard.errors import ConfigError, Unavailable
-from azguard.processes.locked_file import exclusive
+from azguard.processes import locked_file
 
 # The version that azguard's algorithms were measured on: atomic on If-Match, leases and table batches, with known lies.
 VERSION = "3.35.0"
@@ -51,7 +51,8 @@ def ensure(folder: Path, environ: Mapping[str, str], say: Callable[[str], None])
     node = find_node(environ)
     if not home.exists():
         try:
-            with exclusive(folder / "install.lock"):
+            folder.mkdir(parents=True, exist_ok=True)
+            with locked_file.hold(folder / "install.lock"):
                 if not home.exists():
                     _install(home, node, environ, say)
         except OSError as error:

@@ -1,26 +1,62 @@
-"""A lock file that one process at a time holds."""
+"""Files that one process at a time locks; the kernel unlocks them when that process ends, however it ends.
 
+filelock is not used: the queue of writers locks tickets that are open already, and one system call does it.
+
+Not guaranteed: locks on a network file system, some of which accept the call and lock nothing.
+"""
+
+import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from azguard.errors import ConfigError
+#: Whether this system has such locks; Windows has not.
+IS_SUPPORTED = os.name == "posix"
+# How often to try a lock that may be waited for only so long: the system call has no timeout.
+_POLL_SECONDS = 0.02
 
 
-@contextmanager
-def exclusive(path: Path) -> Iterator[None]:
-    """Hold a lock file that only one process at a time can hold; wait for it, and let go however we end.
+def lock(descriptor: int) -> None:
+    """Lock an open file; wait as long as another process has it locked."""
+    import fcntl
 
-    Raises:
-        ConfigError: the file cannot be written.
-    """
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+def try_lock(descriptor: int) -> bool:
+    """Lock an open file unless it is locked already; return whether it is ours now."""
     import fcntl
 
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = open(path, "a", encoding="utf-8")  # noqa: SIM115  (closed below, outside the except)
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror}", reason="lock_file_not_writable") from error
-    with file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+@contextmanager
+def hold(path: Path, at_most_seconds: float | None = None) -> Iterator[None]:
+    """Hold a lock file, which is made if need be and stays; wait for it at most so long, or for ever.
+
+    Raises:
+        OSError: the file cannot be opened, or this file system has no locks.
+        TimeoutError: another process kept it locked.
+    """
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        if at_most_seconds is None:
+            lock(descriptor)
+        else:
+            _lock_within(descriptor, at_most_seconds)
         yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock_within(descriptor: int, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not try_lock(descriptor):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"another process kept it locked for {seconds:g} seconds")
+        time.sleep(_POLL_SECONDS)

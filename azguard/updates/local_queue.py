@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from azguard.processes import identity
+from azguard.processes import identity, locked_file
 from azguard.requests.deadline import Deadline
 
 # A writer that is stuck at the head must not eat the whole deadline of those behind it.
@@ -69,9 +69,7 @@ class LocalQueue(AbstractContextManager["LocalQueue"]):
 
     def _take(self, patience: Deadline) -> tuple[int, int] | None:
         """Return the next number and the locked ticket of that number."""
-        try:
-            import fcntl
-        except ImportError:  # not on Windows
+        if not locked_file.IS_SUPPORTED:
             return None
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         counter = os.open(self._folder / "next", os.O_RDWR | os.O_CREAT, 0o600)
@@ -81,7 +79,7 @@ class LocalQueue(AbstractContextManager["LocalQueue"]):
             # Written first: a full disk then leaves no ticket behind, and an unused number does no harm.
             os.pwrite(counter, b"%019d" % (number + 1), 0)
             handle = os.open(self._path(number), os.O_RDWR | os.O_CREAT, 0o600)
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locked_file.lock(handle)
         finally:
             os.close(counter)
         try:
@@ -96,14 +94,9 @@ class LocalQueue(AbstractContextManager["LocalQueue"]):
         Raises:
             TimeoutError: the holder keeps it.
         """
-        import fcntl
-
-        while True:
-            try:
-                return fcntl.flock(counter, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if patience.passed:
-                    raise TimeoutError from None
+        while not locked_file.try_lock(counter):
+            if patience.passed:
+                raise TimeoutError
             patience.pause(_COUNTER_PAUSE)
 
     def _next(self, counted: bytes) -> int:
@@ -125,15 +118,11 @@ class LocalQueue(AbstractContextManager["LocalQueue"]):
 
     def _wait_for(self, number: int, patience: Deadline) -> bool:
         """Wait until a ticket is unlocked; return False when patience ended first."""
-        import fcntl
-
         try:
             handle = os.open(self._path(number), os.O_RDWR)
         except FileNotFoundError:
             return True
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not locked_file.try_lock(handle):
             return self._block(number, handle, patience)
         # Unlocked, yet there: its owner was killed.
         self._path(number).unlink(missing_ok=True)
@@ -142,12 +131,10 @@ class LocalQueue(AbstractContextManager["LocalQueue"]):
 
     def _block(self, number: int, handle: int, patience: Deadline) -> bool:
         """Sleep in the kernel, in a thread, because flock has no timeout; an abandoned thread ends with its lock."""
-        import fcntl
-
         unlocked = threading.Event()
 
         def wait() -> None:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            locked_file.lock(handle)
             os.close(handle)
             unlocked.set()
 
