@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from azguard.atomic_files import write_atomically
 from azguard.errors import ConfigError
 
 KEYS = ("connection-string", "account-name", "account-key", "sas-token", "auth-mode", "emulator",
@@ -90,9 +91,6 @@ def save(file: Path, profiles: Mapping[str, Profile]) -> None:
     Raises:
         ConfigError: the file cannot be written.
     """
-    import os
-    import tempfile
-
     import tomli_w
 
     document: dict[str, object] = {}
@@ -102,12 +100,7 @@ def save(file: Path, profiles: Mapping[str, Profile]) -> None:
     document["profiles"] = {profile.name: dict(profile.settings) for profile in profiles.values()}
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=".config-")
-        with os.fdopen(handle, "wb") as stream:
-            tomli_w.dump(document, stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, os.path.realpath(file))
+        write_atomically(file, tomli_w.dumps(document).encode(), 0o600)
     except OSError as error:
         raise ConfigError(f"{file} cannot be written: {error.strerror}") from None
 

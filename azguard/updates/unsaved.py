@@ -1,37 +1,36 @@
-"""Work that could not be written, kept in a file."""
+"""Content that could not be written, saved to a file."""
 
 import os
 import re
 import tempfile
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
 from azguard.accounts.target import Target
+from azguard.atomic_files import write_atomically
+
+# A file's name may have 255 bytes; what follows the address's last characters takes few of them.
+_ADDRESS_CHARACTERS = 80
+# No two files of one second have the same name.
+_RANDOM_BYTES = 4
 
 
 def save_unwritten_content(folder: Path, target: Target, content: bytes, now: datetime) -> Path | None:
-    """Write content to a new file of the user's own and return its path, or None if that fails too."""
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", target.address.short)[-80:]
-    begin = f"{now:%Y%m%dT%H%M%S}-"
-    return _written(lambda: folder, begin, f"-{name}", content) or _written(
-        lambda: Path(tempfile.gettempdir()), begin, f"-{name}", content
-    )
+    """Write content to a new file that only its owner reads; return its path.
+
+    The file is in ``folder``, or in the temporary folder if that fails; None if that fails too.
+    """
+    address = re.sub(r"[^A-Za-z0-9._-]+", "-", target.address.short)[-_ADDRESS_CHARACTERS:]
+    name = f"{now:%Y%m%dT%H%M%S}-{os.urandom(_RANDOM_BYTES).hex()}-{address}"
+    return _try_to_write(folder, name, content) or _try_to_write(None, name, content)
 
 
-def _written(place: Callable[[], Path], begin: str, end: str, content: bytes) -> Path | None:
-    """Write the content to a new file in a folder, whole or not at all."""
-    path = None
+def _try_to_write(folder: Path | None, name: str, content: bytes) -> Path | None:
+    """Write a new file in a folder, or in the temporary one; return its path, or None if that fails."""
     try:
-        folder = place()
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, path = tempfile.mkstemp(dir=folder, prefix=begin, suffix=end)
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
+        path = (Path(tempfile.gettempdir()) if folder is None else folder) / name
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_atomically(path, content, 0o600)
     except OSError:
-        if path is not None:
-            os.unlink(path)
         return None
-    return Path(path)
+    return path
