@@ -4,10 +4,23 @@ from collections.abc import Mapping
 
 from azguard.cli.words import Words
 
+_AFTER_DOUBT = {
+    "acquire": "release it in case it was granted: azguard lease release {address}",
+    "release": "release it again; a finite lease ends by itself",
+}
+
+
+def _after_doubt(facts: Mapping[str, object]) -> str:
+    """Return what to type where it is not known whether an operation on a lease was done."""
+    look = "look before you try again: azguard lease show {address}"
+    return _AFTER_DOUBT.get(str(facts["action"]), look).format_map(facts)
+
+
 #: What to type next.
 HINTS: Mapping[str, Words] = {
     "lease-is-own": "this scope holds it, or did: azguard lease renew {address}, or release",
     "lease-not-free-in-time": "give it longer, or see who holds it: azguard lease show {address}",
+    "lease-outcome-unknown": _after_doubt,
     "lease-reason-empty": "an unset shell variable looks like this; leave the option out",
     "lease-reason-malformed": "--reason 'migration of the schema'",
     "break-condition-without-version": "leave the condition out, or name the version: --if-match ETAG",

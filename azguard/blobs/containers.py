@@ -22,7 +22,7 @@ from azguard.requests import commits
 from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
-from azguard.requests.settle import Finding, Verdict, send_until_settled
+from azguard.requests.settle import Finding, Verdict, WriteRequest, send_until_settled
 from azguard.requests.written import WriteResult
 from azguard.times import http_date
 
@@ -58,12 +58,12 @@ def create(
     """
     client = target.account.container(target.address)
     stamped = {**metadata, KEY: str(Lineage().after(op, None))}
-    settled = send_until_settled(
-        lambda: client.create_container(stamped, public_access, **write_timeouts(deadline)),
-        lambda patience: _created(target, op, patience),
-        target,
-        deadline,
+    request = WriteRequest(
+        target=target,
+        send=lambda: client.create_container(stamped, public_access, **write_timeouts(deadline)),
+        look=lambda patience: _created(target, op, patience),
     )
+    settled = send_until_settled(request, deadline)
     return _written(target, settled.answer, "if-none-match", settled.attempts)
 
 
@@ -167,14 +167,14 @@ def _delete(
 ) -> WriteResult:
     """Delete under a lease or without one; ``alone`` says whether our lease kept all others from deleting it."""
     client = target.account.container(target.address)
-    settled = send_until_settled(
-        lambda: client.delete_container(headers=dict(headers), **write_timeouts(deadline)),
-        lambda patience: _deleted(target, patience, alone),
-        target,
-        deadline,
+    request = WriteRequest(
+        target=target,
+        send=lambda: client.delete_container(headers=dict(headers), **write_timeouts(deadline)),
+        look=lambda patience: _deleted(target, patience, alone),
         # The lease ends with the container, so a late delete under it finds nothing that it could delete.
         resend=alone is not None,
     )
+    settled = send_until_settled(request, deadline)
     return WriteResult(str(target.address), None, None, guard, settled.attempts)
 
 

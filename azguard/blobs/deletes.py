@@ -7,7 +7,7 @@ from azguard.errors import Changed, NotFound, UsageError
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
-from azguard.requests.settle import NOTHING_THERE, Finding, Settled, Verdict, send_until_settled
+from azguard.requests.settle import NOTHING_THERE, Finding, Settled, Verdict, WriteRequest, send_until_settled
 from azguard.requests.written import WriteResult
 
 
@@ -40,17 +40,17 @@ def _settled(
     target: Target, conditions: Conditions, snapshots: str | None, deadline: Deadline, *, alone: bool
 ) -> Settled[None]:
     client = target.account.blob(target.address)
-    return send_until_settled(
-        lambda: client.delete_blob(
+    request = WriteRequest(
+        target=target,
+        send=lambda: client.delete_blob(
             delete_snapshots=snapshots, headers=conditions.request_headers, **write_timeouts(deadline)
         ),
-        lambda patience: _deleted(target, conditions, patience, alone=alone),
-        target,
-        deadline,
+        look=lambda patience: _deleted(target, conditions, patience, alone=alone),
         expected_etag=conditions.expected_etag,
         # The lease ends with the blob, so a late delete under it finds nothing that it could delete.
         resend=conditions.lease_id is not None or conditions.expected_etag is not None,
     )
+    return send_until_settled(request, deadline)
 
 
 def _held_for_ever(target: Target, conditions: Conditions, deadline: Deadline) -> bool:

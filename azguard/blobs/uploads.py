@@ -20,7 +20,7 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, Exists, Locked, UsageError
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.settle import Settled, send_until_settled
+from azguard.requests.settle import Settled, WriteRequest, send_until_settled
 
 # The service's answer, and the conditions under which it was given.
 _Committed = tuple[Settled[Mapping[str, Any]], Conditions]
@@ -136,14 +136,14 @@ def _attempt(
     upload: Upload, call: Callable[[Upload], Mapping[str, Any]], ids: Sequence[str]
 ) -> Settled[Mapping[str, Any]]:
     conditional = upload.conditions.expected_etag is not None or upload.conditions.creates_only
-    return send_until_settled(
-        lambda: call(upload),
-        lambda patience: landed(upload, ids, patience),
-        upload.target,
-        upload.deadline,
+    request = WriteRequest(
+        target=upload.target,
+        send=lambda: call(upload),
+        look=lambda patience: landed(upload, ids, patience),
         expected_etag=upload.conditions.expected_etag,
         resend=conditional,
     )
+    return send_until_settled(request, upload.deadline)
 
 
 def _put_blob(upload: Upload, content: bytes) -> Mapping[str, Any]:

@@ -21,12 +21,12 @@ from azguard.accounts.target import Target
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Locked, NotFound, UsageError
 from azguard.leases.kinds import Action, kind_of
-from azguard.leases.settle import Done, Facts, Request, held, settle
+from azguard.leases.outcome import Facts, LeaseOperation, find_held
 from azguard.leases.state import client, look
 from azguard.requests.calls import CallOutcome, send_once, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import is_lease_problem, status
-from azguard.requests.settle import Finding, Verdict
+from azguard.requests.settle import Finding, Settled, Verdict
 
 # What the service takes for a lease that ends by itself, in seconds.
 SHORTEST, LONGEST = 15, 60
@@ -76,20 +76,20 @@ def acquire(
         raise UsageError(f"the lease of a {target.kind} has no term", str(target.address), reason="lease-without-term")
     term = INFINITE if seconds is None else seconds
 
-    def refused(error: AzguardError, verdict: Verdict) -> Finding[Facts]:
+    def judge_refusal(error: AzguardError, found: Finding[Facts]) -> Finding[Facts]:
         # ETags do not recur: tied to one that has gone, ours can never be granted. Nor on what does not exist.
         never = isinstance(error, NotFound) or (isinstance(error, Changed) and error.expected_etag is not None)
-        return Finding(Verdict.NEVER if never and verdict is Verdict.NOT_YET else Verdict.UNKNOWN)
+        return Finding(Verdict.NEVER if never and found.verdict is Verdict.NOT_YET else Verdict.UNKNOWN)
 
-    request = Request(
-        target,
-        Action.ACQUIRE,
-        conditions,
-        lambda: _answer(client(target, lease_id), "acquire", term, conditions=conditions, deadline=deadline),
-        lambda patience: held(target, lease_id, patience),
-        refused,
+    operation = LeaseOperation(
+        target=target,
+        action=Action.ACQUIRE,
+        conditions=conditions,
+        send=lambda: _answer(client(target, lease_id), "acquire", term, conditions=conditions, deadline=deadline),
+        look=lambda patience: find_held(target, lease_id, patience),
+        judge_refusal=judge_refusal,
     )
-    return _done(request, settle(request, deadline), lease_id, "infinite" if seconds is None else seconds)
+    return _done(operation, operation.perform(deadline), lease_id, "infinite" if seconds is None else seconds)
 
 
 def renew(target: Target, conditions: Conditions, deadline: Deadline) -> LeaseDone:
@@ -100,15 +100,15 @@ def renew(target: Target, conditions: Conditions, deadline: Deadline) -> LeaseDo
         OutcomeUnknown: it was sent, and whether it was done cannot be known.
     """
     lease_id = _named(conditions)
-    request = Request(
-        target,
-        Action.RENEW,
-        conditions,
-        lambda: _answer(client(target, lease_id), "renew", conditions=conditions, deadline=deadline),
-        lambda _: Finding(Verdict.NOT_YET),  # that it is held says nothing of its term
-        lambda error, verdict: Finding(Verdict.NEVER),
+    operation = LeaseOperation(
+        target=target,
+        action=Action.RENEW,
+        conditions=conditions,
+        send=lambda: _answer(client(target, lease_id), "renew", conditions=conditions, deadline=deadline),
+        look=lambda _: Finding(Verdict.NOT_YET),  # that it is held says nothing of its term
+        judge_refusal=lambda error, found: Finding(Verdict.NEVER),
     )
-    return _done(request, settle(request, deadline), lease_id)
+    return _done(operation, operation.perform(deadline), lease_id)
 
 
 def change(target: Target, proposed: str, conditions: Conditions, deadline: Deadline) -> LeaseDone:
@@ -119,15 +119,15 @@ def change(target: Target, proposed: str, conditions: Conditions, deadline: Dead
         OutcomeUnknown: it was sent, and whether it was done cannot be known.
     """
     lease_id = _named(conditions)
-    request = Request(
-        target,
-        Action.CHANGE,
-        conditions,
-        lambda: _answer(client(target, lease_id), "change", proposed, conditions=conditions, deadline=deadline),
-        lambda patience: held(target, proposed, patience),
-        lambda error, verdict: Finding(Verdict.NEVER if verdict is Verdict.NOT_YET else Verdict.UNKNOWN),
+    operation = LeaseOperation(
+        target=target,
+        action=Action.CHANGE,
+        conditions=conditions,
+        send=lambda: _answer(client(target, lease_id), "change", proposed, conditions=conditions, deadline=deadline),
+        look=lambda patience: find_held(target, proposed, patience),
+        judge_refusal=lambda error, found: _never_if_not_yet(found),
     )
-    return _done(request, settle(request, deadline), proposed)
+    return _done(operation, operation.perform(deadline), proposed)
 
 
 def release(target: Target, conditions: Conditions, deadline: Deadline) -> LeaseDone:
@@ -139,25 +139,25 @@ def release(target: Target, conditions: Conditions, deadline: Deadline) -> Lease
     """
     lease_id = _named(conditions)
 
-    def seen(patience: Deadline) -> Finding[Facts]:
+    def look_for_it(patience: Deadline) -> Finding[Facts]:
         # A release is done when the lease is not held any more, by whichever request.
-        still = held(target, lease_id, patience).verdict is Verdict.COMMITTED
-        return Finding(Verdict.NOT_YET) if still else Finding(Verdict.COMMITTED)
+        is_held = find_held(target, lease_id, patience).verdict is Verdict.COMMITTED
+        return Finding(Verdict.NOT_YET) if is_held else Finding(Verdict.COMMITTED, {})
 
-    def refused(error: AzguardError, verdict: Verdict) -> Finding[Facts]:
+    def judge_refusal(error: AzguardError, found: Finding[Facts]) -> Finding[Facts]:
         if isinstance(error, (Locked, NotFound)):
-            return Finding(Verdict.COMMITTED)
-        return Finding(Verdict.NEVER if verdict is Verdict.NOT_YET else Verdict.UNKNOWN)
+            return Finding(Verdict.COMMITTED, {})
+        return _never_if_not_yet(found)
 
-    request = Request(
-        target,
-        Action.RELEASE,
-        conditions,
-        lambda: _answer(client(target, lease_id), "release", conditions=conditions, deadline=deadline),
-        seen,
-        refused,
+    operation = LeaseOperation(
+        target=target,
+        action=Action.RELEASE,
+        conditions=conditions,
+        send=lambda: _answer(client(target, lease_id), "release", conditions=conditions, deadline=deadline),
+        look=look_for_it,
+        judge_refusal=judge_refusal,
     )
-    return _done(request, settle(request, deadline), lease_id)
+    return _done(operation, operation.perform(deadline), lease_id)
 
 
 def break_(target: Target, period: int | None, conditions: Conditions, deadline: Deadline) -> LeaseDone:
@@ -172,18 +172,7 @@ def break_(target: Target, period: int | None, conditions: Conditions, deadline:
         OutcomeUnknown: it was sent, and whether it was done cannot be known.
     """
 
-    def once() -> Facts:
-        answers: list[Any] = []  # of which the SDK keeps the time alone
-        sent = {"headers": dict(conditions.headers), "raw_response_hook": answers.append, **write_timeouts(deadline)}
-        left = client(target, None).break_lease(period, **sent)
-        headers = answers[-1].http_response.headers
-        return {
-            "etag": headers.get("ETag"),
-            "last_modified": _moment(headers.get("Last-Modified")),
-            "lease_time": left,
-        }
-
-    def seen(patience: Deadline) -> Finding[Facts]:
+    def look_for_it(patience: Deadline) -> Finding[Facts]:
         state = look(target, patience)
         # An expired lease can still be renewed by its holder, and a broken one cannot.
         if state.state in ("leased", "expired"):
@@ -193,12 +182,19 @@ def break_(target: Target, period: int | None, conditions: Conditions, deadline:
             Verdict.COMMITTED, {"etag": state.etag, "last_modified": state.last_modified, "lease_time": left}
         )
 
-    def refused(error: AzguardError, _verdict: Verdict) -> Finding[Facts]:
+    def judge_refusal(error: AzguardError, _found: Finding[Facts]) -> Finding[Facts]:
         # Leased, and changed since: by the holder we were to break, or by the next one after our break.
         return Finding(Verdict.UNKNOWN if isinstance(error, Changed) else Verdict.NEVER)
 
-    request = Request(target, Action.BREAK, conditions, once, seen, refused)
-    return _done(request, settle(request, deadline), None)
+    operation = LeaseOperation(
+        target=target,
+        action=Action.BREAK,
+        conditions=conditions,
+        send=lambda: _answer_to_break(target, period, conditions, deadline),
+        look=look_for_it,
+        judge_refusal=judge_refusal,
+    )
+    return _done(operation, operation.perform(deadline), None)
 
 
 def give_back(target: Target, lease_id: str, deadline: Deadline, seconds: float = _RELEASE_SECONDS) -> bool:
@@ -238,21 +234,41 @@ def _answer(lease: Any, action: str, *arguments: Any, conditions: Conditions, de
     return {"etag": lease.etag, "last_modified": lease.last_modified}
 
 
+def _answer_to_break(target: Target, period: int | None, conditions: Conditions, deadline: Deadline) -> Facts:
+    """Send a break once and return what the answer says."""
+    answers: list[Any] = []  # of which the SDK keeps the time alone
+    sent = {"headers": dict(conditions.headers), "raw_response_hook": answers.append, **write_timeouts(deadline)}
+    left = client(target, None).break_lease(period, **sent)
+    headers = answers[-1].http_response.headers
+    return {
+        "etag": headers.get("ETag"),
+        "last_modified": _moment(headers.get("Last-Modified")),
+        "lease_time": left,
+    }
+
+
 def _moment(http_date: str | None) -> datetime | None:
     return None if http_date is None else parsedate_to_datetime(http_date)
 
 
-def _done(request: Request, done: Done, lease_id: str | None, duration: int | str | None = None) -> LeaseDone:
+def _never_if_not_yet(found: Finding[Facts]) -> Finding[Facts]:
+    """Return what a refusal proves that could not be the echo of our own success, if the look says it was not done."""
+    return Finding(Verdict.NEVER if found.verdict is Verdict.NOT_YET else Verdict.UNKNOWN)
+
+
+def _done(
+    operation: LeaseOperation, settled: Settled[Facts], lease_id: str | None, duration: int | str | None = None
+) -> LeaseDone:
     return LeaseDone(
-        address=str(request.target.address),
+        address=str(operation.target.address),
         lease_id=lease_id,
-        etag=done.facts.get("etag"),
-        last_modified=done.facts.get("last_modified"),
-        action=request.action.value,
+        etag=settled.answer.get("etag"),
+        last_modified=settled.answer.get("last_modified"),
+        action=operation.action.value,
         duration=duration,
-        lease_time=done.facts.get("lease_time"),
-        guard=request.conditions.guard,
-        attempts=done.attempts,
+        lease_time=settled.answer.get("lease_time"),
+        guard=operation.conditions.guard,
+        attempts=settled.attempts,
         conflicts=0,
         outcome="committed",
     )

@@ -166,7 +166,8 @@ class KeptLease:
                 done = actions.change(self.target, proposed, conditions, self.deadline)
         except OutcomeUnknown:
             raise
-        except AzguardError:
+        # Interrupted, it is known not to have been done: what was in flight was asked about.
+        except (AzguardError, KeyboardInterrupt):
             self.records.drop(self.target, proposed)
             raise
         self.records.confirm(self.target, proposed, since)

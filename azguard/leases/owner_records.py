@@ -15,7 +15,7 @@ from azguard.leases.owners import OWNER, SERVICE_CLOCK, Owner
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, new_op
-from azguard.requests.settle import Finding, send_until_settled, verdict_from_lineage
+from azguard.requests.settle import Finding, WriteRequest, send_until_settled, verdict_from_lineage
 from azguard.times import iso
 
 
@@ -138,13 +138,13 @@ def change(
             verdict_from_lineage(history, op, version.etag, found.etag), {"etag": found.etag if newest else None}
         )
 
-    settled = send_until_settled(
-        lambda: client.set_blob_metadata(metadata, headers=conditions.request_headers, **write_timeouts(deadline)),
-        look,
-        target,
-        deadline,
+    request = WriteRequest(
+        target=target,
+        send=lambda: client.set_blob_metadata(metadata, headers=conditions.request_headers, **write_timeouts(deadline)),
+        look=look,
         expected_etag=version.etag,
     )
+    settled = send_until_settled(request, deadline)
     answer: Mapping[str, Any] = settled.answer
     return Moved(version.etag, answer.get("etag"), answer.get("last_modified"), str(lineage))
 

@@ -1,7 +1,8 @@
 """A write that settles its own doubt.
 
-Sent once; if the answer is lost, the resource is asked whether the write landed, and it is sent again only where
-that is safe: the same op on the same version, so that both transmissions exclude each other.
+Sent once; if the answer is lost, the resource is asked whether the write was committed, and it is sent again only
+where that is safe: the same op on the same version, so that both transmissions exclude each other, or a request that
+does nothing more when it is repeated.
 """
 
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from azguard.accounts.target import Target
 from azguard.errors import AzguardError, Changed, Forbidden, OutcomeUnknown, Unauthenticated
 from azguard.requests import commits
-from azguard.requests.calls import CallOutcome, send_once
+from azguard.requests.calls import CallOutcome, CallResult, send_once
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage, bare
 from azguard.requests.service_errors import is_perhaps_ours, translate
@@ -54,6 +55,31 @@ class Settled(Generic[T]):
     doubts: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class WriteRequest(Generic[T]):
+    """A request that changes something: how it is sent, and how its outcome is learnt when its answer is lost."""
+
+    target: Target
+    send: Callable[[], T]
+    #: Reads the outcome from the resource.
+    look: Callable[[Deadline], Finding[T]]
+    expected_etag: str | None = None
+    #: Whether sending it again is safe while the look says *not yet*.
+    resend: bool = True
+    #: Whether doing it twice is as good as once, so that it is sent again even where a look does not tell its outcome.
+    is_idempotent: bool = False
+    #: Reads whether an earlier copy was committed when the only transmission was refused, because the network may have
+    #: sent the request twice; by default the same as ``look``.
+    look_after_refusal: Callable[[Deadline], Finding[T]] | None = None
+    #: Returns what a refusal proves after an earlier transmission in doubt about which the look found this; by default
+    #: nothing more than the look.
+    judge_refusal: Callable[[AzguardError, Finding[T]], Finding[T]] | None = None
+    #: What to raise where the outcome cannot be known; by default the words for a write.
+    unknown: OutcomeUnknown | None = None
+    #: Whether an interruption passes through at once: the caller then undoes what may have been done.
+    is_undone_by_caller: bool = False
+
+
 def verdict_from_lineage(lineage: Lineage, op: str, parent: str | None, current: str | None) -> Verdict:
     """Return what the lineage of the current version says about ``op`` on ``parent`` (None is nothing there).
 
@@ -69,102 +95,118 @@ def verdict_from_lineage(lineage: Lineage, op: str, parent: str | None, current:
     return Verdict.UNKNOWN
 
 
-def send_until_settled(
-    call: Callable[[], T],
-    look: Callable[[Deadline], Finding[T]],
-    target: Target,
-    deadline: Deadline,
-    *,
-    expected_etag: str | None = None,
-    resend: bool = True,
-    after_refusal: Callable[[Deadline], Finding[T]] | None = None,
-) -> Settled[T]:
-    """Send ``call`` until it is committed, refused or known to be neither.
+def send_until_settled(request: WriteRequest[T], deadline: Deadline) -> Settled[T]:
+    """Send a request until it is committed, refused or known to be neither.
 
-    ``look`` reads the outcome from the resource. ``resend`` says that sending again is safe while it is *not yet*.
-    A refusal may be of the second copy of a request that the network has sent twice; so ``after_refusal``, by default
-    the same as ``look``, asks whether the first was committed.
+    Interrupted while it is in flight, it is asked about before the interruption goes on: a committed write is returned.
 
     Raises:
         OutcomeUnknown: it was sent, and it cannot be known whether it was applied.
         Unavailable: it was never sent, or never applied.
         AzguardError: the service refused it.
     """
-    under_way = _Write(call, look, after_refusal or look, target, deadline, expected_etag, resend)
+    under_way = _Write(request, deadline)
     try:
-        return under_way.settled()
+        return under_way.settle()
     except KeyboardInterrupt as interruption:
         return under_way.leave(interruption)
 
 
 @dataclass
 class _Write(Generic[T]):
-    """A write under way. ``open`` says that something was sent of which the end is not known yet."""
+    """A write under way."""
 
-    call: Callable[[], T]
-    look: Callable[[Deadline], Finding[T]]
-    after_refusal: Callable[[Deadline], Finding[T]]
-    target: Target
+    request: WriteRequest[T]
     deadline: Deadline
-    expected_etag: str | None
-    resend: bool
     attempts: int = 0
     doubts: int = 0
+    #: Whether its only transmission was refused, by which an earlier copy of it is not excluded.
     refused: bool = False
+    #: Whether something was sent of which the end is not known yet.
     open: bool = False
     #: The end of the write, once it is known to be committed.
     done: Settled[T] | None = None
 
-    def settled(self) -> Settled[T]:
+    def settle(self) -> Settled[T]:
         while True:
             self.open = True
             self.attempts += 1
-            sent = send_once(self.call)
+            sent = send_once(self.request.send)
             if sent.fate is CallOutcome.COMMITTED:
                 return self._committed(sent.answer)
-            self.attempts -= sent.fate is CallOutcome.NOT_SENT
-            self.doubts += sent.fate is CallOutcome.IN_DOUBT
             error: Any = sent.error
+            self._count(sent.fate)
             if self.doubts:
-                # A refusal speaks of its own transmission only: an earlier one may be why it was refused.
-                found = _ask(self.look, self.target, self.deadline, error)
+                found = self._settle_doubt(sent, error)
                 if found.verdict is Verdict.COMMITTED:
                     return self._committed(found.answer)
-                if found.verdict is Verdict.NEVER:
-                    self.open = False
-                    raise _taken(self.target, self.expected_etag)
-                if found.verdict is Verdict.UNKNOWN or not self.resend:
-                    raise unknown(self.target, error)
             elif sent.fate is CallOutcome.REFUSED:
-                return self._refused(error)
+                return self._settle_refusal(error)
             else:
                 self.open = False
             if self.deadline.remaining <= _PAUSE_SECONDS:
-                raise unknown(self.target, error) if self.doubts else translate(error, self.target)
+                raise self._unknown(error) if self.doubts else translate(error, self.request.target)
             self.deadline.pause(_PAUSE_SECONDS)
 
     def leave(self, interruption: KeyboardInterrupt) -> Settled[T]:
         """End for Ctrl-C, but not before the outcome of what is under way was asked for."""
+        if self.request.is_undone_by_caller:
+            raise interruption
         if self.done is not None:
             commits.announce()
             return self.done
         if not self.open:
             raise interruption
-        look = self.after_refusal if self.refused else self.look
-        found = _ask(look, self.target, self.deadline, interruption)
+        found = self._ask(self._look_after_refusal if self.refused else self.request.look, interruption)
         if found.verdict is Verdict.COMMITTED:
             return self._committed(found.answer)
         if found.verdict is Verdict.NEVER or (self.refused and not found.same):
             raise interruption
-        raise unknown(self.target, interruption) from interruption
+        raise self._unknown(interruption) from interruption
 
-    def _refused(self, error: BaseException) -> Settled[T]:
+    def _count(self, fate: CallOutcome) -> None:
+        if fate is CallOutcome.NOT_SENT:
+            self.attempts -= 1
+        elif fate is CallOutcome.IN_DOUBT:
+            self.doubts += 1
+
+    def _settle_doubt(self, sent: CallResult[T], error: BaseException) -> Finding[T]:
+        """Return what is found while a transmission is in doubt: that it is committed, or may be sent again.
+
+        A refusal speaks of its own transmission only: an earlier one may be why it was refused.
+        """
+        found = self._ask(self.request.look, error)
+        if found.verdict is Verdict.NEVER:
+            self.open = False
+            raise _taken(self.request)
+        if sent.fate is CallOutcome.REFUSED and found.verdict is not Verdict.COMMITTED:
+            found = self._judge_refusal(found, error)
+        if found.verdict is Verdict.COMMITTED or self._may_send_again(found.verdict, sent.fate):
+            return found
+        raise self._unknown(error)
+
+    def _judge_refusal(self, found: Finding[T], error: BaseException) -> Finding[T]:
+        if self.request.judge_refusal is None:
+            return found
+        refusal = translate(error, self.request.target, expected_etag=self.request.expected_etag)
+        found = self.request.judge_refusal(refusal, found)
+        if found.verdict is Verdict.NEVER:
+            self.open = False
+            raise refusal from error
+        return found
+
+    def _may_send_again(self, verdict: Verdict, fate: CallOutcome) -> bool:
+        if verdict is Verdict.UNKNOWN:
+            return self.request.is_idempotent and fate is not CallOutcome.REFUSED
+        return self.request.resend
+
+    def _settle_refusal(self, error: BaseException) -> Settled[T]:
         """Return the end if our write is there all the same, by an earlier copy of the request; else raise."""
         self.refused = True
-        refusal = translate(error, self.target, expected_etag=self.expected_etag)
-        if is_perhaps_ours(error, self.target):
+        refusal = translate(error, self.request.target, expected_etag=self.request.expected_etag)
+        if is_perhaps_ours(error, self.request.target):
             try:
-                found = _ask(self.after_refusal, self.target, self.deadline, error)
+                found = self._ask(self._look_after_refusal, error)
             except OutcomeUnknown as failure:
                 if not isinstance(failure.__cause__, (Forbidden, Unauthenticated)):
                     raise
@@ -173,10 +215,13 @@ class _Write(Generic[T]):
             if found.verdict is Verdict.COMMITTED:
                 return self._committed(found.answer)
             if found.same:
-                raise unknown(self.target, error)
+                raise self._unknown(error)
             refusal = refusal.but(seen=found.seen)
         self.open = False
         raise refusal from error
+
+    def _look_after_refusal(self, patience: Deadline) -> Finding[T]:
+        return (self.request.look_after_refusal or self.request.look)(patience)
 
     def _committed(self, answer: T | None) -> Settled[T]:
         # Kept before it is announced: an interruption in between finds it in ``leave``.
@@ -185,31 +230,33 @@ class _Write(Generic[T]):
         self.open = False
         return self.done
 
+    def _ask(self, look: Callable[[Deadline], Finding[T]], error: BaseException) -> Finding[T]:
+        patience = self.deadline.restarted(seconds=max(self.deadline.settle_seconds, self.deadline.remaining))
+        try:
+            return look(patience)
+        except KeyboardInterrupt as interruption:
+            if self.request.is_undone_by_caller:
+                raise
+            raise self._unknown(error) from interruption
+        # Whatever the reason for which it cannot be asked, the caller must learn that a write was sent.
+        except AzguardError as failure:
+            raise self._unknown(error) from failure
 
-def unknown(target: Target, error: BaseException | None) -> OutcomeUnknown:
-    """Return the error of a write that was sent, where it cannot be known whether it was applied."""
-    return OutcomeUnknown(
-        f"the write to {target} was sent, and whether it was applied cannot be known",
-        address=str(target.address),
-        detail=() if error is None else (_words(error, target),),
-        reason="outcome_unknown",
+    def _unknown(self, error: BaseException) -> OutcomeUnknown:
+        """Return the error that it was sent, and that it cannot be known whether it was applied."""
+        target = self.request.target
+        unknown = self.request.unknown or OutcomeUnknown(
+            f"the write to {target} was sent, and whether it was applied cannot be known",
+            address=str(target.address),
+            reason="outcome_unknown",
+        )
+        words = "interrupted" if isinstance(error, KeyboardInterrupt) else translate(error, target).message
+        return unknown.but(detail=(words,))
+
+
+def _taken(request: WriteRequest[Any]) -> Changed:
+    return Changed(
+        f"{request.target} changed since you read it",
+        address=str(request.target.address),
+        expected_etag=request.expected_etag,
     )
-
-
-def _words(error: BaseException, target: Target) -> str:
-    return "interrupted" if isinstance(error, KeyboardInterrupt) else translate(error, target).message
-
-
-def _ask(
-    look: Callable[[Deadline], Finding[T]], target: Target, deadline: Deadline, error: BaseException
-) -> Finding[T]:
-    patience = deadline.restarted(seconds=max(deadline.settle_seconds, deadline.remaining))
-    try:
-        return look(patience)
-    # Whatever the reason for which it cannot be asked, the caller must learn that a write was sent.
-    except (AzguardError, KeyboardInterrupt) as failure:
-        raise unknown(target, error) from failure
-
-
-def _taken(target: Target, expected_etag: str | None) -> Changed:
-    return Changed(f"{target} changed since you read it", address=str(target.address), expected_etag=expected_etag)

@@ -17,7 +17,7 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, OutcomeUnknown, UsageError
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.settle import Finding, Verdict, send_until_settled
+from azguard.requests.settle import Finding, Verdict, WriteRequest, send_until_settled
 from azguard.requests.written import WriteResult
 from azguard.tables.tables import written
 
@@ -83,10 +83,13 @@ def replace(target: Target, policies: Policies, conditions: Conditions, deadline
                 current_etag=current.etag,
                 hint=f"azguard table acl get {target}, then decide",
             )
+    request = WriteRequest(
+        target=target,
+        send=lambda: _set(target, policies, deadline),
+        look=lambda _: Finding(Verdict.UNKNOWN),
+    )
     try:
-        settled = send_until_settled(
-            lambda: _set(target, policies, deadline), lambda _: Finding(Verdict.UNKNOWN), target, deadline
-        )
+        settled = send_until_settled(request, deadline)
     except OutcomeUnknown as error:
         raise error.but(hint=f"look before you try again: azguard table acl get {target}") from error
     return written(target, conditions.guard, settled.attempts, etag(policies))

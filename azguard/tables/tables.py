@@ -14,7 +14,7 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import NotFound
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.settle import Finding, Verdict, send_until_settled
+from azguard.requests.settle import Finding, Verdict, WriteRequest, send_until_settled
 from azguard.requests.written import WriteResult
 from azguard.tables import calls
 
@@ -44,15 +44,15 @@ def create(target: Target, deadline: Deadline) -> WriteResult:
     Source: https://learn.microsoft.com/rest/api/storageservices/create-table
     """
     client = target.account.table(target.address)
-    settled = send_until_settled(
-        lambda: client.create_table(**write_timeouts(deadline)),
+    request = WriteRequest[object](
+        target=target,
+        send=lambda: client.create_table(**write_timeouts(deadline)),
         # While there is none, sending again is safe: the service makes at most one.
-        lambda patience: Finding(Verdict.UNKNOWN if exists(target, patience) else Verdict.NOT_YET),
-        target,
-        deadline,
+        look=lambda patience: Finding(Verdict.UNKNOWN if exists(target, patience) else Verdict.NOT_YET),
         # That it exists is what the refusal says already.
-        after_refusal=lambda _: Finding(Verdict.UNKNOWN),
+        look_after_refusal=lambda _: Finding(Verdict.UNKNOWN),
     )
+    settled = send_until_settled(request, deadline)
     return written(target, "if-none-match", settled.attempts)
 
 
@@ -94,9 +94,12 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> WriteR
             one, and the lost request may still arrive.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-table
     """
-    settled = send_until_settled(
-        lambda: _delete(target, deadline), lambda _: Finding(Verdict.UNKNOWN), target, deadline
+    request = WriteRequest(
+        target=target,
+        send=lambda: _delete(target, deadline),
+        look=lambda _: Finding(Verdict.UNKNOWN),
     )
+    settled = send_until_settled(request, deadline)
     return written(target, conditions.guard, settled.attempts)
 
 

@@ -15,7 +15,7 @@ from azguard.errors import AzguardError, Changed, OutcomeUnknown, UsageError
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import service_code, status, translate
-from azguard.requests.settle import Finding, Settled, Verdict, send_until_settled
+from azguard.requests.settle import Finding, Settled, Verdict, WriteRequest, send_until_settled
 from azguard.tables import edm, write_outcome, writes
 from azguard.tables.write import EntityWrite, Verb
 from azguard.tables.write_outcome import judged, seen
@@ -144,15 +144,15 @@ class _Transaction:
         self._error: BaseException | None = None
 
     def settled(self) -> Settled[list[str | None]]:
+        request = WriteRequest(
+            target=self._table,
+            send=self._send,
+            look=self._landed,
+            resend=any(item.write.excludes_itself for item in self._items),
+            look_after_refusal=self._after_refusal,
+        )
         try:
-            return send_until_settled(
-                self._send,
-                self._landed,
-                self._table,
-                self._deadline,
-                resend=any(item.write.excludes_itself for item in self._items),
-                after_refusal=self._after_refusal,
-            )
+            return send_until_settled(request, self._deadline)
         except AzguardError as error:
             raise self._of_item(error) from error
 

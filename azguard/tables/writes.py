@@ -14,8 +14,7 @@ from typing import Any
 from azguard.errors import AzguardError, Changed, Exists, NotFound, UsageError
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.settle import NOTHING_THERE
-from azguard.requests.settle import send_until_settled as settled_write
+from azguard.requests.settle import NOTHING_THERE, WriteRequest, send_until_settled
 from azguard.requests.written import WriteResult
 from azguard.tables import calls, limits, write_outcome
 from azguard.tables.write import EntityWrite, Verb
@@ -47,15 +46,15 @@ def write(made: EntityWrite, deadline: Deadline) -> WriteResult:
         NotFound: there is no such entity, or no such table.
         OutcomeUnknown: the answer was lost, and it cannot be known whether it was applied.
     """
+    request = WriteRequest(
+        target=made.target,
+        send=lambda: _send(made, write_timeouts(deadline)),
+        look=lambda patience: write_outcome.landed(made, patience),
+        expected_etag=made.conditions.expected_etag,
+        resend=made.excludes_itself,
+    )
     try:
-        settled = settled_write(
-            lambda: _send(made, write_timeouts(deadline)),
-            lambda patience: write_outcome.landed(made, patience),
-            made.target,
-            deadline,
-            expected_etag=made.conditions.expected_etag,
-            resend=made.excludes_itself,
-        )
+        settled = send_until_settled(request, deadline)
     except (Changed, Exists, NotFound) as error:
         raise explained(error, made, deadline) from error
     return written(made, settled.answer, settled.attempts)

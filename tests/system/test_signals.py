@@ -199,8 +199,8 @@ def test_a_signal_after_the_commit_is_no_failure_and_the_write_is_remembered(cli
     line, after = WRITES[written]
     with struck_after_the_commit(0) as counted:
         assert cli.call(*typed(line, fill(cli))).code == 0
-    # An interrupted request for a lease is not settled: there it begins with the announcement.
-    first = 2 if line[0] == "lease" else 1
+    # An interrupted acquire is given back: there it begins with the announcement.
+    first = 2 if written == "lease acquire" else 1
     for moment in (first, 3, 5, 20, counted() // 4, counted() // 2):
         name = fill(cli)
         with struck_after_the_commit(moment):

@@ -304,6 +304,33 @@ def test_ctrl_c_gives_back_what_was_being_acquired(cli: CliWorld, blob: str) -> 
     assert cli.call("lease", "list", "--held").json == []
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "after"),
+    [
+        (("renew",), 74, "leased"),  # that the lease is held says nothing of its term
+        (("change", "--proposed-lease-id", B), 0, "leased"),
+        (("release",), 0, "available"),
+        (("break", "--yes"), 0, "broken"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else None,
+)
+def test_what_was_done_before_a_signal_came_is_asked_about_and_told(
+    cli: CliWorld, blob: str, words: tuple[str, ...], code: int, after: str
+) -> None:
+    def decide(request: Request) -> Fault:
+        return Fault.LATE if request.headers.get("x-ms-lease-action") == words[0] else Fault.NONE
+
+    with proxy.running(cli.port, decide) as between:
+        there = cli.through(between.port)
+        there.call("lease", "acquire", f"blob:{blob}", "--infinite", "--proposed-lease-id", A)
+        running = there.begin("lease", words[0], f"blob:{blob}", *words[1:], "-o", "json")
+        until(lambda: any(answer.fault is Fault.LATE for answer in between.log))
+        running.terminate()
+        out, err = running.communicate(timeout=30)
+    told = json.loads(err)["error"]["kind"] if code else json.loads(out)["outcome"]
+    assert (running.returncode, told, state(cli, f"blob:{blob}")) == (code, "unknown" if code else "committed", after)
+
+
 def resetting(action: str) -> Decide:
     """Return a decision that lets no request for an action through."""
     return lambda request: Fault.RESET if request.headers.get("x-ms-lease-action") == action else Fault.NONE

@@ -9,7 +9,14 @@ from urllib3.exceptions import NewConnectionError
 from azguard.errors import AzguardError, Changed, Forbidden, OutcomeUnknown, Unavailable
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage, new_op
-from azguard.requests.settle import Finding, Settled, Verdict, send_until_settled, verdict_from_lineage
+from azguard.requests.settle import (
+    Finding,
+    Settled,
+    Verdict,
+    WriteRequest,
+    send_until_settled,
+    verdict_from_lineage,
+)
 from tests.support.fake_resource import TARGET, Clock, Refusal
 
 OP, OTHER = new_op(b"a" * 12), new_op(b"b" * 12)
@@ -46,18 +53,17 @@ class Story:
         self.sends, self.looks = sends, looks
         self.clock = Clock()
 
-    def tell(self, *, resend: bool = True, seconds: float = 10.0) -> object:
+    def tell(self, **settings: Any) -> object:
         """Return what the write ends with: what was settled, or the kind of error."""
-        deadline = Deadline(seconds, self.clock, self.clock.sleep)
+        request = WriteRequest(
+            target=TARGET,
+            send=lambda: _next(self.sends),
+            look=lambda patience: _next(self.looks),
+            expected_etag='"1"',
+            **settings,
+        )
         try:
-            return send_until_settled(
-                lambda: _next(self.sends),
-                lambda patience: _next(self.looks),
-                TARGET,
-                deadline,
-                expected_etag='"1"',
-                resend=resend,
-            )
+            return send_until_settled(request, self.clock.deadline(10))
         except AzguardError as error:
             return error.kind
 
@@ -109,6 +115,96 @@ def test_a_write_that_is_not_safe_to_send_again_is_not() -> None:
     assert (Story(sends, [NOT_YET]).tell(resend=False), sends) == ("unknown", ["done"])
 
 
+@pytest.mark.parametrize(
+    ("sends", "looks", "end"),
+    [
+        ([LOST, "done"], [UNKNOWN], Settled("done", 2, 1)),
+        ([LOST, CONDITION], [UNKNOWN], "unknown"),
+        ([LOST], [UNKNOWN], "unknown"),
+        ([KeyboardInterrupt()], [UNKNOWN], "unknown"),
+    ],
+)
+def test_what_may_be_repeated_is_sent_again_also_where_a_look_tells_nothing(
+    sends: list[Any], looks: list[Any], end: object
+) -> None:
+    assert Story(sends, looks).tell(is_idempotent=True) == end
+
+
+@pytest.mark.parametrize(
+    ("sends", "looks", "judged", "end"),
+    [
+        ([LOST, CONDITION], [NOT_YET], COMMITTED, Settled("found", 2, 1)),
+        ([LOST, CONDITION], [NOT_YET], UNKNOWN, "unknown"),
+        ([LOST, Refusal(409, "LeaseAlreadyPresent")], [NOT_YET], NEVER, "locked"),
+        ([LOST, CONDITION], [NOT_YET, COMMITTED], None, Settled("found", 2, 1)),
+        ([LOST], [COMMITTED], None, Settled("found", 1, 1)),
+        ([LOST, "done"], [NOT_YET], None, Settled("done", 2, 1)),
+        ([CONDITION], [NEVER], None, "changed"),
+    ],
+)
+def test_a_refusal_is_judged_only_after_a_doubt_that_the_look_leaves_open(
+    sends: list[Any], looks: list[Any], judged: Finding[str] | None, end: object
+) -> None:
+    def judge(refusal: AzguardError, found: Finding[str]) -> Finding[str]:
+        assert judged is not None
+        return judged
+
+    assert Story(sends, looks).tell(judge_refusal=judge) == end
+
+
+def test_what_a_refusal_is_judged_by_is_its_meaning_and_what_the_look_found() -> None:
+    judged: list[object] = []
+
+    def judge(refusal: AzguardError, found: Finding[str]) -> Finding[str]:
+        judged.append((refusal.kind, refusal.expected_etag, found))
+        return UNKNOWN
+
+    Story([LOST, CONDITION], [NOT_YET]).tell(judge_refusal=judge)
+    assert judged == [("changed", '"1"', NOT_YET)]
+
+
+@pytest.mark.parametrize(
+    ("sends", "looks", "detail"),
+    [
+        ([LOST], [UNKNOWN], "no answer from http://127.0.0.1:10000/devstoreaccount1: ServiceResponseError"),
+        ([KeyboardInterrupt()], [NOT_YET], "interrupted"),
+    ],
+)
+def test_an_outcome_that_cannot_be_known_is_told_in_the_words_of_the_request(
+    sends: list[Any], looks: list[Any], detail: str
+) -> None:
+    words = OutcomeUnknown("it cannot be known", "blob:site/a", reason="mine")
+    request = WriteRequest(target=TARGET, send=lambda: _next(sends), look=lambda patience: _next(looks), unknown=words)
+    with pytest.raises(OutcomeUnknown) as caught:
+        send_until_settled(request, Clock().deadline())
+    assert (caught.value.known(), caught.value.detail) == (words.known(), (detail,))
+
+
+@pytest.mark.parametrize(("sends", "looks"), [([KeyboardInterrupt()], [COMMITTED]), ([LOST], [KeyboardInterrupt()])])
+def test_an_interruption_of_what_its_caller_undoes_passes_through(sends: list[Any], looks: list[Any]) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        Story(sends, looks).tell(is_undone_by_caller=True)
+
+
+@pytest.mark.parametrize(
+    ("sends", "looks", "end"),
+    [([LOST], [NOT_YET, COMMITTED], Settled("found", 1, 1)), ([LOST], [NOT_YET], "unknown"), ([NOT_SENT], [], None)],
+)
+def test_an_interruption_between_two_transmissions_ends_as_the_first_of_them_did(
+    sends: list[Any], looks: list[Any], end: object
+) -> None:
+    story = Story(sends, looks)
+    story.clock.sleep = interrupted  # type: ignore[method-assign, assignment]
+    try:
+        assert story.tell() == end
+    except KeyboardInterrupt:
+        assert end is None
+
+
+def interrupted(_seconds: float) -> None:
+    raise KeyboardInterrupt
+
+
 def test_ctrl_c_over_a_write_that_can_never_land_is_just_that() -> None:
     with pytest.raises(KeyboardInterrupt):
         Story([KeyboardInterrupt()], [NEVER]).tell()
@@ -126,13 +222,14 @@ def test_asking_is_worth_some_seconds_even_after_the_deadline() -> None:
         return Finding(Verdict.UNKNOWN)
 
     with pytest.raises(OutcomeUnknown):
-        send_until_settled(lost, look, TARGET, clock.deadline(10))
+        send_until_settled(WriteRequest(target=TARGET, send=lost, look=look), clock.deadline(10))
     assert left == [5.0]
 
 
 def test_a_write_whose_place_is_taken_says_which_version_it_was_for() -> None:
+    request = WriteRequest(target=TARGET, send=_lost, look=lambda patience: NEVER, expected_etag='"1"')
     with pytest.raises(Changed) as caught:
-        send_until_settled(_lost, lambda patience: NEVER, TARGET, Clock().deadline(), expected_etag='"1"')
+        send_until_settled(request, Clock().deadline())
     assert (caught.value.expected_etag, caught.value.address) == ('"1"', "blob:site/config.json")
 
 
