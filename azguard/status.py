@@ -5,37 +5,44 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 
+from azguard import address
+from azguard.accounts.account import Account
 from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.blobs import containers, properties
+from azguard.cache.etag_cache import EtagCache
+from azguard.cache.records import Entry, Key
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, NotFound
 from azguard.requests.deadline import Deadline
 
 # The service answers each in a few milliseconds; more threads than this only wait for each other.
 _PARALLEL = 8
-UNCHANGED, PROPERTIES_UNCHANGED = "unchanged", "properties_unchanged"
+UNCHANGED = "unchanged"
+PROPERTIES_UNCHANGED = "properties_unchanged"
+UNANSWERED = "unanswered"
 
 
 @dataclass(frozen=True)
 class Read:
-    """What was read here: where, which version, and the lease this scope holds on it, if any."""
+    """What was read here of one resource."""
 
     target: Target
     etag: str
     time: str
+    #: The file that it was read into; None if it went elsewhere.
     path: str | None = None
+    #: Whether this scope holds a lease on it.
     held: bool = False
 
 
 @dataclass(frozen=True)
 class ResourceStatus:
-    """The state of one resource since it was read: unchanged, changed, leased, vanished or unanswered.
-
-    Of a container or a table ``properties_unchanged`` is all that its ETag tells: nothing of what is in it.
-    """
+    """The state of one resource since it was read."""
 
     address: str
+    #: ``unchanged``, ``changed``, ``leased``, ``vanished`` or ``unanswered``. Of a container or a table it is
+    #: ``properties_unchanged``, because its ETag says nothing of what is in it.
     state: str
     etag: str
     current_etag: str | None
@@ -46,13 +53,46 @@ class ResourceStatus:
     reason: str | None = None
 
 
+def reads_of(cache: EtagCache, targets: Sequence[Target]) -> list[Read]:
+    """Return what the scope of a cache has read of these resources.
+
+    Raises:
+        NotFound: it has never read one of them.
+    """
+    found = [(target, cache.last(Key.of(target))) for target in targets]
+    unread = next((str(target.address) for target, entry in found if entry is None), None)
+    if unread is not None:
+        raise NotFound(f"{unread} was never read here", address=unread, reason="address_not_in_account")
+    return [_read(cache, target, entry) for target, entry in found if entry is not None]
+
+
+def all_reads(cache: EtagCache, scope: str, account: Account, tell_others: Callable[[int], None]) -> list[Read]:
+    """Return all that a scope has read in one account; ``tell_others`` is given the number of reads in others."""
+    endpoints = set(account.endpoints.values())
+    entries = list(cache.entries(scope))
+    here = [entry for entry in entries if entry.account in endpoints]
+    if len(here) < len(entries):
+        tell_others(len(entries) - len(here))
+    return [_read(cache, Target(account, address.parse(entry.address).address), entry) for entry in here]
+
+
 def check_each(reads: Sequence[Read], deadline: Callable[[], Deadline]) -> Iterator[ResourceStatus]:
-    """Yield the freshness of each resource, in the order given."""
+    """Yield the state of each resource, in the order given."""
     pool = ThreadPoolExecutor(min(_PARALLEL, max(1, len(reads))))
     try:
         yield from pool.map(lambda each: _look(each, deadline()), reads)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)  # Ctrl-C does not wait for the answers to reads.
+
+
+def _read(cache: EtagCache, target: Target, entry: Entry) -> Read:
+    return Read(
+        target=target,
+        etag=entry.etag,
+        time=entry.time,
+        path=entry.path,
+        held=cache.held(Key.of(target)) is not None,
+    )
 
 
 def _look(read: Read, deadline: Deadline) -> ResourceStatus:
@@ -61,7 +101,7 @@ def _look(read: Read, deadline: Deadline) -> ResourceStatus:
     except NotFound:
         return _answer(read, "vanished")
     except AzguardError as error:
-        return _answer(read, "unanswered", reason=error.message)
+        return _answer(read, UNANSWERED, reason=error.message)
     state, reason = _as_it_was(read.target.kind)
     if etag != read.etag:
         state = "changed"
@@ -105,5 +145,13 @@ def _answer(
     reason: str | None = None,
 ) -> ResourceStatus:
     return ResourceStatus(
-        str(read.target.address), state, read.etag, current, modified, lease, read.time, read.path, reason
+        address=str(read.target.address),
+        state=state,
+        etag=read.etag,
+        current_etag=current,
+        last_modified=modified,
+        lease_state=lease,
+        read=read.time,
+        file=read.path,
+        reason=reason,
     )

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from azguard.cli import context, inputs, memory, options
+from azguard.cache import lookup
+from azguard.cli import context, inputs, options
 from azguard.cli.groups import group
 from azguard.errors import UsageError
 
@@ -32,7 +33,7 @@ def show(
     Example: azguard cache show blob:site/config.json
     """
     env = context.of(ctx)
-    env.show(memory.remembered(env, address))
+    env.show(lookup.require(env.cache, env.location(address), env.scope))
 
 
 @app.command()
@@ -46,7 +47,8 @@ def forget(
     Example: azguard cache forget blob:site/config.json
     """
     env = context.of(ctx)
-    env.show({"forgotten": sum(memory.forget(env, each, all_scopes=all_scopes) for each in addresses)})
+    scope = None if all_scopes else env.scope
+    env.show({"forgotten": sum(lookup.forget(env.cache, env.location(each), scope) for each in addresses)})
 
 
 @app.command()

@@ -1,13 +1,16 @@
 """``azguard status``: which of the things read here changed since."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from azguard import status as azguard_status
-from azguard.cli import context, memory, options
+from azguard.cli import context, options
+from azguard.cli.context import Environment
 from azguard.cli.groups import alone
 from azguard.errors import Changed, Unavailable
+from azguard.status import Read
 
 _FRESH = {azguard_status.UNCHANGED, azguard_status.PROPERTIES_UNCHANGED}
 
@@ -26,10 +29,25 @@ def status(
     Example: azguard status
     """
     env = context.of(ctx)
-    found = list(azguard_status.check_each(memory.reads(env, addresses or ()), env.deadline.fresh))
-    states = {each.state for each in found}
-    worst = Unavailable.exit_code if "unanswered" in states else Changed.exit_code if states - _FRESH else 0
-    env.answer(found, worst)
+    found = list(azguard_status.check_each(_reads(env, addresses or ()), env.deadline.fresh))
+    env.answer(found, _exit_status({each.state for each in found}))
+
+
+def _reads(env: Environment, addresses: Sequence[str]) -> list[Read]:
+    if addresses:
+        return azguard_status.reads_of(env.cache, [env.locate(each) for each in addresses])
+    return azguard_status.all_reads(
+        env.cache,
+        env.scope,
+        env.account,
+        lambda number: env.out.info(f"{number} more were read in other accounts: see azguard cache list"),
+    )
+
+
+def _exit_status(states: set[str]) -> int:
+    if azguard_status.UNANSWERED in states:
+        return Unavailable.exit_code
+    return Changed.exit_code if states - _FRESH else 0
 
 
 _WHY_NO_CONDITIONS = "status compares what is there with what was read here, and writes nothing"

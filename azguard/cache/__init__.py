@@ -1,6 +1,7 @@
 """What each scope has read, and which leases it holds.
 
 ``reads``        what a scope knows of a resource, as one value, and what a run records of it
+``lookup``       what was read of an address, in whichever account
 ``etag_cache``   the cache as one scope sees it
 ``records``      its values, their rows, and their form in an export
 ``database``     the statements, safe under any number of processes
