@@ -20,7 +20,7 @@ from azguard.cli.run_keys import ARGV, OPERATION, SHARED
 from azguard.conditions.operations import Operation
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.resolve import Conditions
-from azguard.errors import ConfigError, NotFound, UsageError
+from azguard.errors import AzguardError, NotFound, UsageError
 from azguard.folders import Folders
 from azguard.locks import environment
 from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
@@ -93,6 +93,14 @@ class Environment:
             lambda: accounts.local_emulator(self.folders),
         )
 
+    @property
+    def account_if_known(self) -> Account | None:
+        """Return the account this run means, None if none is named or one is named wrongly."""
+        try:
+            return self.account
+        except AzguardError:
+            return None
+
     @cached_property
     def located(self) -> dict[str, Target]:
         """Return the resources that this run is about, by address."""
@@ -136,10 +144,9 @@ class Environment:
         return address.parse(text, kind, self._endpoints)
 
     def _endpoints(self) -> Mapping[str, str]:
-        try:
-            return self.account.endpoints
-        except (ConfigError, UsageError):
-            return {}  # A URL with a SAS needs no account; what needs one says what is wrong with it.
+        # A URL with a SAS needs no account; what needs one says what is wrong with it.
+        account = self.account_if_known
+        return {} if account is None else account.endpoints
 
     def locate(self, text: str, kind: Kind | None = None, *, writable: bool = False) -> Target:
         """Return the resource an address or URL names, in its account.

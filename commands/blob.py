@@ -1,6 +1,6 @@
 """``azguard blob``: get, put, show, exists, list, delete."""
 
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -9,10 +9,11 @@ from azguard.address import Kind
 from azguard.blobs import deletes, downloads, properties, uploads
 from azguard.blobs.existing import find_blob
 from azguard.blobs.listing import list_blobs
-from azguard.blobs.upload import Settings, Upload
-from azguard.cli import context, creating, deliveries, inputs, options, values
+from azguard.blobs.upload import Settings, Upload, create_only
+from azguard.cli import context, deliveries, inputs, lifecycle_options, option_classes, options, values
 from azguard.cli.groups import group
 from azguard.conditions import operations
+from azguard.requests import existing
 
 app = group("Blobs: get, put, show, exists, list, delete.")
 
@@ -58,50 +59,76 @@ def get(
         env.show(got)
 
 
-@app.command(spec=options.operation(operations.BLOB_PUT_BLOCK_BLOB))
-def put(
-    ctx: typer.Context,
-    blob: _Blob,
+@dataclass(frozen=True)
+class PutOptions:
+    """The options of blob put, as typed."""
+
     file: Annotated[
         str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Read from here; stdin by default.")
-    ] = None,
+    ] = None
     content_type: Annotated[
         str | None, typer.Option("--content-type", metavar="TYPE", help="Guessed from the name by default.")
-    ] = None,
+    ] = None
     content_encoding: Annotated[
         str | None, typer.Option("--content-encoding", metavar="TEXT", help="For example gzip.")
-    ] = None,
+    ] = None
     content_language: Annotated[
         str | None, typer.Option("--content-language", metavar="TEXT", help="For example de.")
-    ] = None,
+    ] = None
     content_disposition: Annotated[
         str | None, typer.Option("--content-disposition", metavar="TEXT", help="For example attachment.")
-    ] = None,
+    ] = None
     content_cache: Annotated[
         str | None, typer.Option("--content-cache", metavar="TEXT", help="Cache-Control, for example no-store.")
-    ] = None,
+    ] = None
     content_md5: Annotated[
         str | None,
         typer.Option("--content-md5", metavar="BASE64", help="Refuse content that has another MD5."),
-    ] = None,
-    tier: Annotated[
-        str | None, typer.Option("--tier", metavar="Hot|Cool|Cold|Archive", help="The access tier.")
-    ] = None,
-    metadata: options.Metadata = None,
+    ] = None
+    tier: Annotated[str | None, typer.Option("--tier", metavar="Hot|Cool|Cold|Archive", help="The access tier.")] = None
+    metadata: options.Metadata = None
     tags: Annotated[
         list[str] | None,
         typer.Option("--tags", metavar="KEY=VALUE", help="Index tags to set; repeat for more."),
-    ] = None,
+    ] = None
     allow_empty: Annotated[
         bool, typer.Option("--allow-empty", help="Write an empty blob if stdin, or the pipe or device -f, is empty.")
-    ] = False,
-    if_exists: creating.IfExists = None,
+    ] = False
+    if_exists: lifecycle_options.IfExists = None
     blob_type: Annotated[
         str | None,
         typer.Option("--blob-type", metavar="block", help="Make it a block blob, also if it is of another type."),
-    ] = None,
-    no_lineage: options.NoLineage = False,
-) -> None:
+    ] = None
+    no_lineage: options.NoLineage = False
+
+    def check(self, name: str) -> Settings:
+        """Return what a blob of this name is to be besides its content.
+
+        Raises:
+            UsageError: an option is malformed.
+        """
+        values.choice(self.blob_type, "--blob-type", ("block",))
+        return Settings(
+            content_type=values.content_type(self.content_type, name, self.file),
+            content_encoding=values.not_empty(self.content_encoding, "--content-encoding"),
+            content_language=values.not_empty(self.content_language, "--content-language"),
+            content_disposition=values.not_empty(self.content_disposition, "--content-disposition"),
+            cache_control=values.not_empty(self.content_cache, "--content-cache"),
+            content_md5=values.md5(self.content_md5),
+            tier=values.tier(self.tier),
+            metadata=values.metadata(self.metadata),
+            tags=values.tags(self.tags),
+        )
+
+    @property
+    def takes_empty(self) -> bool:
+        """Return whether empty content may be meant: it was said, or a file was named that holds it."""
+        return self.allow_empty or inputs.keeps_content(self.file)
+
+
+@app.command(spec=options.operation(operations.BLOB_PUT_BLOCK_BLOB))
+@option_classes.expand
+def put(ctx: typer.Context, blob: _Blob, given: PutOptions) -> None:
     """Write a blob, but only over the version you have seen.
 
     A blob never read from here is created, or refused if it exists (exit 45). One that changed since is refused
@@ -125,35 +152,28 @@ def put(
     """
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB, writable=True)
-    source = inputs.source(file)
-    settings = Settings(
-        content_type=values.content_type(content_type, target.address.name, file),
-        content_encoding=values.not_empty(content_encoding, "--content-encoding"),
-        content_language=values.not_empty(content_language, "--content-language"),
-        content_disposition=values.not_empty(content_disposition, "--content-disposition"),
-        cache_control=values.not_empty(content_cache, "--content-cache"),
-        content_md5=values.md5(content_md5),
-        tier=values.tier(tier),
-        metadata=values.metadata(metadata),
-        tags=values.tags(tags),
-    )
-    make = Upload if no_lineage else Upload.stamped
-    skip = creating.skips(env, if_exists)
-    with source as stream:
+    settings = given.check(target.address.name)
+    skip = lifecycle_options.skips(env, given.if_exists)
+    with inputs.source(given.file) as stream:
         copy, size = inputs.copy(stream), inputs.size(stream)
-        conditions = creating.conditions(target) if skip else env.conditions(target, copy)
-        made = make(target, settings, conditions, env.deadline, env.new_op())
-        upload = replace(made, any_type=values.choice(blob_type, "--blob-type", ("block",)) is not None)
-        empty = allow_empty or inputs.keeps_content(file)
+        upload = Upload(
+            target=target,
+            settings=settings,
+            conditions=create_only(target) if skip else env.conditions(target, copy),
+            deadline=env.deadline,
+            op=env.new_op(),
+            any_type=given.blob_type is not None,
+        )
+        upload = upload if given.no_lineage else upload.stamped()
         with env.progress(f"put {target}", size) as progress:
-            written = creating.create(
-                lambda: uploads.put(upload, stream, progress.at, allow_empty=empty),
+            written = existing.create(
+                lambda: uploads.put(upload, stream, progress.at, allow_empty=given.takes_empty),
                 lambda: find_blob(upload),
                 skip=skip,
             )
     # A file of another size was read from its middle, or changed meanwhile.
-    whole = size == getattr(written, "content_length", None)
-    creating.remember(env, target, written, copy if whole else None, upload.stamp)
+    is_whole = size == getattr(written, "content_length", None)
+    env.reads.record(target, written, copy if is_whole else None, upload.stamp)
     env.show(written)
 
 

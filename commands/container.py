@@ -7,9 +7,11 @@ import typer
 from azguard.address import Kind
 from azguard.blobs import containers, contents
 from azguard.blobs.existing import find_container
-from azguard.cli import context, creating, deletions, options, values
+from azguard.cli import context, lifecycle_options, options, values
 from azguard.cli.groups import group
 from azguard.conditions import operations
+from azguard.requests import existing
+from azguard.requests.contents import require_empty
 
 app = group("Containers: create, show, exists, list, delete.")
 
@@ -23,7 +25,7 @@ def create(
         str | None,
         typer.Option("--public-access", metavar="blob|container", help="Who may read it; only you by default."),
     ] = None,
-    if_exists: creating.IfExists = None,
+    if_exists: lifecycle_options.IfExists = None,
 ) -> None:
     """Create a container; one that exists is left alone (exit 45, or 0 with --if-exists skip).
 
@@ -33,13 +35,14 @@ def create(
     target = env.locate(container, Kind.CONTAINER)
     env.conditions(target)
     access = values.choice(public_access, "--public-access", ("blob", "container"))
-    stamps, op, skip = values.metadata(metadata), env.new_op(), creating.skips(env, if_exists)
-    result = creating.create(
+    stamps = values.metadata(metadata)
+    op = env.new_op()
+    result = existing.create(
         lambda: containers.create(target, stamps, access, env.deadline, op),
         lambda: find_container(target, op, env.deadline),
-        skip=skip,
+        skip=lifecycle_options.skips(env, if_exists),
     )
-    creating.remember(env, target, result)
+    env.reads.record(target, result)
     env.show(result)
 
 
@@ -78,7 +81,9 @@ def list_(ctx: typer.Context, prefix: options.Prefix = None, num_results: option
 
 
 @app.command(spec=options.operation(operations.CONTAINER_DELETE))
-def delete(ctx: typer.Context, container: options.Container, with_contents: deletions.WithContents = False) -> None:
+def delete(
+    ctx: typer.Context, container: options.Container, with_contents: lifecycle_options.WithContents = False
+) -> None:
     """Delete a container, if it is empty and unchanged.
 
     One that has blobs in it is refused (exit 42) unless --with-contents is given; on a terminal azguard asks. Its ETag
@@ -94,7 +99,8 @@ def delete(ctx: typer.Context, container: options.Container, with_contents: dele
     env = context.of(ctx)
     target = env.locate(container, Kind.CONTAINER)
     conditions = env.conditions(target)
-    deletions.check_contents(contents.count, env, target, with_contents=with_contents)
+    if not with_contents:
+        require_empty(contents.count, target, env.deadline.fresh(), lifecycle_options.confirm_delete(target))
     result = containers.delete(target, conditions, env.deadline.fresh())
     env.reads.forget(target)
     env.show(result)

@@ -1,12 +1,12 @@
 """``azguard entity``: get, query, insert, replace, merge, upsert, delete, transaction."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.cli import context, creating, entity_output, inputs, lock_options, option_classes, options, values
+from azguard.cli import context, entity_output, inputs, lifecycle_options, lock_options, option_classes, options, values
 from azguard.cli.context import Environment
 from azguard.cli.entity_options import Entity, EntityOptions, NoLineage, Select
 from azguard.cli.groups import group
@@ -79,7 +79,7 @@ def insert(
     ctx: typer.Context,
     entity: Entity,
     given: EntityOptions,
-    if_exists: creating.IfExists = None,
+    if_exists: lifecycle_options.IfExists = None,
 ) -> None:
     """Create an entity; one that exists is left alone (exit 45, or 0 with --if-exists skip).
 
@@ -89,7 +89,7 @@ def insert(
     Example: azguard entity insert Orders/eu/1008 status=new n:int64=5
     """
     env = context.of(ctx)
-    _write(env, entity, Verb.INSERT, given, skip=creating.skips(env, if_exists))
+    _write(env, entity, Verb.INSERT, given, skip=lifecycle_options.skips(env, if_exists))
 
 
 @app.command(spec=options.operation(operations.TABLE_ENTITY_UPDATE))
@@ -214,7 +214,7 @@ def transaction(
         check()
         done = transactions.submit(items, env.deadline.fresh())
     for item, result in zip(items, done, strict=True):
-        _remember(env, item.write, result)
+        writes.record_write(env.reads, item.write, result)
     env.show(done)
 
 
@@ -246,13 +246,12 @@ def _write(
     writes.check(made)
     with lock_options.around_write(env, target, given.lock) as check:
         check()
-        done = creating.create(
+        done = existing.create(
             lambda: writes.write(made, env.deadline.fresh()),
             lambda: find_entity(made, env.deadline),
             skip=skip,
         )
-    if done.outcome != existing.EXISTS:
-        _remember(env, made, done)
+    writes.record_write(env.reads, made, done)
     env.show(done)
 
 
@@ -270,12 +269,3 @@ def _copy_to_delete(target: Target, file: str | None) -> EntityCopy:
     if file is None:
         return entity_input.with_keys_of(target, {})
     return entity_input.for_delete(target, _copy(target, EntityOptions(file=file)), file)
-
-
-def _remember(env: Environment, made: EntityWrite, done: Any) -> None:
-    """Record the version that was written, unless it has properties that were never read here."""
-    if made.verb is Verb.DELETE or made.leaves_unseen:
-        env.reads.forget(made.target)
-        return
-    before = env.reads.last(made.target) if made.verb is Verb.MERGE else None
-    env.reads.record(made.target, done, lineage=made.stamp, selected=None if before is None else before.selected)

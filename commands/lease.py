@@ -1,18 +1,30 @@
 """``azguard lease``: acquire, renew, change, release, break, show, list, wait."""
 
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
 from azguard.address import Kind
-from azguard.cli import breaking, context, held_leases, lease_options, options, signals, values
+from azguard.cache.records import HeldLease
+from azguard.cli import breaking, context, lease_options, options, signals, values
+from azguard.cli.context import Environment
 from azguard.cli.groups import group
 from azguard.conditions import operations
 from azguard.errors import UsageError
 from azguard.leases import facts, listing
+from azguard.leases import held as held_leases
 from azguard.leases import state as lease_state
+from azguard.leases.held import CheckedLease, HeldLeaseStatus, Standing
 from azguard.leases.kept import LeaseRequest
 from azguard.leases.kinds import Action
+
+# The list of held leases is of what is remembered; the service is asked for no longer than this.
+_ASK_SECONDS = 2.0
+_WHY_FORGOTTEN = {
+    Standing.GONE: "what it was on is gone",
+    Standing.OVER: "it was released or broken, or another holds it",
+}
 
 app = group("Leases of blobs and containers: acquire, renew, change, release, break, show, list, wait.")
 
@@ -172,7 +184,7 @@ def list_(
     if held:
         if container or state or prefix or num_results:
             raise UsageError("--held lists what this scope holds, in any container", hint="leave the rest out")
-        env.show_each(held_leases.listed(env, all_scopes=all_scopes))
+        env.show_each(_held(env, None if all_scopes else env.scope))
         return
     if container is None or all_scopes:
         raise UsageError("which container is missing", hint="azguard lease list CONTAINER; or --held [--all-scopes]")
@@ -200,3 +212,15 @@ def wait(
     env = context.of(ctx)
     target = lease_options.locate(env, address)
     env.show(facts.facts(lease_options.wait_free(env, target, env.patience(timeout, lease_options.WAIT_SECONDS))))
+
+
+def _held(env: Environment, scope: str | None) -> Iterator[HeldLeaseStatus]:
+    remembered = list(env.cache.all_held(scope))
+    account = env.account_if_known if remembered else None
+    patience = env.deadline.restarted(seconds=min(_ASK_SECONDS, env.deadline.seconds))
+
+    def forget(known: CheckedLease[HeldLease]) -> None:
+        env.cache.strike(known.lease)
+        env.out.info(f"{known.lease.address}: its lease is forgotten, because {_WHY_FORGOTTEN[known.standing]}")
+
+    return held_leases.check_each(remembered, account, lambda: patience, forget)

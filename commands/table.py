@@ -6,10 +6,12 @@ from typing import Annotated
 import typer
 
 from azguard.address import Kind
-from azguard.cli import context, creating, deletions, deliveries, inputs, options, values
+from azguard.cli import context, deliveries, inputs, lifecycle_options, options, values
 from azguard.cli.groups import group
 from azguard.cli.output import plain
 from azguard.conditions import operations
+from azguard.requests import existing
+from azguard.requests.contents import require_empty
 from azguard.tables import acl, contents, tables
 from azguard.tables.existing import find_table
 
@@ -19,7 +21,7 @@ app.add_typer(policies, name="acl")
 
 
 @app.command(spec=options.operation(operations.TABLE_CREATE))
-def create(ctx: typer.Context, table: options.Table, if_exists: creating.IfExists = None) -> None:
+def create(ctx: typer.Context, table: options.Table, if_exists: lifecycle_options.IfExists = None) -> None:
     """Create a table; one that exists is left alone (exit 45, or 0 with --if-exists skip).
 
     A table carries no mark of its maker. If the answer gets lost and the table is there afterwards, whose it is cannot
@@ -30,8 +32,8 @@ def create(ctx: typer.Context, table: options.Table, if_exists: creating.IfExist
     env = context.of(ctx)
     target = env.locate(table, Kind.TABLE)
     env.conditions(target)
-    skip = creating.skips(env, if_exists)
-    env.show(creating.create(lambda: tables.create(target, env.deadline), lambda: find_table(target), skip=skip))
+    skip = lifecycle_options.skips(env, if_exists)
+    env.show(existing.create(lambda: tables.create(target, env.deadline), lambda: find_table(target), skip=skip))
 
 
 @app.command(name="list", spec=options.operation(operations.TABLE_QUERY_TABLES))
@@ -46,7 +48,7 @@ def list_(ctx: typer.Context, prefix: options.Prefix = None, num_results: option
 
 
 @app.command(spec=options.operation(operations.TABLE_DELETE))
-def delete(ctx: typer.Context, table: options.Table, with_contents: deletions.WithContents = False) -> None:
+def delete(ctx: typer.Context, table: options.Table, with_contents: lifecycle_options.WithContents = False) -> None:
     """Delete a table, if it is empty. Nothing can guard that, so it has to be said: --last-writer-wins.
 
     One that has entities in it is refused (exit 42) unless --with-contents is given; on a terminal azguard asks. Not
@@ -61,7 +63,8 @@ def delete(ctx: typer.Context, table: options.Table, with_contents: deletions.Wi
     env = context.of(ctx)
     target = env.locate(table, Kind.TABLE)
     conditions = env.conditions(target)
-    deletions.check_contents(contents.count, env, target, with_contents=with_contents)
+    if not with_contents:
+        require_empty(contents.count, target, env.deadline.fresh(), lifecycle_options.confirm_delete(target))
     env.show(tables.delete(target, conditions, env.deadline.fresh()))
     env.reads.forget(target)
 

@@ -7,20 +7,23 @@ from typing import Any
 
 from azguard.accounts.target import Target
 from azguard.conditions import fences
-from azguard.conditions.resolve import Conditions
+from azguard.conditions.operations import BLOB_PUT_BLOCK_BLOB
+from azguard.conditions.requested import CREATE_ONLY
+from azguard.conditions.resolve import Conditions, resolve
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, UNSEEN, Lineage
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a blob is besides its content. ``content_md5`` is what the caller says the content's MD5 is, in base64."""
+    """What a blob is besides its content."""
 
     content_type: str | None = None
     content_encoding: str | None = None
     content_language: str | None = None
     content_disposition: str | None = None
     cache_control: str | None = None
+    #: What the caller says the content's MD5 is, in base64.
     content_md5: str | None = None
     tier: str | None = None
     metadata: Mapping[str, str] | None = None
@@ -45,9 +48,10 @@ class Settings:
 
 @dataclass(frozen=True)
 class BlobPut:
-    """What a put wrote. ``etag`` is None where a lost answer was settled, but later writes hide the ETag."""
+    """What a put wrote."""
 
     address: str
+    #: None where a lost answer was settled, but later writes hide the ETag.
     etag: str | None
     last_modified: datetime | None
     version_id: str | None
@@ -63,10 +67,7 @@ class BlobPut:
 
 @dataclass(frozen=True)
 class Upload:
-    """One put in the making: what it writes to, under which conditions, as which op.
-
-    ``md5`` is that of the content, where one Put Blob takes it: the service then keeps it.
-    """
+    """One put in the making: what it writes to, under which conditions, as which op."""
 
     target: Target
     settings: Settings
@@ -74,21 +75,18 @@ class Upload:
     deadline: Deadline
     op: str
     stamp: str | None = None
+    #: That of the content, where one Put Blob takes it: the service then keeps it.
     md5: bytes | None = None
     #: Whether it may take the place of an append or page blob.
     any_type: bool = False
 
-    @classmethod
-    def stamped(
-        cls, target: Target, settings: Settings, conditions: Conditions, deadline: Deadline, op: str
-    ) -> "Upload":
-        """Return an upload that carries on the lineage of the version it is guarded by."""
-        parent = conditions.expected_etag
-        if parent is None and not conditions.creates_only:
+    def stamped(self) -> "Upload":
+        """Return the upload with the lineage of the version it is guarded by, carried on."""
+        parent = self.conditions.expected_etag
+        if parent is None and not self.conditions.creates_only:
             parent = UNSEEN
-        stamp = Lineage.parse(conditions.lineage).after(op, parent)
-        stamp = replace(stamp, tiered=stamp.tiered or settings.tier is not None)
-        return cls(target, settings, conditions, deadline, op, str(stamp))
+        stamp = Lineage.parse(self.conditions.lineage).after(self.op, parent)
+        return replace(self, stamp=str(replace(stamp, tiered=stamp.tiered or self.settings.tier is not None)))
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -100,6 +98,11 @@ class Upload:
         """Return the index tags the new version carries, the fence included."""
         tags, fence = self.settings.tags or {}, self.conditions.fence
         return (dict(tags) if fence is None else fences.with_fence_tag(tags, fence)) or None
+
+
+def create_only(target: Target) -> Conditions:
+    """Return the conditions of a put that only creates, whatever was read here."""
+    return resolve(BLOB_PUT_BLOCK_BLOB, CREATE_ONLY, target)
 
 
 def decode_md5(md5: str | None) -> bytearray | None:

@@ -14,6 +14,7 @@ from azguard.conditions.operations import Lease, Operation
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.resolve import Conditions
 from azguard.conditions.seen import Remembered, SeenVersion
+from azguard.requests.existing import EXISTS
 from azguard.times import iso
 
 _LAST, _HELD = "@last", "@held"
@@ -101,9 +102,12 @@ class Reads:
     ) -> None:
         """Record the version that was just delivered or written, so that it guards the next write.
 
-        A write whose ETag could not be learnt leaves nothing that could guard the next one. ``copy`` is the file that
-        holds the content, ``selected`` names the properties that were delivered, None is all.
+        A write whose ETag could not be learnt leaves nothing that could guard the next one. What a create found and
+        left alone was not read, so that nothing is recorded. ``copy`` is the file that holds the content, ``selected``
+        names the properties that were delivered, None is all.
         """
+        if getattr(result, "outcome", None) == EXISTS:
+            return
         if result.etag is None:
             self.forget(target)
             return

@@ -44,3 +44,7 @@ class RequestedConditions:
         """Return the values of the conditions that the service evaluates, as far as they are given."""
         every = ((condition, getattr(self, condition.argument)) for condition in Condition)
         return {condition: value for condition, value in every if value is not None}
+
+
+#: What a create-only write means.
+CREATE_ONLY = RequestedConditions(if_none_match="*")

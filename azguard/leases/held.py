@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Generic, Protocol, TypeVar
 
@@ -19,12 +20,15 @@ from azguard.accounts.target import Target
 from azguard.errors import AzguardError, Locked, NotFound, Unavailable
 from azguard.leases import state
 from azguard.requests.deadline import Deadline
+from azguard.times import iso
 
 # The service answers each in a few milliseconds; more threads than this only wait for each other.
 _PARALLEL = 8
 # The codes by which the service says that what was leased is gone. A plain 404, or ResourceNotFound, is also what it
 # answers to those who may not know.
 _GONE = ("BlobNotFound", "ContainerNotFound")
+# A term counts from before the request was sent, and after its end the service may take up to a minute.
+_MARGIN = timedelta(seconds=60)
 
 
 class Standing(StrEnum):
@@ -56,6 +60,22 @@ class RememberedLease(Protocol):
     def confirmed(self) -> bool:
         """Return whether the service's answer was seen."""
 
+    @property
+    def duration(self) -> int | None:
+        """Return its term in seconds; None is infinite."""
+
+    @property
+    def time(self) -> str:
+        """Return the moment before it was asked for."""
+
+    @property
+    def action(self) -> str:
+        """Return the command that asked for it."""
+
+    @property
+    def scope(self) -> str:
+        """Return the scope that holds it."""
+
 
 L = TypeVar("L", bound=RememberedLease)
 
@@ -71,6 +91,66 @@ class CheckedLease(Generic[L]):
     def ended(self) -> bool:
         """Return whether it can be forgotten."""
         return self.standing in (Standing.GONE, Standing.OVER)
+
+
+@dataclass(frozen=True)
+class HeldLeaseStatus:
+    """A lease this scope asked for and has not released."""
+
+    address: str
+    #: ``held`` or ``expired``, says the service. Where it could not be asked: ``ended`` if the term is over by this
+    #: machine's clock, else ``unknown``.
+    state: str
+    lease_id: str
+    #: False where the service's answer was not seen, so that it may or may not be held.
+    confirmed: bool
+    #: In seconds, or ``infinite``.
+    duration: int | str
+    since: str
+    #: When a finite one ends at the latest if it was not renewed elsewhere.
+    until: str | None
+    action: str
+    scope: str
+    account: str
+
+    @classmethod
+    def of(cls, known: CheckedLease[L], now: datetime) -> "HeldLeaseStatus":
+        """Return the status of a remembered lease."""
+        lease = known.lease
+        until = None
+        if lease.duration is not None:
+            until = datetime.fromisoformat(lease.time) + timedelta(seconds=lease.duration)
+        is_over = until is not None and until + _MARGIN < now
+        return cls(
+            address=lease.address,
+            state="ended" if is_over and known.standing is Standing.UNKNOWN else known.standing.value,
+            lease_id=lease.lease_id,
+            confirmed=lease.confirmed,
+            duration=lease.duration or "infinite",
+            since=lease.time,
+            until=iso(until),
+            action=lease.action,
+            scope=lease.scope,
+            account=lease.account,
+        )
+
+
+def check_each(
+    leases: Sequence[L],
+    account: Account | None,
+    deadline: Callable[[], Deadline],
+    forget: Callable[[CheckedLease[L]], None],
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> Iterator[HeldLeaseStatus]:
+    """Yield the status of each lease that is still held, or may be; ``forget`` is given those that certainly are not.
+
+    Only leases of ``account`` are asked for; with None, none is.
+    """
+    for known in ask(leases, account, deadline):
+        if known.ended:
+            forget(known)
+        else:
+            yield HeldLeaseStatus.of(known, now())
 
 
 def ask(leases: Sequence[L], account: Account | None, deadline: Callable[[], Deadline]) -> Iterator[CheckedLease[L]]:

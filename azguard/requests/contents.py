@@ -1,10 +1,11 @@
 """How many items a resource contains, at the price of one page of its listing."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from azguard.accounts.target import Target
-from azguard.errors import Forbidden
+from azguard.errors import Changed, Forbidden
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 
@@ -20,6 +21,31 @@ class Contents:
 
     def __str__(self) -> str:
         return f"{'at least ' if self.more else ''}{self.number:,} {self.noun}"
+
+
+#: What counts the blobs of a container, or the entities of a table.
+Count = Callable[[Target, Deadline], Contents]
+
+
+def require_empty(count: Count, target: Target, deadline: Deadline, confirm: Callable[[Contents], None] | None) -> None:
+    """Make sure that a resource is empty, or that its contents are meant to be deleted too.
+
+    ``confirm`` asks a person, and raises if the answer is no; None where no person can be asked. Not guaranteed: what
+    is written between the count and the delete is deleted too.
+
+    Raises:
+        Changed: it is not empty, and no person can be asked.
+    """
+    found = count(target, deadline)
+    if not found.number:
+        return
+    if confirm is None:
+        raise Changed(
+            f"{target} is not empty: {found} would be deleted with it",
+            address=str(target.address),
+            facts={"contents": found.number, "contents_counted": not found.more},
+        )
+    confirm(found)
 
 
 def count_first_page(pages: Any, target: Target, deadline: Deadline, one: str, many: str) -> Contents:

@@ -19,14 +19,19 @@ _LEASED = "LeaseIdMissing"
 EXISTS = "exists"
 
 
-def unless_exists(create: Callable[[], T], look: Callable[[], WriteResult]) -> T | WriteResult:
-    """Return what ``create`` made, or what ``look`` finds where something is already.
+def create(make: Callable[[], T], look: Callable[[], WriteResult], *, skip: bool) -> T | WriteResult:
+    """Create by ``make``; with ``skip``, return what ``look`` finds where something is already."""
+    return unless_exists(make, look) if skip else make()
+
+
+def unless_exists(make: Callable[[], T], look: Callable[[], WriteResult]) -> T | WriteResult:
+    """Return what ``make`` created, or what ``look`` finds where something is already.
 
     Raises:
         OutcomeUnknown: it cannot be known whether what is there is ours.
     """
     try:
-        return create()
+        return make()
     except OutcomeUnknown as error:
         raise error.but(reason="create_unknown") from error
     except Exists:

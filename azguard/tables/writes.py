@@ -9,7 +9,7 @@ was deleted meanwhile. Where entities get deleted, keep an empty one instead.
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from azguard.errors import AzguardError, Changed, Exists, NotFound, UsageError
 from azguard.requests.calls import write_timeouts
@@ -18,6 +18,9 @@ from azguard.requests.settle import NOTHING_THERE, WriteRequest, send_until_sett
 from azguard.requests.written import WriteResult
 from azguard.tables import calls, limits, write_outcome
 from azguard.tables.write import EntityWrite, Verb
+
+if TYPE_CHECKING:
+    from azguard.cache.reads import Reads
 
 _MODIFIED = re.compile(r"""W/"datetime'(\d{4}-\d\d-\d\dT\d\d%3A\d\d%3A\d\d)(?:\.(\d+))?Z'\"""", re.IGNORECASE)
 
@@ -58,6 +61,15 @@ def write(made: EntityWrite, deadline: Deadline) -> WriteResult:
     except (Changed, Exists, NotFound) as error:
         raise explained(error, made, deadline) from error
     return written(made, settled.answer, settled.attempts)
+
+
+def record_write(reads: "Reads", made: EntityWrite, done: Any) -> None:
+    """Record the version that was written, unless it has properties that were never read here."""
+    if made.verb is Verb.DELETE or made.leaves_unseen:
+        reads.forget(made.target)
+        return
+    before = reads.last(made.target) if made.verb is Verb.MERGE else None
+    reads.record(made.target, done, lineage=made.stamp, selected=None if before is None else before.selected)
 
 
 def written(made: EntityWrite, etag: str | None, attempts: int) -> WriteResult:
