@@ -27,6 +27,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--race-seed", default=str(seed), help="what a race decides: jobs, faults, kills; random if not given"
     )
+    docs = parser.getgroup("docs")
+    docs.addoption("--write-docs", action="store_true", help="write what commands show now into the pages of docs/")
 
 
 def pytest_report_header(config: pytest.Config) -> str:

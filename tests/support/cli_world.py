@@ -106,7 +106,7 @@ class CliWorld:
         from azguard.cli.app import run
 
         # A signal must not end the tests as it ends a command.
-        with _here(self.root, self.environ(scope, env)), _streams(stdin) as (out, err), patch.object(signals, "hasten"):
+        with here(self.root, self.environ(scope, env)), _streams(stdin) as (out, err), patch.object(signals, "hasten"):
             code = run(list(args))
         return Ran(code, out.getvalue(), err.getvalue().decode())
 
@@ -141,7 +141,7 @@ def command(*args: str) -> list[str]:
 
 
 @contextmanager
-def _here(folder: Path, environ: Mapping[str, str]) -> Iterator[None]:
+def here(folder: Path, environ: Mapping[str, str]) -> Iterator[None]:
     """Stand in a folder with an environment, and go back with the handling of signals of before."""
     before, outside, hook = dict(os.environ), os.getcwd(), sys.unraisablehook
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}

@@ -7,11 +7,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from azguard import errors
-from azguard.cli import app
+from docs import generate
+from docs.generate import commands
 from tests.support import table_world
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import World
+from tests.support.page_shell import PageShell
+from tests.support.pages import Page, Step, agrees, every_page, replace_shown
 from tests.support.places import REPOSITORY
 
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
@@ -55,20 +60,6 @@ def stated(line: str) -> int:
     """Return the exit status that a line's remark states."""
     remark = re.search(r"# exit (\d+)", line)
     return int(remark[1]) if remark else 0
-
-
-def commands() -> Iterator[tuple[str, Any]]:
-    """Yield every command with its words; a group is none."""
-    root = app._root()
-    for name in root.list_commands(None):
-        yield from _within(name, root.get_command(None, name))
-
-
-def _within(name: str, command: Any) -> Iterator[tuple[str, Any]]:
-    if not hasattr(command, "commands"):
-        yield name, command
-    for sub, each in getattr(command, "commands", {}).items():
-        yield from _within(f"{name} {sub}", each)
 
 
 def test_the_walk_through_ends_as_it_says(world: World) -> None:
@@ -133,6 +124,51 @@ def test_the_tables_end_as_they_say(cli: CliWorld) -> None:
     cli.file("orders.jsonl", found[1])
     environ = on_path(cli.root / "bin", cli.environ())
     assert statuses(lines, cli.root, environ) == [(line, stated(line)) for line in lines]
+
+
+# The pages, run from top to bottom
+
+#: What pages make. A page begins without it, whatever ran before.
+_CONTAINERS, _TABLES = ("site", "locks", "ops", "releases"), ("Orders", "Settings")
+
+
+@pytest.fixture
+def page_shell(request: pytest.FixtureRequest, tmp_path: Path) -> PageShell:
+    """Return a shell in an empty folder, before an emulator that has nothing of the pages in it."""
+    page: Page = request.getfixturevalue("page")
+    if page.has_own_emulator:
+        world: World = request.getfixturevalue("world")
+        return PageShell(world.root, on_path(world.bin, world.environ | {"AZGUARD_SCOPE": "docs"}))
+    cli: CliWorld = request.getfixturevalue("cli")
+    for name in _CONTAINERS:
+        cli.call("container", "delete", name, "--last-writer-wins", "--with-contents")
+    for name in _TABLES:
+        cli.call("table", "delete", name, "--last-writer-wins", "--with-contents")
+    return PageShell(tmp_path, on_path(tmp_path / ".bin", cli.environ("docs")))
+
+
+@pytest.mark.parametrize("page", every_page()[1:], ids=lambda page: page.name)
+def test_a_page_is_right_from_top_to_bottom(page: Page, page_shell: PageShell, request: pytest.FixtureRequest) -> None:
+    wrong: list[str] = []
+    changed: list[tuple[Step, list[str]]] = []
+    for step in page.steps:
+        if step.content is not None:
+            (page_shell.folder / step.text).write_text(step.content, encoding="utf-8")
+            continue
+        status, shown = page_shell.run(step.text)
+        agreed = step.shown is None or agrees(step.shown, shown)
+        if not agreed:
+            changed.append((step, shown))
+        if status != step.status or not agreed:
+            wrong += [f"{page.name}:{step.line} $ {step.text}", f"  exit {status}, and shows:", *shown]
+    if request.config.getoption("--write-docs"):
+        for step, shown in reversed(changed):
+            replace_shown(page, step, shown)
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_tables_that_the_code_knows_are_up_to_date() -> None:
+    assert [path.name for path in generate.stale()] == [], "run: python -m docs.generate"
 
 
 def test_the_table_of_commands_has_every_command() -> None:

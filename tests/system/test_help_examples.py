@@ -6,9 +6,10 @@ import re
 import pytest
 
 from azguard.cli.registry import COMMANDS
+from docs.generate import commands
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import World
-from tests.system.test_docs import commands, get_help, on_path, statuses
+from tests.system.test_docs import get_help, on_path, statuses
 
 # The demo has tests of its own; the emulator's commands need a world without an emulator.
 GROUPS = [name for name in COMMANDS if name not in ("demo", "emulator")]

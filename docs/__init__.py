@@ -1,0 +1,1 @@
+"""What writes parts of the pages: ``generate`` the tables that the code knows, ``pictures`` the drawings."""

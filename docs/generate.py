@@ -1,0 +1,193 @@
+"""Write the tables of the pages that the code knows: conditions, exit statuses, commands and their options.
+
+    python -m docs.generate            write them, between their marks, into the pages
+    python -m docs.generate --check    only say which pages are stale; exit status 1 if any
+
+A table stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``. While a page is stale,
+``tests/system/test_docs.py`` fails.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from azguard import errors
+from azguard.cli import app, options
+from azguard.cli.registry import COMMANDS
+from azguard.conditions.operations import FULL, Condition, Guard, Lease, Operation, Write
+
+PAGES = Path(__file__).parent
+_MARKED = re.compile(r"(?<=<!-- generated: )(?P<name>[\w-]+) -->\n.*?(?=<!-- end -->)", re.DOTALL)
+_ARGUMENT_TYPE = re.compile(r" <[\w\[\]]+>$")
+
+_WITHOUT_CONDITION = {
+    Write.NO: "reads",
+    Write.FREE: "writes; overwrites nothing",
+    Write.CREATES: "creates only; else 45",
+    Write.PUTS: "the version last read; never read: creates only, else 45",
+    Write.CHANGES: "the version last read; never read: refused, 42",
+}
+_LEASE = {
+    Lease.NONE: "not looked at",
+    Lease.OPTIONAL: "goes without; a wrong id is refused",
+    Lease.REQUIRED: "needs its id, else 49",
+    Lease.SUBJECT: "the lease itself",
+}
+_ETAG = {Guard.IF_MATCH: "the service", Guard.LEASE: "a short lease", Guard.COMPARE: "`--allow-race`", Guard.NONE: "–"}
+#: What the classes cannot know: two statuses that no error has, and two that share a line.
+_OK = ("0", "`ok`", "Done, or nothing to do.", "")
+_TOGETHER = {"130": "130, 143"}
+_MEANING = {
+    "internal": "A bug, or an answer of an unknown kind. Please report it.",
+    "interrupted": "Ctrl-C, or SIGTERM.",
+}
+
+
+def commands() -> Iterator[tuple[str, Any]]:
+    """Yield every command with its words; a group is none."""
+    root = app._root()
+    for name in root.list_commands(None):
+        yield from _within(name, root.get_command(None, name))
+
+
+def _within(name: str, command: Any) -> Iterator[tuple[str, Any]]:
+    if not hasattr(command, "commands"):
+        yield name, command
+    for sub, each in getattr(command, "commands", {}).items():
+        yield from _within(f"{name} {sub}", each)
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
+
+
+def conditions() -> str:
+    """Return the table of commands, the conditions they take, and what a lease means to them."""
+    found = ((name, command.spec.operation) for name, command in commands())
+    rows = (_conditions_of(name, operation) for name, operation in found if operation is not None)
+    head = ("command", "without a condition", "conditions", "`--etag` is kept by", "the resource is leased")
+    return _table(head, rows)
+
+
+def _conditions_of(name: str, operation: Operation) -> tuple[str, ...]:
+    taken = [f"`--{each}`" for each in Condition if each in operation.honours]
+    if operation.honours >= FULL:
+        taken = ["all five"]
+    if operation.fences:
+        taken.append("`--fence`")
+    return (
+        f"`{name}`",
+        _WITHOUT_CONDITION[operation.write],
+        ", ".join(taken) or "none",
+        _ETAG[operation.guard] if operation.writes else "–",
+        _LEASE[operation.lease],
+    )
+
+
+def exit_statuses() -> str:
+    """Return the table of exit statuses."""
+    rows: dict[int, tuple[str, ...]] = {0: _OK}
+    for each in _classes(errors.AzguardError):
+        # The first class of a kind is its own; the others are special cases of it.
+        rows.setdefault(each.exit_code, _status_of(each))
+    return _table(("status", "kind", "meaning", "run it again?"), (rows[code] for code in sorted(rows)))
+
+
+def _status_of(each: type[errors.AzguardError]) -> tuple[str, ...]:
+    status, first = str(each.exit_code), (each.__doc__ or "").strip().splitlines()[0]
+    again = "may help" if each.retriable else ""
+    return _TOGETHER.get(status, status), f"`{each.kind}`", _MEANING.get(each.kind, first), again
+
+
+def _classes(root: type[errors.AzguardError]) -> Iterator[type[errors.AzguardError]]:
+    yield root
+    for each in root.__subclasses__():
+        yield from _classes(each)
+
+
+def command_list() -> str:
+    """Return the list of nouns with their commands."""
+    rows = []
+    for noun, entry in COMMANDS.items():
+        names = [name for name, _ in commands() if name.split()[0] == noun]
+        links = ", ".join(f"[`{name.removeprefix(noun).strip() or noun}`](#{_anchor(name)})" for name in names)
+        rows.append((f"`{noun}`", entry.summary, links))
+    return _table(("noun", "what for", "commands"), rows)
+
+
+def _anchor(name: str) -> str:
+    return f"azguard-{name.replace(' ', '-')}"
+
+
+def command_options() -> str:
+    """Return a section for each command: its usage, its options, the conditions that it takes."""
+    return "\n".join(_section(name, command) for name, command in commands()) + "\n"
+
+
+def _section(name: str, command: Any) -> str:
+    with command.make_context(f"azguard {name}", [], resilient_parsing=True) as context:
+        usage = " ".join(command.get_usage(context).removeprefix("Usage: ").split())
+        shown = [param for param in command.get_params(context) if not getattr(param, "hidden", False)]
+        own, conditions = [], []
+        for param in shown:
+            panel, record = getattr(param, "rich_help_panel", None), param.get_help_record(context)
+            if record is None or "--help" in param.opts:
+                continue
+            if panel == options.CONDITIONS:
+                conditions.append(f"`--{param.name.replace('_', '-')}`")
+            elif panel is None:
+                own.append((f"`{_ARGUMENT_TYPE.sub('', record[0])}`", record[1].removesuffix("  [required]")))
+        summary = command.get_short_help_str(200)
+    text = f"### azguard {name}\n\n{summary}\n\n```text\n{usage}\n```\n"
+    text += f"\n{_table(('option', 'meaning'), own)}" if own else ""
+    return text + (f"\nConditions: {', '.join(conditions)}.\n" if conditions else "")
+
+
+def shared_options() -> str:
+    """Return the options that many commands share: conditions, account, general."""
+    put = dict(commands())["blob put"]
+    text = ""
+    with put.make_context("azguard blob put", [], resilient_parsing=True) as context:
+        for panel in (options.CONDITIONS, options.ACCOUNT, options.GENERAL):
+            params = [param for param in put.get_params(context) if getattr(param, "rich_help_panel", None) == panel]
+            records = [param.get_help_record(context) for param in params]
+            rows = [(f"`{record[0]}`", record[1]) for record in records if record is not None]
+            text += f"### {panel}\n\n{_table(('option', 'meaning'), rows)}\n"
+    return text
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "conditions": conditions,
+    "exit-statuses": exit_statuses,
+    "command-list": command_list,
+    "command-options": command_options,
+    "shared-options": shared_options,
+}
+
+
+def written(text: str) -> str:
+    """Return the text of a page with its tables as the code knows them now."""
+    return _MARKED.sub(lambda mark: f"{mark['name']} -->\n\n{TABLES[mark['name']]().rstrip()}\n\n", text)
+
+
+def stale() -> dict[Path, str]:
+    """Return the pages whose tables are not up to date, each with what it should be."""
+    pages = {path: path.read_text(encoding="utf-8") for path in sorted(PAGES.glob("*.md"))}
+    return {path: new for path, text in pages.items() if (new := written(text)) != text}
+
+
+def main(words: list[str]) -> int:
+    """Write the pages, or only name those that are stale."""
+    found = stale()
+    for path, text in found.items():
+        sys.stdout.write(f"{path.name}\n")
+        if "--check" not in words:
+            path.write_text(text, encoding="utf-8")
+    return int(bool(found) and "--check" in words)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
