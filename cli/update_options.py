@@ -186,7 +186,10 @@ def create(target: Target, asked: UpdateOptions) -> bytes | None:
     if target.kind is Kind.ENTITY:
         from azguard.tables import entity_edits
 
-        return entity_edits.initial(asked.create or None, target.address)
+        try:
+            return entity_edits.initial(asked.create or None, target.address)
+        except UsageError as error:
+            raise error.but(message=f"--create: {error.message}") from None
     if asked.metadata:
         raise UsageError("--create and --metadata do not go together", hint="create the blob first: azguard blob put")
     chosen = [edit_options.parse(option, text, inputs.read) for option, text in asked.edits[:1]]

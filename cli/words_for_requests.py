@@ -25,7 +25,7 @@ HINTS: Mapping[str, Words] = {
     "emulator_too_old": (
         "this emulator is older than the SDK: use azguard emulator start, or azurite --skipApiVersionCheck"
     ),
-    "entity_without_key": "an entity has a PartitionKey and a RowKey",
+    "entity_without_key": "an entity has a PartitionKey and a RowKey, both strings",
     "has_snapshots": "add --delete-snapshots include, or only",
     "infinite_lease_required": "acquire it with --infinite: what it protects may take longer than any term",
     "kept_out": "its firewall may not know this network: see Networking of the account in the portal",
@@ -70,7 +70,7 @@ HINTS: Mapping[str, Words] = {
     "table_being_deleted": "that takes the service 40 seconds or more; then try again",
     "table_input": "check the filter: azguard entity query --help shows one",
     "table_not_found": "azguard table create {container}",
-    "too_many_properties": "put some into an entity of their own",
+    "too_many_properties": "put some of them into an entity of their own, or several into one as JSON",
     "value_of_other_type": 'check each "NAME@odata.type"',
     "value_out_of_range": "DateTimes begin with the year 1601",
     "value_too_large": "keep large values in a blob, and its address here",

@@ -6,6 +6,49 @@ from azguard.cli.words import Words
 
 #: What to type next.
 HINTS: Mapping[str, Words] = {
+    "acl_changed": "azguard table acl get {target}, then decide",
+    "acl_field_unknown": "{known}",
+    "acl_not_object": (
+        '{{"readers": {{"start": "2026-01-01T00:00:00Z", "expiry": "2027-01-01T00:00:00Z", "permission": "r"}}}}'
+    ),
+    "acl_outcome_unknown": "look before you try again: azguard table acl get {target}",
+    "acl_permission_malformed": "of r (read), a (add), u (update), d (delete), in this order",
+    "acl_time_malformed": "2027-01-01T00:00:00Z",
+    "annotation_without_property": "add {property}, or leave it out",
+    "binary_malformed": "it is written in base64",
+    "boolean_malformed": "true or false",
+    "datetime_malformed": "UTC, to 100 ns at most, from the year 1601 on: 2026-11-21T10:00:00.1234567Z",
+    "double_malformed": "a number, or one of the texts NaN Infinity -Infinity",
+    "entity_exists": (
+        "read it: azguard entity get {target}, then replace or merge; "
+        "or write it whatever is there: azguard entity upsert with --last-writer-wins"
+    ),
+    "entity_key_changed": "insert an entity under the other name, then delete this one",
+    "entity_not_object": 'an entity looks like {{"price": 3}}',
+    "entity_too_large": "keep large values in a blob, and its address here",
+    "entity_too_large_with_lineage": "--no-lineage leaves it out; a lost answer can then end as exit 74",
+    "filter_literal_open": "a quote within a literal is written twice: ''",
+    "filter_number_not_finite": "filter on a number instead",
+    "filter_parameter_given_twice": "give each parameter one value",
+    "filter_parameter_malformed": (
+        "write @name with blanks or brackets around it; in a literal, @ is only a character"
+    ),
+    "filter_parameter_name_malformed": "letters, digits and underscores: --param p=eu",
+    "filter_parameter_unused": "write @{name} where its value belongs",
+    "filter_parameter_without_value": "--param {name}=VALUE",
+    "guid_malformed": "e.g. c9da6455-213d-42c9-9a79-3e9149a57833",
+    "int32_too_large": 'add "{annotation}": "{type}"',
+    "integer_malformed": "a whole number",
+    "integer_too_large": "it has {bits} bits",
+    "key_not_string": "the keys are strings: {key}={value}",
+    "property_malformed": "write name=text or name:type=value, with a type of: {types}",
+    "property_nested": "keep it as a string of JSON, or in properties of its own",
+    "property_path_malformed": "write NAME, or NAME@odata.type for its type",
+    "property_type_unknown": "{types}",
+    "property_typed_twice": "give each property one value and one type",
+    "string_not_unicode": "half of a character is no Unicode text: write bytes as Edm.Binary",
+    "string_without_quotes": "put it in quotes",
+    "type_without_property": "add {property}=…",
     "contents_not_listed": "--with-contents deletes it without looking",
     "entity_other_keys": "leave it out of the entity, or correct the address",
     "entity_bad_etag": "leave it as azguard entity get printed it; or take it out, and name the version with --etag",
@@ -20,4 +63,11 @@ HINTS: Mapping[str, Words] = {
     "line_mode_not_upsert": "leave it out",
 }
 #: What happened, where the core's own sentence would have to name an option.
-WORDS: Mapping[str, Words] = {}
+WORDS: Mapping[str, Words] = {
+    "filter_literal_open": "a literal in {option} does not end",
+    "filter_parameter_given_twice": "{option} {name} is given twice",
+    "filter_parameter_malformed": "{option}: {message}",
+    "filter_parameter_name_malformed": "{option}: {message}",
+    "filter_parameter_unused": "{option} {name} is not in the filter",
+    "filter_parameter_without_value": "{option} speaks of @{name}, which has no value",
+}

@@ -81,7 +81,7 @@ def replace(target: Target, policies: Policies, conditions: Conditions, deadline
                 address=str(target.address),
                 expected_etag=conditions.expected_etag,
                 current_etag=current.etag,
-                hint=f"azguard table acl get {target}, then decide",
+                reason="acl_changed",
             )
     request = WriteRequest(
         target=target,
@@ -91,7 +91,7 @@ def replace(target: Target, policies: Policies, conditions: Conditions, deadline
     try:
         settled = send_until_settled(request, deadline)
     except OutcomeUnknown as error:
-        raise error.but(hint=f"look before you try again: azguard table acl get {target}") from error
+        raise error.but(reason="acl_outcome_unknown") from error
     return written(target, conditions.guard, settled.attempts, etag(policies))
 
 
@@ -112,7 +112,7 @@ def checked(value: Any) -> Policies:
     if not isinstance(found, dict) or any(not isinstance(each, dict | None) for each in found.values()):
         raise UsageError(
             "the access policies are not a JSON object of objects",
-            hint='{"readers": {"start": "2026-01-01T00:00:00Z", "expiry": "2027-01-01T00:00:00Z", "permission": "r"}}',
+            reason="acl_not_object",
         )
     if len(found) > MOST:
         raise UsageError(f"there are {len(found)} access policies, and a table has at most {MOST}")
@@ -124,17 +124,21 @@ def _checked_policy(name: str, policy: Mapping[str, Any]) -> Mapping[str, str | 
         raise UsageError(f"the id of an access policy has 1 to {_LONGEST_ID} characters, and not {len(name)}")
     unknown = next((field for field in policy if field not in _FIELDS), None)
     if unknown is not None:
-        raise UsageError(f"access policy {name}: {unknown!r} is not known", hint=" ".join(_FIELDS))
+        raise UsageError(
+            f"access policy {name}: {unknown!r} is not known",
+            reason="acl_field_unknown",
+            values={"known": " ".join(_FIELDS)},
+        )
     values = {field: policy.get(field) or None for field in _FIELDS}
     for field in ("start", "expiry"):
         if values[field] is not None and not _is_time(values[field]):
             raise UsageError(
-                f"access policy {name}: {field} {values[field]!r} is not a time", hint="2027-01-01T00:00:00Z"
+                f"access policy {name}: {field} {values[field]!r} is not a time", reason="acl_time_malformed"
             )
     if not _PERMISSIONS.fullmatch(str(values["permission"] or "")):
         raise UsageError(
             f"access policy {name}: {values['permission']!r} is no permission of a table",
-            hint="of r (read), a (add), u (update), d (delete), in this order",
+            reason="acl_permission_malformed",
         )
     return values
 

@@ -70,13 +70,21 @@ def typed(entity: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
     for name in entity:
         bare = name.removesuffix(ANNOTATION)
         if bare != name and bare not in entity:
-            raise UsageError(f"{name} annotates a property that is not there", hint=f"add {bare}, or leave it out")
+            raise UsageError(
+                f"{name} annotates a property that is not there",
+                reason="annotation_without_property",
+                values={"property": bare},
+            )
     for name, value in entity.items():
         if name.endswith(ANNOTATION) or name.startswith("odata.") or name == TIMESTAMP or value is None:
             continue
         kind = entity.get(name + ANNOTATION) or _implied(name, value)
         if kind not in TYPES:
-            raise UsageError(f"{name}: {kind!r} is not a type of the Table service", hint=" ".join(TYPES))
+            raise UsageError(
+                f"{name}: {kind!r} is not a type of the Table service",
+                reason="property_type_unknown",
+                values={"types": " ".join(TYPES)},
+            )
         yield name, kind, _CHECKS[kind](name, value)
 
 
@@ -91,7 +99,11 @@ def _implied(name: str, value: Any) -> str:
         return BOOLEAN
     if isinstance(value, int):
         if not -(2**31) <= value < 2**31:
-            raise UsageError(f"{name} is beyond what {INT32} takes", hint=f'add "{name}{ANNOTATION}": "{INT64}"')
+            raise UsageError(
+                f"{name} is beyond what {INT32} takes",
+                reason="int32_too_large",
+                values={"annotation": name + ANNOTATION, "type": INT64},
+            )
         return INT32
     if isinstance(value, float):
         return DOUBLE
@@ -100,27 +112,27 @@ def _implied(name: str, value: Any) -> str:
     shape = "array" if isinstance(value, list) else "object"
     raise UsageError(
         f"{name}: a property is a string, a number or a boolean, not a JSON {shape}",
-        hint="keep it as a string of JSON, or in properties of its own",
+        reason="property_nested",
     )
 
 
-def _wrong(name: str, value: Any, kind: str, hint: str | None = None) -> UsageError:
+def _wrong_type(name: str, value: Any, kind: str, *, reason: str) -> UsageError:
     shown = repr(value)
     shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
-    return UsageError(f"{name}: {shown} is not an {kind}", hint=hint)
+    return UsageError(f"{name}: {shown} is not an {kind}", reason=reason)
 
 
 def _string(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise _wrong(name, value, STRING, "put it in quotes")
+        raise _wrong_type(name, value, STRING, reason="string_without_quotes")
     if _HALF_CHARACTER.search(value):
-        raise _wrong(name, value, STRING, "half of a character is no Unicode text: write bytes as Edm.Binary")
+        raise _wrong_type(name, value, STRING, reason="string_not_unicode")
     return value
 
 
 def _boolean(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise _wrong(name, value, BOOLEAN, "true or false")
+        raise _wrong_type(name, value, BOOLEAN, reason="boolean_malformed")
     return value
 
 
@@ -128,13 +140,13 @@ def _integer(kind: str, bits: int) -> Callable[[str, Any], int]:
     def check(name: str, value: Any) -> int:
         text = isinstance(value, str) and _WHOLE.fullmatch(value)
         if isinstance(value, bool) or not (isinstance(value, int) or text):
-            raise _wrong(name, value, kind, "a whole number")
+            raise _wrong_type(name, value, kind, reason="integer_malformed")
         try:
             number = int(value)
         except ValueError:
             number = 2**bits  # Python reads no more than 4,300 digits
         if not -(2 ** (bits - 1)) <= number < 2 ** (bits - 1):
-            raise UsageError(f"{name} is beyond what {kind} takes", hint=f"it has {bits} bits")
+            raise UsageError(f"{name} is beyond what {kind} takes", reason="integer_too_large", values={"bits": bits})
         return number
 
     return check
@@ -143,29 +155,27 @@ def _integer(kind: str, bits: int) -> Callable[[str, Any], int]:
 def _double(name: str, value: Any) -> float | str:
     if isinstance(value, str) and value in _NOT_FINITE:
         return value
-    hint = "a number, or one of the texts " + " ".join(_NOT_FINITE)
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise _wrong(name, value, DOUBLE, hint)
+        raise _wrong_type(name, value, DOUBLE, reason="double_malformed")
     if isinstance(value, str) and not _DECIMAL.fullmatch(value):
-        raise _wrong(name, value, DOUBLE, hint)
+        raise _wrong_type(name, value, DOUBLE, reason="double_malformed")
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     # 1e999 is read as infinity, which has a name of its own.
     if not math.isfinite(number):
-        raise UsageError(f"{name} is beyond what {DOUBLE} takes", hint=hint)
+        raise UsageError(f"{name} is beyond what {DOUBLE} takes", reason="double_malformed")
     return number
 
 
 def _datetime(name: str, value: Any) -> str:
-    hint = "UTC, to 100 ns at most, from the year 1601 on: 2026-11-21T10:00:00.1234567Z"
     found = _DATETIME.fullmatch(value) if isinstance(value, str) else None
     try:
         if found is None or datetime.fromisoformat(found[1]).year < _FIRST_YEAR or (found[3] and not found[2]):
-            raise _wrong(name, value, DATETIME, hint)
+            raise _wrong_type(name, value, DATETIME, reason="datetime_malformed")
     except ValueError:
-        raise _wrong(name, value, DATETIME, hint) from None
+        raise _wrong_type(name, value, DATETIME, reason="datetime_malformed") from None
     return f"{found[1]}{'' if found[2] else ':00'}{found[3] or ''}Z"
 
 
@@ -173,16 +183,16 @@ def _guid(name: str, value: Any) -> str:
     try:
         return str(uuid.UUID(value))
     except (ValueError, AttributeError, TypeError):
-        raise _wrong(name, value, GUID, "e.g. c9da6455-213d-42c9-9a79-3e9149a57833") from None
+        raise _wrong_type(name, value, GUID, reason="guid_malformed") from None
 
 
 def _binary(name: str, value: Any) -> bytes:
     if not isinstance(value, str):
-        raise _wrong(name, value, BINARY, "it is written in base64")
+        raise _wrong_type(name, value, BINARY, reason="binary_malformed")
     try:
         return base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError):
-        raise _wrong(name, value, BINARY, "it is written in base64") from None
+        raise _wrong_type(name, value, BINARY, reason="binary_malformed") from None
 
 
 _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {

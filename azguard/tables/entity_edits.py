@@ -21,17 +21,17 @@ _WHOLE = (edm.INT32, edm.INT64)
 
 
 def initial(text: str | None, address: Address) -> bytes:
-    """Return the entity that ``--create [INITIAL]`` starts from: its keys, and what INITIAL has.
+    """Return the entity that an update starts from where there is none: its keys, and what the text has.
 
     Raises:
-        UsageError: INITIAL is no entity.
+        UsageError: the text is no entity.
     """
     keys = dict(zip(KEYS, address.parts[1:], strict=True))
     try:
         entity = {**keys, **entity_json.parse((text or "{}").encode("utf-8", "surrogateescape"))}
         entity_json.checked(entity_json.shown(entity), address)
     except TransformFailed as error:
-        raise error.as_kind(UsageError, message=f"--create: {error.message}") from None
+        raise error.as_kind(UsageError) from None
     return entity_json.shown(entity)
 
 
@@ -57,7 +57,7 @@ def property_path(path: Path) -> Path:
     if whole is None or whole.removesuffix(ANNOTATION) in ("", KEY):
         raise UsageError(
             f"{path.text!r} is not a property: an entity is flat",
-            hint=f"write NAME, or NAME{ANNOTATION} for its type",
+            reason="property_path_malformed",
         )
     return Path(path.text, (Step(whole),))
 

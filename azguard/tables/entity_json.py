@@ -51,7 +51,7 @@ def parse(content: bytes) -> Entity:
         raise TransformFailed(f"the new entity is not JSON: {error}") from None
     entity = json.loads(text)
     if not isinstance(entity, dict):
-        raise TransformFailed("the new entity is not a JSON object", hint='an entity looks like {"price": 3}')
+        raise TransformFailed("the new entity is not a JSON object", reason="entity_not_object")
     return entity
 
 
@@ -69,7 +69,7 @@ def checked(content: bytes, address: Address) -> bytes:
         if entity.get(name, part) != part or entity.get(name + ANNOTATION, edm.STRING) != edm.STRING:
             raise TransformFailed(
                 f"{name} is part of the entity's name and cannot change",
-                hint="insert an entity under the other name, then delete this one",
+                reason="entity_key_changed",
             )
     try:
         limits.check({**entity, **keys})

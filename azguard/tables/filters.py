@@ -14,14 +14,15 @@ from azguard.tables import edm, typed_values
 _TOKEN = re.compile(r"(?P<literal>'(?:[^']|'')*')|@(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<other>.)", re.DOTALL)
 # What may stand beside a placeholder.
 _BEFORE, _AFTER = " \t\r\n(,", " \t\r\n),"
+_PARAMETER = "param"
 _BARE = {edm.BOOLEAN: "{}", edm.INT32: "{}", edm.INT64: "{}L"}
 _QUOTED = {edm.STRING: "'{}'", edm.DATETIME: "datetime'{}'", edm.GUID: "guid'{}'", edm.BINARY: "X'{}'"}
 
 
-def bound(text: str | None, parameters: Iterable[str] = (), option: str = "--filter") -> str | None:
+def bound(text: str | None, parameters: Iterable[str] = (), argument: str = "filter") -> str | None:
     """Return a filter with every ``@name`` outside a literal replaced by its value; None is no filter.
 
-    ``parameters`` are texts such as ``n:int64=5``, as ``typed_text`` reads them; ``option`` is where it was typed.
+    ``parameters`` are texts such as ``n:int64=5``, as ``typed_text`` reads them; ``argument`` is where it was typed.
 
     Raises:
         UsageError: a parameter is missing, never used or given twice; a placeholder is not a whole word; a value does
@@ -29,27 +30,46 @@ def bound(text: str | None, parameters: Iterable[str] = (), option: str = "--fil
     """
     literals = _literals(parameters)
     if (text or "").count("'") % 2:
-        raise UsageError(f"a literal in {option} does not end", hint="a quote within a literal is written twice: ''")
+        raise UsageError("a literal in the filter does not end", argument=argument, reason="filter_literal_open")
     used: set[str] = set()
     pieces: list[str] = []
     for token in _TOKEN.finditer(text or ""):
-        name = token["name"]
-        if name is None and token["other"] != "@":
+        name = _placeholder(token, literals, argument)
+        if name is None:
             pieces.append(token[0])
-            continue
-        if name is None or not _stands_alone(token):
-            raise UsageError(
-                f"{option}: the @ at position {token.start() + 1} does not begin a parameter that stands alone",
-                hint="write @name with blanks or brackets around it; in a literal, @ is only a character",
-            )
-        if name not in literals:
-            raise UsageError(f"{option} speaks of @{name}, which has no value", hint=f"--param {name}=VALUE")
-        used.add(name)
-        pieces.append(literals[name])
+        else:
+            used.add(name)
+            pieces.append(literals[name])
     unused = next((name for name in literals if name not in used), None)
     if unused is not None:
-        raise UsageError(f"--param {unused} is not in the filter", hint=f"write @{unused} where its value belongs")
+        raise UsageError(
+            f"the parameter {unused} is not in the filter",
+            argument=_PARAMETER,
+            reason="filter_parameter_unused",
+            values={"name": unused},
+        )
     return None if text is None else "".join(pieces)
+
+
+def _placeholder(token: re.Match[str], literals: Mapping[str, str], argument: str) -> str | None:
+    """Return the name of the parameter that a token stands for, None if it is text of the filter itself."""
+    name: str | None = token["name"]
+    if name is None and token["other"] != "@":
+        return None
+    if name is None or not _stands_alone(token):
+        raise UsageError(
+            f"the @ at position {token.start() + 1} does not begin a parameter that stands alone",
+            argument=argument,
+            reason="filter_parameter_malformed",
+        )
+    if name not in literals:
+        raise UsageError(
+            f"the filter speaks of @{name}, which has no value",
+            argument=argument,
+            reason="filter_parameter_without_value",
+            values={"name": name},
+        )
+    return name
 
 
 def _stands_alone(token: re.Match[str]) -> bool:
@@ -76,9 +96,14 @@ def _literals(parameters: Iterable[str]) -> Mapping[str, str]:
     for text in parameters:
         name, kind, value = typed_values.split(text)
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-            raise UsageError(f"--param: {name!r} is not a name", hint="letters, digits and underscores: --param p=eu")
+            raise UsageError(f"{name!r} is not a name", argument=_PARAMETER, reason="filter_parameter_name_malformed")
         if name in found:
-            raise UsageError(f"--param {name} is given twice", hint="give each parameter one value")
+            raise UsageError(
+                f"the parameter {name} is given twice",
+                argument=_PARAMETER,
+                reason="filter_parameter_given_twice",
+                values={"name": name},
+            )
         kind = kind or edm.STRING
         found[name] = literal(name, kind, typed_values.typed(name, kind, value))
     return found
@@ -87,7 +112,7 @@ def _literals(parameters: Iterable[str]) -> Mapping[str, str]:
 def _double(name: str, number: float | str) -> str:
     """Return a double in full: not every server reads an exponent here."""
     if isinstance(number, str):
-        raise UsageError(f"{name}: {number} cannot be compared with in a filter", hint="filter on a number instead")
+        raise UsageError(f"{name}: {number} cannot be compared with in a filter", reason="filter_number_not_finite")
     from decimal import Decimal
 
     text = f"{Decimal(repr(number)):f}"

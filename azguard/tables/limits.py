@@ -40,7 +40,7 @@ def check(entity: Mapping[str, Any]) -> None:
         raise UsageError(
             f"{properties[PROPERTIES][0]} is one property too many: there are {len(properties)}, "
             f"and an entity has at most {PROPERTIES} besides its keys",
-            hint="put some of them into an entity of their own, or several into one as JSON",
+            reason="too_many_properties",
         )
     sizes = {name: _size(name, kind, value) for name, kind, value in properties}
     total = _ENTITY_OVERHEAD + sum(_utf16(str(entity.get(key, ""))) for key in KEYS) + sum(sizes.values())
@@ -49,7 +49,7 @@ def check(entity: Mapping[str, Any]) -> None:
         raise UsageError(
             f"the entity has {total:,} bytes, and the service takes {ENTITY_BYTES:,} (1 MiB); "
             f"the largest property is {largest}, with {sizes[largest]:,}",
-            hint="keep large values in a blob, and its address here",
+            reason="entity_too_large",
         )
 
 
@@ -57,9 +57,13 @@ def _check_keys(entity: Mapping[str, Any]) -> None:
     for key in KEYS:
         value = entity.get(key)
         if value is None:
-            raise UsageError(f"{key} is missing", hint=f"an entity has a {KEYS[0]} and a {KEYS[1]}, both strings")
+            raise UsageError(f"{key} is missing", reason="entity_without_key")
         if not isinstance(value, str):
-            raise UsageError(f"{key}: {value!r} is not a string", hint=f"the keys are strings: {key}={value}")
+            raise UsageError(
+                f"{key}: {value!r} is not a string",
+                reason="key_not_string",
+                values={"key": key, "value": value},
+            )
         naming.check_key(value, key)
 
 
@@ -73,7 +77,7 @@ def _check_name(name: str) -> None:
     if not valid:
         raise UsageError(
             f"{name!r} is not a property name the service takes",
-            hint="letters, digits and underscores, the first no digit",
+            reason="property_name_malformed",
         )
 
 
@@ -83,7 +87,7 @@ def _check_value(name: str, kind: str, value: Any) -> None:
         unit = "bytes in UTF-16" if kind == edm.STRING else "bytes"
         raise UsageError(
             f"{name} has {size:,} {unit}, and the service takes {VALUE_BYTES:,} (64 KiB)",
-            hint="keep large values in a blob, and its address here",
+            reason="value_too_large",
         )
 
 

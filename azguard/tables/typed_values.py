@@ -15,7 +15,6 @@ from azguard.tables.edm import ANNOTATION, BOOLEAN, DOUBLE, INT32, STRING, Entit
 SUFFIXES = {kind.removeprefix("Edm.").lower(): kind for kind in edm.TYPES}
 # JSON has these itself, or they need no annotation.
 _PLAIN = (STRING, BOOLEAN, INT32)
-_HINT = "write name=text or name:type=value, with a type of: " + " ".join(SUFFIXES)
 
 
 def entity(texts: Iterable[str]) -> Entity:
@@ -32,14 +31,18 @@ def entity(texts: Iterable[str]) -> Entity:
         if bare != name:
             kind, value = value, ""
         if (bare in kinds if kind else False) or (bare == name and bare in values):
-            raise UsageError(f"{bare} is given twice", hint="give each property one value and one type")
+            raise UsageError(f"{bare} is given twice", reason="property_typed_twice")
         if kind:
             kinds[bare] = kind
         if bare == name:
             values[bare] = value
     missing = next((name for name in kinds if name not in values), None)
     if missing is not None:
-        raise UsageError(f"{missing}{ANNOTATION} is the type of a property that is not there", hint=f"add {missing}=…")
+        raise UsageError(
+            f"{missing}{ANNOTATION} is the type of a property that is not there",
+            reason="type_without_property",
+            values={"property": missing},
+        )
     made: Entity = {}
     for name, value in values.items():
         kind = kinds.get(name, STRING)
@@ -58,13 +61,17 @@ def split(text: str) -> tuple[str, str | None, str]:
     left, equals, value = text.partition("=")
     name, colon, suffix = left.partition(":")
     if not equals or not name:
-        raise UsageError(f"{text!r} is not a property", hint=_HINT)
+        raise _malformed(f"{text!r} is not a property")
     if not colon:
         return name, None, value
     kind = SUFFIXES.get(suffix.lower()) or (suffix if suffix in edm.TYPES else None)
     if kind is None:
-        raise UsageError(f"{name}: {suffix!r} is not a type", hint=_HINT)
+        raise _malformed(f"{name}: {suffix!r} is not a type")
     return name, kind, value
+
+
+def _malformed(message: str) -> UsageError:
+    return UsageError(message, reason="property_malformed", values={"types": " ".join(SUFFIXES)})
 
 
 def typed(name: str, kind: str, text: str) -> Any:

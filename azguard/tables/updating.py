@@ -102,6 +102,6 @@ def stamped(content: bytes, state: CurrentVersion, lineage: Lineage | None) -> E
 
 
 def stamp(state: CurrentVersion, lineage: Lineage | None) -> Entity:
-    """Return the property to carry: the new lineage, or, with --no-lineage, the one that is there."""
+    """Return the property to carry: the new lineage, or, where none is to be stamped, the one that is there."""
     kept = str(state.lineage if lineage is None else lineage)
     return {KEY: kept} if kept else {}

@@ -35,9 +35,10 @@ def check(made: EntityWrite) -> None:
     try:
         limits.check(made.sent)
     except UsageError as error:
-        error.message = f"with azguard's lineage in it {error.message}"
-        error.hint = "--no-lineage leaves it out; a lost answer can then end as exit 74"
-        raise
+        raise error.but(
+            message=f"with azguard's lineage in it {error.message}",
+            reason="entity_too_large_with_lineage",
+        ) from None
 
 
 def write(made: EntityWrite, deadline: Deadline) -> WriteResult:
@@ -90,14 +91,10 @@ def modified(etag: str | None) -> datetime | None:
 def explained(error: AzguardError, made: EntityWrite, deadline: Deadline) -> AzguardError:
     """Add to a refusal what is there now, if that can be learnt quickly, or the way out."""
     if isinstance(error, Exists):
-        error.hint = error.hint or (
-            f"read it: azguard entity get {made.target}, then replace or merge; "
-            "or write it whatever is there: azguard entity upsert with --last-writer-wins"
-        )
-        return error
+        return error if error.reason is not None else error.but(reason="entity_exists")
     if isinstance(error, NotFound):
         if error.service_code != "TableNotFound" and made.conditions.expected_etag is not None:
-            error.message = f"{made.target} is no longer there"
+            return error.but(message=f"{made.target} is no longer there")
         return error
     if not isinstance(error, Changed):
         return error
@@ -108,11 +105,9 @@ def explained(error: AzguardError, made: EntityWrite, deadline: Deadline) -> Azg
         return error
     if current is NOTHING_THERE:
         return error
-    error.current_etag = current.etag
     when = modified(current.etag)
-    if when is not None:
-        error.detail = (*error.detail, f"now: written {when:%Y-%m-%d %H:%M:%S} UTC")
-    return error
+    now = () if when is None else (f"now: written {when:%Y-%m-%d %H:%M:%S} UTC",)
+    return error.but(current_etag=current.etag, detail=(*error.detail, *now))
 
 
 def _send(made: EntityWrite, timeouts: Mapping[str, Any]) -> str | None:

@@ -10,7 +10,7 @@ from tests.unit.test_layers import MODULES, room
 
 ERRORS = {name for name, value in vars(errors).items() if isinstance(value, type)} | {"but", "as_kind"}
 # What becomes an error, with its reason, further up.
-ERRORS |= {"Denial", "Login", "NoAnswer", "Refusal", "never_read", "replace"}
+ERRORS |= {"Denial", "Login", "NoAnswer", "Refusal", "never_read", "replace", "_wrong_type"}
 
 
 def constants(value: ast.expr) -> set[str]:

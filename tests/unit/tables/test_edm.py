@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from azguard.cli.hints import in_words
 from azguard.errors import UsageError
 from azguard.tables import edm
 from tests.support.entity_strategies import entities, values
@@ -101,7 +102,8 @@ def taken_or_refused(entity: dict[str, Any]) -> list[str]:
 def test_a_value_without_its_type_is_refused_by_name(value: Any, kind: Any, words: str) -> None:
     with pytest.raises(UsageError) as refused:
         list(edm.typed({"n": value, "n@odata.type": kind}))
-    assert (refused.value.message, bool(refused.value.hint)) == (words, True)
+    told = in_words(refused.value)
+    assert (told.message, bool(told.hint)) == (words, True)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from azguard.cli.hints import in_words
 from azguard.errors import UsageError
 from azguard.tables import edm, filters, typed_values
 from tests.support.entity_strategies import values
@@ -64,7 +65,8 @@ def test_a_parameter_takes_the_place_of_its_name(text: str | None, parameters: l
 def test_a_filter_that_would_mean_something_else_is_refused(text: str, parameters: list[str], words: str) -> None:
     with pytest.raises(UsageError) as refused:
         filters.bound(text, parameters)
-    assert (refused.value.message, bool(refused.value.hint)) == (words, True)
+    told = in_words(refused.value)
+    assert (told.message, bool(told.hint)) == (words, True)
 
 
 @given(values().filter(lambda typed: typed[1] not in ("NaN", "Infinity", "-Infinity") or typed[0] == edm.STRING))

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from azguard.cli.hints import in_words
 from azguard.errors import UsageError
 from azguard.tables import edm, typed_values
 from tests.support.entity_strategies import entities
@@ -70,4 +71,5 @@ def test_a_property_is_read_as_its_type(given: list[str], entity: dict[str, Any]
 def test_what_is_no_property_is_refused_by_name(given: list[str], words: str) -> None:
     with pytest.raises(UsageError) as refused:
         typed_values.entity(given)
-    assert (refused.value.message, bool(refused.value.hint)) == (words, True)
+    told = in_words(refused.value)
+    assert (told.message, bool(told.hint)) == (words, True)
