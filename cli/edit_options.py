@@ -83,7 +83,7 @@ def _path_of(option: str, text: str, metadata: bool) -> Path:
             raise UsageError(f"{option}: {text!r} is not one name, and metadata is flat", hint="write NAME")
         problem = metadata_rules.name_problem(name)
         if problem:
-            raise UsageError(f"{option}: {problem}", hint="use letters, digits and _, not a digit first")
+            raise UsageError(f"{option}: {problem}", reason="metadata_name_malformed")
     elif path.steps[-1].end and path.steps[-1].name is None and option != "--set":
         raise UsageError(f"{option}: {text!r} names no element", hint="[-] is after the last; write [-1]")
     return path

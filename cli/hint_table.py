@@ -9,7 +9,10 @@ from collections.abc import Mapping
 
 from azguard.cli import (
     words_for_accounts,
+    words_for_blobs,
+    words_for_cache,
     words_for_conditions,
+    words_for_documents,
     words_for_leases,
     words_for_names,
     words_for_programs,
@@ -19,25 +22,20 @@ from azguard.cli import (
 )
 from azguard.cli.words import Words
 
+_PAGES = (
+    words_for_accounts,
+    words_for_blobs,
+    words_for_cache,
+    words_for_conditions,
+    words_for_documents,
+    words_for_leases,
+    words_for_names,
+    words_for_programs,
+    words_for_requests,
+    words_for_tables,
+    words_for_updates,
+)
 #: What to type next.
-HINTS: Mapping[str, Words] = {
-    **words_for_accounts.HINTS,
-    **words_for_conditions.HINTS,
-    **words_for_leases.HINTS,
-    **words_for_names.HINTS,
-    **words_for_programs.HINTS,
-    **words_for_requests.HINTS,
-    **words_for_tables.HINTS,
-    **words_for_updates.HINTS,
-}
+HINTS: Mapping[str, Words] = {reason: words for page in _PAGES for reason, words in page.HINTS.items()}
 #: What happened, where the core's own sentence would have to name an option.
-WORDS: Mapping[str, Words] = {
-    **words_for_accounts.WORDS,
-    **words_for_conditions.WORDS,
-    **words_for_leases.WORDS,
-    **words_for_names.WORDS,
-    **words_for_programs.WORDS,
-    **words_for_requests.WORDS,
-    **words_for_tables.WORDS,
-    **words_for_updates.WORDS,
-}
+WORDS: Mapping[str, Words] = {reason: words for page in _PAGES for reason, words in page.WORDS.items()}

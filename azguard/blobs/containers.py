@@ -133,7 +133,7 @@ def _delete_guarded(target: Target, conditions: Conditions, deadline: Deadline) 
                 address=str(target.address),
                 expected_etag=conditions.expected_etag,
                 current_etag=current.etag,
-                hint=f"azguard container show {target}, then decide",
+                reason="container_changed",
             )
         headers = {
             **conditions.request_headers,

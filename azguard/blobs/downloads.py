@@ -151,7 +151,7 @@ def to_stream(
         raise Changed(
             f"{target} was overwritten while it was read; the output is incomplete",
             address=str(target.address),
-            hint="read it to a file instead, which is tried again: -f FILE",
+            reason="overwritten_while_read",
         ) from error
     return download.result(None), download.lineage
 
@@ -166,7 +166,7 @@ def _writing(target: Target) -> Iterator[None]:
         raise OutputFailed(
             f"{target} was read, but not all of it could be written: {error.strerror}",
             address=str(target.address),
-            hint="free some space, or name a file with -f FILE, which is written whole or not at all",
+            reason="output_incomplete",
         ) from error
 
 
@@ -188,11 +188,15 @@ def to_file(
     mode = _mode_of(file)
     if mode is not None and not stat.S_ISREG(mode):
         if stat.S_ISDIR(mode):
-            raise UsageError(f"{file} is a folder", hint=f"name the file: -f {file}/{Path(target.address.name).name}")
+            raise UsageError(
+                f"{file} is a folder",
+                reason="file_is_folder",
+                values={"file": f"{file}/{Path(target.address.name).name}"},
+            )
         try:
             stream = open(file, "wb")  # noqa: SIM115  # closed below
         except OSError as error:
-            raise UsageError(f"{file} cannot be written: {error.strerror}", hint="name another file with -f") from None
+            raise UsageError(f"{file} cannot be written: {error.strerror}", reason="file_not_writable") from None
         # Closing writes what is left, and may fail too.
         with _writing(target), stream:
             return to_stream(target, conditions, stream, deadline, progress)
@@ -202,7 +206,7 @@ def to_file(
     except OSError as error:
         raise OutputFailed(
             f"{file} cannot be written: {error.strerror}; {'nothing is there' if mode is None else 'it is as it was'}",
-            hint="free some space, or name another file with -f",
+            reason="file_not_written",
         ) from error
     return download.result(file), download.lineage
 
@@ -226,7 +230,7 @@ def _poured(
     raise Changed(
         f"{target} is overwritten faster than it can be read",
         address=str(target.address),
-        hint="try again later",
+        reason="overwritten_too_often",
     )
 
 
@@ -247,7 +251,8 @@ def _enter(stack: ExitStack, file: Path, mode: int | None) -> BinaryIO:
     except OSError as error:
         raise UsageError(
             f"{file} cannot be written: {error.strerror}",
-            hint=f"make the folder first: mkdir -p {file.parent}",
+            reason="folder_not_writable",
+            values={"folder": file.parent},
         ) from None
 
 

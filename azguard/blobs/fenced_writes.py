@@ -112,9 +112,9 @@ def read_standing_fence(target: Target, lease_id: str | None, deadline: Deadline
 def explain_fence(error: AzguardError) -> AzguardError:
     """Add what a fence needs to a refusal that may be for the want of it."""
     if error.service_code == _MAY_NOT:
-        return error.but(reason="fence_needs_permission", hint=None)
+        return error.but(reason="fence_needs_permission")
     if error.service_code in _NO_TAGS:
-        return error.but(reason="fence_needs_tags", hint=None)
+        return error.but(reason="fence_needs_tags")
     return error
 
 
@@ -123,5 +123,5 @@ def _gave_up(target: Target, refused: int) -> GaveUp:
         f"{target} was written or deleted by others without a fence between each look at it and the write, "
         f"{refused} times; nothing was applied",
         address=str(target.address),
-        hint="let all who write it name a fence, or try again",
+        reason="written_without_fence",
     )

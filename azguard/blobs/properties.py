@@ -109,8 +109,7 @@ def both_versions_told(target: Target, conditions: Conditions, deadline: Deadlin
     except Changed as error:
         if not conditions.headers:
             raise
-        error.expected_etag = conditions.expected_etag
-        found = describe_conflict(error, target, deadline)
+        found = describe_conflict(error.but(expected_etag=conditions.expected_etag), target, deadline)
         if isinstance(found, Gone):
             raise NotFound(f"there is no blob {target}", str(target.address), request_id=error.request_id) from error
         raise found from error.__cause__

@@ -55,6 +55,5 @@ def _asked(target: Target, deadline: Deadline) -> str | None:
         raise error.but(
             message=f"{error.message}: so it is not known whether {target} is a block blob",
             reason="blob_type_unknown",
-            hint=None,
         ) from error
     return properties.type_of(found)

@@ -185,12 +185,12 @@ def _never_read_here(error: Exists, upload: Upload) -> Exists:
     if not upload.conditions.never_read:
         return error
     message = f"{upload.target} exists, and this scope never read it"
-    return error.but(message=message, reason="put_never_read", address=str(upload.target.address), hint=None)
+    return error.but(message=message, reason="put_never_read", address=str(upload.target.address))
 
 
 def _check_md5(settings: Settings, digest: bytes) -> None:
     if settings.content_md5 is not None and bytes(decode_md5(settings.content_md5) or b"") != digest:
         raise UsageError(
             f"the content's MD5 is {properties.base64_of(digest)}, not {settings.content_md5}; nothing was written",
-            hint="the file is not the one the MD5 was made of, or it was cut short",
+            reason="content_md5_differs",
         )

@@ -24,7 +24,6 @@ _SECRET_ACCOUNT = re.compile(r"sig=|[?@]")
 _SECRET_ADDRESS = re.compile(r"[?&]sig=|accountkey=|sharedaccesssignature=", re.IGNORECASE)
 _SELECTING = " --select "
 _OF_TYPE = " --blob-type "
-_HINT = "import what azguard cache export printed"
 # The largest length SQLite can hold; the largest blob is far below.
 _LONGEST = 2**63 - 1
 
@@ -176,18 +175,18 @@ def _row(found: Mapping[str, object], line: int) -> Row:
     if not isinstance(found, Mapping):
         raise UsageError(
             f"line {line} is not a record",
-            hint="each line is one JSON object, as azguard cache export prints",
+            reason="cache_record_not_object",
         )
     for field in found:
         if field not in _FIELDS:
             raise UsageError(f"line {line}: there is no field {field!r}")
     for field, (valid, meaning) in _FIELDS.items():
         if not valid(found.get(field)):
-            raise UsageError(f"line {line}: {field} is not {meaning}", hint=_HINT)
+            raise UsageError(f"line {line}: {field} is not {meaning}", reason="cache_record_malformed")
     values: dict[str, Any] = dict(found)
     kind = addresses.parse(values["address"]).address.kind
     if not etags.is_version(kind, values["etag"]):
-        raise UsageError(f"line {line}: etag is not an ETag of {kind.one}", hint=_HINT)
+        raise UsageError(f"line {line}: etag is not an ETag of {kind.one}", reason="cache_record_malformed")
     path = None if values.get("path") is None else os.fsencode(values["path"])
     if values.get("copy") and path is None:
         raise UsageError(f"line {line}: path is missing, and the record is of a copy in a file")

@@ -44,11 +44,11 @@ def check(metadata: dict[str, str], names: Iterable[str]) -> None:
     for name in names:
         problem = name_problem(name)
         if problem:
-            raise TransformFailed(problem, hint="use letters, digits and _, not a digit first")
+            raise TransformFailed(problem, reason="metadata_name_malformed")
         if not is_value(metadata[name]):
             raise TransformFailed(
                 f"the metadata value of {name} does not fit into an HTTP header: {metadata[name][:80]!r}",
-                hint="use visible ASCII without spaces at either end; encode the rest, as base64 perhaps",
+                reason="metadata_value_malformed",
             )
     spellings: dict[str, str] = {}
     for name in metadata:
@@ -73,7 +73,7 @@ def flattened(document: object) -> dict[str, str]:
     if nested is not None:
         raise TransformFailed(
             f"the metadata value of {nested} would be {describe(document[nested])}, it can only be text",
-            hint="quote it to store its JSON as text",
+            reason="metadata_value_nested",
         )
     return {
         name: value if isinstance(value, str) else json_text.render(value, json_text.Style())

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from azguard.errors import TransformFailed, UsageError
 
-_EXAMPLES = "write replicas, a.b.c, items[0], items[-1], a\\.b or a JSON Pointer, /a/b"
 _BRACKET = re.compile(r"\[(0|-?[1-9][0-9]{0,17}|-)\]")
 _POINTER_INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
 _SPECIAL = ".[]=\\/"
@@ -56,13 +55,13 @@ def parse(text: str) -> Path:
         UsageError: it is empty or malformed.
     """
     if not text:
-        raise UsageError("the path is empty", hint=_EXAMPLES)
+        raise UsageError("the path is empty", reason="path_malformed")
     return Path(text, _pointer(text) if text.startswith("/") else _dotted(text))
 
 
 def _pointer(text: str) -> tuple[Step, ...]:
     if re.search(r"~(?![01])", text):
-        raise UsageError(f"{text!r} is not a JSON Pointer", hint="write ~ as ~0, / in a name as ~1")
+        raise UsageError(f"{text!r} is not a JSON Pointer", reason="pointer_malformed")
     return tuple(_token(token.replace("~1", "/").replace("~0", "~")) for token in text.split("/")[1:])
 
 
@@ -82,7 +81,7 @@ def _dotted(text: str) -> tuple[Step, ...]:
             continue
         if steps:
             if text[position] != ".":
-                raise UsageError(f"{text!r} is not a path", hint=_EXAMPLES)
+                raise UsageError(f"{text!r} is not a path", reason="path_malformed")
             position += 1
         name, position = _name(text, position)
         steps.append(Step(name))
@@ -92,11 +91,14 @@ def _dotted(text: str) -> tuple[Step, ...]:
 def _name(text: str, position: int) -> tuple[str, int]:
     match = re.compile(r"(?:[^.\[\]=\\]|\\.)+", re.DOTALL).match(text, position)
     if match is None:
-        hint = f"{_EXAMPLES}; an empty name only as a JSON Pointer, special characters as in a\\.b"
-        raise UsageError(f"{text!r} is not a path", hint=hint)
+        raise UsageError(f"{text!r} is not a path", reason="path_name_malformed")
     wrong = re.search(r"\\([^.\[\]=\\/])", re.sub(r"\\\\", "", match[0]))
     if wrong:
-        raise UsageError(f"{text!r}: \\{wrong[1]} is not an escape", hint=f"only {_SPECIAL} are escaped")
+        raise UsageError(
+            f"{text!r}: \\{wrong[1]} is not an escape",
+            reason="path_escape_unknown",
+            values={"escaped": _SPECIAL},
+        )
     return re.sub(r"\\(.)", r"\1", match[0], flags=re.DOTALL), match.end()
 
 
@@ -165,7 +167,7 @@ def _assign(container: object, path: Path, depth: int, value: object) -> None:
         if not -len(container) <= step.index < len(container):
             raise TransformFailed(
                 f"{path}: {_shown(path, depth)} has {len(container)} elements, there is no [{step.index}]",
-                hint="[-] appends",
+                reason="path_index_too_large",
             )
         container[step.index] = value
     else:
@@ -174,8 +176,10 @@ def _assign(container: object, path: Path, depth: int, value: object) -> None:
 
 def _wrong_kind(container: object, path: Path, depth: int) -> TransformFailed:
     wanted = "an object" if path.steps[depth].name is not None else "an array"
-    hint = "write [0], [-1] or, to append, [-]" if isinstance(container, list) else None
-    return TransformFailed(f"{path}: {_shown(path, depth)} is {describe(container)}, not {wanted}", hint=hint)
+    return TransformFailed(
+        f"{path}: {_shown(path, depth)} is {describe(container)}, not {wanted}",
+        reason="path_names_array" if isinstance(container, list) else None,
+    )
 
 
 def _shown(path: Path, depth: int) -> str:

@@ -172,7 +172,7 @@ class Acquiring:
     def _ask_for_new(self, slot: Target, error: BaseException) -> HeldLock | None:
         """Make the lock blob and ask again."""
         if not self._manner.create:
-            raise translate(error, slot).but(hint=None, reason="lock-blob-missing") from error
+            raise translate(error, slot).but(reason="lock-blob-missing") from error
         for _ in range(2):  # the first time may only have made its container
             if (made := lock_blobs.make(slot, self._patience(self._manner.patience))) is not None:
                 break

@@ -95,7 +95,7 @@ def holding(
     except GaveUp as error:
         raise error.but(message=f"{lock.address} is held by others; nothing was written") from error
     except Unavailable as error:
-        raise error.but(hint=None, reason="table-lock-unavailable") from error
+        raise error.but(reason="table-lock-unavailable") from error
     try:
         yield held
     finally:

@@ -23,15 +23,20 @@ def check(command: Sequence[str], environ: Mapping[str, str]) -> None:
     if shutil.which(command[0], path=environ.get("PATH", os.defpath)) is not None:
         return
     if os.path.dirname(command[0]) and os.path.exists(command[0]):
-        raise NotExecutable(f"{command[0]} is not executable", hint=f"chmod +x {command[0]}")
-    raise CommandNotFound(f"{command[0]}: command not found", hint=not_found_hint(command))
+        raise NotExecutable(
+            f"{command[0]} is not executable",
+            reason="command_not_executable",
+            values={"program": command[0]},
+        )
+    raise CommandNotFound(
+        f"{command[0]}: command not found",
+        reason="command_needs_shell" if needs_shell(command) else "command_not_found",
+    )
 
 
-def not_found_hint(command: Sequence[str]) -> str:
-    """Return what to do about a command that is not there."""
-    if len(command) == 1 and " " in command[0]:
-        return "there is no shell; for a line of shell write -- sh -c '...'"
-    return "is it installed, and on the PATH?"
+def needs_shell(command: Sequence[str]) -> bool:
+    """Return whether a command that is not there looks like a line of shell, given as one word."""
+    return len(command) == 1 and " " in command[0]
 
 
 def run(command: Sequence[str], environ: Mapping[str, str]) -> int:

@@ -18,7 +18,7 @@ from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from azguard.errors import GaveUp, TransformFailed, UsageError
-from azguard.processes.child import not_found_hint
+from azguard.processes.child import needs_shell
 from azguard.processes.filter_tree import FilterTree
 
 if TYPE_CHECKING:
@@ -141,7 +141,10 @@ def _start(command: Sequence[str], environ: Mapping[str, str]) -> "subprocess.Po
 def _not_found(command: Sequence[str]) -> TransformFailed:
     if "/" in command[0] and os.path.exists(command[0]):
         return TransformFailed(f"{_shown(command)}: its interpreter was not found", reason="interpreter_missing")
-    return TransformFailed(f"{_shown(command)}: command not found", hint=not_found_hint(command))
+    return TransformFailed(
+        f"{_shown(command)}: command not found",
+        reason="command_needs_shell" if needs_shell(command) else "command_not_found",
+    )
 
 
 class _Exchange:

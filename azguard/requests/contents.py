@@ -62,7 +62,6 @@ def count_first_page(pages: Any, target: Target, deadline: Deadline, one: str, m
     except Forbidden as error:
         raise error.but(
             message=f"{error.message}: so it is not known whether {target} is empty",
-            hint=None,
             reason="contents_not_listed",
         ) from error
     if found is None:

@@ -144,7 +144,7 @@ class OthersLease:
         short = max(SHORT_LEASE_SECONDS, _SHORT_LEASE_WORKS * run.work_time)
         lasts = run.deadline.clock() - self._met[1] > short or state.lease_duration == "infinite"
         if lasts and not run.plan.wait_lease:
-            raise found.but(reason="update_meets_lease", hint=None)
+            raise found.but(reason="update_meets_lease")
         run.tell(f"lease: not ours, on {state.label}; waiting until it is free")
         # Asked for by HEAD: to read and to be refused again would cost twice as much.
         pause = _POLL_SECONDS if lasts else max(_POLL_SOON_SECONDS, run.round_trip)

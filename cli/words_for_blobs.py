@@ -1,0 +1,21 @@
+"""The words of the command line for blobs and containers, and the files they are read to: see ``hint_table``."""
+
+from collections.abc import Mapping
+
+from azguard.cli.words import Words
+
+#: What to type next.
+HINTS: Mapping[str, Words] = {
+    "container_changed": "azguard container show {target}, then decide",
+    "content_md5_differs": "the file is not the one the MD5 was made of, or it was cut short",
+    "file_is_folder": "name the file: -f {file}",
+    "file_not_writable": "name another file with -f",
+    "file_not_written": "free some space, or name another file with -f",
+    "folder_not_writable": "make the folder first: mkdir -p {folder}",
+    "output_incomplete": "free some space, or name a file with -f FILE, which is written whole or not at all",
+    "overwritten_too_often": "try again later",
+    "overwritten_while_read": "read it to a file instead, which is tried again: -f FILE",
+    "written_without_fence": "let all who write it name a fence, or try again",
+}
+#: What happened, where the core's own sentence would have to name an option.
+WORDS: Mapping[str, Words] = {}

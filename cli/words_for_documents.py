@@ -1,0 +1,22 @@
+"""The words of the command line for JSON documents, the paths into them, and metadata: see ``hint_table``."""
+
+from collections.abc import Mapping
+
+from azguard.cli.words import Words
+
+_PATHS = "write replicas, a.b.c, items[0], items[-1], a\\.b or a JSON Pointer, /a/b"
+
+#: What to type next.
+HINTS: Mapping[str, Words] = {
+    "metadata_name_malformed": "use letters, digits and _, not a digit first",
+    "metadata_value_malformed": "use visible ASCII without spaces at either end; encode the rest, as base64 perhaps",
+    "metadata_value_nested": "quote it to store its JSON as text",
+    "path_escape_unknown": "only {escaped} are escaped",
+    "path_index_too_large": "[-] appends",
+    "path_malformed": _PATHS,
+    "path_name_malformed": f"{_PATHS}; an empty name only as a JSON Pointer, special characters as in a\\.b",
+    "path_names_array": "write [0], [-1] or, to append, [-]",
+    "pointer_malformed": "write ~ as ~0, / in a name as ~1",
+}
+#: What happened, where the core's own sentence would have to name an option.
+WORDS: Mapping[str, Words] = {}
