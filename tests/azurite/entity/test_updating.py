@@ -188,9 +188,17 @@ def test_patches_see_the_types_as_they_are() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("initial", ['{"RowKey": "2"}', "[]", "x", '{"n": {}}'])
-def test_an_initial_that_is_no_such_entity_is_a_usage_error(initial: str) -> None:
-    with pytest.raises(UsageError, match="--create: "):
+@pytest.mark.parametrize(
+    ("initial", "message"),
+    [
+        ('{"RowKey": "2"}', "RowKey is part of the entity's name"),
+        ("[]", "the new entity is not a JSON object"),
+        ("x", "the new entity is not JSON: "),
+        ('{"n": {}}', "n: a property is a string, a number or a boolean"),
+    ],
+)
+def test_an_initial_that_is_no_such_entity_is_a_usage_error(initial: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         entity_edits.initial(initial, ADDRESS)
 
 
