@@ -3,12 +3,11 @@
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any, TextIO
 
 import typer
 
-from azguard.cli import groups, hints, run_keys, signals
+from azguard.cli import command_line, groups, hints, run_keys, signals
 from azguard.cli.result_stream import silence
 from azguard.errors import AzguardError, Changed, Gone, Interrupted, OutputFailed, UsageError
 
@@ -70,7 +69,9 @@ def _words(
 
     secrets = redaction.handed(shared, environ, argv)
     text = redaction.redacted(text, secrets)
-    if _wants_json(shared, argv):
+    # Typer knows no output where it could not read the command line to its end.
+    output = shared.get("output")
+    if output == "json" if output else command_line.wants_json(argv):
         return text + json.dumps(
             {"error": redaction.redacted_values(known.known(), secrets)}, indent=2, ensure_ascii=False
         )
@@ -128,12 +129,3 @@ def _for_people(error: AzguardError, *, quiet: bool) -> str:
 def _printable(text: str) -> str:
     # A blob's name must not be able to drive the terminal.
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
-
-
-def _wants_json(shared: Mapping[str, Any], argv: Sequence[str]) -> bool:
-    """Return whether ``-o json`` was typed, also where the command line could not be read to its end."""
-    if shared.get("output"):
-        return bool(shared["output"] == "json")
-    own = argv[: argv.index("--")] if "--" in argv else argv
-    apart = (("-o", "json"), ("--output", "json"))
-    return any(word in ("-ojson", "--output=json") for word in own) or any(pair in apart for pair in pairwise(own))

@@ -13,7 +13,7 @@ from azguard.accounts.target import Target
 from azguard.address import Kind, parse
 from azguard.blobs.listing import list_blobs
 from azguard.cache.records import Key
-from azguard.cli import hints
+from azguard.cli import command_line, hints
 from azguard.cli.context import Environment
 from azguard.errors import AzguardError, GaveUp, Locked, NotFound
 from azguard.locks import environment
@@ -53,7 +53,7 @@ def _name_own_lease(env: Environment, error: Locked, target: Target) -> Locked:
     if code not in _IN_THE_WAY:
         return error
     held = environment.lease_id(target, env.environ) or _own_lease(env, target)
-    asked = hints.typed(env.argv, "--lease-id")
+    asked = command_line.find_value(env.argv, "--lease-id")
     # Under @held, a mismatch says that it is not held any more.
     if held is None or asked in ("@held", held):
         return error
@@ -72,7 +72,7 @@ def _name_own_lease(env: Environment, error: Locked, target: Target) -> Locked:
 def _name_own_lease_waited_for(env: Environment, error: GaveUp, target: Target) -> GaveUp:
     outer = environment.lease_id(target, env.environ)
     updates = env.command == "safe-update"
-    if updates and (outer or hints.typed(env.argv, "--lease-id")):
+    if updates and (outer or command_line.find_value(env.argv, "--lease-id")):
         return error  # It worked inside that lease; other writers were in its way.
     if not outer and not _own_lease(env, target):
         return error

@@ -2,18 +2,13 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
+from azguard.cli import command_line
 from azguard.cli.hint_table import HINTS, WORDS
-from azguard.cli.redaction import OPTIONS
 from azguard.cli.words import Words
 from azguard.errors import AzguardError, Changed, Gone, NotFound
 
-_GUARDS = ("--etag", "--if-match", "--if-none-match", "--if-modified-since", "--if-unmodified-since", "--if-tags")
-_ENDPOINTS = ("--blob-endpoint", "--table-endpoint", "--queue-endpoint", "--file-endpoint", "--endpoint-suffix")
-_ACCOUNT = (*OPTIONS, *_ENDPOINTS, "--account-name", "--auth-mode", "--profile", "--emulator", "--scope")
-_FLAGS = ("--emulator",)
 _READS = ("blob get", "blob show", "blob exists", "lease show")
 
 
@@ -78,19 +73,11 @@ def of(error: AzguardError, command: str, params: dict[str, Any], argv: Sequence
     return None
 
 
-def typed(argv: Sequence[str], option: str) -> str | None:
-    """Return the value that was typed for an option, or None."""
-    own = argv[: argv.index("--")] if "--" in argv else argv
-    values = [after for word, after in pairwise([*own, ""]) if word == option]
-    values += [word.partition("=")[2] for word in own if word.startswith(f"{option}=")]
-    return values[-1] if values else None
-
-
 def under_own_lease(argv: Sequence[str]) -> str:
     """Return the command line as typed, under the lease that this scope holds."""
-    own = argv[: argv.index("--")] if "--" in argv else argv
-    words = ["azguard", *_without(own, ("--lease-id", "--wait-lease")), "--lease-id", "@held", *argv[len(own) :]]
-    return f"that lease is your own: {_line(words)}"
+    own, rest = command_line.split(argv)
+    again = ["azguard", *command_line.drop(own, ("--lease-id", "--wait-lease")), "--lease-id", "@held", *rest]
+    return f"that lease is your own: {command_line.show(again)}"
 
 
 def _after_read(etag: str, argv: Sequence[str]) -> str:
@@ -103,7 +90,9 @@ def _after_put(params: dict[str, Any], argv: Sequence[str]) -> str:
     mine = file if file not in (None, "-") else "MERGED"
     added = ["--etag", "@last"] if mine == file else ["-f", mine, "--etag", "@last"]
     blob = str(params["blob"])
-    update = _line(["azguard", "safe-update", _prefixed(blob), *_account(argv)])
+    update = command_line.show(
+        ["azguard", "safe-update", _prefixed(blob), *command_line.keep(argv, command_line.ACCOUNT)]
+    )
     lines = (
         f"fetch theirs beside yours: {_get(blob, argv)}",
         f"merge the two in {shlex.quote(mine)}, then: {_again(argv, added)}",
@@ -115,19 +104,20 @@ def _after_put(params: dict[str, Any], argv: Sequence[str]) -> str:
 def _after_count(command: str, params: dict[str, Any], argv: Sequence[str]) -> str:
     noun = command.split(maxsplit=1)[0]
     look = ["blob", "list"] if noun == "container" else ["entity", "query"]
-    see = _line(["azguard", *look, str(params[noun]), *_account(argv)])
-    return f"see what is in it: {see}\n      to delete that too: {_line(['azguard', *argv, '--with-contents'])}"
+    see = _on_same_account(argv, *look, str(params[noun]))
+    again = command_line.show(["azguard", *argv, "--with-contents"])
+    return f"see what is in it: {see}\n      to delete that too: {again}"
 
 
 def _after_deletion(command: str, argv: Sequence[str]) -> str | None:
     """Return what to do where the resource is not there: create it, or leave it."""
     # No lease outlives what it was on, and an insert overwrites nothing.
-    rest = _without(argv, (*_GUARDS, "--lease-id", "--last-writer-wins"))
+    rest = command_line.drop(argv, (*command_line.GUARDS, "--lease-id", "--last-writer-wins"))
     if command == "blob put":
-        again = _line(["azguard", *rest, "--if-none-match", "*"])
+        again = command_line.show(["azguard", *rest, "--if-none-match", "*"])
         return f"to create it anew with your content: {again}\n      to leave it deleted, do nothing"
     if command in ("entity replace", "entity merge"):
-        again = _line(["azguard", "entity", "insert", *rest[rest.index(command.split()[1]) + 1 :]])
+        again = command_line.show(["azguard", "entity", "insert", *rest[rest.index(command.split()[1]) + 1 :]])
         return f"to create it with these properties alone: {again}\n      to leave it deleted, do nothing"
     if command in ("blob delete", "entity delete"):
         return "there is nothing left to delete"
@@ -138,7 +128,9 @@ def _after_entity(params: dict[str, Any], argv: Sequence[str]) -> str:
     words, file, entity = params.get("properties"), params.get("file"), str(params["entity"])
     mine = "your words" if words else "MERGED" if file in (None, "-") else str(file)
     added = ["--etag", "@last"] if words or mine == file else ["-f", mine, "--etag", "@last"]
-    update = _line(["azguard", "safe-update", _prefixed(entity, "entity"), *_account(argv)])
+    update = command_line.show(
+        ["azguard", "safe-update", _prefixed(entity, "entity"), *command_line.keep(argv, command_line.ACCOUNT)]
+    )
     lines = (
         f"see what it is now: {_get_entity(entity, argv)}",
         f"merge the two in {mine if words else shlex.quote(mine)}, then: {_again(argv, added)}",
@@ -148,7 +140,7 @@ def _after_entity(params: dict[str, Any], argv: Sequence[str]) -> str:
 
 
 def _get_entity(entity: str, argv: Sequence[str]) -> str:
-    return _line(["azguard", "entity", "get", entity, *_account(argv)])
+    return _on_same_account(argv, "entity", "get", entity)
 
 
 def _after_delete(get: str, argv: Sequence[str]) -> str:
@@ -157,53 +149,19 @@ def _after_delete(get: str, argv: Sequence[str]) -> str:
 
 
 def _get(blob: str, argv: Sequence[str]) -> str:
-    return _line(["azguard", "blob", "get", blob, "-f", "THEIRS", *_account(argv)])
+    return command_line.show(
+        ["azguard", "blob", "get", blob, "-f", "THEIRS", *command_line.keep(argv, command_line.ACCOUNT)]
+    )
 
 
 def _again(argv: Sequence[str], added: Sequence[str]) -> str:
     """Return the command line as typed, with another guard."""
-    return _line(["azguard", *_without(argv, _GUARDS), *added])
+    return command_line.show(["azguard", *command_line.drop(argv, command_line.GUARDS), *added])
 
 
-def _without(argv: Sequence[str], options: Sequence[str]) -> list[str]:
-    """Return the words of a command line without some options and their values, and without ``-f -``."""
-    return [word for group in _groups(argv) if _name(group) not in options and group != ["-f", "-"] for word in group]
-
-
-def _account(argv: Sequence[str]) -> list[str]:
-    return [word for group in _groups(argv) if _name(group) in _ACCOUNT for word in group]
-
-
-def _groups(argv: Sequence[str]) -> list[list[str]]:
-    """Return the words of a command line, each option together with its value."""
-    known = (*_GUARDS, *_ACCOUNT, "-f", "--file", "--lease-id")
-    groups: list[list[str]] = []
-    rest = list(argv)
-    while rest:
-        takes = rest[0] in known and rest[0] not in _FLAGS
-        groups.append(rest[: 2 if takes else 1])
-        del rest[: 2 if takes else 1]
-    return groups
-
-
-def _name(group: Sequence[str]) -> str:
-    return group[0].partition("=")[0]
-
-
-def _line(words: Sequence[str]) -> str:
-    """Return words as a line for a shell; a secret in it is left out."""
-    shown: list[str] = []
-    for index, word in enumerate(words):
-        name, equals, value = word.partition("=")
-        if index and words[index - 1] in OPTIONS and not word.startswith("@"):
-            shown.append("…")
-        elif equals and name in OPTIONS and not value.startswith("@"):
-            shown.append(f"{name}=…")
-        elif word.startswith(("http://", "https://")) and "sig=" in word:
-            shown.append(shlex.quote(word.partition("?")[0]) + "?…")
-        else:
-            shown.append(shlex.quote(word))
-    return " ".join(shown)
+def _on_same_account(argv: Sequence[str], *words: str) -> str:
+    """Return the line of another command with the account that was typed."""
+    return command_line.show(["azguard", *words, *command_line.keep(argv, command_line.ACCOUNT)])
 
 
 def _prefixed(address: str, kind: str = "blob") -> str:

@@ -13,7 +13,7 @@ import typer
 
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.cli import ending, lease_options, options, values
+from azguard.cli import command_line, ending, lease_options, options, values
 from azguard.cli.context import Environment
 from azguard.errors import GaveUp, UsageError
 from azguard.leases.actions import DEFAULT_SECONDS, LONGEST, SHORTEST
@@ -122,7 +122,7 @@ def split(words: Sequence[str], argv: Sequence[str]) -> tuple[list[str], list[st
     Raises:
         UsageError: one of them is missing.
     """
-    command = list(argv[argv.index("--") + 1 :]) if "--" in argv else []
+    command = command_line.split(argv)[1][1:]
     addresses = list(words[: len(words) - len(command)])
     if not command or not command[0]:
         raise UsageError("there is no command to run", hint="write it after --, as in: -- ./deploy.sh")

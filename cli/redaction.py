@@ -12,6 +12,9 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
+from azguard.accounts import profiles
+from azguard.cli import command_line
+
 STARS = "***"
 #: A secret shorter than this would tear up the words around it.
 _SHORTEST = 12
@@ -71,9 +74,7 @@ def _rules() -> tuple[re.Pattern[str], ...]:
 
 
 _INSIDE = rf"(?i)(?:account_?key|sig|shared_?access_?key)=({_VALUE})"
-#: The options whose value is a secret, unless it names a file.
-OPTIONS = ("--connection-string", "--account-key", "--sas-token")
-_SHARED = ("connection_string", "account_key", "sas_token")
+_SHARED = tuple(key.replace("-", "_") for key in profiles.SECRETS)
 _VARIABLES = (
     "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_CLIENT_SECRET",
     "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "SYSTEM_ACCESSTOKEN",
@@ -107,10 +108,7 @@ def handed(shared: Mapping[str, Any], environ: Mapping[str, str], argv: Iterable
     """
     given = [str(value) for value in (*map(shared.get, _SHARED), *map(environ.get, _VARIABLES)) if value]
     words = list(argv)
-    for position, word in enumerate(words):
-        option, equals, text = word.partition("=")
-        if option in OPTIONS:
-            given.append(text if equals else "".join(words[position + 1 : position + 2]))
+    given += command_line.find_values(words, command_line.SECRETS)
     inside = [found for text in (*given, *words) for found in re.findall(_INSIDE, text)]
     # A value that begins with @ names a file.
     found = [each.strip() for each in (*given, *inside) if not each.startswith("@")]

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from azguard.accounts.target import Target
+from azguard.cli import command_line
 from azguard.cli.context import Environment
-from azguard.cli.redaction import OPTIONS
 from azguard.errors import AzguardError, Locked, OutcomeUnknown
 from azguard.updates.plan import UpdatePlan
 from azguard.updates.result import RAW_OP
@@ -48,19 +48,7 @@ def _after_unknown(target: Target, plan: UpdatePlan, again: str) -> str:
 
 def _again(argv: tuple[str, ...], plan: UpdatePlan) -> str:
     """Return the command line that resumes an update under the same op id, without its secrets."""
-    own = list(argv[: argv.index("--")] if "--" in argv else argv)
-    rest = list(argv[len(own) :])
-    shown: list[str] = []
-    for word in own:
-        secret = shown and shown[-1] in OPTIONS and not word.startswith("@")
-        name, equals, _ = word.partition("=")
-        url, query, _ = word.partition("?") if word.startswith(("http://", "https://")) else (word, "", "")
-        if secret:
-            shown.append("@FILE")
-        elif equals and name in OPTIONS:
-            shown.append(f"{name}=@FILE")
-        else:
-            shown.append(f"{url}?SAS" if query else word)
-    if plan.leaves_trace and not any(word.split("=")[0] == "--op-id" for word in own):
-        shown += ["--op-id", f"{RAW_OP}{plan.op}"]
-    return shlex.join(["azguard", *shown, *rest])
+    own, rest = command_line.split(argv)
+    if plan.leaves_trace and command_line.find_value(own, "--op-id") is None:
+        own += ["--op-id", f"{RAW_OP}{plan.op}"]
+    return command_line.show(["azguard", *own, *rest])

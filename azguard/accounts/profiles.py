@@ -21,7 +21,8 @@ from azguard.errors import ConfigError
 
 KEYS = ("connection-string", "account-name", "account-key", "sas-token", "auth-mode", "emulator",
         "blob-endpoint", "queue-endpoint", "table-endpoint", "file-endpoint", "endpoint-suffix")  # fmt: skip
-_SECRET = ("connection-string", "account-key", "sas-token")
+#: The settings whose value is a secret, unless it names a file.
+SECRETS = ("connection-string", "account-key", "sas-token")
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Profile:
     def shown(self) -> dict[str, str]:
         """Return the settings with every secret replaced by where it comes from."""
         return {
-            key: value if key not in _SECRET or value.startswith("@") else "(in the file)"
+            key: value if key not in SECRETS or value.startswith("@") else "(in the file)"
             for key, value in self.settings.items()
         }
 

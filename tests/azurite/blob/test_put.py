@@ -101,7 +101,7 @@ def test_the_hint_repeats_the_account_but_no_secret(cli: CliWorld, site: str) ->
     )
     hint = [line for line in ran.err.splitlines() if "put" in line]
     assert (ran.code, hint[0].split(": ")[-1]) == (
-        42, f"azguard blob put {site}/a.json --connection-string … -f MERGED --etag @last",
+        42, f"azguard blob put {site}/a.json --connection-string @FILE -f MERGED --etag @last",
     )  # fmt: skip
 
 

@@ -1,0 +1,89 @@
+"""The command line as it was typed: the one reader of its words, for what Typer cannot tell.
+
+An error may come before Typer has read the line to its end, and a hint shows the line again.
+"""
+
+import shlex
+from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
+
+from azguard.accounts import profiles
+
+#: The options whose value is a secret, unless it names a file.
+SECRETS = tuple(f"--{key}" for key in profiles.SECRETS)
+#: The options that say which version a command is about.
+GUARDS = ("--etag", "--if-match", "--if-none-match", "--if-modified-since", "--if-unmodified-since", "--if-tags")
+_ENDPOINTS = ("--blob-endpoint", "--table-endpoint", "--queue-endpoint", "--file-endpoint", "--endpoint-suffix")
+#: The options that say which account it is about, and whose reads guard it.
+ACCOUNT = (*SECRETS, *_ENDPOINTS, "--account-name", "--auth-mode", "--profile", "--emulator", "--scope")
+_WITHOUT_VALUE = ("--emulator",)
+_WITH_VALUE = frozenset((*GUARDS, *ACCOUNT, "-f", "--file", "--lease-id")) - {*_WITHOUT_VALUE}
+
+
+def split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return azguard's own words, and the rest, which begins with ``--`` if there is a rest."""
+    end = argv.index("--") if "--" in argv else len(argv)
+    return list(argv[:end]), list(argv[end:])
+
+
+def find_value(argv: Sequence[str], option: str) -> str | None:
+    """Return the value that was typed for an option, the last if there are several; None if it was not typed."""
+    own, _ = split(argv)
+    found = find_values(own, (option,))
+    return found[-1] if found else None
+
+
+def find_values(words: Iterable[str], options: Collection[str]) -> list[str]:
+    """Return the values of some options, each as ``--option value`` or ``--option=value``."""
+    found = []
+    for word, after in pairwise([*words, ""]):
+        name, equals, value = word.partition("=")
+        if name in options:
+            found.append(value if equals else after)
+    return found
+
+
+def wants_json(argv: Sequence[str]) -> bool:
+    """Return whether ``-o json`` was typed."""
+    own, _ = split(argv)
+    return "-ojson" in own or "json" in (find_value(own, "-o"), find_value(own, "--output"))
+
+
+def drop(argv: Sequence[str], options: Collection[str]) -> list[str]:
+    """Return the words without some options and their values, and without ``-f -``, which cannot be read again."""
+    return [word for group in _group(argv) if _name(group) not in options and group != ["-f", "-"] for word in group]
+
+
+def keep(argv: Sequence[str], options: Collection[str]) -> list[str]:
+    """Return the words of some options and their values."""
+    return [word for group in _group(argv) if _name(group) in options for word in group]
+
+
+def show(words: Sequence[str]) -> str:
+    """Return words as a line for a shell; where a secret stood, it names what to fill in."""
+    return shlex.join(_without_secret(word, before) for before, word in pairwise(["", *words]))
+
+
+def _without_secret(word: str, before: str) -> str:
+    name, equals, value = word.partition("=")
+    if before in SECRETS:
+        return word if word.startswith("@") else "@FILE"
+    if equals and name in SECRETS:
+        return word if value.startswith("@") else f"{name}=@FILE"
+    url, _, query = word.partition("?")
+    return f"{url}?SAS" if url.startswith(("http://", "https://")) and "sig=" in query else word
+
+
+def _group(argv: Sequence[str]) -> list[list[str]]:
+    """Return the words, each option together with its value."""
+    groups: list[list[str]] = []
+    rest = list(argv)
+    while rest:
+        length = 2 if rest[0] in _WITH_VALUE else 1
+        groups.append(rest[:length])
+        del rest[:length]
+    return groups
+
+
+def _name(group: Sequence[str]) -> str:
+    return group[0].partition("=")[0]
