@@ -51,7 +51,7 @@ class Loop:
             if ended is not None:
                 return ended
 
-    def leave(self, error: BaseException) -> UpdateResult:  # noqa: C901
+    def leave(self, error: BaseException) -> UpdateResult:
         """End for ``error``, but only once a write in doubt is settled: by finding it, or by a fence."""
         run = self.run
         if run.result is not None:
@@ -59,26 +59,29 @@ class Loop:
             return run.result
         if run.unsettled and not isinstance(error, OutcomeUnknown):
             run.tell("leaving, but first: what became of the write in doubt")
-            try:
-                ended = supersede(run, self.lease)
-            except OutcomeUnknown as failure:
-                error = failure
-            except KeyboardInterrupt as failure:
-                if not isinstance(error, KeyboardInterrupt):
-                    return self.leave(failure)
-                if run.result is not None:
-                    commits.announce()
-                    return run.result
-                error = run.unknown("interrupted again before it was settled")  # Do not ask a third time.
-            except AzguardError as failure:
-                error = run.unknown("what became of it could not be asked", failure)
-            else:
-                if ended is not None:
-                    return ended
+            end = self._settle_before_leaving(error)
+            if isinstance(end, UpdateResult):
+                return end
+            error = end
         if isinstance(error, _WORTH_KEEPING):
             told = error.but(facts={**error.facts, **run.facts()})
             raise run.tools.keep(told, None if run.work is None else run.work.content) from error.__cause__
         raise error
+
+    def _settle_before_leaving(self, error: BaseException) -> UpdateResult | BaseException:
+        """Return the end of an update that is committed all the same, or the error to leave with."""
+        run = self.run
+        try:
+            ended = supersede(run, self.lease)
+        except OutcomeUnknown as failure:
+            return failure
+        except KeyboardInterrupt as interruption:
+            if run.result is not None or not isinstance(error, KeyboardInterrupt):
+                return self.leave(interruption)
+            return run.unknown("interrupted again before it was settled")  # Do not ask a third time.
+        except AzguardError as failure:
+            return run.unknown("its outcome could not be asked for", failure)
+        return error if ended is None else ended
 
     # The steps of one round.
 
