@@ -5,7 +5,7 @@ Source: https://learn.microsoft.com/rest/api/storageservices/performing-entity-g
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import service_code, status, translate
 from azguard.requests.settle import Finding, Settled, Verdict, WriteRequest, send_until_settled
 from azguard.tables import edm, write_outcome, writes
+from azguard.tables.transaction_outcome import ItemVerdict, verdict_from_items
 from azguard.tables.write import EntityWrite, Verb
 from azguard.tables.write_outcome import judged, seen
 
@@ -147,7 +148,7 @@ class _Transaction:
         request = WriteRequest(
             target=self._table,
             send=self._send,
-            look=self._landed,
+            look=self._look,
             resend=any(item.write.excludes_itself for item in self._items),
             look_after_refusal=self._after_refusal,
         )
@@ -170,28 +171,19 @@ class _Transaction:
             raise ServiceResponseError(TRUNCATED)
         return etags
 
-    def _landed(self, patience: Deadline) -> Finding[list[str | None]]:
-        """Return what is known: whatever is certain of one item is so of all.
-
-        Of an insert it is never certain that it was not applied: what it made may have been deleted. So it is believed
-        only where no other item is against it.
-        """
+    def _look(self, patience: Deadline) -> Finding[list[str | None]]:
         self._found.clear()
-        still_there = absent = replaced = False
+        verdict = verdict_from_items(self._judge_each(patience))
+        return Finding(verdict, self._etags(patience) if verdict is Verdict.COMMITTED else None)
+
+    def _judge_each(self, patience: Deadline) -> Iterator[ItemVerdict]:
         # What leaves a trace comes last: if the transaction lands while we look, it is seen there.
         for item in sorted(self._items, key=lambda item: item.write.stamp is not None):
             found = self._found[item.line] = seen(item.write, patience)
             verdict = judged(item.write, found)
-            if verdict is Verdict.COMMITTED:
-                return Finding(verdict, self._etags(patience))
             if verdict is Verdict.NEVER:
                 self._superseded = item
-                return Finding(verdict)
-            if item.write.excludes_itself:
-                replaced |= verdict is Verdict.UNKNOWN
-                absent |= verdict is Verdict.NOT_YET and item.write.inserts
-                still_there |= verdict is Verdict.NOT_YET and not item.write.inserts
-        return Finding(Verdict.NOT_YET if still_there or (absent and not replaced) else Verdict.UNKNOWN)
+            yield ItemVerdict.of(item.write, verdict)
 
     def _after_refusal(self, patience: Deadline) -> Finding[list[str | None]]:
         """Return what one item says for all: the one that was refused, unless only others carry a lineage."""
