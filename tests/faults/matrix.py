@@ -188,7 +188,7 @@ def _entity(stage: Stage) -> None:
     stage.insert()
 
 
-LARGE = bytes(range(256)) * 32_800  # a little more than what one Put Blob takes
+LARGE = bytes(range(256)) * 20  # three blocks, as the scene makes them
 _TWO = b'{"n": 2}'
 _INCREMENT = "safe-update blob:{blob} --increment n"
 _ENTITY = "safe-update entity:{entity} --increment n"
@@ -430,7 +430,7 @@ CONTESTS = (
 
 @dataclass(frozen=True)
 class Outage:
-    """A cell in which the fault hits every such request until azguard gives up, after a second."""
+    """A cell in which the fault hits every such request until azguard gives up, after two seconds."""
 
     row: str
     column: Column
