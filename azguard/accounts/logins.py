@@ -150,12 +150,8 @@ def _of_github(environ: Mapping[str, str], cloud: Cloud, settings: Mapping[str, 
         **_TIMEOUTS,
         **settings,
     )
-    return Login(
-        credential,
-        source="the OIDC token of this GitHub Actions job",
-        authority=_authority_url(environ, settings),
-        reason="federated_credential_missing",
-        renewable=True,
+    return _of_job(
+        credential, "GitHub Actions", _authority_url(environ, settings), reason="federated_credential_missing"
     )
 
 
@@ -170,11 +166,17 @@ def _of_pipelines(environ: Mapping[str, str], settings: Mapping[str, Any]) -> Lo
         **_TIMEOUTS,
         **settings,
     )
+    return _of_job(
+        credential, "Azure Pipelines", _authority_url(environ, settings), reason="service_connection_refused"
+    )
+
+
+def _of_job(credential: Any, service: str, authority: str, *, reason: str) -> Login:
     return Login(
         credential,
-        source="the OIDC token of this Azure Pipelines job",
-        authority=_authority_url(environ, settings),
-        reason="service_connection_refused",
+        source=f"the OIDC token of this {service} job",
+        authority=authority,
+        reason=reason,
         renewable=True,
     )
 

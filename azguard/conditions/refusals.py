@@ -58,12 +58,11 @@ def _refuse_unhonoured(operation: Operation, asked: RequestedConditions, values:
 
 def _check_last_writer_wins(operation: Operation, asked: RequestedConditions, first: Condition | None) -> None:
     if not operation.overwrites:
-        why = why_not_overwriting(operation)
-        raise UsageError(
-            f"last_writer_wins changes nothing here: {why}",
+        raise _without_effect(
+            "last_writer_wins changes nothing here",
+            why_not_overwriting(operation),
             argument="last_writer_wins",
             reason="last_writer_wins_without_effect",
-            values={"why": why},
         )
     if first is not None or asked.etag is not None:
         other = "etag" if first is None else first.argument
@@ -85,47 +84,48 @@ def _check_etag(operation: Operation, first: Condition | None) -> None:
             values={"operation": operation.title},
         )
     if operation.guard is Guard.NONE:
-        why = why_not(operation, Condition.IF_MATCH)
-        raise UsageError(
-            f"etag cannot be kept here: {why}",
+        raise _without_effect(
+            "etag cannot be kept here",
+            why_not(operation, Condition.IF_MATCH),
             argument="etag",
             reason="etag_not_kept_on_change" if operation.write is Write.CHANGES else "etag_not_kept",
-            values={"why": why},
         )
 
 
 def _not_enforced(operation: Operation, condition: Condition) -> UsageError:
     has_etag = condition is Condition.IF_MATCH and operation.guard is not Guard.NONE
-    why = why_not(operation, condition)
-    return UsageError(
-        f"{condition} is not enforced here: {why}",
+    return _without_effect(
+        f"{condition} is not enforced here",
+        why_not(operation, condition),
         argument=condition.argument,
         reason="if_match_not_enforced" if has_etag else "condition_not_enforced",
-        values={"why": why},
     )
+
+
+def _without_effect(what: str, why: str, *, argument: str, reason: str) -> UsageError:
+    return UsageError(f"{what}: {why}", argument=argument, reason=reason, values={"why": why})
 
 
 def _refuse_without_effect(operation: Operation, asked: RequestedConditions) -> None:
     """Refuse what is no header's condition and means nothing to this operation."""
     if asked.allow_race and operation.guard is not Guard.COMPARE:
-        why = why_no_race(operation)
-        raise UsageError(
-            f"allow_race changes nothing here: {why}",
+        raise _without_effect(
+            "allow_race changes nothing here",
+            why_no_race(operation),
             argument="allow_race",
             reason="allow_race_without_effect",
-            values={"why": why},
         )
     if asked.lease_id is not None and not operation.names_lease:
-        why = _why_no_lease_id(operation)
-        raise UsageError(
-            f"lease_id is not enforced here: {why}",
+        raise _without_effect(
+            "lease_id is not enforced here",
+            _why_no_lease_id(operation),
             argument="lease_id",
             reason="condition_not_enforced",
-            values={"why": why},
         )
     if asked.fence is not None and not operation.fences:
-        raise UsageError(
-            "fence is not enforced here: only writes and deletions of a blob keep it",
+        raise _without_effect(
+            "fence is not enforced here",
+            "only writes and deletions of a blob keep it",
             argument="fence",
             reason="fence_not_enforced",
         )

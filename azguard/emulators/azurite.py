@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from azguard.emulators import state
 from azguard.emulators.state import Azurite
@@ -88,7 +89,7 @@ def start(
         running, reason = state.look(folder)
         if running is not None:
             _check_same(running, chosen, folder_of_data)
-            return _started(running, already=True)
+            return Started(running=True, already_running=True, **_describe(running))
         if reason is not None:
             say(reason)
         command = azurite_install.ensure(folder, environ, say)
@@ -102,7 +103,7 @@ def start(
             azurite_process.discard(child)
             state.forget(folder)
             raise
-    return _started(running, already=False)
+    return Started(running=True, already_running=False, **_describe(running))
 
 
 def stop(folder: Path) -> Stopped:
@@ -113,15 +114,15 @@ def stop(folder: Path) -> Stopped:
     """
     # A start that is still at work holds the lock; without a lock file there was never one.
     if not (folder / _LOCK).exists():
-        return Stopped(False, "not_running")
+        return Stopped(running=False, outcome="not_running")
     with _locked(folder):
         running, reason = state.look(folder)
         if running is not None:
             identity.end(running.pid, running.birth, _GRACE_SECONDS)
         state.forget(folder)
     if running is not None:
-        return Stopped(False, "stopped", running.pid)
-    return Stopped(False, "was_gone" if reason else "not_running", reason=reason)
+        return Stopped(running=False, outcome="stopped", pid=running.pid)
+    return Stopped(running=False, outcome="was_gone" if reason else "not_running", reason=reason)
 
 
 def status(folder: Path) -> Status:
@@ -130,21 +131,10 @@ def status(folder: Path) -> Status:
 
     running, reason = state.look(folder)
     if running is None:
-        return Status(False, False, reason or "no emulator was started")
+        return Status(running=False, answering=False, reason=reason or "no emulator was started")
     answering = azurite_process.answers(running.ports)
-    return Status(
-        True,
-        answering,
-        None if answering else f"process {running.pid} lives, but does not answer; see its log",
-        running.pid,
-        running.version,
-        running.blob_endpoint,
-        running.queue_endpoint,
-        running.table_endpoint,
-        running.data,
-        running.log,
-        running.started,
-    )
+    reason = None if answering else f"process {running.pid} lives, but does not answer; see its log"
+    return Status(running=True, answering=answering, reason=reason, **_describe(running))
 
 
 def current(folder: Path) -> Azurite:
@@ -228,16 +218,7 @@ def _usable(data: str | None) -> str | None:
     return str(path)
 
 
-def _started(running: Azurite, already: bool) -> Started:
-    return Started(
-        True,
-        already,
-        running.pid,
-        running.version,
-        running.blob_endpoint,
-        running.queue_endpoint,
-        running.table_endpoint,
-        running.data,
-        running.log,
-        running.started,
-    )
+def _describe(running: Azurite) -> dict[str, Any]:
+    """Return the fields that ``Started`` and ``Status`` have in common."""
+    names = ("pid", "version", "blob_endpoint", "queue_endpoint", "table_endpoint", "data", "log", "started")
+    return {name: getattr(running, name) for name in names}

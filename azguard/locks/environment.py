@@ -1,9 +1,12 @@
 """The locks that a ``lock run`` around us holds: what it puts into its command's environment, and reads there."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from azguard.accounts.target import Target
+from azguard.errors import Locked, LockLost, NotFound
+from azguard.leases import state
+from azguard.requests.deadline import Deadline
 
 LOCK, LEASE_ID, FENCE, ENDPOINT = "AZGUARD_LOCK", "AZGUARD_LEASE_ID", "AZGUARD_FENCE", "AZGUARD_LOCK_ENDPOINT"
 
@@ -36,6 +39,23 @@ def lock(target: Target, environ: Mapping[str, str]) -> OuterLock | None:
         if (address, endpoint) == (str(target.address), target.endpoint) and lease and fence.isdecimal():
             return OuterLock(lease, int(fence))
     return None
+
+
+def confirm(target: Target, outer: OuterLock, patience: Deadline, *, tell: Callable[[str], None], reason: str) -> None:
+    """Ask the service whether the ``lock run`` around us still holds a resource.
+
+    Raises:
+        LockLost: it does not; ``reason`` says what was not done therefore.
+    """
+    try:
+        state.look(target, patience, outer.lease_id)
+    except (Locked, NotFound) as error:
+        raise LockLost(
+            f"the lock around this command is lost: {error.message}",
+            address=str(target.address),
+            reason=reason,
+        ) from error
+    tell(f"lock: {target.address} is held by the lock run around this one")
 
 
 def lease_id(target: Target, environ: Mapping[str, str]) -> str | None:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from azguard.accounts.target import Target
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, GaveUp, Locked, LockLost, NotFound, Unavailable
-from azguard.leases import actions, state
+from azguard.leases import actions
 from azguard.locks import environment
 from azguard.locks.acquire import AcquireSettings, Acquiring, LockRequest
 from azguard.locks.renewal import HeldLock, Renewer, describe_late
@@ -85,9 +85,9 @@ def holding(
         LockLost: the ``lock run`` around us does not hold it any more.
         Unavailable: the service does not answer.
     """
-    around = environment.lock(lock, environ)
-    if around is not None:
-        _confirm(lock, around.lease_id, manner)
+    outer = environment.lock(lock, environ)
+    if outer is not None:
+        environment.confirm(lock, outer, manner.patience_now(), tell=manner.tell, reason="outer-lock-lost-before-write")
         yield None
         return
     try:
@@ -100,16 +100,3 @@ def holding(
         yield held
     finally:
         held.release()
-
-
-def _confirm(lock: Target, lease_id: str, manner: AcquireSettings) -> None:
-    """See that the lock run around us holds the lock, as it says."""
-    try:
-        state.look(lock, Deadline(manner.patience), lease_id)
-    except (Locked, NotFound) as error:
-        raise LockLost(
-            f"the lock around this command is lost: {error.message}",
-            address=str(lock.address),
-            reason="outer-lock-lost-before-write",
-        ) from error
-    manner.tell(f"lock: {lock.address} is held by the lock run around this one")

@@ -120,16 +120,9 @@ class LockRun:
 
     def _confirmed(self, target: Target, around: environment.OuterLock) -> HeldLock:
         """Return a lock that the lock run around us holds, as the service confirms."""
-        try:
-            state.look(target, self._plan.manner.patience_now(), around.lease_id)
-        except (Locked, NotFound) as error:
-            raise LockLost(
-                f"the lock around this command is lost: {error.message}",
-                address=str(target.address),
-                reason="outer-lock-lost",
-            ) from error
-        self._plan.manner.tell(f"lock: {target.address} is held by the lock run around this one")
-        return HeldLock(target, around.lease_id, self._plan.manner.seconds, around.fence, self._now(), inherited=True)
+        manner = self._plan.manner
+        environment.confirm(target, around, manner.patience_now(), tell=manner.tell, reason="outer-lock-lost")
+        return HeldLock(target, around.lease_id, manner.seconds, around.fence, self._now(), inherited=True)
 
     def _keep(self, held: HeldLock) -> None:
         name = str(held.target.address)

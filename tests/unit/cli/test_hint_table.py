@@ -10,7 +10,8 @@ from tests.unit.test_layers import MODULES, room
 
 ERRORS = {name for name, value in vars(errors).items() if isinstance(value, type)} | {"but", "as_kind"}
 # What becomes an error, with its reason, further up.
-ERRORS |= {"Denial", "Login", "NoAnswer", "Refusal", "never_read", "replace", "_wrong_type"}
+ERRORS |= {"Denial", "Login", "NoAnswer", "Refusal", "confirm", "never_read", "replace"}
+ERRORS |= {"_of_job", "_without_effect", "_wrong_type"}
 
 
 def constants(value: ast.expr) -> set[str]:
