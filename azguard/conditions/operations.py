@@ -3,8 +3,10 @@
 The evidence is tests/data/semantics.yaml; tests/unit/conditions/test_operations.py holds the two together row by row.
 Where the evidence is open, or at odds with what azguard promises, the reason stands beside the row.
 
-Rows without a command yet: all of queues and of files; of blobs, what writes or reads properties, metadata, tags,
-tiers, snapshots, copies, blocks, appends and pages by themselves; of containers, metadata and access policies.
+No command does these yet: ``queue.*``, ``share.*``, ``directory.*``, ``file.*``; ``blob.*append*``, ``blob.*_page*``,
+``blob.*_block``, ``blob.*_block_list``, ``blob.*copy``, ``blob.*_tags``, ``blob.*_metadata``, ``blob.set_*``,
+``blob.snapshot``, ``blob.undelete``; ``container.*_metadata``, ``container.*_acl``. Some of them are steps of a
+command, such as ``blob.put_block`` of ``blob put``.
 
 A row reads: what it does, its name in the evidence, its page in the REST reference, the conditions honoured,
 what a lease means to it, and what keeps ``--etag``.
@@ -161,7 +163,6 @@ _HEADERS = {
     Condition.MAX_SIZE: "x-ms-blob-condition-maxsize",
 }
 
-NOTHING: frozenset[Condition] = frozenset()
 ETAG = frozenset({Condition.IF_MATCH})
 TAGS = frozenset({Condition.IF_TAGS})
 CHANGED_SINCE = frozenset({Condition.IF_MODIFIED_SINCE})
