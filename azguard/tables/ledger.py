@@ -29,8 +29,6 @@ from azguard.updates.resource import CommittedVersion, CurrentVersion
 
 # Sorts behind the keys that people choose, and is taken by none of them by chance.
 PREFIX = "~op~"
-# What finds the rows, to delete old ones.
-FILTER = f"RowKey ge '{PREFIX}' and RowKey lt '{PREFIX}~'"
 _OUTCOME, _COMMITTED, _VOID = "outcome", "committed", "void"
 _Change = tuple[str, dict[str, Any], dict[str, Any]]
 
