@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 import typer
 
 from azguard.cli.context import Environment
+from azguard.cli.words_for_programs import USE_OF_EXPORT
 from azguard.demo.race import Plan, Progress, Result, Strategy, Verdict
 from azguard.demo.strategies import RETRY_WAIT_SECONDS
 from azguard.demo.strategies import Strategy as Way
@@ -117,7 +118,7 @@ def of(env: Environment, plan: Plan) -> Lines | Live:
 
 def finish(env: Environment, view: Lines | Live, result: Result) -> None:
     """Say what was found, what it means and what to type next; exit 1 unless azguard's count is exact."""
-    shell = shell_exports.USE[shell_exports.guess(env.environ, identity.find_name(os.getppid()))]
+    shell = USE_OF_EXPORT[shell_exports.guess(env.environ, identity.find_name(os.getppid()))]
     view.close(["", *_why(result), "", *_honestly(result), "", *_next(shell)])
     if _structured(env):
         env.show(result)

@@ -4,10 +4,19 @@ from collections.abc import Mapping
 
 from azguard.cli.words import Words
 
+
+def _as_typed(facts: Mapping[str, object]) -> str:
+    """Return the message, which speaks of the option where the scope was typed, else of the variable."""
+    message, option = str(facts["message"]), facts["option"]
+    return f"{option}{message.removeprefix('the scope')}" if option else message
+
+
 #: What to type next.
 HINTS: Mapping[str, Words] = {
     "cache_record_malformed": "import what azguard cache export printed",
     "cache_record_not_object": "each line is one JSON object, as azguard cache export prints",
+    "scope_empty": "an unset shell variable looks like this; leave it out to get a scope of your own session",
+    "scope_malformed": "use letters and digits",
 }
 #: What happened, where the core's own sentence would have to name an option.
-WORDS: Mapping[str, Words] = {}
+WORDS: Mapping[str, Words] = {"scope_empty": _as_typed, "scope_malformed": _as_typed}

@@ -4,6 +4,12 @@ from collections.abc import Mapping
 
 from azguard.cli.words import Words
 
+#: How each shell takes over what azguard emulator env prints, as typed.
+USE_OF_EXPORT = {
+    "sh": 'eval "$(azguard emulator env)"',
+    "fish": "azguard emulator env | source",
+    "powershell": "azguard emulator env | Out-String | Invoke-Expression",
+}
 #: What to type next.
 HINTS: Mapping[str, Words] = {
     "azurite_not_installed": (

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from azguard.cli import context, groups
+from azguard.cli.words_for_programs import USE_OF_EXPORT
 from azguard.emulators import azurite, shell_exports
 from azguard.emulators.node import check_system
 from azguard.errors import NotFound, UsageError
@@ -60,7 +61,7 @@ def start(
         for endpoint in (started.blob_endpoint, started.queue_endpoint, started.table_endpoint):
             env.cache.forget_account(endpoint)
     env.show(started)
-    env.out.info(f"{'already running; ' if started.already_running else ''}hint: {shell_exports.USE[_shell(env)]}")
+    env.out.info(f"{'already running; ' if started.already_running else ''}hint: {USE_OF_EXPORT[_shell(env)]}")
 
 
 @app.command()

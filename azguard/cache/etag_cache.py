@@ -46,8 +46,8 @@ _UPDATE = _INSERT.format(or_replace="") + (
 _MERGE = _UPDATE + "excluded.time >= entries.time"
 # What was read in part takes the place of the same part only: who read it whole has not seen the rest anew.
 _RECORD_PART = _UPDATE + (
-    "substr(entries.command, instr(entries.command, ' --select '))"
-    " = substr(excluded.command, instr(excluded.command, ' --select '))"
+    f"substr(entries.command, instr(entries.command, '{cache_records.SELECTING}'))"
+    f" = substr(excluded.command, instr(excluded.command, '{cache_records.SELECTING}'))"
 )
 # Each get -f makes another inode: of those of a resource, only the newest are kept.
 _INODES = 64

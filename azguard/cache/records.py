@@ -22,7 +22,8 @@ _MICROSECOND = timedelta(microseconds=1)
 # An endpoint has neither a query nor a user; a SAS has its signature behind one of these.
 _SECRET_ACCOUNT = re.compile(r"sig=|[?@]")
 _SECRET_ADDRESS = re.compile(r"[?&]sig=|accountkey=|sharedaccesssignature=", re.IGNORECASE)
-_SELECTING = " --select "
+# How a command is recorded that delivered a part of what it names: as it would be typed.
+SELECTING = " --select "
 _OF_TYPE = " --blob-type "
 # The largest length SQLite can hold; the largest blob is far below.
 _LONGEST = 2**63 - 1
@@ -107,12 +108,12 @@ def require_no_secrets(key: Key, command: str = "") -> Key:
 
 def selecting(command: str, names: str | None) -> str:
     """Return how a command is recorded that delivered only these properties; None is all."""
-    return command if names is None else f"{command}{_SELECTING}{names}"
+    return command if names is None else f"{command}{SELECTING}{names}"
 
 
 def selection(command: str) -> str | None:
     """Return the names of the properties that a recorded command delivered, None if it was all."""
-    _, found, names = f"{command} ".partition(_SELECTING)
+    _, found, names = f"{command} ".partition(SELECTING)
     return names.strip() if found else None
 
 

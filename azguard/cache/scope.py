@@ -38,9 +38,10 @@ def current_scope(
     Raises:
         UsageError: the option or the variable is given and empty, or has characters that cannot be shown.
     """
-    for text, where in ((option, "--scope"), (environ.get(VARIABLE), VARIABLE)):
-        if text is not None:
-            return _checked(text, where)
+    if option is not None:
+        return _checked(option, "the scope", argument="scope")
+    if VARIABLE in environ:
+        return _checked(environ[VARIABLE], VARIABLE)
     number = (session or _session)()
     if not number:
         # No sessions on this system, or (0) its leader is outside this container, where numbers are not
@@ -51,14 +52,15 @@ def current_scope(
     return "-".join(filter(None, ("session", str(number), start, boot)))
 
 
-def _checked(text: str, where: str) -> str:
+def _checked(text: str, where: str, argument: str | None = None) -> str:
     if not text.strip():
-        raise UsageError(
-            f"{where} is empty",
-            hint="an unset shell variable looks like this; leave it out to get a scope of your own session",
-        )
+        raise UsageError(f"{where} is empty", argument=argument, reason="scope_empty")
     if not text.isprintable():
-        raise UsageError(f"{where}: {text!r} has characters that cannot be shown", hint="use letters and digits")
+        raise UsageError(
+            f"{where}: {text!r} has characters that cannot be shown",
+            argument=argument,
+            reason="scope_malformed",
+        )
     return text
 
 

@@ -12,12 +12,6 @@ _FORMS = {
     "fish": "set -gx {variable} '{value}'",
     "powershell": "$env:{variable} = '{value}'",
 }
-# How each takes it over, as typed.
-USE = {
-    "sh": 'eval "$(azguard emulator env)"',
-    "fish": "azguard emulator env | source",
-    "powershell": "azguard emulator env | Out-String | Invoke-Expression",
-}
 _SYNTAX_OF = {
     **dict.fromkeys(("sh", "bash", "zsh", "dash", "ash", "ksh", "mksh", "busybox"), "sh"),
     "fish": "fish",
