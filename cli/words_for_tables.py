@@ -48,6 +48,13 @@ HINTS: Mapping[str, Words] = {
     "property_typed_twice": "give each property one value and one type",
     "string_not_unicode": "half of a character is no Unicode text: write bytes as Edm.Binary",
     "string_without_quotes": "put it in quotes",
+    "transaction_empty": 'one JSON object on each line: {{"op": "insert", ...}}',
+    "transaction_entity_twice": "an entity can be written once in a transaction",
+    "transaction_in_two_partitions": "a transaction is within one partition of one table",
+    "transaction_item_changed": (
+        "see what it is now: azguard entity get {target}; then mend line {line}, the version in it included"
+    ),
+    "transaction_too_large": "make several of it; each is all or nothing by itself",
     "type_without_property": "add {property}=…",
     "contents_not_listed": "--with-contents deletes it without looking",
     "entity_other_keys": "leave it out of the entity, or correct the address",

@@ -76,11 +76,11 @@ def check(items: Sequence[Item]) -> None:
         UsageError: too many, too large, several tables or partitions, or an entity twice; names the line.
     """
     if not items:
-        raise UsageError("there is nothing to write", hint='one JSON object on each line: {"op": "insert", ...}')
+        raise UsageError("there is nothing to write", reason="transaction_empty")
     if len(items) > MOST_ITEMS:
         raise UsageError(
             f"line {items[MOST_ITEMS].line}: a transaction has at most {MOST_ITEMS} items, and this is one more",
-            hint="make several of it; each is all or nothing by itself",
+            reason="transaction_too_large",
         )
     first, known, size = items[0].write.target, dict[object, int](), 0
     for item in items:
@@ -88,19 +88,19 @@ def check(items: Sequence[Item]) -> None:
         if (target.endpoint, target.address.parts[:2]) != (first.endpoint, first.address.parts[:2]):
             raise UsageError(
                 f"line {item.line}: {target} is not in the partition of line {items[0].line}, {first}",
-                hint="a transaction is within one partition of one table",
+                reason="transaction_in_two_partitions",
             )
         if target.address in known:
             raise UsageError(
                 f"line {item.line}: {target} is in line {known[target.address]} already",
-                hint="an entity can be written once in a transaction",
+                reason="transaction_entity_twice",
             )
         known[target.address] = item.line
         size += _size(item)
         if size > MOST_BYTES:
             raise UsageError(
                 f"line {item.line}: up to here these are more than {MOST_BYTES:,} bytes, the most a transaction takes",
-                hint="make several of it; each is all or nothing by itself",
+                reason="transaction_too_large",
             )
 
 
@@ -211,27 +211,23 @@ class _Transaction:
     def _of_item(self, error: AzguardError) -> AzguardError:
         """Return the error of the item that failed, if the service or the lineage tells which."""
         if isinstance(error, OutcomeUnknown):
-            error.message = "the transaction was sent, and whether it was applied cannot be known"
-            error.hint = f"look before you try again: azguard entity get {self._table}"
-            return error
+            return error.but(message="the transaction was sent, and whether it was applied cannot be known")
         item = self._failed(error.__cause__) if self._superseded is None else self._superseded
         if item is None:
             return error
         made = item.write
         if error.__cause__ is not None:
-            there = error.seen
-            error = translate(error.__cause__, made.target, expected_etag=made.conditions.expected_etag)
-            error.seen = there
+            refusal = translate(error.__cause__, made.target, expected_etag=made.conditions.expected_etag)
+            refusal = refusal.but(seen=error.seen)
         else:  # by the lineage
-            error.message = f"{made.target} changed since you read it"
-            error.address, error.expected_etag = str(made.target.address), made.conditions.expected_etag
-        error = writes.explained(error, made, self._deadline)
-        error.message = f"line {item.line}: {error.message}; nothing was written"
-        if isinstance(error, Changed):
-            mend = f"then mend line {item.line}, the version in it included"
-            error.hint = f"see what it is now: azguard entity get {made.target}; {mend}"
-        error.facts["line"] = item.line
-        return error
+            refusal = error.but(
+                message=f"{made.target} changed since you read it",
+                address=str(made.target.address),
+                expected_etag=made.conditions.expected_etag,
+            )
+        found = writes.explained(refusal, made, self._deadline)
+        found = found.but(message=f"{found.message}; nothing was written").at_line(item.line)
+        return found.but(reason="transaction_item_changed") if isinstance(found, Changed) else found
 
     def _failed(self, cause: BaseException | None) -> Item | None:
         """Return the item that the service refused; it names none if there is only one, or if none is to blame."""
