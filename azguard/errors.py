@@ -28,8 +28,9 @@
 Exceptions carry facts; the words around them are chosen by the command line.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
+from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
 
 E = TypeVar("E", bound="AzguardError")
@@ -37,12 +38,15 @@ E = TypeVar("E", bound="AzguardError")
 
 @dataclass
 class AzguardError(Exception):
-    """What happened, in one sentence, and the facts known about it. Errors are built, never edited: see ``but``."""
+    """What happened, in one sentence, and the facts known about it.
+
+    It cannot be changed once it is built: ``but`` builds another one.
+    """
 
     #: What happened, in one plain sentence, which names no option of the command line.
     message: str
     address: str | None = None
-    #: What to type next. Only the command line knows: the core leaves it out, and names the ``reason``.
+    #: What to type next. Only the command line sets it; the core names the ``reason``.
     hint: str | None = None
     #: More lines for people, shown under the message.
     detail: tuple[str, ...] = ()
@@ -53,7 +57,7 @@ class AzguardError(Exception):
     current_etag: str | None = None
     lease_state: str | None = None
     #: What else is known, for the JSON error object and for the words of the hint.
-    facts: dict[str, object] = field(default_factory=dict)
+    facts: Mapping[str, object] = field(default_factory=dict)
     #: What only the words of the hint name; the JSON error object leaves it out.
     values: Mapping[str, object] = field(default_factory=dict)
     #: The name of the cause, by which the command line finds the words and the way out: see ``cli/hint_table.py``.
@@ -74,6 +78,27 @@ class AzguardError(Exception):
         super().__init__(self.message)
         if self.exit_status is not None:
             self.__dict__["exit_code"] = self.exit_status
+        self.__dict__["facts"] = MappingProxyType(dict(self.facts))
+        self.__dict__["values"] = MappingProxyType(dict(self.values))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        # Python itself sets ``__traceback__``, ``__context__`` and the like while an error is on its way.
+        is_first = name not in self.__dict__ and any(name == each.name for each in fields(self))
+        if not is_first and not name.startswith("__"):
+            raise FrozenInstanceError(f"an error cannot be changed: build another with but({name}=…)")
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if not name.startswith("__"):
+            raise FrozenInstanceError(f"an error cannot be changed: its {name} stays")
+        super().__delattr__(name)
+
+    def __reduce__(self) -> tuple[Callable[..., "AzguardError"], tuple[Any, ...], Mapping[str, object]]:
+        # A mapping that cannot be changed cannot be pickled either.
+        known = {each.name: getattr(self, each.name) for each in fields(self)}
+        known |= {"facts": dict(self.facts), "values": dict(self.values)}
+        notes = {"__notes__": list(self.__notes__)} if hasattr(self, "__notes__") else {}
+        return _rebuild, (type(self), known), notes
 
     def __str__(self) -> str:
         return self.message
@@ -114,6 +139,10 @@ class AzguardError(Exception):
     # A dataclass would compare and hash by value; an exception is itself.
     __eq__ = object.__eq__
     __hash__ = Exception.__hash__
+
+
+def _rebuild(kind: type[E], known: Mapping[str, Any]) -> E:
+    return kind(**known)
 
 
 class UsageError(AzguardError):
