@@ -1,0 +1,88 @@
+"""The core raises facts: options, hints and example command lines are words of the command line, in ``cli/`` alone."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from azguard.cli.registry import COMMANDS
+from tests.unit.test_layers import MODULES, room
+
+CORE = {name: path for name, path in MODULES.items() if room(name) not in ("cli", "commands")}
+OPTION = re.compile(r"(?<![\w-])--[A-Za-z][\w-]*")
+COMMAND_LINE = re.compile(rf"(?<!\w)azguard (?:{'|'.join(COMMANDS)}) ")
+# The options of other programs, and why the core names them.
+ALLOWED = {
+    # npm installs Azurite; node and azurite are asked for their versions.
+    "azguard.emulators.azurite_install": {
+        "--fetch-retries",
+        "--fetch-retry-mintimeout",
+        "--fetch-timeout",
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+        "--no-progress",
+        "--no-update-notifier",
+        "--omit",
+        "--prefix",
+        "--version",
+    },
+    # Azurite is started.
+    "azguard.emulators.azurite_process": {
+        "--disableTelemetry",
+        "--inMemoryPersistence",
+        "--location",
+        "--silent",
+        "--skipApiVersionCheck",
+    },
+    # Node.js loads a file of ours before Azurite.
+    "azguard.emulators.node": {"--require"},
+    # Not another program's: the cache keeps each command as it would be typed, and exports carry it.
+    "azguard.cache.records": {"--blob-type", "--select"},
+}
+
+
+def texts(tree: ast.AST) -> Iterator[str]:
+    """Yield the texts of a module that are no docstrings."""
+    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
+            yield node.value
+
+
+def parse(module: str) -> ast.AST:
+    return ast.parse(CORE[module].read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("module", sorted(CORE))
+def test_a_module_of_the_core_names_no_option(module: str) -> None:
+    assert {option for text in texts(parse(module)) for option in OPTION.findall(text)} == ALLOWED.get(module, set())
+
+
+@pytest.mark.parametrize("module", sorted(CORE))
+def test_a_module_of_the_core_shows_no_command_line(module: str) -> None:
+    assert [text for text in texts(parse(module)) if COMMAND_LINE.search(text)] == []
+
+
+@pytest.mark.parametrize("module", sorted(CORE))
+def test_a_module_of_the_core_gives_no_hint(module: str) -> None:
+    keywords = [node for node in ast.walk(parse(module)) if isinstance(node, ast.keyword) and node.arg == "hint"]
+    assert [ast.unparse(node.value) for node in keywords] == []
+
+
+def test_every_exception_is_of_a_module_that_is_there() -> None:
+    assert set(ALLOWED) <= set(CORE)
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("raise UsageError('--etag is empty')", ["--etag"]),
+        ("raise UsageError(f'{name}: write --param {name}=VALUE')", ["--param"]),
+        ('def f():\n    """Do what --etag asks for."""', []),
+        ("text = 'a--b, -- and ---'", []),
+    ],
+)
+def test_an_option_is_found_in_texts_and_not_in_docstrings(source: str, found: list[str]) -> None:
+    assert [option for text in texts(ast.parse(source)) for option in OPTION.findall(text)] == found
