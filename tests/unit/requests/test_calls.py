@@ -1,11 +1,15 @@
 """What an answer, or none, says of the request it came from."""
 
+import ssl
+from itertools import pairwise
+
 import pytest
 from azure.core.exceptions import AzureError, ServiceRequestError, ServiceResponseError
 from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError, ReadTimeoutError
 
-from azguard.errors import AzguardError
-from azguard.requests.calls import CallOutcome, describe, outcome_of, read, send_once
+from azguard.accounts.transport import NotOfTheService
+from azguard.errors import AzguardError, Unavailable
+from azguard.requests.calls import CallOutcome, describe, outcome_of, pages, read, send_once
 from tests.support.fake_resource import TARGET, Clock, Refusal
 
 # By these the service, or what stands before it, says that nothing was done; every other status leaves a doubt.
@@ -68,7 +72,7 @@ def test_what_became_of_a_request_is_told_with_the_reason() -> None:
     ]
 
 
-def made_again(error: Exception) -> bool:
+def made_again(error: BaseException) -> bool:
     """Return whether a read that fails once in this way is made again."""
     errors = [error]
 
@@ -86,3 +90,93 @@ def made_again(error: Exception) -> bool:
 def test_a_read_is_made_again_after_a_failure_that_passes_and_after_no_other() -> None:
     again = {code for code in range(400, 600) if made_again(Refusal(code, "Code"))}
     assert again == {408, 429, *range(500, 600)}
+
+
+def not_of_the_service(status: int) -> AzureError:
+    foreign = NotOfTheService(status, {"Content-Type": "text/html"})
+    return ServiceResponseError("no answer", error=foreign)
+
+
+def test_a_read_that_something_else_answered_is_made_again_only_if_that_may_pass() -> None:
+    again = {code for code in range(200, 600) if made_again(not_of_the_service(code))}
+    assert again == {408, 429, *range(500, 600)}
+
+
+def test_a_read_is_not_made_again_where_the_settings_of_this_machine_must_change() -> None:
+    untrusted = ServiceRequestError("TLS", error=ssl.SSLCertVerificationError("self-signed certificate"))
+    errors = (ServiceRequestError("TLS broke"), OSError("reset"), untrusted, ValueError("ours"))
+    assert [made_again(each) for each in errors] == [True, True, False, False]
+
+
+def test_a_read_is_made_again_ever_less_often_and_at_least_every_two_seconds() -> None:
+    clock = Clock()
+    moments: list[float] = []
+
+    def call(timeouts: object) -> None:
+        moments.append(clock())
+        raise Refusal(503, "ServerBusy")
+
+    with pytest.raises(Unavailable):
+        read(call, TARGET, clock.deadline(10.0))
+    pauses = [after - before for before, after in pairwise(moments)]
+    assert pauses == pytest.approx([0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0, 2.0])
+
+
+def test_no_read_is_made_again_where_its_pause_would_outlast_the_deadline() -> None:
+    calls = []
+
+    def call(timeouts: object) -> None:
+        calls.append(timeouts)
+        raise Refusal(503, "ServerBusy")
+
+    clock = Clock()
+    with pytest.raises(Unavailable):
+        read(call, TARGET, clock.deadline(0.0625))
+    assert (len(calls), clock()) == (1, 1000.0)
+
+
+class Listing:
+    """Pages as the SDK yields them; those that are errors are raised, and the next look asks again."""
+
+    def __init__(self, *pages: list[str] | Exception) -> None:
+        self._pages = list(pages)
+
+    def by_page(self) -> "Listing":
+        return self
+
+    def __iter__(self) -> "Listing":
+        return self
+
+    def __next__(self) -> list[str]:
+        if not self._pages:
+            raise StopIteration
+        page = self._pages.pop(0)
+        if isinstance(page, Exception):
+            raise page
+        return page
+
+
+def test_a_listing_has_the_items_of_every_page_also_after_one_that_failed_or_is_empty() -> None:
+    listing = Listing(["a", "b"], Refusal(503, "ServerBusy"), [], ServiceResponseError("silence"), ["c"])
+    assert list(pages(listing, TARGET, Clock().deadline(60))) == ["a", "b", "c"]
+
+
+def test_a_listing_of_which_a_page_is_refused_fails_and_is_not_cut_short() -> None:
+    walk = pages(Listing(["a"], Refusal(403, "AuthorizationFailure"), ["b"]), TARGET, Clock().deadline(60))
+    assert next(walk) == "a"
+    with pytest.raises(AzguardError) as caught:
+        next(walk)
+    assert caught.value.kind == "forbidden"
+
+
+def test_each_page_of_a_listing_has_the_whole_time() -> None:
+    clock = Clock()
+
+    class Slow(Listing):
+        def __next__(self) -> list[str]:
+            clock.sleep(4.0)
+            return super().__next__()
+
+    busy = Refusal(503, "ServerBusy")
+    listing = Slow(["a"], busy, ["b"], busy, ["c"], busy)
+    assert list(pages(listing, TARGET, clock.deadline(9.0))) == ["a", "b", "c"]

@@ -1,0 +1,83 @@
+"""How long a request is waited for: no longer than the whole may take, and a write long enough to learn its end."""
+
+import pytest
+
+from azguard.requests.calls import page_timeouts, read, write_timeouts
+from azguard.requests.deadline import Deadline
+from tests.support.fake_resource import TARGET, Clock, Refusal
+
+
+def test_a_write_may_stay_unanswered_for_twenty_seconds_or_as_long_as_is_said() -> None:
+    silence = [
+        write_timeouts(Deadline(60, answer_seconds=seconds).restarted(seconds=60).fresh())["read_timeout"]
+        for seconds in (0.3, 5)
+    ]
+    assert [write_timeouts(Deadline(60))["read_timeout"], *silence] == [20.0, 0.3, 5]
+
+
+def test_a_short_deadline_still_waits_ten_seconds_for_a_write_that_was_sent() -> None:
+    assert write_timeouts(Deadline(0.0))["read_timeout"] == 10.0
+
+
+def at(deadline: Deadline, elapsed: float) -> Deadline:
+    """Return the deadline with its clock standing still so many seconds after its start."""
+    deadline.clock = lambda: deadline.started + elapsed
+    return deadline
+
+
+@pytest.mark.parametrize(("seconds", "answer", "settle"), [(3, 3, 1), (0.5, 0.5, 1), (9, 9, 3), (60, 20, 5)])
+def test_a_timeout_that_was_asked_for_bounds_answers_and_questions_too(
+    seconds: float, answer: float, settle: float
+) -> None:
+    deadline = at(Deadline.strict(seconds), 0)
+    assert (write_timeouts(deadline)["read_timeout"], deadline.settle_seconds) == (answer, settle)
+
+
+def test_near_its_end_a_write_gets_no_more_than_twice_the_time_for_asking() -> None:
+    assert write_timeouts(at(Deadline.strict(3), 2.9))["read_timeout"] == 2.0
+
+
+def test_a_caller_may_say_how_long_the_answer_to_a_write_is_waited_for() -> None:
+    deadline = at(Deadline(3), 2.9)
+    assert [write_timeouts(deadline, at_least=seconds)["read_timeout"] for seconds in (1.5, 0.01)] == [
+        1.5,
+        pytest.approx(0.1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("remaining", "seconds"),
+    [(60, 4.0), (4.25, 4.0), (3.75, 3.75), (0.625, 0.625), (0.125, 0.5), (0, 0.5)],
+)
+def test_a_connection_is_waited_for_four_seconds_at_most_and_half_a_second_at_least(
+    remaining: float, seconds: float
+) -> None:
+    deadline = Clock().deadline(remaining)
+    found = [write_timeouts(deadline), page_timeouts(deadline), *asked(deadline)]
+    assert [each["connection_timeout"] for each in found] == [seconds] * 3
+
+
+@pytest.mark.parametrize(("remaining", "seconds"), [(60, 20.0), (12, 12), (0.125, 0.5)])
+def test_a_read_is_waited_for_no_longer_than_its_deadline_lasts(remaining: float, seconds: float) -> None:
+    deadline = Clock().deadline(remaining)
+    assert [each["read_timeout"] for each in (page_timeouts(deadline), *asked(deadline))] == [seconds] * 2
+
+
+def test_a_read_that_is_made_again_gets_only_the_time_that_is_left() -> None:
+    clock, left = Clock(), []
+
+    def call(timeouts: object) -> None:
+        left.append(timeouts["read_timeout"])  # type: ignore[index]
+        clock.sleep(7.0)
+        if len(left) < 2:
+            raise Refusal(503, "ServerBusy")
+
+    read(call, TARGET, clock.deadline(10.0))
+    assert left == [10.0, pytest.approx(2.9)]
+
+
+def asked(deadline: Deadline) -> list[dict[str, float]]:
+    """Return the timeouts that a read is made with."""
+    found: list[dict[str, float]] = []
+    read(lambda timeouts: found.append(dict(timeouts)), TARGET, deadline)
+    return found
