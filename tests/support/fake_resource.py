@@ -7,7 +7,7 @@ Time is a counter, and writers take turns at the tap of a seeded baton, so that 
 import random
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -82,6 +82,14 @@ class Current:
     rest: str = "headers"
 
 
+@dataclass(frozen=True)
+class Row:
+    """A row of the ledger: that an op was committed, or that no attempt of it may be any more."""
+
+    version: int
+    void: bool
+
+
 @dataclass
 class Store:
     """The service. Every request is atomic."""
@@ -93,6 +101,7 @@ class Store:
     commits: list[Commit] = field(default_factory=list)
     held: list[Callable[[], object]] = field(default_factory=list)  # requests on their way
     lease: tuple[str, float] | None = None
+    rows: dict[str, "Row"] = field(default_factory=dict)  # of the ledger, by op
     _etags: int = 0
 
     @classmethod
@@ -132,6 +141,24 @@ class Store:
         kept = now.lineage if now is not None and keeps_metadata else ""
         what = content if content is not None else b"" if now is None else now.content
         self.write(None, what, self.etag, kept, rest)
+
+    def put_with_row(
+        self, parent: str | None, content: bytes, op: str, lineage: str | None, replaced: Row | None
+    ) -> CommittedVersion:
+        """Write the resource and the row of an op, both or neither; the row only over the one that was seen."""
+        if self.rows.get(op) != replaced:
+            raise Refusal(409, "EntityAlreadyExists") if replaced is None else Refusal(412, "ConditionNotMet")
+        written = self.put(parent, content, op, lineage, None)
+        self.rows[op] = Row(self._etags, void=False)
+        return written
+
+    def put_void_row(self, op: str, replaced: Row | None) -> CommittedVersion:
+        """Write the row alone, in the way of every attempt that saw another."""
+        if self.rows.get(op) != replaced:
+            raise Refusal(409, "EntityAlreadyExists") if replaced is None else Refusal(412, "ConditionNotMet")
+        self._etags += 1
+        self.rows[op] = Row(self._etags, void=True)
+        return CommittedVersion(f'"E{self._etags}"')
 
     def delete(self) -> None:
         self.commits.append(Commit(None, self.etag, None, b""))
@@ -194,7 +221,7 @@ class FakeResource:
         return TARGET
 
     @property
-    def leases(self) -> Leasable:
+    def leases(self) -> Leasable | None:
         return self
 
     def read(self, deadline: Deadline) -> CurrentVersion:
@@ -206,7 +233,7 @@ class FakeResource:
         if now is None:
             return CurrentVersion(b"", None, Lineage(), "headers")
         return CurrentVersion(
-            now.content,
+            bytes(bytearray(now.content)),  # as from a network: equal, and not the same
             now.etag,
             Lineage.parse(now.lineage),
             now.rest,
@@ -275,6 +302,41 @@ class FakeResource:
         if fault is Fault.LOST:
             raise ServiceResponseError("no answer")
         return answer
+
+
+@dataclass
+class LedgeredResource(FakeResource):
+    """One client's view of a store that keeps a ledger. ``asks`` is whether a read asks for the row of the op too."""
+
+    op: str = field(kw_only=True)
+    asks: bool = field(default=False, kw_only=True)
+    _seen: Row | None = field(default=None, init=False)
+
+    @property
+    def leases(self) -> None:
+        return None
+
+    def read(self, deadline: Deadline) -> CurrentVersion:
+        state = super().read(deadline)
+        if not self.asks:
+            return state
+        self._request("row")
+        row = self.store.rows.get(self.op)
+        self._seen = row if row is not None and row.void else None
+        return replace(state, in_ledger=row is not None and not row.void)
+
+    def prepare(
+        self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[str | None], CommittedVersion]:
+        self.asks = True
+        seen, text = self._seen, None if lineage is None else str(lineage)
+        return lambda _: self._send("put", lambda: self.store.put_with_row(state.etag, content, self.op, text, seen))
+
+    def fence(
+        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[], CommittedVersion]:
+        seen = self._seen
+        return lambda: self._send("fence", lambda: self.store.put_void_row(self.op, seen))
 
 
 def _tried(call: Callable[[], Any]) -> Any:

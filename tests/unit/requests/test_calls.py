@@ -5,7 +5,13 @@ from itertools import pairwise
 
 import pytest
 from azure.core.exceptions import AzureError, ServiceRequestError, ServiceResponseError
-from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError, ReadTimeoutError
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    NameResolutionError,
+    NewConnectionError,
+    ProtocolError,
+    ReadTimeoutError,
+)
 
 from azguard.accounts.transport import NotOfTheService
 from azguard.errors import AzguardError, Unavailable
@@ -42,6 +48,19 @@ def test_without_a_connection_nothing_was_sent_however_deep_the_cause_lies(cause
 def test_a_request_error_without_such_a_cause_leaves_a_doubt() -> None:
     errors = (ServiceRequestError("TLS broke"), ServiceResponseError("no answer", error=ReadTimeoutError(None, "", "")))  # type: ignore[arg-type]
     assert [outcome_of(each) for each in (*errors, AttributeError("leaked"))] == [CallOutcome.IN_DOUBT] * 3
+
+
+def test_what_an_error_names_as_its_cause_counts_before_what_it_was_made_of() -> None:
+    no_connection, silence = NewConnectionError(None, "refused"), ReadTimeoutError(None, "", "")  # type: ignore[arg-type]
+    named = ServiceRequestError(no_connection, error=silence)
+    beside = ProtocolError("Connection aborted.", no_connection)
+    assert [outcome_of(each) for each in (named, beside)] == [CallOutcome.IN_DOUBT] * 2
+
+
+def test_an_error_without_words_is_judged_by_its_cause() -> None:
+    wordless = ServiceRequestError("", error=NewConnectionError(None, "refused"))  # type: ignore[arg-type]
+    wordless.args = ()
+    assert outcome_of(wordless) is CallOutcome.NOT_SENT
 
 
 def test_an_error_that_is_its_own_cause_leaves_a_doubt() -> None:

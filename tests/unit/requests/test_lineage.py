@@ -45,13 +45,9 @@ def test_what_is_missing_or_damaged_counts_as_no_history(text: str | None) -> No
 
 def test_a_history_reaches_the_creation_only_if_it_begins_there() -> None:
     created = Lineage().after(A, None)
-    begun_unseen = Lineage().after(A, UNSEEN)
-    assert (
-        created.reaches_creation,
-        created.after(B, '"1"').reaches_creation,
-        begun_unseen.reaches_creation,
-        Lineage().reaches_creation,
-    ) == (True, True, False, False)
+    begun_later = [Lineage().after(A, parent) for parent in (UNSEEN, '"0x1"', '"+"', '"--"')]
+    assert [each.reaches_creation for each in (created, created.after(B, '"1"'))] == [True, True]
+    assert [each.reaches_creation for each in (Lineage(), *begun_later)] == [False] * 5
 
 
 def test_a_history_that_was_cut_does_not_reach_the_creation() -> None:

@@ -333,12 +333,23 @@ def test_a_lost_answer_hidden_by_another_update_is_committed_without_an_etag() -
     assert (case.outcome(), case.truth()) == (("committed", None), (b"3", 1))
 
 
-@pytest.mark.parametrize("rest", ["headers", "other headers"])
-def test_an_etag_is_only_told_if_nothing_tells_that_it_is_not_ours(rest: str) -> None:
+@pytest.mark.parametrize(
+    ("content", "rest"), [(b"3", "headers"), (b"1", "headers"), (b"2", "other headers"), (b"2", "few headers")]
+)
+def test_an_etag_is_only_told_if_nothing_tells_that_it_is_not_ours(content: bytes, rest: str) -> None:
+    store = stored()
+    case = Case(store, (LOST,), {3: lambda: store.foreign_write(content, keeps_metadata=True, rest=rest)})
+    assert case.outcome() == ("committed", None)
+
+
+def test_the_etag_of_another_update_that_left_our_content_is_not_told_as_ours() -> None:
     store = stored()
 
     def touch() -> None:
-        store.foreign_write(b"2" if rest != "headers" else b"3", keeps_metadata=True, rest=rest)
+        now = store.current
+        assert now is not None
+        lineage = Lineage.parse(now.lineage).after(OTHER, now.etag)
+        store.put(now.etag, now.content, OTHER, str(lineage), None)
 
     assert Case(store, (LOST,), {3: touch}).outcome() == ("committed", None)
 
@@ -360,6 +371,18 @@ def test_no_connection_after_doubt_does_not_settle_it() -> None:
     store = stored()
     case = Case(store, (LATE, REFUSED), {4: store.deliver})
     assert (case.outcome(), case.truth()) == (("committed", '"E2"'), (b"2", 1))
+
+
+def test_a_refusal_after_doubt_does_not_settle_it_beside_a_foreign_writer() -> None:
+    # The first attempt arrives, a foreign writer covers it, and so the second is refused.
+    store = stored()
+
+    def deliver_and_cover() -> None:
+        store.deliver()
+        store.foreign_write()
+
+    case = Case(store, (LATE,), {4: deliver_and_cover})
+    assert (case.outcome(), case.truth()) == ("unknown", (b"2", 1))
 
 
 def test_a_foreign_write_over_a_write_in_doubt_is_unknown() -> None:
@@ -411,6 +434,25 @@ def test_kept_versions_settle_what_a_foreign_writer_hides(fault: Fault, answer: 
     store = stored(keeps_versions=True)
     case = Case(store, (fault,), {3: store.foreign_write})
     assert (case.outcome(), case.truth()[1]) == (answer, 1)
+
+
+def test_kept_versions_tell_of_a_first_copy_that_a_foreign_writer_hides() -> None:
+    store = stored(keeps_versions=True)
+    case = Case(store, (REPLAYED,), {3: store.foreign_write})
+    assert (case.outcome(), case.truth()) == (("committed", None), (b"2", 1))
+    assert case.resource.requests == ["read", "put", "read", "versions"]
+
+
+@pytest.mark.parametrize(("fault", "rest"), [(LOST, []), (RESET, ["put"])])
+def test_kept_versions_are_not_asked_where_the_lineage_tells(fault: Fault, rest: list[str]) -> None:
+    case = Case(stored(keeps_versions=True), (fault,))
+    assert (case.outcome(), case.resource.requests) == (("committed", '"E2"'), ["read", "put", "read", *rest])
+
+
+def test_of_the_newest_of_many_kept_versions_nothing_is_known() -> None:
+    history = [Version(f'"E{number}"', Lineage()) for number in range(400)]
+    found = [by_versions(history, OP, f'"E{number}"') for number in (0, 398, 399)]
+    assert found == [Verdict.NEVER, Verdict.NEVER, Verdict.UNKNOWN]
 
 
 def test_kept_versions_tell_of_a_blob_that_was_deleted() -> None:
@@ -610,15 +652,45 @@ def test_a_second_copy_of_a_create_finds_the_first() -> None:
 
 
 def test_without_a_lineage_what_equals_ours_is_not_written_again() -> None:
-    case = Case(stored(), (REPLAYED,))
-    assert (case.outcome(stamps=False), case.truth()[0]) == ("unknown", b"2")
+    case = Case(stored(b"41"), (REPLAYED,))
+    assert (case.outcome(stamps=False), case.truth()[0]) == ("unknown", b"42")
     assert case.resource.requests == ["read", "put", "read"]
 
 
-def test_without_a_lineage_what_is_not_ours_is_a_conflict() -> None:
+@pytest.mark.parametrize("theirs", [b"7", b"0"])
+def test_without_a_lineage_what_is_not_ours_is_a_conflict(theirs: bytes) -> None:
     store = stored()
+    case = Case(store, others={2: lambda: store.foreign_write(theirs)})
+    assert (case.outcome(stamps=False), case.truth()[0]) == (("committed", '"E3"'), plus_one(theirs))
+
+
+def test_without_a_lineage_ctrl_c_over_what_equals_ours_is_unknown() -> None:
+    def press() -> None:
+        raise KeyboardInterrupt
+
+    case = Case(stored(), (REPLAYED,), {3: press})
+    assert (case.outcome(stamps=False), case.truth()[0]) == ("unknown", b"2")
+
+
+def test_without_a_lineage_what_a_lease_did_not_prove_in_time_is_not_written_again() -> None:
+    # The first copy is committed, the lease lapses, and a foreign writer covers what would have told.
+    store = stored()
+
+    def lapse() -> None:
+        store.clock.sleep(40)
+        store.foreign_write(b"7")
+
+    case = Case(store, (NONE, REPLAYED), {4: lapse})
+    assert (case.outcome(guard_by_lease=True, stamps=False), case.truth()[0]) == ("unknown", b"7")
+
+
+def test_a_create_that_another_came_before_is_a_conflict_though_a_lease_was_asked_for() -> None:
+    store = Store()
     case = Case(store, others={2: lambda: store.foreign_write(b"7")})
-    assert (case.outcome(stamps=False), case.truth()[0]) == (("committed", '"E3"'), b"8")
+    assert (case.outcome(create=b"1", guard_by_lease=True, stamps=False), case.truth()[0]) == (
+        ("committed", '"E2"'),
+        b"8",
+    )
 
 
 def test_without_a_lineage_what_needs_no_change_is_unchanged_by_whomever() -> None:
@@ -643,7 +715,8 @@ def test_a_shorter_patience_with_answers_begins_no_new_deadline() -> None:
 
 def test_under_our_own_lease_the_first_copy_is_proved_by_it() -> None:
     case = Case(stored(), (NONE, REPLAYED))
-    assert case.outcome(guard_by_lease=True, stamps=False) == ("committed", '"E2"')
+    ended = case.end(guard_by_lease=True, stamps=False)
+    assert (ended.outcome, ended.landed.etag, ended.lineage) == ("committed", '"E2"', None)
     assert case.resource.requests == ["read", "acquire", "put", "head", "release"]
 
 
@@ -742,6 +815,11 @@ def test_a_write_in_doubt_under_our_lease_is_ours_beside_any_writer() -> None:
     case = Case(stored(), (NONE, LOST))
     assert (case.outcome(guard_by_lease=True, stamps=False), case.truth()) == (("committed", '"E2"'), (b"2", 0))
     assert case.resource.requests == ["read", "acquire", "put", "head", "release"]
+
+
+def test_a_write_that_our_lease_proved_is_told_with_its_lineage() -> None:
+    ended = Case(stored(), (NONE, LOST)).end(guard_by_lease=True)
+    assert (ended.landed.etag, ended.lineage) == ('"E2"', f"{OP}.E1")
 
 
 def test_a_write_in_doubt_under_our_lease_that_did_not_land_is_sent_again() -> None:

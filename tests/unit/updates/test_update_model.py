@@ -15,7 +15,7 @@ from azguard.updates.journal import WriteJournal
 from azguard.updates.leases import SHORT_LEASE_SECONDS
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.update import update
-from tests.support.fake_resource import Baton, FakeResource, Fault, Store
+from tests.support.fake_resource import Baton, FakeResource, Fault, LedgeredResource, Store
 
 WRITERS, UPDATES = 5, 4
 _FAULTY = (Fault.LOST, Fault.LATE, Fault.LATE, Fault.RESET, Fault.BUSY, Fault.REFUSED, Fault.REPLAYED, Fault.CTRL_C)
@@ -33,6 +33,7 @@ class World:
     by_lease: bool = False
     versions: bool = False
     wiper: bool = False
+    ledger: bool = False
     stamps: bool = True
     timeout: float = 60.0
     max_attempts: int | None = None
@@ -81,12 +82,17 @@ class World:
                 raise Killed
             self._before(step)
 
-        resource = FakeResource(self.store, self._faults(), before)
+        resource = (
+            LedgeredResource(self.store, self._faults(), before, op=op, asks=op in self.killed)
+            if self.ledger
+            else FakeResource(self.store, self._faults(), before)
+        )
         plan = UpdatePlan(
             lambda content: content + op.encode() + b"\n",
             op,
             guard_by_lease=self.by_lease,
             stamps=self.stamps,
+            ledger=self.ledger,
             max_attempts=self.max_attempts,
         )
         attempts = None if self.folder is None else WriteJournal(self.folder, op, keyed=True)
@@ -119,7 +125,7 @@ class World:
 
     def _faults(self) -> Iterator[Fault]:
         faulty = list(_FAULTY)
-        if not (self.versions or self.by_lease or (self.stamps and not self.wiper)):
+        if not (self.versions or self.by_lease or self.ledger or (self.stamps and not self.wiper)):
             faulty.remove(Fault.REPLAYED)  # That a refusal was of a second copy is then beyond finding out.
         while True:
             fault = self.chance.choice(faulty) if self.chance.random() < 0.25 else Fault.NONE
@@ -203,6 +209,20 @@ def test_without_a_lineage_there_is_still_no_wrong_answer(seed: int) -> None:
 def test_a_guard_lease_needs_no_lineage(seed: int) -> None:
     world = World(seed, by_lease=True, stamps=False, timeout=600).play()
     assert (world.wrong(), world.others()) == ([], set())
+
+
+@examples
+@given(seeds, st.booleans())
+def test_a_ledger_leaves_nothing_unknown_beside_a_wiper_and_without_a_lineage(seed: int, stamps: bool) -> None:
+    world = World(seed, wiper=True, ledger=True, stamps=stamps, kills=0.2).play()
+    assert (world.wrong(), world.others()) == ([], set())
+
+
+@examples
+@given(seeds, st.integers(1, 3))
+def test_what_a_ledger_gave_up_never_lands(seed: int, max_attempts: int) -> None:
+    world = World(seed, wiper=True, ledger=True, max_attempts=max_attempts).play()
+    assert (world.wrong(), world.others(GaveUp, Unavailable)) == ([], set())
 
 
 @examples
