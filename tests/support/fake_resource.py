@@ -233,8 +233,8 @@ class FakeResource:
         if now is None:
             return CurrentVersion(b"", None, Lineage(), "headers")
         return CurrentVersion(
-            bytes(bytearray(now.content)),  # as from a network: equal, and not the same
-            now.etag,
+            bytes(bytearray(now.content)),  # as from a network: equal to what was sent, and not the same object
+            "".join(list(now.etag)),
             Lineage.parse(now.lineage),
             now.rest,
             version_id=now.etag if self.store.keeps_versions else None,

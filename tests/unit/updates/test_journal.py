@@ -1,5 +1,6 @@
 """What a run leaves for the next run with the same key, and what that makes of it."""
 
+import stat
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -34,6 +35,20 @@ def test_what_is_under_way_is_known_to_the_next_run_until_it_is_settled(tmp_path
     mine.settled()
     found.append(attempts(tmp_path / "new").pending())
     assert (found, list((tmp_path / "new").iterdir())) == ([None, "-", "E1", "E2", None], [])
+
+
+def test_what_is_under_way_is_kept_where_only_its_owner_looks(tmp_path: Path) -> None:
+    attempts(tmp_path / "deep" / "new").sending('"E1"')
+    assert stat.S_IMODE((tmp_path / "deep" / "new").stat().st_mode) == 0o700
+
+
+def test_what_cannot_be_forgotten_is_left_to_the_next_run(tmp_path: Path) -> None:
+    mine = attempts(tmp_path)
+    mine.sending('"E1"')
+    (tmp_path / OP).unlink()
+    (tmp_path / OP).mkdir()
+    mine.settled()
+    assert attempts(tmp_path).pending() is None
 
 
 def test_without_a_key_only_an_unknown_end_is_kept(tmp_path: Path) -> None:

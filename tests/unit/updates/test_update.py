@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from azguard.errors import AzguardError, Changed, Locked, NotFound, TransformFailed
+from azguard.accounts.exchanges import PACE_BYTES_PER_SECOND
+from azguard.errors import AzguardError, Changed, GaveUp, Locked, NotFound, TransformFailed, Unavailable
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage, new_op
 from azguard.requests.settle import Verdict
 from azguard.updates.doubt import by_versions
 from azguard.updates.leases import GUARD_ANSWER_SECONDS, GUARD_SECONDS
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
-from azguard.updates.resource import CommittedVersion, Version
+from azguard.updates.resource import CommittedVersion, CurrentVersion, Version
 from azguard.updates.update import Preview, outcome_of, preview, update
 from tests.support.fake_resource import Clock, FakeResource, Fault, Refusal, Store, forever, shown
 
@@ -124,8 +125,9 @@ def test_a_guard_lease_costs_two_requests_more() -> None:
 
 
 def test_content_that_does_not_change_is_not_written() -> None:
-    case = Case(stored())
-    assert (case.outcome(lambda content: content), case.resource.requests) == (("unchanged", '"E1"'), ["read"])
+    case = Case(stored(b"41"))
+    made_anew = case.outcome(lambda content: bytes(bytearray(content)))
+    assert (made_anew, case.resource.requests) == (("unchanged", '"E1"'), ["read"])
 
 
 def test_what_is_not_there_is_not_found() -> None:
@@ -196,6 +198,50 @@ def test_a_slow_transform_takes_a_lease_sooner() -> None:
         return plus_one(content)
 
     assert (case.end(slow).guard, case.resource.requests[-4:]) == ("lease", ["read", "acquire", "put", "release"])
+
+
+@pytest.mark.parametrize(("seconds", "guard"), [(1.0, "if-match"), (2.0, "if-match"), (2.5, "lease")])
+def test_work_is_slow_if_it_takes_more_than_two_round_trips(seconds: float, guard: str) -> None:
+    store = stored()
+    before = {number: others_update(store) for number in range(2, 12, 2)}
+    case = Case(store, others=before | {number: lambda: store.clock.sleep(1.0) for number in range(1, 13, 2)})
+
+    def work(content: bytes) -> bytes:
+        store.clock.sleep(seconds)
+        return plus_one(content)
+
+    assert case.end(work).guard == guard
+
+
+def test_work_that_becomes_slow_takes_a_lease_after_the_fourth_conflict_too() -> None:
+    store = stored()
+    case = Case(store, others={number: others_update(store) for number in range(2, 14, 2)})
+    runs: list[bytes] = []
+
+    def slower(content: bytes) -> bytes:
+        runs.append(content)
+        store.clock.sleep(1.0 if len(runs) > 5 else 0.0)
+        return plus_one(content)
+
+    assert (case.end(slower).guard, len(runs)) == ("lease", 7)
+
+
+@pytest.mark.parametrize(
+    ("work", "size", "seconds"),
+    [(1.0, 0, 15), (10.0, 0, 20), (40.0, 0, 60), (1.0, 10, 25), (10.0, 10, 30), (1.0, 100, 60)],
+)
+def test_a_lease_lasts_twice_the_work_and_as_long_as_sending_takes_up_to_a_minute(
+    work: float, size: int, seconds: int
+) -> None:
+    store = stored()
+    case = Case(store, others={number: others_update(store) for number in range(2, 10, 2)}, timeout=6000)
+
+    def slow(content: bytes) -> bytes:
+        store.clock.sleep(work)
+        return plus_one(content) + b" " * int(size * PACE_BYTES_PER_SECOND)
+
+    case.end(slow)
+    assert [told for told in case.told if "acquiring" in told] == [f'lease: acquiring it on "E5" for {seconds} s']
 
 
 def test_a_slow_transform_runs_under_the_lease_that_it_takes() -> None:
@@ -272,7 +318,27 @@ def test_a_refusal_that_is_no_conflict_ends_the_update() -> None:
     def forbid() -> None:
         raise Refusal(403, "AuthorizationFailure")
 
-    assert Case(store, others={2: forbid}).outcome() == "forbidden"
+    case = Case(store, others={2: forbid})
+    assert (case.outcome(), case.seen) == ("forbidden", 2)
+
+
+def test_what_was_not_sent_is_no_attempt() -> None:
+    ended = Case(stored(), (REFUSED, REFUSED)).end(max_attempts=1)
+    assert (ended.outcome, ended.attempts, ended.doubts) == ("committed", 1, 0)
+
+
+def test_a_wait_for_a_lease_is_no_attempt_and_a_conflict_after_it_is() -> None:
+    store = stored()
+    store.acquire('"E1"', "theirs", 2)
+    case = Case(store)
+
+    def overtake(name: str) -> None:
+        if name == "put" and "put" in case.resource.requests:
+            others_update(store)()
+
+    case.resource.before = overtake
+    with pytest.raises(GaveUp, match="was still contended after 2 attempts"):
+        case.end(max_attempts=1)
 
 
 # What stands in the way before the commit
@@ -296,6 +362,43 @@ def test_blocks_that_another_commit_discarded_are_sent_again_after_a_conflict() 
     ended = case.end()
     assert (ended.outcome, ended.conflicts, case.truth()) == ("committed", 1, (b"2", 1))
     assert case.resource.requests == ["read", "read", "put"]
+
+
+def counted(case: Case, *refusals: Refusal) -> list[CurrentVersion]:
+    """Let the first commits of the case be refused, and return the list of the versions that were prepared for."""
+    ready, prepared, errors = case.resource.prepare, [], list(refusals)
+
+    def prepare(state: CurrentVersion, *given: Any) -> Any:
+        prepared.append(state)
+        commit = ready(state, *given)
+
+        def refused(lease_id: str | None) -> CommittedVersion:
+            if errors:
+                raise errors.pop()
+            return commit(lease_id)
+
+        return refused
+
+    case.resource.prepare = prepare  # type: ignore[assignment,method-assign]  # of this case alone
+    return prepared
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [Refusal(400, "InvalidBlockList"), Refusal(412, "ConditionNotMet"), Refusal(412, "LeaseIdMissing")],
+    ids=lambda refusal: refusal.error_code,
+)
+def test_after_a_refusal_all_is_prepared_again_though_the_version_is_the_same(refusal: Refusal) -> None:
+    case = Case(stored())
+    prepared = counted(case, refusal)
+    assert (case.outcome(), [state.etag for state in prepared]) == (("committed", '"E2"'), ['"E1"', '"E1"'])
+
+
+@pytest.mark.parametrize("fault", [RESET, BUSY, REFUSED])
+def test_after_no_answer_what_was_prepared_is_sent_again(fault: Fault) -> None:
+    case = Case(stored(), (fault,))
+    prepared = counted(case)
+    assert (case.outcome(), len(prepared)) == (("committed", '"E2"'), 1)
 
 
 def test_a_lease_met_by_blocks_is_waited_for_and_is_no_conflict() -> None:
@@ -664,6 +767,12 @@ def test_without_a_lineage_what_is_not_ours_is_a_conflict(theirs: bytes) -> None
     assert (case.outcome(stamps=False), case.truth()[0]) == (("committed", '"E3"'), plus_one(theirs))
 
 
+def test_with_a_lineage_what_equals_ours_is_a_conflict_as_any_other() -> None:
+    store = stored()
+    case = Case(store, others={2: lambda: store.foreign_write(b"2")})
+    assert (case.outcome(), case.truth()) == (("committed", '"E3"'), (b"3", 1))
+
+
 def test_without_a_lineage_ctrl_c_over_what_equals_ours_is_unknown() -> None:
     def press() -> None:
         raise KeyboardInterrupt
@@ -787,7 +896,26 @@ def test_wait_lease_gives_up_at_the_deadline() -> None:
     store = stored()
     store.acquire('"E1"', "theirs", 600)
     case = Case(store)
-    assert (case.outcome(wait_lease=True), store.clock.now) == ("gave_up", 1060.0)
+    with pytest.raises(GaveUp, match="was leased by another holder after"):
+        case.end(wait_lease=True)
+    assert store.clock.now == 1060.0
+
+
+def test_writers_that_take_a_lease_for_each_version_are_no_lock() -> None:
+    # Each holds its lease for less than what makes a lock, and together they hold it for long.
+    store = stored()
+    turns = 0
+
+    def take_turns(name: str) -> None:
+        nonlocal turns
+        if store.active_lease() is None and turns < 12:
+            turns += 1
+            others_update(store, new_op(bytes([turns]) * 12))()
+            store.acquire(store.etag, "theirs", 2)
+
+    case = Case(store, timeout=600)
+    case.resource.before = take_turns
+    assert (case.outcome(), turns, store.clock.now > 1020) == (("committed", '"E14"'), 12, True)
 
 
 def test_turns_that_others_take_with_leases_are_no_lock() -> None:
@@ -871,6 +999,21 @@ def test_a_lease_that_expired_in_our_hands_is_acquired_again() -> None:
     case = Case(store, others={3: lambda: store.clock.sleep(40)})
     ended = case.end(guard_by_lease=True)
     assert (ended.outcome, ended.conflicts) == ("committed", 0)
+    assert case.resource.requests == ["read", "acquire", "put", "head", "read", "acquire", "put", "release"]
+
+
+@pytest.mark.parametrize(
+    "error", [Locked("lost"), NotFound("gone"), Unavailable("silence")], ids=lambda error: error.kind
+)
+def test_a_lease_that_cannot_be_asked_after_proves_nothing_and_the_update_goes_on(error: AzguardError) -> None:
+    case = Case(stored(), (NONE, RESET))
+
+    def etag_under_lease(lease_id: str, deadline: Deadline) -> str:
+        case.resource.requests.append("head")
+        raise error
+
+    case.resource.etag_under_lease = etag_under_lease  # type: ignore[method-assign]  # of this case alone
+    assert (case.outcome(guard_by_lease=True), case.truth()) == (("committed", '"E2"'), (b"2", 1))
     assert case.resource.requests == ["read", "acquire", "put", "head", "read", "acquire", "put", "release"]
 
 
