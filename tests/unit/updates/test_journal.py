@@ -9,7 +9,7 @@ import pytest
 
 from azguard.errors import OutcomeUnknown, Unavailable
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import DEPTH, new_op
+from azguard.requests.lineage import DEPTH, Lineage, new_op
 from azguard.updates.journal import WriteJournal
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.update import update
@@ -70,7 +70,14 @@ def test_where_nothing_can_be_kept_an_update_goes_on(tmp_path: Path) -> None:
 # The update itself: a run is killed at a request, and another follows.
 
 
-def run(store: Store, folder: Path, *faults: Fault, killed_at: int | None = None, text: bytes = b"x") -> UpdateResult:
+def run(
+    store: Store,
+    folder: Path,
+    *faults: Fault,
+    killed_at: int | None = None,
+    text: bytes = b"x",
+    create: bytes | None = None,
+) -> UpdateResult:
     made: list[str] = []
 
     def before(name: str) -> None:
@@ -79,7 +86,7 @@ def run(store: Store, folder: Path, *faults: Fault, killed_at: int | None = None
             raise Killed
 
     resource = FakeResource(store, _of(faults), before)
-    plan = UpdatePlan(lambda content: content + text, OP)
+    plan = UpdatePlan(lambda content: content + text, OP, create=create)
     return update(resource, plan, deadline(store), UpdateHooks(attempts=attempts(folder)))
 
 
@@ -152,6 +159,37 @@ def test_a_create_of_a_killed_run_does_not_make_a_later_update_create(tmp_path: 
     with pytest.raises(Exception, match="there is no blob"):
         update(FakeResource(store, _of(())), replace(plan, create=None), deadline(store), tools)
     assert store.current is None
+
+
+def test_a_create_of_a_killed_run_that_another_create_covered_is_unknown_because_absence_can_recur(
+    tmp_path: Path,
+) -> None:
+    store, other = Store(), new_op(b"another's op")
+    with pytest.raises(Killed):
+        run(store, tmp_path, Fault.LOST, killed_at=3, create=b"")
+    store.delete()
+    store.put(None, b"y", other, str(Lineage().after(other, None)), None)
+    with pytest.raises(OutcomeUnknown):
+        run(store, tmp_path, create=b"")
+    assert (store.current is not None and store.current.content, len(store.commits_of(OP))) == (b"y", 1)
+
+
+def test_an_unknown_end_is_left_to_the_next_run_even_without_a_key(tmp_path: Path) -> None:
+    store = Store.holding(b"")
+
+    def cover(name: str) -> None:
+        if len(resource.requests) == 2:
+            store.foreign_write()
+
+    resource = FakeResource(store, iter([Fault.LOST]), cover)
+    with pytest.raises(OutcomeUnknown):
+        update(
+            resource,
+            UpdatePlan(lambda content: content + b"x", OP),
+            deadline(store),
+            UpdateHooks(attempts=attempts(tmp_path, keyed=False)),
+        )
+    assert attempts(tmp_path).pending() == "E1"
 
 
 def test_an_end_that_is_known_leaves_nothing_behind(tmp_path: Path) -> None:

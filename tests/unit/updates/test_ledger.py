@@ -96,6 +96,14 @@ def test_a_create_that_was_given_up_can_never_land_either() -> None:
     assert (run.outcome(max_attempts=1, create=b""), run.truth()) == ("unavailable", (None, 0))
 
 
+def test_a_create_in_doubt_stays_in_doubt_behind_a_write_that_can_never_land() -> None:
+    # The create is late, another makes it, our second write is lost over that, and another deletes it.
+    store = Store()
+    others: dict[int, Callable[[], object]] = {3: lambda: store.foreign_write(b"theirs"), 6: store.delete}
+    run = Run(store, Fault.LATE, Fault.RESET, others=others)
+    assert (run.outcome(max_attempts=2, create=b""), run.truth()) == ("unavailable", (None, 0))
+
+
 def test_a_create_in_doubt_is_sent_again_though_another_made_and_deleted_it() -> None:
     store = Store()
 

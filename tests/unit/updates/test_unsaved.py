@@ -29,6 +29,7 @@ def test_work_is_kept_in_a_file_that_only_its_owner_reads(tmp_path: Path) -> Non
         b"new",
         0o600,
     )
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert path.name.startswith("20261121T100000-")
     assert path.name.endswith("-site-app-config.json")
 

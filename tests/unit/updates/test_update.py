@@ -3,13 +3,13 @@
 import random
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
 from azguard.accounts.exchanges import PACE_BYTES_PER_SECOND
-from azguard.errors import AzguardError, Changed, GaveUp, Locked, NotFound, TransformFailed, Unavailable
+from azguard.errors import AzguardError, Changed, GaveUp, Locked, LockLost, NotFound, TransformFailed, Unavailable
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage, new_op
 from azguard.requests.settle import Verdict
@@ -130,8 +130,22 @@ def test_content_that_does_not_change_is_not_written() -> None:
     assert (made_anew, case.resource.requests) == (("unchanged", '"E1"'), ["read"])
 
 
+def test_what_stays_as_it_is_is_told_with_the_version_and_the_lineage_that_are_there() -> None:
+    store = stored()
+    others_update(store)()
+    ended = Case(store).end(lambda content: content)
+    assert (ended.landed.etag, ended.lineage, ended.created) == ('"E2"', f"{OTHER}.E1", False)
+
+
 def test_what_is_not_there_is_not_found() -> None:
-    assert Case(Store()).outcome() == "not_found"
+    with pytest.raises(NotFound) as caught:
+        Case(Store()).end()
+    assert caught.value.http_status == 404
+
+
+def test_what_is_there_is_changed_and_not_made_anew_though_it_might_have_been_created() -> None:
+    ended = Case(stored()).end(create=b"41")
+    assert (ended.content, ended.created, ended.guard) == (b"2", False, "if-match")
 
 
 def test_what_is_not_there_is_created_if_asked_for() -> None:
@@ -339,6 +353,38 @@ def test_a_wait_for_a_lease_is_no_attempt_and_a_conflict_after_it_is() -> None:
     case.resource.before = overtake
     with pytest.raises(GaveUp, match="was still contended after 2 attempts"):
         case.end(max_attempts=1)
+
+
+# Fences
+
+
+def under(case: Case, fence: int | None) -> Case:
+    """Let every version of the case have been written by the holder of this fence."""
+    plain = case.resource.read
+
+    def read(deadline: Deadline) -> CurrentVersion:
+        return replace(plain(deadline), fence=fence)
+
+    case.resource.read = read  # type: ignore[method-assign]  # of this case alone
+    return case
+
+
+@pytest.mark.parametrize("found", [None, 5, 7])
+def test_a_holder_writes_over_what_no_later_holder_wrote(found: int | None) -> None:
+    case = under(Case(stored()), found)
+    ended = case.end(fence=7)
+    assert (ended.outcome, ended.guard, case.truth()) == ("committed", "fence", (b"2", 1))
+
+
+def test_a_holder_never_writes_over_what_a_later_holder_wrote() -> None:
+    case = under(Case(stored()), 8)
+    assert (case.outcome(fence=7), case.resource.requests) == ("lock_lost", ["read"])
+    with pytest.raises(LockLost):
+        preview(case.resource, UpdatePlan(plus_one, OP, fence=7), case.store.clock.deadline())
+
+
+def test_who_holds_no_lock_is_not_kept_out_by_a_fence() -> None:
+    assert under(Case(stored()), 8).outcome() == ("committed", '"E2"')
 
 
 # What stands in the way before the commit
@@ -814,6 +860,20 @@ def test_a_lease_that_is_to_prove_outlives_three_late_answers() -> None:
     assert Deadline(60).answered_within(GUARD_ANSWER_SECONDS).answer_seconds * 3 <= GUARD_SECONDS
 
 
+@pytest.mark.parametrize(("by_lease", "seconds"), [(True, 10.0), (False, 20.0)])
+def test_only_under_a_guard_lease_are_answers_waited_for_ten_seconds_at_most(by_lease: bool, seconds: float) -> None:
+    case, patience = Case(stored()), []
+    plain = case.resource.read
+
+    def read(deadline: Deadline) -> CurrentVersion:
+        patience.append(deadline.answer_seconds)
+        return plain(deadline)
+
+    case.resource.read = read  # type: ignore[method-assign]  # of this case alone
+    case.end(guard_by_lease=by_lease)
+    assert patience == [seconds]
+
+
 def test_a_shorter_patience_with_answers_begins_no_new_deadline() -> None:
     clock = Clock()
     deadline = clock.deadline(60)
@@ -1130,5 +1190,6 @@ def test_an_op_is_found_among_the_kept_versions() -> None:
 
 
 def test_of_an_op_on_what_is_not_there_nothing_is_claimed() -> None:
-    with pytest.raises(NotFound):
+    with pytest.raises(NotFound) as caught:
         asked(Store())
+    assert caught.value.http_status == 404
