@@ -1,4 +1,4 @@
-"""Write the tables of the pages that the code knows: conditions, exit statuses, commands and their options.
+"""Write the tables of the pages that the code knows: conditions, exit statuses, commands, options; and the examples.
 
     python -m docs.generate            write them, between their marks, into the pages
     python -m docs.generate --check    only say which pages are stale; exit status 1 if any
@@ -19,6 +19,7 @@ from azguard.cli.registry import COMMANDS
 from azguard.conditions.operations import FULL, Condition, Guard, Lease, Operation, Write
 
 PAGES = Path(__file__).parent
+EXAMPLES = PAGES.parent / "examples"
 _MARKED = re.compile(r"(?<=<!-- generated: )(?P<name>[\w-]+) -->\n.*?(?=<!-- end -->)", re.DOTALL)
 _ARGUMENT_TYPE = re.compile(r" <[\w\[\]]+>$")
 
@@ -159,12 +160,18 @@ def shared_options() -> str:
     return text
 
 
+def _script(path: Path) -> Callable[[], str]:
+    return lambda: f"```bash\n{path.read_text(encoding='utf-8')}```\n"
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "conditions": conditions,
     "exit-statuses": exit_statuses,
     "command-list": command_list,
     "command-options": command_options,
     "shared-options": shared_options,
+    "same-job-az": _script(PAGES.parent / "benchmarks" / "same_job_az.sh"),
+    **{path.name.replace(".", "-"): _script(path) for path in EXAMPLES.glob("*.sh")},
 }
 
 

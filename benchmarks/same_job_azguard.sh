@@ -1,0 +1,3 @@
+#!/bin/sh
+# The same with azguard.
+azguard safe-update blob:same/config.json --increment replicas
