@@ -1,4 +1,4 @@
-"""What many writers of one blob get done: azguard beside the loops people write; the README's figures come from here.
+"""What many writers of one blob get done: azguard beside the loops people write; for docs/benchmarks.md.
 
     python -m benchmarks.contention [--rounds N] [--writers N...] [--latency-ms N] [--plot FILE]
 
@@ -8,10 +8,11 @@ with the workers is the emulator: see what it can do at most, on top of the tabl
 """
 
 import argparse
+import json
 import statistics
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks import contention_race, raw_puts
@@ -69,6 +70,7 @@ def main() -> None:
     parser.add_argument("--latency-ms", type=float, default=LATENCY_MS, help="added to each request")
     parser.add_argument("--ways", nargs="+", choices=[way.name for way in Way], default=[way.name for way in Way])
     parser.add_argument("--plot", type=Path, help="a PNG to write; needs azguard[bench]")
+    parser.add_argument("--data", type=Path, help="a JSON file to write, from which docs/pictures draws")
     asked = parser.parse_args()
     ways = [Way[name] for name in asked.ways]
     _say("The emulator alone, from a bare client without latency:")
@@ -78,6 +80,8 @@ def main() -> None:
     _say(f"\nMedians of {asked.rounds} rounds, {asked.latency_ms:g} ms added to each request; the rest is per commit")
     for line in table(rows):
         _say(line)
+    if asked.data:
+        asked.data.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n", encoding="utf-8")
     if asked.plot:
         from benchmarks import contention_plot
 

@@ -1,4 +1,4 @@
-"""Measure what a run of azguard costs beside the least that could do the same; the README's figures come from here.
+"""Measure what a run of azguard costs beside the least that could do the same; for docs/benchmarks.md.
 
     python -m benchmarks.speed [--runs N] [--skip-memory]
 
