@@ -120,3 +120,12 @@ def _terminal() -> Iterator[tuple[int, list[str]]]:
         reader.join(2)
         os.close(ours)
         shown.append(b"".join(pieces).decode())
+
+
+def on_path(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment with an ``azguard`` on PATH that is this checkout's."""
+    folder.mkdir(exist_ok=True)
+    script = folder / "azguard"
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m azguard "$@"\n', encoding="utf-8")
+    script.chmod(0o755)
+    return {**environ, "PATH": f"{folder}:{environ['PATH']}"}

@@ -76,6 +76,18 @@ class Page:
         found = [*self._prepared(), *self._blocks()]
         return sorted(found, key=lambda step: step.line)
 
+    def block(self, marker: str) -> str:
+        """Return the code below a marker."""
+        found = re.search(rf"^<!-- {marker} -->\n```sh\n(.*?)^```$", self.text, re.DOTALL | re.MULTILINE)
+        assert found is not None, f"{self.name} has no <!-- {marker} -->"
+        return found[1]
+
+    def table(self, marker: str) -> list[str]:
+        """Return the lines of the table below a marker."""
+        found = re.search(rf"^<!-- {marker} -->\n((?:\|.*\n)+)", self.text, re.MULTILINE)
+        assert found is not None, f"{self.name} has no <!-- {marker} -->"
+        return found[1].splitlines()
+
     def _prepared(self) -> Iterator[Step]:
         for each in _PREPARE.finditer(self.text):
             yield Step(each["command"], self._line(each.start()))
@@ -127,14 +139,14 @@ def replace_shown(page: Page, step: Step, shown: list[str]) -> None:
 
 
 def publishable(line: str) -> str:
-    """Return a line as a page may have it: without the name of this machine."""
+    """Return a line as a page may have it: without the names of this machine and of its folders."""
     here = f"{getpass.getuser()}@{socket.gethostname()}"
-    return line.replace(here, "ops@build-7").rstrip()
+    return re.sub(r"/\S+/\.cache/", "~/.cache/azguard/", line).replace(here, "ops@build-7").rstrip()
 
 
 # What differs from run to run, and what stands for it. The order matters.
 _MASKS = (
-    (r'W/"datetime\'[^\']*\'"', "ETAG"),
+    (r"""W/\\?"datetime'[^']*'\\?\"""", "ETAG"),
     (r"0x[0-9A-F]+", "ETAG"),
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "ID"),
     (r"\b[0-9a-f]{24,64}\b", "ID"),
@@ -144,7 +156,8 @@ _MASKS = (
     (r"\b\d+(\.\d+)?s\b", "DURATION"),
     (r"\bpid \d+", "pid N"),
     (r"\S+@\S+( \(?pid N\)?)?", "OWNER"),
-    (r"/\S+/(?=[^/\s]+)", "DIR/"),
+    (r"~?/\S+/(?=[^/\s]+)", "DIR/"),
+    (r"\d{8}T\d{6}-[0-9a-f]{8}", "TIME-ID"),
     (r"[─━]+", "-"),
     (r" {2,}", "  "),
 )

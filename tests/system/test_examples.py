@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.cli_world import CliWorld, Ran
+from tests.support.page_shell import on_path
 from tests.support.places import REPOSITORY
-from tests.system.test_docs import on_path
 
 EXAMPLES = REPOSITORY / "examples"
 BLOB = "examples/config.json"

@@ -2,6 +2,11 @@
 
 import json
 import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,10 +14,26 @@ from azguard.cli.registry import COMMANDS
 from docs.generate import commands
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import World
-from tests.system.test_docs import get_help, on_path, statuses
+from tests.support.page_shell import on_path
 
 # The demo has tests of its own; the emulator's commands need a world without an emulator.
 GROUPS = [name for name in COMMANDS if name not in ("demo", "emulator")]
+
+
+def statuses(lines: list[str], cwd: Path, environ: Mapping[str, str]) -> list[tuple[str, int]]:
+    """Run lines in one shell, one after the other, and return each with its exit status."""
+    script = "".join(f"{line}\necho $? >> statuses\n" for line in lines)
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=cwd, env=environ, stdin=subprocess.DEVNULL, capture_output=True, timeout=100
+    )
+    sys.stderr.write(done.stderr.decode())
+    return list(zip(lines, map(int, (cwd / "statuses").read_text().split()), strict=True))
+
+
+def get_help(command: Any, name: str) -> str:
+    with command.make_context(f"azguard {name}", [], resilient_parsing=True) as context:
+        text: str = context.get_help()
+    return text
 
 
 def examples(group: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ from azure.storage.blob import BlobClient, BlobLeaseClient
 
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
-from tests.system.test_docs import on_path
+from tests.support.page_shell import on_path
 from tests.system.test_examples import EXAMPLES, content, example
 
 DEPLOY = "blob:locks/deploy-prod"

@@ -22,9 +22,11 @@ from azguard.folders import Folders
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
 from tests.support.lock_world import Contender, Locks, Working, is_gone, locks
+from tests.support.pages import Page
+from tests.support.places import REPOSITORY
 from tests.support.terminal_world import CTRL_Z, Seat, Seen, is_stopped, seated
-from tests.system.test_docs import table
 
+LOCKS = Page(REPOSITORY / "docs" / "locks.md")
 TERM = "15s"
 # What the guardian keeps in reserve is a second; a busy machine may use up some of it.
 RESERVE_LEFT = 0.5
@@ -339,7 +341,7 @@ def test_a_command_is_ended_in_time_when_the_time_of_day_jumps_back(stage: Stage
     assert (lost(scene.working.ended()), left > RESERVE_LEFT) == (LOST, True)
 
 
-def test_the_readme_says_of_azguard_what_happens_here(stage: Stage) -> None:
+def test_the_page_about_locks_says_of_azguard_what_happens_here(stage: Stage) -> None:
     taken = [stage.scenes[name] for name in ("broken in time", "broken at once", "released", "deleted", LONG)]
     killed, stopped = stage.scenes["killed"], stage.scenes["stopped"]
     beside = [max(0.0, -exclusive_for(each)) for each in (stage.scenes["broken in time"], killed, stopped)]
@@ -355,7 +357,7 @@ def test_the_readme_says_of_azguard_what_happens_here(stage: Stage) -> None:
         _yes(killed.all_gone()),
         f"{beside[1]:g} s",
         f"{beside[2]:g} s",
-    ] == [cells[2].strip() for cells in (line.split("|") for line in table("lost")[2:])]
+    ] == [cells[2].strip() for cells in (line.split("|") for line in LOCKS.table("lost")[2:])]
 
 
 def _yes(truth: bool) -> str:
