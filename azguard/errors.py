@@ -66,7 +66,7 @@ class AzguardError(Exception):
     argument: str | None = None
     #: The exit status that the caller asked for instead of the kind's own.
     exit_status: int | None = None
-    #: What is there now, if it was read after the refusal: see ``settled.Look``.
+    #: What is there now, if it was read after the refusal: see ``settle.Finding``.
     seen: Any = field(default=None, repr=False, compare=False)
 
     kind: ClassVar[str] = "internal"
