@@ -22,7 +22,8 @@ from azguard.cli import (
 )
 from azguard.cli.words import Words
 
-_PAGES = (
+#: The tables, by subject.
+PAGES = (
     words_for_accounts,
     words_for_blobs,
     words_for_cache,
@@ -36,6 +37,6 @@ _PAGES = (
     words_for_updates,
 )
 #: What to type next.
-HINTS: Mapping[str, Words] = {reason: words for page in _PAGES for reason, words in page.HINTS.items()}
+HINTS: Mapping[str, Words] = {reason: words for page in PAGES for reason, words in page.HINTS.items()}
 #: What happened, where the core's own sentence would have to name an option.
-WORDS: Mapping[str, Words] = {reason: words for page in _PAGES for reason, words in page.WORDS.items()}
+WORDS: Mapping[str, Words] = {reason: words for page in PAGES for reason, words in page.WORDS.items()}

@@ -18,39 +18,39 @@ def _after_doubt(facts: Mapping[str, object]) -> str:
 
 #: What to type next.
 HINTS: Mapping[str, Words] = {
-    "lease-is-own": "this scope holds it, or did: azguard lease renew {address}, or release",
-    "lease-not-free-in-time": "give it longer, or see who holds it: azguard lease show {address}",
-    "lease-outcome-unknown": _after_doubt,
-    "lease-reason-empty": "an unset shell variable looks like this; leave the option out",
-    "lease-reason-malformed": "--reason 'migration of the schema'",
-    "break-condition-without-version": "leave the condition out, or name the version: --if-match ETAG",
-    "break-not-confirmed": (
+    "lease_is_own": "this scope holds it, or did: azguard lease renew {address}, or release",
+    "lease_not_free_in_time": "give it longer, or see who holds it: azguard lease show {address}",
+    "lease_outcome_unknown": _after_doubt,
+    "lease_reason_empty": "an unset shell variable looks like this; leave the option out",
+    "lease_reason_malformed": "--reason 'migration of the schema'",
+    "break_condition_without_version": "leave the condition out, or name the version: --if-match ETAG",
+    "break_not_confirmed": (
         "--yes; or only if it is what you think: --if-owner NAME, --if-older-than 2h, --if-match ETAG"
     ),
-    "kind-without-lease": "blob:CONTAINER/NAME or container:NAME",
-    "lease-id-missing": "--lease-id ID, or @held",
-    "lease-lasts-until-released": "leave it out: it lasts until it is released or broken",
-    "lease-not-broken": "nothing was broken; look again: azguard lease show {address}",
-    "lease-without-term": "say --infinite",
-    "lock-blob-missing": "leave out --no-create, and it is made",
-    "lock-busy": "wait longer with --wait 10m, or look: azguard lock show {address}",
-    "lock-lost": "what it did last may have run beside another holder: check with the fence before you run it again",
-    "lock-lost-before-start": "the command was not run",
-    "lock-lost-before-write": "nothing was written: run it again",
-    "lock-not-acquired": "the command was not run; try again",
-    "lock-slots-differ": "all its holders must agree: --slots {slots}, or another name",
-    "lock-term-too-short": "a longer term leaves more time: --lease-duration 60s",
-    "outer-lock-lost": "the command was not run",
-    "table-lock-unavailable": "nothing was written: try again",
-    "outer-lock-lost-before-write": "nothing was written",
-    "record-needs-blob": "leave it out, or lease a blob that stands for it",
+    "kind_without_lease": "blob:CONTAINER/NAME or container:NAME",
+    "lease_not_named": "--lease-id ID, or @held",
+    "lease_lasts_until_released": "leave it out: it lasts until it is released or broken",
+    "lease_not_broken": "nothing was broken; look again: azguard lease show {address}",
+    "lease_without_term": "say --infinite",
+    "lock_blob_missing": "leave out --no-create, and it is made",
+    "lock_busy": "wait longer with --wait 10m, or look: azguard lock show {address}",
+    "lock_lost": "what it did last may have run beside another holder: check with the fence before you run it again",
+    "lock_lost_before_start": "the command was not run",
+    "lock_lost_before_write": "nothing was written: run it again",
+    "lock_not_acquired": "the command was not run; try again",
+    "lock_slots_differ": "all its holders must agree: --slots {slots}, or another name",
+    "lock_term_too_short": "a longer term leaves more time: --lease-duration 60s",
+    "outer_lock_lost": "the command was not run",
+    "table_lock_unavailable": "nothing was written: try again",
+    "outer_lock_lost_before_write": "nothing was written",
+    "record_needs_blob": "leave it out, or lease a blob that stands for it",
 }
 #: What happened, where the core's own sentence would have to name an option.
 WORDS: Mapping[str, Words] = {
-    "lease-reason-empty": "{option} is empty",
-    "lease-reason-malformed": "{option} takes one line of at most {longest} characters",
-    "break-condition-without-version": (
+    "lease_reason_empty": "{option} is empty",
+    "lease_reason_malformed": "{option} takes one line of at most {longest} characters",
+    "break_condition_without_version": (
         "--if-owner and --if-older-than are of one version, and another condition does not name it"
     ),
-    "record-needs-blob": "--reason is not for a {kind}: its metadata have no guard that other writers must respect",
+    "record_needs_blob": "--reason is not for a {kind}: its metadata have no guard that other writers must respect",
 }

@@ -73,7 +73,7 @@ def acquire(
         UsageError: this kind of resource is leased for ever only.
     """
     if seconds is not None and not kind_of(target).finite:
-        raise UsageError(f"the lease of a {target.kind} has no term", str(target.address), reason="lease-without-term")
+        raise UsageError(f"the lease of a {target.kind} has no term", str(target.address), reason="lease_without_term")
     term = INFINITE if seconds is None else seconds
 
     def judge_refusal(error: AzguardError, found: Finding[Facts]) -> Finding[Facts]:
@@ -224,7 +224,7 @@ def renew_once(target: Target, lease_id: str, timeouts: Mapping[str, Any]) -> No
 
 def _named(conditions: Conditions) -> str:
     if conditions.lease_id is None:
-        raise UsageError("which lease is missing", reason="lease-id-missing")
+        raise UsageError("which lease is missing", reason="lease_not_named")
     return conditions.lease_id
 
 

@@ -94,7 +94,7 @@ class BreakRequest:
         if self.safeguards != Safeguards() and self.conditions.headers and self.conditions.expected_etag is None:
             raise UsageError(
                 "the owner and the age are of one version, and another condition does not name it",
-                reason="break-condition-without-version",
+                reason="break_condition_without_version",
             )
 
 
@@ -114,7 +114,7 @@ def break_after_showing(
     request.check()
     if not request.is_meant and confirm is None:
         raise UsageError(
-            "breaking a lease takes it from its holder, so say that it is meant", reason="break-not-confirmed"
+            "breaking a lease takes it from its holder, so say that it is meant", reason="break_not_confirmed"
         )
     state = leased(request.target, deadline)
     show(f"{request.target} is {facts.describe(state)}")
@@ -196,5 +196,5 @@ def _refused(state: LeaseState, target: Target, words: str, known: tuple[str, ..
         detail=known if state.holder is None else (*known, f"held by {state.holder}"),
         current_etag=state.etag,
         lease_state=state.state,
-        reason="lease-not-broken",
+        reason="lease_not_broken",
     )

@@ -132,7 +132,7 @@ class KeptLease:
             if not was_ours:
                 self.records.drop(self.target, lease_id)
             if before is not None and error.service_code == "LeaseAlreadyPresent":
-                raise error.but(reason="lease-is-own") from error
+                raise error.but(reason="lease_is_own") from error
             raise
         if done.attempts > 1:
             self.warn("an answer was lost, and its request may come late: after a release, look whether it is leased")

@@ -87,7 +87,7 @@ def operation_of(target: Target, action: Action | None = None) -> Operation:
         raise UsageError(
             f"the lease of a {target.kind} cannot be {action}ed: it has no term",
             address=str(target.address),
-            reason="lease-lasts-until-released",
+            reason="lease_lasts_until_released",
         )
     return way.actions[action]
 
@@ -103,6 +103,6 @@ def kind_of(target: Target) -> LeaseKind:
         raise UsageError(
             f"a {target.kind} cannot be leased with azguard",
             address=str(target.address),
-            reason="kind-without-lease",
+            reason="kind_without_lease",
         )
     return way

@@ -83,7 +83,7 @@ class LeaseOperation:
         return OutcomeUnknown(
             f"the {self.action} of the lease on {self.target} was sent, and whether it was done cannot be known",
             address=str(self.target.address),
-            reason="lease-outcome-unknown",
+            reason="lease_outcome_unknown",
             values={"action": self.action.value},
         )
 

@@ -51,7 +51,7 @@ def check_kind(target: Target) -> None:
             f"a {target.kind} cannot carry the record of its holder: other writers can overwrite its metadata",
             address=str(target.address),
             values={"kind": target.kind.value},
-            reason="record-needs-blob",
+            reason="record_needs_blob",
         )
 
 

@@ -144,13 +144,13 @@ def describe_this_process(
 
 def _check_reason(reason: str) -> None:
     if not reason.strip():
-        raise UsageError("the reason is empty", argument="reason", reason="lease-reason-empty")
+        raise UsageError("the reason is empty", argument="reason", reason="lease_reason_empty")
     if len(reason) > _LONGEST_REASON or not reason.isprintable():
         raise UsageError(
             f"the reason takes one line of at most {_LONGEST_REASON} characters",
             argument="reason",
             values={"longest": _LONGEST_REASON},
-            reason="lease-reason-malformed",
+            reason="lease_reason_malformed",
         )
 
 

@@ -48,5 +48,5 @@ def given_up(target: Target, patience: Deadline, state: str | None, detail: tupl
         address=str(target.address),
         detail=detail,
         lease_state=state,
-        reason="lease-not-free-in-time",
+        reason="lease_not_free_in_time",
     )

@@ -172,7 +172,7 @@ class Acquiring:
     def _ask_for_new(self, slot: Target, error: BaseException) -> HeldLock | None:
         """Make the lock blob and ask again."""
         if not self._manner.create:
-            raise translate(error, slot).but(reason="lock-blob-missing") from error
+            raise translate(error, slot).but(reason="lock_blob_missing") from error
         for _ in range(2):  # the first time may only have made its container
             if (made := lock_blobs.make(slot, self._patience(self._manner.patience))) is not None:
                 break
@@ -195,7 +195,7 @@ class Acquiring:
             raise Unavailable(
                 f"the answers of {slot.endpoint} take too long for a lease of {manner.seconds} s",
                 address=str(slot.address),
-                reason="lock-term-too-short",
+                reason="lock_term_too_short",
             )
         return HeldLock(slot, lease_id, manner.seconds, fence, sent_at + manner.seconds)
 
@@ -231,7 +231,7 @@ def _not_run(error: AzguardError) -> AzguardError:
     """Return what is to be told of a lock that was not acquired: nothing that was asked for is in doubt."""
     if isinstance(error, (Unavailable, Unauthenticated)):
         return error
-    return Unavailable(error.message, error.address, detail=error.detail, reason="lock-not-acquired")
+    return Unavailable(error.message, error.address, detail=error.detail, reason="lock_not_acquired")
 
 
 class WaitReporter:
@@ -263,7 +263,7 @@ class WaitReporter:
             f"{self._wanted.target.address} is held by others{waited}; the command was not run",
             address=str(self._wanted.target.address),
             detail=tuple(self._told),
-            reason="lock-busy",
+            reason="lock_busy",
         )
 
     def _described(self, slot: Target, patience: Deadline) -> str:

@@ -47,7 +47,7 @@ class Holding:
                 f"the lock {self._held.target.address} was lost before anything was written",
                 address=str(self._held.target.address),
                 detail=lost,
-                reason="lock-lost-before-write",
+                reason="lock_lost_before_write",
             )
 
     def release(self) -> None:
@@ -87,7 +87,7 @@ def holding(
     """
     outer = environment.lock(lock, environ)
     if outer is not None:
-        environment.confirm(lock, outer, manner.patience_now(), tell=manner.tell, reason="outer-lock-lost-before-write")
+        environment.confirm(lock, outer, manner.patience_now(), tell=manner.tell, reason="outer_lock_lost_before_write")
         yield None
         return
     try:
@@ -95,7 +95,7 @@ def holding(
     except GaveUp as error:
         raise error.but(message=f"{lock.address} is held by others; nothing was written") from error
     except Unavailable as error:
-        raise error.but(reason="table-lock-unavailable") from error
+        raise error.but(reason="table_lock_unavailable") from error
     try:
         yield held
     finally:

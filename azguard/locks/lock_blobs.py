@@ -71,7 +71,7 @@ def check(target: Target, metadata: Mapping[str, str], count: int) -> None:
             f"{target} is a lock of {theirs} {'slot' if theirs == 1 else 'slots'}, not of {count}",
             address=str(target.address),
             values={"slots": theirs},
-            reason="lock-slots-differ",
+            reason="lock_slots_differ",
         )
 
 

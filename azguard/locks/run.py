@@ -121,7 +121,7 @@ class LockRun:
     def _confirmed(self, target: Target, around: environment.OuterLock) -> HeldLock:
         """Return a lock that the lock run around us holds, as the service confirms."""
         manner = self._plan.manner
-        environment.confirm(target, around, manner.patience_now(), tell=manner.tell, reason="outer-lock-lost")
+        environment.confirm(target, around, manner.patience_now(), tell=manner.tell, reason="outer_lock_lost")
         return HeldLock(target, around.lease_id, manner.seconds, around.fence, self._now(), inherited=True)
 
     def _keep(self, held: HeldLock) -> None:
@@ -217,6 +217,6 @@ class LockRun:
             "the lock was lost while the command ran",
             address=str(self._plan.locks[0].target.address) if len(self._plan.locks) == 1 else None,
             detail=(*self._lost, f"the command's own exit status: {ended.status}", *left),
-            reason="lock-lost",
+            reason="lock_lost",
             facts={"command_status": ended.status},
         )

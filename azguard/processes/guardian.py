@@ -102,7 +102,7 @@ class Guardian:
             if message["is"] == "failed":
                 raise _STARTING[message["status"]](message["why"])
             if message["is"] == "late":
-                raise LockLost("the lock could not be renewed in time", reason="lock-lost-before-start")
+                raise LockLost("the lock could not be renewed in time", reason="lock_lost_before_start")
             if message["is"] == "started":
                 self.command = message["pid"]
                 return

@@ -8,8 +8,8 @@ from tests.unit.test_layers import MODULES
 
 MOST_LINES_OF_A_MODULE = 300
 MOST_LINES_OF_A_FUNCTION = 40
-# They are tables of data: a row for each operation, and a row for each reason.
-TABLES = {"azguard.conditions.operations", "azguard.cli.hint_table"}
+# It is a table of data: a row for each operation.
+TABLES = {"azguard.conditions.operations"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

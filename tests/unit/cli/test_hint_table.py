@@ -1,9 +1,10 @@
 """Every reason that the core raises has its words, and every row of the table is used."""
 
 import ast
+import re
 
 from azguard import errors
-from azguard.cli.hint_table import HINTS, WORDS
+from azguard.cli.hint_table import HINTS, PAGES, WORDS
 from azguard.cli.hints import in_words
 from azguard.errors import UsageError
 from tests.unit.test_layers import MODULES, room
@@ -35,6 +36,15 @@ def reasons() -> set[str]:
 
 def test_every_reason_has_a_row_and_every_row_a_reason() -> None:
     assert reasons() == set(HINTS) | set(WORDS)
+
+
+def test_every_reason_is_spelt_alike() -> None:
+    assert [reason for reason in reasons() if not re.fullmatch(r"[a-z0-9]+(_[a-z0-9]+)*", reason)] == []
+
+
+def test_no_reason_has_rows_on_two_pages() -> None:
+    on_pages = [reason for page in PAGES for reason in {*page.HINTS, *page.WORDS}]
+    assert [reason for reason in on_pages if on_pages.count(reason) > 1] == []
 
 
 def test_an_error_without_a_reason_stays_as_it_is() -> None:

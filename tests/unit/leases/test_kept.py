@@ -127,7 +127,7 @@ def test_a_refusal_because_of_our_own_lease_says_so(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(actions, "acquire", answering(records, OTHERS))
     with pytest.raises(Locked) as caught:
         kept(records).acquire(LeaseRequest(A, 30, Conditions()))
-    assert (caught.value.reason, caught.value.hint, records.notes[-1]) == ("lease-is-own", None, "drop a")
+    assert (caught.value.reason, caught.value.hint, records.notes[-1]) == ("lease_is_own", None, "drop a")
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ def test_an_unknown_outcome_says_which_operation_was_interrupted(lease: FakeLeas
     assert (error.message, error.detail, error.reason, error.values) == (
         "the release of the lease on site/config.json was sent, and whether it was done cannot be known",
         ("interrupted",),
-        "lease-outcome-unknown",
+        "lease_outcome_unknown",
         {"action": "release"},
     )
 
