@@ -225,9 +225,9 @@ def _proof(settings: Mapping[str, str]) -> tuple[Auth, str | None]:
     if "account-key" in settings and "sas-token" in settings:
         raise UsageError("--account-key and --sas-token contradict each other", hint="leave one out")
     if "account-key" in settings:
-        return Auth.KEY, credentials.checked_key(secret(settings["account-key"]), "the account key")
+        return Auth.KEY, credentials.parse_key(secret(settings["account-key"]), "the account key")
     if "sas-token" in settings:
-        return Auth.SAS, credentials.checked_sas(secret(settings["sas-token"]), "the SAS token")
+        return Auth.SAS, credentials.parse_sas(secret(settings["sas-token"]), "the SAS token")
     raise ConfigError(
         f"nothing proves who you are to account {settings['account-name']!r}",
         hint="add --auth-mode login, or --account-key @FILE, or --sas-token @FILE",

@@ -81,9 +81,8 @@ def _path_of(option: str, text: str, metadata: bool) -> Path:
         name = path.steps[0].name
         if name is None or len(path.steps) > 1:
             raise UsageError(f"{option}: {text!r} is not one name, and metadata is flat", hint="write NAME")
-        problem = metadata_rules.name_problem(name)
-        if problem:
-            raise UsageError(f"{option}: {problem}", reason="metadata_name_malformed")
+        if not metadata_rules.is_name(name):
+            raise UsageError(f"{option}: {name!r} is not a metadata name", reason="metadata_name_malformed")
     elif path.steps[-1].end and path.steps[-1].name is None and option != "--set":
         raise UsageError(f"{option}: {text!r} names no element", hint="[-] is after the last; write [-1]")
     return path

@@ -85,7 +85,7 @@ def until_committed() -> Iterator[None]:
 
     From then on signals are ignored to the end of the run: 130 or 143 would say that nothing was written.
     """
-    with commits.heard_by(_state.commit):
+    with commits.listen(_state.commit):
         yield
 
 

@@ -100,7 +100,7 @@ def show_preview(env: Environment, address: str, asked: UpdateOptions) -> None:
 
     update = planned(env, address, asked)
     found = updates.preview(update.resource, update.plan, env.deadline)
-    diff = diffs.unified(found.before or b"", found.after, update.target.address.short)
+    diff = diffs.compare(found.before or b"", found.after, update.target.address.short)
     outcome = "unchanged" if found.before == found.after else "dry_run"
     if env.shared.get("output") or env.out.query:
         env.show({"address": str(update.target.address), "etag": found.etag, "outcome": outcome, "diff": diff})

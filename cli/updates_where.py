@@ -81,7 +81,7 @@ class Where:
 
         for target, found in update_many.matches(self.table, self.filter, self.env.deadline):
             seen = preview(*self._planned(target, found, self.env.deadline))
-            diff = diffs.unified(seen.before or b"", seen.after, target.address.short)
+            diff = diffs.compare(seen.before or b"", seen.after, target.address.short)
             sys.stdout.write(diff if not diff or diff.endswith("\n") else diff + "\n")
 
     def _updates(self, clock: StoppableClock) -> Iterator[Update]:

@@ -78,12 +78,12 @@ def metadata(texts: Sequence[str] | None) -> dict[str, str]:
         if not is_name(key):
             raise UsageError(
                 f"--metadata: {key!r} is not a name the service takes",
-                hint="letters, digits and underscores, the first no digit",
+                reason="metadata_name_malformed",
             )
         if not is_value(value):
             raise UsageError(
                 f"--metadata: the value of {key!r} cannot stand in a header",
-                hint="printable ASCII without spaces around it; encode the rest, for example as base64",
+                reason="metadata_value_malformed",
             )
         if not value:
             raise UsageError(f"--metadata: the value of {key!r} is empty", hint="leave the key out instead")

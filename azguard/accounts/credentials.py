@@ -44,9 +44,9 @@ def from_connection_string(text: str) -> Account:
     if parts.get("accountkey"):
         if not parts.get("accountname"):
             raise _missing("AccountName")
-        return Account(name, found, Auth.KEY, checked_key(parts["accountkey"], "AccountKey"))
+        return Account(name, found, Auth.KEY, parse_key(parts["accountkey"], "AccountKey"))
     if sas := parts.get("sharedaccesssignature"):
-        return Account(name, found, Auth.SAS, checked_sas(sas, "SharedAccessSignature"))
+        return Account(name, found, Auth.SAS, parse_sas(sas, "SharedAccessSignature"))
     raise _missing("AccountKey (or SharedAccessSignature)")
 
 
@@ -96,7 +96,7 @@ def from_name(
     return Account(name, endpoints.complete(name, given or {}, checked), auth, secret)
 
 
-def checked_key(key: str, where: str) -> str:
+def parse_key(key: str, where: str) -> str:
     """Return the account key if it is base64.
 
     Raises:
@@ -113,7 +113,7 @@ def checked_key(key: str, where: str) -> str:
     raise ConfigError(f"{where} is not base64", reason="key_not_base64")
 
 
-def checked_sas(sas: str, where: str) -> str:
+def parse_sas(sas: str, where: str) -> str:
     """Return the shared access signature without its question mark.
 
     Raises:

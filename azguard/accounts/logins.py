@@ -34,8 +34,10 @@ _CHOSEN = (
 )
 # A token with more time left is used again; azure-identity renews in its last five minutes as well.
 _REUSED_SECONDS = 300.0
-_CONNECT_SECONDS, _ANSWER_SECONDS = 4.0, 10.0
-_TRIES, _PAUSE_SECONDS = 3, 0.5
+_CONNECT_SECONDS = 4.0
+_ANSWER_SECONDS = 10.0
+_TRIES = 3
+_PAUSE_SECONDS = 0.5
 _TIMEOUTS = {"connection_timeout": _CONNECT_SECONDS, "read_timeout": _ANSWER_SECONDS, "retry_total": _TRIES - 1}
 
 
@@ -75,7 +77,7 @@ class Login:
             except Exception as error:
                 if known is not None and _left(known) > 0:
                     return known
-                raise self._failed(error, known) from error
+                raise self._describe_failure(error, known) from error
             if not self.renewable:
                 self.tell_end(float(self._tokens[scopes].expires_on), self.reason)
             return self._tokens[scopes]
@@ -87,7 +89,7 @@ class Login:
         found = self.get_token_info(*scopes, options={"claims": claims} if claims else None)
         return AccessToken(found.token, found.expires_on)
 
-    def _failed(self, error: Exception, known: Any) -> LoginFailed:
+    def _describe_failure(self, error: Exception, known: Any) -> LoginFailed:
         from azure.core.exceptions import ServiceRequestError, ServiceResponseError
 
         from azguard.accounts import unreachable

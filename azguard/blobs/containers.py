@@ -153,7 +153,7 @@ def _delete_guarded(target: Target, conditions: Conditions, deadline: Deadline) 
 
 def _acquire(target: Target, lease_id: str, deadline: Deadline) -> None:
     try:
-        with commits.on_the_way():
+        with commits.suppress():
             actions.acquire(target, lease_id, _GUARD_LEASE_SECONDS, Conditions(), deadline)
     except OutcomeUnknown as error:
         # What cannot be known is whether it is leased for the next seconds; that nothing was deleted is certain.

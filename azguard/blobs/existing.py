@@ -7,7 +7,7 @@ from azguard.blobs import containers, properties
 from azguard.conditions.resolve import Conditions
 from azguard.errors import NotFound
 from azguard.requests.deadline import Deadline
-from azguard.requests.existing import left_alone, outcome_of_version
+from azguard.requests.existing import judge_version, leave_alone
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.written import WriteResult
 
@@ -20,7 +20,7 @@ def find_blob(upload: "Upload") -> WriteResult:
     try:
         found = properties.fetch(upload.target, Conditions(), upload.deadline.fresh())
     except NotFound:  # deleted since
-        return left_alone(upload.target, None, None)
+        return leave_alone(upload.target, None, None)
     return _judged(upload.target, found, upload.op)
 
 
@@ -29,10 +29,10 @@ def find_container(target: Target, op: str, deadline: Deadline) -> WriteResult:
     try:
         found = containers.properties(target, deadline.fresh())
     except NotFound:  # deleted since
-        return left_alone(target, None, None)
+        return leave_alone(target, None, None)
     return _judged(target, found, op)
 
 
 def _judged(target: Target, found: Any, op: str) -> WriteResult:
     lineage = Lineage.parse((found.metadata or {}).get(KEY))
-    return outcome_of_version(target, found.etag, found.last_modified, lineage, op)
+    return judge_version(target, found.etag, found.last_modified, lineage, op)

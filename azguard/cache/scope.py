@@ -39,9 +39,9 @@ def current_scope(
         UsageError: the option or the variable is given and empty, or has characters that cannot be shown.
     """
     if option is not None:
-        return _checked(option, "the scope", argument="scope")
+        return _check(option, "the scope", argument="scope")
     if VARIABLE in environ:
-        return _checked(environ[VARIABLE], VARIABLE)
+        return _check(environ[VARIABLE], VARIABLE)
     number = (session or _session)()
     if not number:
         # No sessions on this system, or (0) its leader is outside this container, where numbers are not
@@ -52,7 +52,7 @@ def current_scope(
     return "-".join(filter(None, ("session", str(number), start, boot)))
 
 
-def _checked(text: str, where: str, argument: str | None = None) -> str:
+def _check(text: str, where: str, argument: str | None = None) -> str:
     if not text.strip():
         raise UsageError(f"{where} is empty", argument=argument, reason="scope_empty")
     if not text.isprintable():

@@ -353,7 +353,7 @@ ALL: Mapping[str, Operation] = MappingProxyType(
 )
 
 
-def rejected_together(operation: Operation, conditions: AbstractSet[Condition]) -> tuple[Condition, Condition] | None:
+def find_rejected_pair(operation: Operation, conditions: AbstractSet[Condition]) -> tuple[Condition, Condition] | None:
     """Return the first two conditions that must not stand together on this operation, or None.
 
     Of two standard ones the service refuses both (400 MultipleConditionHeadersNotSupported) or evaluates
@@ -383,9 +383,9 @@ def why_not(operation: Operation, condition: Condition) -> str:
         return f"{operation.title} never replaces anything, so it needs no create-only condition"
     if condition not in FULL:
         honouring = {row.title for row in ALL.values() if condition in row.honours}
-        return f"only {_listed(sorted(honouring))} {'honours' if len(honouring) == 1 else 'honour'} it"
+        return f"only {_list(sorted(honouring))} {'honours' if len(honouring) == 1 else 'honour'} it"
     names = [str(each) for each in Condition if each in operation.honours]
-    honours = f"only {_listed(names)}" if names else "no conditions"
+    honours = f"only {_list(names)}" if names else "no conditions"
     return _with_remark(operation, f"{operation.title} honours {honours}")
 
 
@@ -409,5 +409,5 @@ def _with_remark(operation: Operation, sentence: str) -> str:
     return f"{sentence}; {operation.remark}" if operation.remark else sentence
 
 
-def _listed(words: list[str]) -> str:
+def _list(words: list[str]) -> str:
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

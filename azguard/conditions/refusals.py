@@ -9,7 +9,7 @@ from azguard.conditions.operations import (
     Lease,
     Operation,
     Write,
-    rejected_together,
+    find_rejected_pair,
     why_no_race,
     why_not,
     why_not_overwriting,
@@ -45,7 +45,7 @@ def _refuse_unhonoured(operation: Operation, asked: RequestedConditions, values:
     for condition in values:
         if condition not in operation.honours:
             raise _not_enforced(operation, condition)
-    pair = rejected_together(operation, set(values))
+    pair = find_rejected_pair(operation, set(values))
     if pair is not None:
         raise UsageError(
             f"{pair[0]} and {pair[1]} do not go together here: the service rejects the pair, "

@@ -18,7 +18,7 @@ _LAST_OF_TWO_DIGITS = 0xFF
 _LAST_OF_FOUR_DIGITS = 0xFFFF
 
 
-def unified(old: bytes, new: bytes, name: str) -> str:
+def compare(old: bytes, new: bytes, name: str) -> str:
     """Return the unified diff of two contents; empty if they are equal.
 
     JSON on one line is shown on many, and the header says so. Of what is not UTF-8 text only sizes and hashes
@@ -30,7 +30,7 @@ def unified(old: bytes, new: bytes, name: str) -> str:
     if before is None or after is None:
         return _binary(old, new)
     if _is_one_line_json(before) or _is_one_line_json(after):
-        laid_out = _laid_out(before), _laid_out(after)
+        laid_out = _lay_out(before), _lay_out(after)
         if laid_out[0] is not None and laid_out[1] is not None and laid_out[0] != laid_out[1]:
             return _diff(_lines(laid_out[0]), _lines(laid_out[1]), name, "; one-line JSON shown on many lines")
     if _has_crlf_only(before) and _has_crlf_only(after):
@@ -57,7 +57,7 @@ def _is_one_line_json(text: str) -> bool:
     return "\n" not in stripped and (stripped[:1], stripped[-1:]) in {("{", "}"), ("[", "]")}
 
 
-def _laid_out(text: str) -> str | None:
+def _lay_out(text: str) -> str | None:
     """Return JSON on many lines, numbers spelled as they are; None if it is not JSON."""
     if not text.strip(_SPACE):
         return text
@@ -83,16 +83,16 @@ def _diff(old: Sequence[str], new: Sequence[str], name: str, remark: str) -> str
 
     # The raw lines are compared, then escaped: a real escape character and its spelling stay different.
     lines = unified_diff(old, new, f"{name} (current{remark})", f"{name} (new{remark})")
-    return "".join(map(_shown, lines))
+    return "".join(map(_show, lines))
 
 
-def _shown(line: str) -> str:
+def _show(line: str) -> str:
     body = line.removesuffix("\n")
     missing = "" if body != line else "\\ No newline at end of file\n"
-    return f"{_SUSPECT.sub(_escaped, body)}\n{missing}"
+    return f"{_SUSPECT.sub(_escape, body)}\n{missing}"
 
 
-def _escaped(match: re.Match[str]) -> str:
+def _escape(match: re.Match[str]) -> str:
     character = match[0]
     if character in _JOINERS or unicodedata.category(character) not in _ESCAPED_CATEGORIES:
         return character

@@ -108,8 +108,8 @@ def apply_to_metadata(edits: Iterable[Edit], metadata: dict[str, str], reserved:
             raise TransformFailed("text cannot be appended to metadata", reason="append_to_metadata")
         change = edit
         if isinstance(edit, Increment):
-            change = Set(edit.path, _add(metadata_rules.as_number(paths.find(result, edit.path), edit.path), edit))
-        result = metadata_rules.flattened(_apply_one(change, dict(result)))
+            change = Set(edit.path, _add(metadata_rules.read_number(paths.find(result, edit.path), edit.path), edit))
+        result = metadata_rules.flatten(_apply_one(change, dict(result)))
     metadata_rules.check(result, [name for name, value in result.items() if metadata.get(name) != value])
     before, after = ({name.lower(): value for name, value in these.items()} for these in (metadata, result))
     if before.get(reserved) != after.get(reserved):

@@ -28,11 +28,6 @@ def is_value(text: str) -> bool:
     return _VALUE.fullmatch(text) is not None
 
 
-def name_problem(name: str) -> str | None:
-    """Return what is wrong with a metadata name, or None."""
-    return None if is_name(name) else f"{name!r} is not a metadata name"
-
-
 def check(metadata: dict[str, str], names: Iterable[str]) -> None:
     """Refuse metadata that Azure would refuse or change on the way.
 
@@ -42,9 +37,8 @@ def check(metadata: dict[str, str], names: Iterable[str]) -> None:
         TransformFailed: naming the entry and the fix.
     """
     for name in names:
-        problem = name_problem(name)
-        if problem:
-            raise TransformFailed(problem, reason="metadata_name_malformed")
+        if not is_name(name):
+            raise TransformFailed(f"{name!r} is not a metadata name", reason="metadata_name_malformed")
         if not is_value(metadata[name]):
             raise TransformFailed(
                 f"the metadata value of {name} does not fit into an HTTP header: {metadata[name][:80]!r}",
@@ -61,7 +55,7 @@ def check(metadata: dict[str, str], names: Iterable[str]) -> None:
             )
 
 
-def flattened(document: object) -> dict[str, str]:
+def flatten(document: object) -> dict[str, str]:
     """Return an edited JSON object as metadata: numbers, true and false as their text, without what is null.
 
     Raises:
@@ -82,7 +76,7 @@ def flattened(document: object) -> dict[str, str]:
     }
 
 
-def as_number(text: object, path: Path) -> object:
+def read_number(text: object, path: Path) -> object:
     """Return the number in a metadata value; MISSING stays what it is.
 
     Raises:
@@ -111,6 +105,6 @@ def from_json(content: bytes) -> dict[str, str]:
         found = json.loads(content)
     except ValueError as error:
         raise TransformFailed(f"the new metadata is not JSON: {error}") from None
-    flat = flattened(found)
+    flat = flatten(found)
     check(flat, flat)
     return flat

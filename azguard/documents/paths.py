@@ -56,10 +56,10 @@ def parse(text: str) -> Path:
     """
     if not text:
         raise UsageError("the path is empty", reason="path_malformed")
-    return Path(text, _pointer(text) if text.startswith("/") else _dotted(text))
+    return Path(text, _parse_pointer(text) if text.startswith("/") else _parse_dotted(text))
 
 
-def _pointer(text: str) -> tuple[Step, ...]:
+def _parse_pointer(text: str) -> tuple[Step, ...]:
     if re.search(r"~(?![01])", text):
         raise UsageError(f"{text!r} is not a JSON Pointer", reason="pointer_malformed")
     return tuple(_token(token.replace("~1", "/").replace("~0", "~")) for token in text.split("/")[1:])
@@ -69,7 +69,7 @@ def _token(name: str) -> Step:
     return Step(name, int(name) if _POINTER_INDEX.fullmatch(name) else None, name == "-")
 
 
-def _dotted(text: str) -> tuple[Step, ...]:
+def _parse_dotted(text: str) -> tuple[Step, ...]:
     steps: list[Step] = []
     position = 0
     while position < len(text):
@@ -166,7 +166,7 @@ def _assign(container: object, path: Path, depth: int, value: object) -> None:
     elif isinstance(container, list) and step.index is not None:
         if not -len(container) <= step.index < len(container):
             raise TransformFailed(
-                f"{path}: {_shown(path, depth)} has {len(container)} elements, there is no [{step.index}]",
+                f"{path}: {_show(path, depth)} has {len(container)} elements, there is no [{step.index}]",
                 reason="path_index_too_large",
             )
         container[step.index] = value
@@ -177,12 +177,12 @@ def _assign(container: object, path: Path, depth: int, value: object) -> None:
 def _wrong_kind(container: object, path: Path, depth: int) -> TransformFailed:
     wanted = "an object" if path.steps[depth].name is not None else "an array"
     return TransformFailed(
-        f"{path}: {_shown(path, depth)} is {describe(container)}, not {wanted}",
+        f"{path}: {_show(path, depth)} is {describe(container)}, not {wanted}",
         reason="path_names_array" if isinstance(container, list) else None,
     )
 
 
-def _shown(path: Path, depth: int) -> str:
+def _show(path: Path, depth: int) -> str:
     """Return the part of the path above a step, in the path's own notation."""
     if depth == 0:
         return "the document"

@@ -24,7 +24,7 @@ def parse(text: str) -> object:
     Raises:
         NotJson: it is not JSON, holds NaN or Infinity, or an object in it has the same key twice.
     """
-    return _decoded(_DECODER, text)
+    return _decode(_DECODER, text)
 
 
 def check(text: str) -> None:
@@ -33,10 +33,10 @@ def check(text: str) -> None:
     Raises:
         NotJson: as for ``parse``.
     """
-    _decoded(_CHECKER, text)
+    _decode(_CHECKER, text)
 
 
-def _decoded(decoder: json.JSONDecoder, text: str) -> object:
+def _decode(decoder: json.JSONDecoder, text: str) -> object:
     try:
         return decoder.decode(text)
     except json.JSONDecodeError as error:
@@ -145,15 +145,15 @@ def render(value: object, style: Style, indent: str = "") -> str:
     inner = indent + (style.indent or "")
     if isinstance(value, dict):
         items = [f"{style.string(name)}{style.colon}{render(item, style, inner)}" for name, item in value.items()]
-        return _enclosed("{", items, "}", style, indent)
+        return _enclose("{", items, "}", style, indent)
     if isinstance(value, list):
-        return _enclosed("[", [render(item, style, inner) for item in value], "]", style, indent)
+        return _enclose("[", [render(item, style, inner) for item in value], "]", style, indent)
     if isinstance(value, str):
         return style.string(value)
     return value.text if isinstance(value, LiteralNumber) else json.dumps(value)
 
 
-def _enclosed(opening: str, items: list[str], closing: str, style: Style, indent: str) -> str:
+def _enclose(opening: str, items: list[str], closing: str, style: Style, indent: str) -> str:
     if not items:
         return opening + closing
     if style.indent is None:

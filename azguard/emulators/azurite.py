@@ -15,7 +15,8 @@ from azguard.emulators.state import Azurite
 from azguard.errors import ConfigError, NotFound
 from azguard.processes import identity, locked_file
 
-_LOG, _LOCK = "azurite.log", "azurite.lock"
+_LOG = "azurite.log"
+_LOCK = "azurite.lock"
 DEFAULT_WAIT_SECONDS = 60.0
 # Azurite closes within 50 ms unless its garbage collector is at work, which has been seen to take minutes.
 _GRACE_SECONDS = 5.0
@@ -85,7 +86,7 @@ def start(
 
     chosen = dict(ports or {})
     folder_of_data = _usable(data)
-    with _locked(folder):
+    with _hold_lock(folder):
         running, reason = state.look(folder)
         if running is not None:
             _check_same(running, chosen, folder_of_data)
@@ -115,7 +116,7 @@ def stop(folder: Path) -> Stopped:
     # A start that is still at work holds the lock; without a lock file there was never one.
     if not (folder / _LOCK).exists():
         return Stopped(running=False, outcome="not_running")
-    with _locked(folder):
+    with _hold_lock(folder):
         running, reason = state.look(folder)
         if running is not None:
             identity.end(running.pid, running.birth, _GRACE_SECONDS)
@@ -181,7 +182,7 @@ def private(
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def _hold_lock(folder: Path) -> Iterator[None]:
     """Keep other processes from starting or stopping the background emulator."""
     file = folder / _LOCK
     with ExitStack() as stack:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from azguard.emulators.node import tied_to_us
+from azguard.emulators.node import tie_to_us
 from azguard.errors import ConfigError, Unavailable
 from azguard.processes import locked_file
 
@@ -148,7 +148,7 @@ def _run_npm(npm: tuple[str, ...], new: Path, environ: Mapping[str, str], say: C
         with subprocess.Popen(
             command,
             cwd=new,
-            env=tied_to_us(environ),
+            env=tie_to_us(environ),
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=log,

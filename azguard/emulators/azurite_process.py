@@ -12,7 +12,7 @@ from typing import IO
 
 from azguard.accounts.well_known import EMULATOR_NAME
 from azguard.emulators.azurite_install import VERSION
-from azguard.emulators.node import tied_to_us
+from azguard.emulators.node import tie_to_us
 from azguard.emulators.state import Azurite
 from azguard.errors import ConfigError, Unavailable
 from azguard.processes import identity
@@ -118,7 +118,7 @@ def _spawn(plan: LaunchPlan, ports: Mapping[str, int], log: IO[bytes]) -> Popen[
             [*plan.command, *_ALWAYS, *numbers, *storage],
             # Never the caller's folder, which would be busy as long as the emulator runs.
             cwd=tempfile.gettempdir(),
-            env=tied_to_us(environ),
+            env=tie_to_us(environ),
             stdin=PIPE,
             stdout=log,
             stderr=STDOUT,

@@ -1,4 +1,4 @@
-// Preloaded into Azurite and npm (NODE_OPTIONS --require): ends them when whoever started them is gone.
+// Preloaded into Azurite and npm (NODE_OPTIONS --require): ends them when the process that started them has ended.
 //
 // Standard input is a pipe whose other end the starter holds. However the starter dies, kill -9 included, the
 // system closes that end, and we end ourselves. A byte on the pipe means: stay, the starter leaves on purpose.

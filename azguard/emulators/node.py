@@ -20,7 +20,7 @@ def check_system(system: str = os.name) -> None:
         )
 
 
-def tied_to_us(environ: Mapping[str, str]) -> dict[str, str]:
+def tie_to_us(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment in which a Node.js program ends by itself once its standard input closes.
 
     With a pipe of ours as that input, it ends when we do, ``kill -9`` included; a byte written to the pipe

@@ -22,7 +22,8 @@ _FRESH_SECONDS = 1.0
 GONE = (OSError, EOFError, asyncio.LimitOverrunError, ValueError)
 _ASK_SECONDS = 0.005
 # A slow answer is longer under way than anyone's patience in a test, and never silent for long.
-_SLOW_PIECES, _SLOW_PAUSE = 10, 0.05
+_SLOW_PIECES = 10
+_SLOW_PAUSE = 0.05
 _BUSY = (
     b'<?xml version="1.0" encoding="utf-8"?>'
     b"<Error><Code>ServerBusy</Code><Message>The server is currently unable to receive requests.</Message></Error>"

@@ -21,7 +21,7 @@ from azguard.locks.heartbeat import Heartbeat
 from azguard.locks.renewal import HeldLock, Renewer, describe_late
 from azguard.processes import clock
 from azguard.processes.guardian import Ended, Guardian
-from azguard.processes.signals import Stops, ignored, passed_on, remembered
+from azguard.processes.signals import Stops, ignore_ending, pass_on_all, raise_at_end
 from azguard.requests.deadline import Deadline
 
 # A lease that cannot be released ends by itself.
@@ -93,13 +93,13 @@ class LockRun:
             CommandNotFound, NotExecutable: the command could not be started.
         """
         try:
-            with remembered():
+            with raise_at_end():
                 self._acquire()
-            with passed_on(self._guardian) as stops:
+            with pass_on_all(self._guardian) as stops:
                 ended = self._supervise(stops)
                 self._release()
         except BaseException:
-            with ignored():
+            with ignore_ending():
                 self._guardian.close()
                 self._release()
             raise

@@ -47,14 +47,14 @@ def run(command: Sequence[str], environ: Mapping[str, str]) -> int:
     Raises:
         CommandNotFound, NotExecutable: it could not be started.
     """
-    with _forwarding() as children:
+    with _forward() as children:
         try:
             child = Popen(list(command), env=dict(environ))
         except FileNotFoundError as error:
             raise CommandNotFound(f"{command[0]}: {error.strerror}") from error
         except OSError as error:
             raise NotExecutable(f"{command[0]}: {error.strerror}") from error
-        children.started(child)
+        children.attach(child)
         status = child.wait()
     return 128 - status if status < 0 else status
 
@@ -66,7 +66,7 @@ class _Child:
         self._child: Popen[bytes] | None = None
         self._early: list[int] = []
 
-    def started(self, child: Popen[bytes]) -> None:
+    def attach(self, child: Popen[bytes]) -> None:
         self._child = child
         for number in self._early:
             child.send_signal(number)
@@ -82,7 +82,7 @@ class _Child:
 
 
 @contextmanager
-def _forwarding() -> Iterator[_Child]:
+def _forward() -> Iterator[_Child]:
     child = _Child()
     before = {number: signal.getsignal(number) for number in (*ENDING, signal.SIGQUIT)}
     try:

@@ -63,7 +63,7 @@ class CommandTree:
         elsewhere = self._elsewhere()
         if with_group:
             self.ask_to_end(signal.SIGTERM)
-        tree.terminate(without_other_locks(elsewhere))
+        tree.terminate(drop_other_locks(elsewhere))
 
     def kill(self) -> None:
         """Kill all of it; to be repeated until ``is_gone``, since it may fork meanwhile."""
@@ -92,13 +92,13 @@ class CommandTree:
         return self.status is None or not tree.IS_KNOWN or any(e.group == self._command for e in self._all())
 
     def _all(self) -> list[Process]:
-        return tree.descendants(os.getpid())
+        return tree.find_descendants(os.getpid())
 
     def _elsewhere(self) -> list[Process]:
         return [each for each in self._all() if each.group != self._command]
 
 
-def without_other_locks(processes: list[Process]) -> list[Process]:
+def drop_other_locks(processes: list[Process]) -> list[Process]:
     """Leave out the guardians of other locks, and what they guard."""
     guarded = {each.pid for each in processes if each.name == NAME}
     kept = []

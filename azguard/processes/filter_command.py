@@ -63,7 +63,7 @@ def run(
     by_itself = False
     try:
         with closing(_Exchange(_start_in(tree, command, environ), content, most_bytes)) as exchange:
-            output = _finished(command, exchange, deadline, clock)
+            output = _finish(command, exchange, deadline, clock)
         by_itself = True
         return output
     except TransformFailed:
@@ -83,11 +83,11 @@ def _check_startable(command: Sequence[str], deadline: float | None, clock: Call
     if not command or not command[0]:
         raise UsageError("there is no command to run", reason="command_missing")
     if deadline is not None and clock() >= deadline:
-        raise GaveUp(f"the deadline passed before {_shown(command)} was started")
+        raise GaveUp(f"the deadline passed before {_show(command)} was started")
 
 
 @contextmanager
-def _interruptions_held_back() -> Iterator[None]:
+def _hold_back_interruptions() -> Iterator[None]:
     """Deliver signals only at the end: an exception inside Popen would lose a process already started.
 
     Blocking them instead would not do: the command would inherit that.
@@ -110,7 +110,7 @@ def _interruptions_held_back() -> Iterator[None]:
 
 
 def _start_in(tree: FilterTree, command: Sequence[str], environ: Mapping[str, str]) -> "subprocess.Popen[bytes]":
-    with _interruptions_held_back():
+    with _hold_back_interruptions():
         tree.process = process = _start(command, environ)
     return process
 
@@ -131,18 +131,18 @@ def _start(command: Sequence[str], environ: Mapping[str, str]) -> "subprocess.Po
         raise _not_found(command) from None
     except PermissionError:
         raise TransformFailed(
-            f"{_shown(command)}: not executable", reason="filter_not_executable", values={"program": command[0]}
+            f"{_show(command)}: not executable", reason="filter_not_executable", values={"program": command[0]}
         ) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise TransformFailed(f"{_shown(command)}: cannot be run: {reason}", reason="filter_not_run") from None
+        raise TransformFailed(f"{_show(command)}: cannot be run: {reason}", reason="filter_not_run") from None
 
 
 def _not_found(command: Sequence[str]) -> TransformFailed:
     if "/" in command[0] and os.path.exists(command[0]):
-        return TransformFailed(f"{_shown(command)}: its interpreter was not found", reason="interpreter_missing")
+        return TransformFailed(f"{_show(command)}: its interpreter was not found", reason="interpreter_missing")
     return TransformFailed(
-        f"{_shown(command)}: command not found",
+        f"{_show(command)}: command not found",
         reason="command_needs_shell" if needs_shell(command) else "command_not_found",
     )
 
@@ -212,14 +212,14 @@ class _Exchange:
         self._stdout.close()
 
 
-def _finished(command: Sequence[str], exchange: _Exchange, deadline: float | None, clock: Callable[[], float]) -> bytes:
+def _finish(command: Sequence[str], exchange: _Exchange, deadline: float | None, clock: Callable[[], float]) -> bytes:
     while True:
         left = _TICK_SECONDS if deadline is None else deadline - clock()
         if left <= 0:
             raise _too_late(command, exchange)
         exchange.serve(min(left, _TICK_SECONDS))
         if len(exchange.output) > exchange.most_bytes:
-            raise TransformFailed(f"{_shown(command)} wrote more than {exchange.most_bytes} bytes")
+            raise TransformFailed(f"{_show(command)} wrote more than {exchange.most_bytes} bytes")
         status = exchange.process.poll()
         if status:
             raise _failure(command, status)
@@ -229,24 +229,24 @@ def _finished(command: Sequence[str], exchange: _Exchange, deadline: float | Non
 
 def _too_late(command: Sequence[str], exchange: _Exchange) -> GaveUp:
     if exchange.process.returncode is None:
-        return GaveUp(f"{_shown(command)} did not finish before the deadline and was stopped")
+        return GaveUp(f"{_show(command)} did not finish before the deadline and was stopped")
     return GaveUp(
-        f"{_shown(command)} ended, but something it started held its output open until the deadline",
+        f"{_show(command)} ended, but something it started held its output open until the deadline",
         reason="output_held_open",
     )
 
 
 def _failure(command: Sequence[str], status: int) -> TransformFailed:
     if status > 0:
-        return TransformFailed(f"{_shown(command)} exited with status {status}; nothing was written")
+        return TransformFailed(f"{_show(command)} exited with status {status}; nothing was written")
     try:
         name = signal.Signals(-status).name
     except ValueError:
         name = f"signal {-status}"
-    return TransformFailed(f"{_shown(command)} was ended by {name}; nothing was written")
+    return TransformFailed(f"{_show(command)} was ended by {name}; nothing was written")
 
 
-def _shown(command: Sequence[str]) -> str:
+def _show(command: Sequence[str]) -> str:
     import shlex
 
     line = shlex.join(command)

@@ -91,4 +91,4 @@ class FilterTree:
             return []
         if FilterTree._count == 1:
             return self._offspring.running()
-        return tree.descendants(self.process.pid)
+        return tree.find_descendants(self.process.pid)

@@ -11,7 +11,7 @@ from typing import Any
 from azguard.errors import AzguardError, CommandNotFound, LockLost, NotExecutable
 from azguard.processes import channel, clock, groups, guardian_process, tree
 from azguard.processes.channel import Channel
-from azguard.processes.command_tree import without_other_locks
+from azguard.processes.command_tree import drop_other_locks
 from azguard.processes.guardian_process import MARGIN_SECONDS
 from azguard.processes.identity import Process
 from azguard.processes.offspring import Offspring
@@ -25,7 +25,9 @@ _UNKILLABLE_SECONDS = 5.0
 _ASKING_SECONDS = 0.5
 # A guardian that was stopped goes on after so many unanswered questions, and is given up after so many more: a frozen
 # one, or one under a debugger. Less time is left when the lock is lost.
-_CONTINUED_AFTER, _GIVEN_UP_AFTER, _GIVEN_UP_AFTER_LOSS = 2, 20, 4
+_CONTINUED_AFTER = 2
+_GIVEN_UP_AFTER = 20
+_GIVEN_UP_AFTER_LOSS = 4
 _POLL_SECONDS = 0.01
 
 
@@ -138,7 +140,7 @@ class Guardian:
                 return Ended(message["status"], message["signal"], message["typed"], tuple(message["left"]))
             tell(message)
         left = self._kill_all()
-        return Ended(128 + signal.SIGKILL, signal.SIGKILL, left=tuple(_described(left)))
+        return Ended(128 + signal.SIGKILL, signal.SIGKILL, left=tuple(_describe(left)))
 
     def close(self) -> None:
         """Let it go; a command that still runs is ended."""
@@ -153,7 +155,7 @@ class Guardian:
 
     def left_running(self) -> list[str]:
         """Return what the command left running when it ended, for people; to be asked after ``close``."""
-        return _described(self._offspring())
+        return _describe(self._offspring())
 
     def _messages(self) -> Iterator[dict[str, Any]]:
         unanswered = 0
@@ -185,7 +187,7 @@ class Guardian:
         """Do what the guardian does with a lock that is lost, up to the end of the grace."""
         if self._on_lost == "kill":
             return
-        tree.terminate(without_other_locks(self._offspring()))
+        tree.terminate(drop_other_locks(self._offspring()))
         kill_at = min(clock.now() + self._grace, self._ends - MARGIN_SECONDS)
         while self._offspring() and clock.now() < kill_at:
             time.sleep(_POLL_SECONDS)
@@ -214,5 +216,5 @@ class Guardian:
             os.kill(self._pid, signal.SIGCONT)
 
 
-def _described(processes: Iterable[Process]) -> list[str]:
+def _describe(processes: Iterable[Process]) -> list[str]:
     return [f"{each.name} (pid {each.pid})" for each in processes]

@@ -137,14 +137,13 @@ class _Guardian:
             return
         prologue = _prologue(self._terminal, self._ignored)
         try:
-            # Files that we were handed open are for the command; our own are not inherited. And this process has one
-            # thread, so what runs between fork and exec is safe.
+            # Files that we were handed open are for the command; our own are not inherited.
             process = Popen(
                 message["command"],
                 env=message["environ"],
                 process_group=0,
                 close_fds=False,
-                preexec_fn=prologue,  # noqa: PLW1509
+                preexec_fn=prologue,  # noqa: PLW1509  # this process has one thread
             )
         except OSError as error:
             status = 127 if isinstance(error, FileNotFoundError) else 126
@@ -281,7 +280,7 @@ class _Guardian:
 
 def _prologue(terminal: Terminal | None, ignored: frozenset[int]) -> Callable[[], None]:
     """Return what the command's process does before it becomes the command."""
-    dies_with_parent = tree.dying_with_parent()
+    dies_with_parent = tree.bind_to_parent()
     ours = os.getpid()
     # In a pipeline another program, such as a pager, may need the terminal; a command is lent it once it asks.
     at_once = os.isatty(0) and os.isatty(1)

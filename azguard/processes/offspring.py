@@ -16,12 +16,12 @@ class Offspring:
     """The processes that descend from this one and were started after this object was made."""
 
     def __init__(self) -> None:
-        self._strangers = tree.descendants(os.getpid())
+        self._strangers = tree.find_descendants(os.getpid())
 
     def running(self, but: int = 0) -> list[Process]:
         """Return those that run; ``but`` is the pid of one to leave out, whose descendants are not left out."""
         ours = os.getpgrp()
-        found = tree.descendants(os.getpid(), self._strangers)
+        found = tree.find_descendants(os.getpid(), self._strangers)
         return [each for each in found if each.group != ours and each.pid != but]
 
     def reap(self) -> None:
@@ -34,7 +34,7 @@ class Offspring:
         """Collect what has ended by now; return whether there was something to collect."""
         ours, strangers = os.getpgrp(), {each.pid for each in self._strangers}
         collected = False
-        for each in tree.ended_children():
+        for each in tree.find_ended_children():
             if each.group == ours or each.pid in strangers:
                 continue
             try:

@@ -12,7 +12,8 @@ from azguard.processes.forwarded import ENDING, FORWARDED
 from azguard.processes.guardian import Guardian
 
 # How long a signal to ourselves may take to stop us.
-_STOPPING_TICKS, _TICK_SECONDS = 50, 0.02
+_STOPPING_TICKS = 50
+_TICK_SECONDS = 0.02
 
 
 class Stops:
@@ -45,7 +46,7 @@ class Stops:
 
 
 @contextmanager
-def remembered() -> Iterator[None]:
+def raise_at_end() -> Iterator[None]:
     """Raise at the end what a signal raised meanwhile, if it was caught to settle a write."""
     raised: list[BaseException] = []
 
@@ -73,7 +74,7 @@ def remembered() -> Iterator[None]:
 
 
 @contextmanager
-def ignored() -> Iterator[None]:
+def ignore_ending() -> Iterator[None]:
     """Ignore ending signals while we release what we hold. Call it on the main thread."""
     before = {number: signal.signal(number, signal.SIG_IGN) for number in ENDING}
     try:
@@ -84,7 +85,7 @@ def ignored() -> Iterator[None]:
 
 
 @contextmanager
-def passed_on(guardian: Guardian) -> Iterator[Stops]:
+def pass_on_all(guardian: Guardian) -> Iterator[Stops]:
     """Pass signals on to the command, while we go on waiting for it. Call it on the main thread."""
     stops = Stops()
 

@@ -16,7 +16,8 @@ from azguard.processes.identity import Process, find, find_own_arguments
 #: Whether this system can tell who descends from whom.
 IS_KNOWN = sys.platform == "linux" and os.path.exists("/proc/self/stat")
 # From <linux/prctl.h>.
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
 # A process that forks while it is killed leaves a child for the next round.
 _ROUND_SECONDS = 0.02
 # Children can be overlooked while others end.
@@ -29,7 +30,7 @@ def adopt_orphans() -> None:
         _prctl()(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def dying_with_parent() -> Callable[[], object]:
+def bind_to_parent() -> Callable[[], object]:
     """Return what makes Linux kill this process when its parent dies; elsewhere nothing does."""
     if sys.platform != "linux":
         return lambda: None
@@ -37,7 +38,7 @@ def dying_with_parent() -> Callable[[], object]:
     return lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def descendants(root: int, but: Collection[Process] = ()) -> list[Process]:
+def find_descendants(root: int, but: Collection[Process] = ()) -> list[Process]:
     """Return the processes that descend from another, parents first. What has ended and is not reaped is left out.
 
     ``but`` is what is left out together with what descends from it. One that is forked meanwhile can be missing.
@@ -45,7 +46,7 @@ def descendants(root: int, but: Collection[Process] = ()) -> list[Process]:
     if not IS_KNOWN:
         return []
     listed = os.path.exists(f"/proc/self/task/{threading.get_native_id()}/children")
-    children = _listed_children if listed else _scanned_children()
+    children = _list_children if listed else _scan_children()
     left_out = {(each.pid, each.started) for each in but}
     found: list[Process] = []
     parents = [root]
@@ -58,11 +59,11 @@ def descendants(root: int, but: Collection[Process] = ()) -> list[Process]:
     return found
 
 
-def ended_children() -> list[Process]:
+def find_ended_children() -> list[Process]:
     """Return the children of this process that have ended and are not reaped."""
     if not IS_KNOWN:
         return []
-    found = [find(pid) for pid in _listed_children(os.getpid())]
+    found = [find(pid) for pid in _list_children(os.getpid())]
     return [each for each in found if each is not None and each.has_ended]
 
 
@@ -128,7 +129,7 @@ def _prctl() -> Callable[..., int]:
     return found
 
 
-def _listed_children(parent: int) -> list[int]:
+def _list_children(parent: int) -> list[int]:
     try:
         found = []
         for thread in os.listdir(f"/proc/{parent}/task"):
@@ -139,8 +140,8 @@ def _listed_children(parent: int) -> list[int]:
     return found
 
 
-def _scanned_children() -> Callable[[int], list[int]]:
-    """Return what ``_listed_children`` does, for a kernel that lists none: from one look at all processes."""
+def _scan_children() -> Callable[[int], list[int]]:
+    """Return what ``_list_children`` does, for a kernel that lists none: from one look at all processes."""
     by_parent: dict[int, list[int]] = {}
     for entry in os.listdir("/proc"):
         process = _read(int(entry)) if entry.isdecimal() else None

@@ -28,7 +28,7 @@ _LONGEST_PAUSE = 2.0
 
 
 class CallOutcome(Enum):
-    """What became of one transmission."""
+    """The outcome of one transmission."""
 
     COMMITTED = "committed"
     REFUSED = "refused"
@@ -38,7 +38,7 @@ class CallOutcome(Enum):
 
 @dataclass(frozen=True)
 class CallResult(Generic[T]):
-    """The fate of one transmission, with the answer or the error."""
+    """The outcome of one transmission, with the answer or the error."""
 
     fate: CallOutcome
     answer: T | None = None
@@ -46,17 +46,16 @@ class CallResult(Generic[T]):
 
 
 def send_once(call: Callable[[], T]) -> CallResult[T]:
-    """Make a state-changing request once and say what became of it. Ctrl-C passes through."""
+    """Make a state-changing request once and return its outcome. Ctrl-C passes through."""
     try:
         return CallResult(CallOutcome.COMMITTED, call())
-    # The SDK leaks AttributeError and requests' own exceptions after a commit, so doubt
-    # is everything that is not known to be something else.
-    except Exception as error:  # noqa: BLE001
+    # Everything that is not known to be something else is a doubt.
+    except Exception as error:  # noqa: BLE001  # after a commit the SDK leaks AttributeError and requests' own exceptions
         return CallResult(outcome_of(error), error=error)
 
 
 def describe(sent: CallResult[Any]) -> str:
-    """Return the fate of a transmission with its reason, such as ``refused (ConditionNotMet)``."""
+    """Return the outcome of a transmission with its reason, such as ``refused (ConditionNotMet)``."""
     if sent.error is None:
         return sent.fate.value
     found = status(sent.error)

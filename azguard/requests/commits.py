@@ -9,7 +9,7 @@ _listener: ContextVar[Callable[[], None] | None] = ContextVar("listener", defaul
 
 
 @contextmanager
-def heard_by(listener: Callable[[], None] | None) -> Iterator[None]:
+def listen(listener: Callable[[], None] | None) -> Iterator[None]:
     """Call the listener whenever a write of this thread is known to be committed."""
     before = _listener.set(listener)
     try:
@@ -19,9 +19,9 @@ def heard_by(listener: Callable[[], None] | None) -> Iterator[None]:
 
 
 @contextmanager
-def on_the_way() -> Iterator[None]:
+def suppress() -> Iterator[None]:
     """Announce no commit: what is written here is a step towards the write that the caller was asked for."""
-    with heard_by(None):
+    with listen(None):
         yield
 
 

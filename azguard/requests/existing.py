@@ -21,10 +21,10 @@ EXISTS = "exists"
 
 def create(make: Callable[[], T], look: Callable[[], WriteResult], *, skip: bool) -> T | WriteResult:
     """Create by ``make``; with ``skip``, return what ``look`` finds where something is already."""
-    return unless_exists(make, look) if skip else make()
+    return _create_unless_exists(make, look) if skip else make()
 
 
-def unless_exists(make: Callable[[], T], look: Callable[[], WriteResult]) -> T | WriteResult:
+def _create_unless_exists(make: Callable[[], T], look: Callable[[], WriteResult]) -> T | WriteResult:
     """Return what ``make`` created, or what ``look`` finds where something is already.
 
     Raises:
@@ -48,14 +48,14 @@ def unless_exists(make: Callable[[], T], look: Callable[[], WriteResult]) -> T |
         return look()
 
 
-def outcome_of_version(target: Target, etag: str, modified: datetime | None, lineage: Lineage, op: str) -> WriteResult:
+def judge_version(target: Target, etag: str, modified: datetime | None, lineage: Lineage, op: str) -> WriteResult:
     """Return a version as another writer's or, if our op made it or one before it, as ours."""
     if op not in lineage:
-        return left_alone(target, etag, modified)
+        return leave_alone(target, etag, modified)
     newest = lineage.entries[0][0] == op
     return WriteResult(str(target.address), etag if newest else None, modified if newest else None, "if-none-match", 1)
 
 
-def left_alone(target: Target, etag: str | None, modified: datetime | None) -> WriteResult:
+def leave_alone(target: Target, etag: str | None, modified: datetime | None) -> WriteResult:
     """Return the result of a create that found something and changed nothing."""
     return WriteResult(str(target.address), etag, modified, "if-none-match", 1, outcome=EXISTS)

@@ -98,8 +98,7 @@ def _code_in_body(response: Any) -> str | None:
     """Return the code in the body of an answer: the Table service puts it nowhere else."""
     try:
         found = response.json()["odata.error"]["code"]
-    # Whatever is wrong with the body of a refusal, the status still says what happened.
-    except Exception:  # noqa: BLE001
+    except Exception:  # noqa: BLE001  # whatever is wrong with the body, the status still says what happened
         return None
     # A transaction's names the item first: ``1:UpdateConditionNotSatisfied``.
     return str(found).rpartition(":")[2] or None

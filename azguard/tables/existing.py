@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from azguard.accounts.target import Target
 from azguard.errors import NotFound
 from azguard.requests.deadline import Deadline
-from azguard.requests.existing import left_alone, outcome_of_version
+from azguard.requests.existing import judge_version, leave_alone
 from azguard.requests.written import WriteResult
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ def find_entity(made: "EntityWrite", deadline: Deadline) -> WriteResult:
     try:
         found = calls.get(made.target, deadline.fresh())
     except NotFound:  # deleted since
-        return left_alone(made.target, None, None)
-    return outcome_of_version(made.target, found.etag, writes.modified(found.etag), found.lineage, made.op)
+        return leave_alone(made.target, None, None)
+    return judge_version(made.target, found.etag, writes.modified(found.etag), found.lineage, made.op)
 
 
 def find_table(target: Target) -> WriteResult:
     """Return the table that is there, of which there is no more to know."""
-    return left_alone(target, None, None)
+    return leave_alone(target, None, None)

@@ -5,7 +5,7 @@ from itertools import combinations
 import pytest
 
 from azguard.conditions import operations
-from azguard.conditions.operations import ALL, Condition, Guard, Lease, Operation, Write, rejected_together, why_not
+from azguard.conditions.operations import ALL, Condition, Guard, Lease, Operation, Write, find_rejected_pair, why_not
 from tests.support.evidence import EVIDENCE, EXPECTED, HEADERS, LEFT_OUT, ROWS, Expected, failures
 
 every_row = pytest.mark.parametrize("expected", EXPECTED.values(), ids=EXPECTED.keys())
@@ -146,30 +146,30 @@ def test_only_the_two_reads_that_are_documented_to_combine_do() -> None:
 def test_two_conditions_stand_together_only_where_the_service_evaluates_both(expected: Expected) -> None:
     row = ALL[expected.name]
     pairs = list(combinations(Condition, 2))
-    found = {pair: rejected_together(row, set(pair)) for pair in pairs}
+    found = {pair: find_rejected_pair(row, set(pair)) for pair in pairs}
     assert found == {pair: None if expected.together(*(f"--{each}" for each in pair)) else pair for pair in pairs}
 
 
 def test_two_standard_conditions_never_stand_together_on_a_write() -> None:
     pairs = list(combinations([each for each in Condition if each in operations.FULL], 2))
-    assert [rejected_together(operations.BLOB_PUT_BLOCK_BLOB, set(pair)) for pair in pairs] == pairs
+    assert [find_rejected_pair(operations.BLOB_PUT_BLOCK_BLOB, set(pair)) for pair in pairs] == pairs
 
 
 def test_a_read_that_combines_takes_them_all() -> None:
-    assert rejected_together(operations.BLOB_GET, operations.FULL) is None
+    assert find_rejected_pair(operations.BLOB_GET, operations.FULL) is None
 
 
 def test_a_read_that_is_not_documented_to_combine_takes_one() -> None:
     both = {Condition.IF_UNMODIFIED_SINCE, Condition.IF_MATCH}
     expected = (Condition.IF_MATCH, Condition.IF_UNMODIFIED_SINCE)
-    assert rejected_together(operations.BLOB_GET_PAGE_RANGES, both) == expected
+    assert find_rejected_pair(operations.BLOB_GET_PAGE_RANGES, both) == expected
 
 
 def test_source_and_destination_each_take_one_condition() -> None:
     one_each = {Condition.IF_NONE_MATCH, Condition.SOURCE_IF_MATCH}
     two = one_each | {Condition.SOURCE_IF_TAGS}
-    assert rejected_together(operations.BLOB_COPY, one_each) is None
-    assert rejected_together(operations.BLOB_COPY, two) == (
+    assert find_rejected_pair(operations.BLOB_COPY, one_each) is None
+    assert find_rejected_pair(operations.BLOB_COPY, two) == (
         Condition.SOURCE_IF_MATCH,
         Condition.SOURCE_IF_TAGS,
     )
@@ -178,8 +178,8 @@ def test_source_and_destination_each_take_one_condition() -> None:
 def test_append_position_and_sequence_number_stand_beside_an_etag() -> None:
     append = {Condition.IF_MATCH, Condition.APPEND_POSITION, Condition.MAX_SIZE}
     page = {Condition.IF_MATCH, Condition.SEQUENCE_NUMBER_LE, Condition.SEQUENCE_NUMBER_EQ}
-    assert rejected_together(operations.BLOB_APPEND_BLOCK, append) is None
-    assert rejected_together(operations.BLOB_PUT_PAGE, page) is None
+    assert find_rejected_pair(operations.BLOB_APPEND_BLOCK, append) is None
+    assert find_rejected_pair(operations.BLOB_PUT_PAGE, page) is None
 
 
 def test_flags_and_headers_are_those_of_the_contract_and_the_service() -> None:
