@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from azguard.emulators import azurite as emulator
 from azguard.emulators import azurite_install
@@ -17,6 +18,11 @@ from tests.support.emulator_world import World
 
 # Before the first test starts a program.
 surroundings.shed()
+
+# A busy machine is no fault. ``--hypothesis-profile thorough`` tries more.
+settings.register_profile("short", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("thorough", settings.get_profile("short"), max_examples=2000)
+settings.load_profile("short")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,6 +40,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_report_header(config: pytest.Config) -> str:
     """Print the seed, so that a race that failed can be run again."""
     return f"races: --race-seed {config.getoption('--race-seed')}"
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep tests that share a fixture of their module on one worker: each worker would make another."""
+    for item in items:
+        known = item._fixtureinfo.name2fixturedefs.values() if isinstance(item, pytest.Function) else ()
+        shares = any(found[-1].scope == "module" for found in known)
+        if shares and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
 
 
 @pytest.fixture(scope="session")

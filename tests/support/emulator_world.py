@@ -106,8 +106,8 @@ def make(root: Path, azurite: Path) -> World:
     return World(root, azurite)
 
 
-def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
-    """Wait until a condition holds; fail if it never does."""
+def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    """Wait until a condition holds; fail if it never does, even on a busy machine."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it never happened"

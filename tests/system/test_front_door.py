@@ -65,7 +65,7 @@ _ODD = [
 ]  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(words=st.lists(st.sampled_from(_ODD), max_size=6))
 def test_an_odd_command_line_is_answered_without_a_traceback(offline: CliWorld, words: list[str]) -> None:
     ran = offline.call(*words)

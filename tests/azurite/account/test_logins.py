@@ -46,12 +46,12 @@ def world(servers: LoginWorld) -> LoginWorld:
 
 @pytest.mark.parametrize("system", ["github", "pipelines"])
 def test_a_job_logs_in_with_its_own_token(offline: CliWorld, world: LoginWorld, system: str) -> None:
-    ran = offline.run("container", "list", *world.account, env=getattr(world, system))
+    ran = offline.fork("container", "list", *world.account, env=getattr(world, system))
     assert (ran.code, world.issuer.exchanged) == (0, ["assertion-0"]), ran.err
 
 
 def test_github_is_asked_for_the_audience_of_the_cloud(offline: CliWorld, world: LoginWorld) -> None:
-    offline.run("container", "list", *world.account, env=world.github)
+    offline.fork("container", "list", *world.account, env=world.github)
     assert world.issuer.audiences == ["api://AzureADTokenExchange"]
 
 
@@ -128,7 +128,7 @@ def test_a_job_that_gets_no_token_is_told_so_without_its_secret(
     world.issuer.refusal = refusal
     offline.file("a", "text")
     for command in (("show", "site/a", "--debug"), ("put", "site/a", "-f", "a", "--if-none-match", "*")):
-        ran = offline.run("blob", *command, *world.account, env=world.github)
+        ran = offline.fork("blob", *command, *world.account, env=world.github)
         assert (ran.code, words in ran.err, "id-token: write" in ran.err) == (41, True, True), ran.err
         assert (login_world.REQUEST_TOKEN in ran.err, "--timeout" in ran.err) == (False, False)
 
@@ -137,7 +137,7 @@ def test_a_job_that_gets_no_token_is_told_so_without_its_secret(
 def test_a_proxy_before_the_authority_is_named(offline: CliWorld, world: LoginWorld, system: str) -> None:
     environ = {**getattr(world, system), "AZURE_AUTHORITY_HOST": "https://login.example.com",
                "HTTPS_PROXY": "http://me:proxypassword@127.0.0.1:9"}  # fmt: skip
-    ran = offline.run("container", "list", *world.account, env=environ)
+    ran = offline.fork("container", "list", *world.account, env=environ)
     told = ran.err.splitlines()[0]
     assert (ran.code, "the proxy 127.0.0.1:9 does not answer" in told) == (41, True), ran.err
     assert ("proxypassword" in ran.err, "HTTPS_PROXY" in ran.err) == (False, True)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from azguard.cache import copies
-from tests.support.cli_world import CliWorld, Ran, command
+from tests.support import forked
+from tests.support.cli_world import CliWorld, Ran
 
 
 @pytest.fixture
@@ -26,9 +27,9 @@ def theirs(cli: CliWorld, blob: str, content: bytes = b"theirs") -> str:
 
 
 def shell(cli: CliWorld, line: str) -> Ran:
-    """Run a line of a shell in the folder; AZGUARD in it is the command."""
+    """Run a line of a shell in the folder; AZGUARD in it is the command, in a process of its own."""
     done = subprocess.run(
-        ["bash", "-c", line.replace("AZGUARD", " ".join(command()))], cwd=cli.root, env=cli.environ(),
+        ["bash", "-c", line.replace("AZGUARD", " ".join(forked.command()))], cwd=cli.root, env=cli.environ(),
         capture_output=True, check=False, timeout=60,
     )  # fmt: skip
     return Ran(done.returncode, done.stdout, done.stderr.decode())

@@ -26,20 +26,20 @@ from tests.support.cli_world import CliWorld, Ran, command
 from tests.support.emulator_world import until
 from tests.support.lock_world import NOTHING, Locks, break_now, locks
 
-# Some hundreds of megabytes, read as fast as they come.
-_FLOOD = 500_000_000
+# A hundred megabytes, read as fast as they come.
+_FLOOD = 100_000_000
 
 
 @dataclass(frozen=True)
 class Slow:
-    """Runs that take their time, begun before the other tests and looked at after them."""
+    """Runs that take their time, begun together."""
 
     not_there: "Future[Ran]"
     mute: "Future[Ran]"
     flood: "Future[tuple[int, int, str, bool]]"
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def slow(connection_string: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slow]:
     """Yield them, under way."""
     folder = tmp_path_factory.mktemp("slow")
@@ -270,7 +270,7 @@ def busy(world: Locks) -> Iterator[str]:
 
 @pytest.mark.parametrize(
     ("words", "status", "words_of_wait"),
-    [(["--no-wait"], 75, ""), (["--wait", "2s"], 75, " after 2 s"), (["--no-wait", "-E", "9"], 9, "")],
+    [(["--no-wait"], 75, ""), (["--wait", "4s"], 75, " after 4 s"), (["--no-wait", "-E", "9"], 9, "")],
 )
 def test_a_busy_lock_is_waited_for_as_long_as_asked(
     world: Locks, busy: str, words: list[str], status: int, words_of_wait: str

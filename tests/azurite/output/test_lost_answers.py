@@ -101,8 +101,8 @@ def test_a_put_that_was_overwritten_before_we_looked_is_still_ours(cli: CliWorld
         if not request.writes and mine[0] and not between_look_and_write[0]:
             between_look_and_write[0] = True
             scoped = ("--scope", "other")
-            assert cli.run("blob", "get", f"{site}/a", *scoped).code == 0
-            assert cli.run("blob", "put", f"{site}/a", *scoped, stdin=b"theirs").code == 0
+            assert cli.fork("blob", "get", f"{site}/a", *scoped).code == 0
+            assert cli.fork("blob", "put", f"{site}/a", *scoped, stdin=b"theirs").code == 0
         return Fault.NONE
 
     with proxy.running(cli.port, decide) as between:

@@ -99,5 +99,5 @@ class AgainstADict(RuleBasedStateMachine):
         self.copies = {each: version for each, version in self.copies.items() if each[:2] not in gone}
 
 
-AgainstADict.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+AgainstADict.TestCase.settings = settings(stateful_step_count=25)
 TestAgainstADict = AgainstADict.TestCase

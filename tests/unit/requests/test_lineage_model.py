@@ -143,4 +143,4 @@ class Blob(RuleBasedStateMachine):
 
 
 TestBlob = Blob.TestCase
-TestBlob.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+TestBlob.settings = settings(stateful_step_count=30)

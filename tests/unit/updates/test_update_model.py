@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from azguard.errors import AzguardError, GaveUp, Locked, OutcomeUnknown, Unavailable
@@ -165,45 +165,38 @@ class World:
 
 
 seeds = st.integers(0, 2**32)
-examples = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-@examples
 @given(seeds)
 def test_every_update_is_applied_exactly_once_and_none_is_unknown(seed: int) -> None:
     world = World(seed).play()
     assert (world.wrong(), world.others()) == ([], set())
 
 
-@examples
 @given(seeds)
 def test_a_guard_lease_is_exactly_once_too(seed: int) -> None:
     world = World(seed, by_lease=True, timeout=600).play()
     assert (world.wrong(), world.others()) == ([], set())
 
 
-@examples
 @given(seeds)
 def test_a_writer_that_wipes_the_lineage_leads_to_unknown_and_never_to_a_wrong_answer(seed: int) -> None:
     world = World(seed, wiper=True).play()
     assert (world.wrong(), world.others(OutcomeUnknown)) == ([], set())
 
 
-@examples
 @given(seeds)
 def test_kept_versions_leave_nothing_unknown_beside_a_wiper(seed: int) -> None:
     world = World(seed, wiper=True, versions=True).play()
     assert (world.wrong(), world.others()) == ([], set())
 
 
-@examples
 @given(seeds)
 def test_without_a_lineage_there_is_still_no_wrong_answer(seed: int) -> None:
     world = World(seed, stamps=False).play()
     assert (world.wrong(), world.others(OutcomeUnknown)) == ([], set())
 
 
-@examples
 @example(287)  # The second copy of a write is refused, and the lease has ended before it could prove the first.
 @given(seeds)
 def test_a_guard_lease_needs_no_lineage(seed: int) -> None:
@@ -211,42 +204,36 @@ def test_a_guard_lease_needs_no_lineage(seed: int) -> None:
     assert (world.wrong(), world.others()) == ([], set())
 
 
-@examples
 @given(seeds, st.booleans())
 def test_a_ledger_leaves_nothing_unknown_beside_a_wiper_and_without_a_lineage(seed: int, stamps: bool) -> None:
     world = World(seed, wiper=True, ledger=True, stamps=stamps, kills=0.2).play()
     assert (world.wrong(), world.others()) == ([], set())
 
 
-@examples
 @given(seeds, st.integers(1, 3))
 def test_what_a_ledger_gave_up_never_lands(seed: int, max_attempts: int) -> None:
     world = World(seed, wiper=True, ledger=True, max_attempts=max_attempts).play()
     assert (world.wrong(), world.others(GaveUp, Unavailable)) == ([], set())
 
 
-@examples
 @given(seeds, st.integers(1, 3), st.booleans())
 def test_giving_up_means_that_it_never_lands(seed: int, max_attempts: int, by_lease: bool) -> None:
     world = World(seed, by_lease=by_lease, max_attempts=max_attempts).play()
     assert (world.wrong(), world.others(GaveUp, Unavailable)) == ([], set())
 
 
-@examples
 @given(seeds, st.floats(0.02, 1.0))
 def test_a_deadline_in_the_middle_means_that_it_never_lands(seed: int, timeout: float) -> None:
     world = World(seed, timeout=timeout).play()
     assert (world.wrong(), world.others(GaveUp, Unavailable)) == ([], set())
 
 
-@examples
 @given(seeds)
 def test_what_was_killed_and_is_run_again_under_the_same_key_is_applied_once(seed: int) -> None:
     world = World(seed, kills=0.5).play()
     assert (world.wrong(), world.others()) == ([], set())
 
 
-@examples
 @given(seeds)
 def test_beside_a_wiper_what_was_killed_is_not_applied_again_where_its_attempts_are_remembered(seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -1,0 +1,144 @@
+"""Command lines in processes of their own that need no start-up: forked from one that has imported azguard already.
+
+Such a process has its own pid, streams, environment, exit and exit status, and costs a tenth of a real start. For tests
+of start-up, of signals, of process groups and of ``lock run`` there is ``cli_world.command``.
+
+``command(…)`` is a program to start: a small client (``forked_client``) passes its streams and its environment to the
+server, waits for the fork and ends as it ended. The server is one for each process of the tests, and ends with it.
+"""
+
+import atexit
+import gc
+import importlib
+import marshal
+import os
+import pkgutil
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from functools import cache
+from typing import Any
+
+from tests.support import forked_client
+from tests.support.places import REPOSITORY
+
+# What commands import when they need it.
+_LATE = (
+    "azure.core.pipeline.transport._requests_basic",
+    "azure.data.tables",
+    "azure.identity",
+    "azure.storage.blob",
+    "jmespath",
+    "jsonpatch",
+    "requests",
+    "sqlite3",
+)
+# These read the environment when they are imported, or are no module of a command.
+_NOT_YET = ("azguard.__main__", "azguard.demo", "azguard.emulators")
+_MOST_BYTES = 1 << 20
+_MOST_DESCRIPTORS = 8
+
+
+def command(*args: str) -> list[str]:
+    """Return the command line that runs azguard in a fork."""
+    return [sys.executable, "-I", "-S", forked_client.__file__, _server(), *args]
+
+
+@cache
+def _server() -> str:
+    """Start the server of this process and return its socket's path."""
+    folder = tempfile.mkdtemp(prefix="azguard-forks-")
+    path = os.path.join(folder, "s")
+    environ = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    words = [sys.executable, "-m", "tests.support.forked", path]
+    running = subprocess.Popen(words, cwd=REPOSITORY, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert running.stdin is not None
+    assert running.stdout is not None
+    assert running.stdout.readline() == b"ready\n"
+
+    def stop() -> None:
+        running.communicate(timeout=10)
+        shutil.rmtree(folder)
+
+    atexit.register(stop)
+    return path
+
+
+def main(path: str) -> None:
+    """Serve until stdin ends; each fork returns from here and runs its command line."""
+    for module in pkgutil.walk_packages([str(REPOSITORY / "azguard")], "azguard."):
+        if not module.name.startswith(_NOT_YET):
+            importlib.import_module(module.name)
+    for name in _LATE:
+        importlib.import_module(name)
+    assert threading.active_count() == 1
+    # What is never looked at for garbage stays shared by all forks.
+    gc.freeze()
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(path)
+    listening.listen(64)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    forks: set[int] = set()
+    while listening.fileno() in select.select([listening.fileno(), 0], [], [])[0]:
+        asked, _ = listening.accept()
+        if (pid := os.fork()) == 0:
+            listening.close()
+            _attend(asked)
+            return
+        asked.close()
+        forks.add(pid)
+        forks = {each for each in forks if os.waitpid(each, os.WNOHANG)[0] == 0}
+    os._exit(0)
+
+
+def _attend(asked: socket.socket) -> None:
+    """Fork once more: the parent tells how it ended, and the child is the command."""
+    content, sent, _, _ = socket.recv_fds(asked, _MOST_BYTES, _MOST_DESCRIPTORS)
+    while piece := asked.recv(_MOST_BYTES):
+        content += piece
+    words, environ, folder, umask, opened = marshal.loads(content)
+    if pid := os.fork():
+        for descriptor in sent:
+            os.close(descriptor)
+        _, status = os.waitpid(pid, 0)
+        asked.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+        os._exit(0)
+    asked.close()
+    for number in range(3):
+        if number not in opened:
+            os.close(number)
+    for descriptor, number in zip(sent, opened, strict=True):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    os.chdir(folder)
+    os.umask(umask)
+    os.environb.clear()
+    os.environb.update(environ)
+    sys.argv = [str(REPOSITORY / "azguard/__main__.py"), *map(os.fsdecode, words)]
+    sys.stdin, sys.stdout, sys.stderr = _stream(0), _stream(1), _stream(2)
+
+
+def _stream(number: int) -> Any:
+    """Return a standard stream as Python makes it at its start."""
+    try:
+        os.fstat(number)
+    except OSError:
+        return None
+    if number == 0:
+        return open(number, encoding="utf-8", closefd=False)
+    errors = "strict" if number == 1 else "backslashreplace"
+    stream = open(number, "w", encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115  # for the whole process
+    stream.reconfigure(line_buffering=number == 2 or stream.isatty())
+    return stream
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    importlib.import_module("azguard.__main__").main()
