@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -105,12 +106,18 @@ class CliWorld:
 
     def call(self, *args: str, stdin: bytes = b"", scope: str = "test", env: Mapping[str, str] | None = None) -> Ran:
         """Run a command line inside this process and return what it left."""
-        from azguard.cli import signals
-        from azguard.cli.app import run
+        from azguard.cli import app, signals
 
-        # A signal must not end the tests as it ends a command.
-        with here(self.root, self.environ(scope, env)), _streams(stdin) as (out, err), patch.object(signals, "hasten"):
-            code = run(list(args))
+        commands = _commands()
+        with (
+            here(self.root, self.environ(scope, env)),
+            _streams(stdin) as (out, err),
+            # A signal must not end the tests as it ends a command.
+            patch.object(signals, "hasten"),
+            # The commands are built once; a process has no second use for them.
+            patch.object(app, "_root", lambda: commands),
+        ):
+            code = app.run(list(args))
         return Ran(code, out.getvalue(), err.getvalue().decode())
 
     def through(self, port: int) -> "CliWorld":
@@ -136,6 +143,13 @@ class CliWorld:
         path = self.root / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
+
+
+@cache
+def _commands() -> Any:
+    from azguard.cli import app
+
+    return app._root()
 
 
 def command(*args: str) -> list[str]:
