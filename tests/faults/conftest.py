@@ -1,4 +1,4 @@
-"""An Azurite of their own for the fault tests: thousands of blob writes slow one down."""
+"""An Azurite of its own for the matrix of faults: thousands of blob writes slow one down."""
 
 import os
 from collections.abc import Iterator
@@ -12,6 +12,6 @@ from azguard.folders import Folders
 
 @pytest.fixture(scope="session")
 def storage() -> Iterator[Azurite]:
-    """Run an Azurite in memory on free ports."""
+    """Run an Azurite in memory on free ports, for the matrix."""
     with emulator.private(Folders.of(os.environ).emulator, os.environ) as running:
         yield running

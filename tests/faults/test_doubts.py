@@ -32,9 +32,9 @@ def _sas() -> str:
     )
 
 
-def test_who_may_not_look_is_told_that_the_outcome_is_unknown(storage: Azurite, tmp_path: Path) -> None:
-    account.emulator({"blob": storage.ports["blob"]}).blob_service().create_container("unseen")
-    with proxy.running(storage.ports["blob"], by_rules([Rule.parse("PUT blob 1 drop")])) as running:
+def test_who_may_not_look_is_told_that_the_outcome_is_unknown(azurite: Azurite, tmp_path: Path) -> None:
+    account.emulator({"blob": azurite.ports["blob"]}).blob_service().create_container("unseen")
+    with proxy.running(azurite.ports["blob"], by_rules([Rule.parse("PUT blob 1 drop")])) as running:
         endpoint = f"http://127.0.0.1:{running.port}/{EMULATOR_NAME}"
         cli = CliWorld(tmp_path, f"BlobEndpoint={endpoint};SharedAccessSignature={_sas()}")
         ran = cli.call("blob", "put", "unseen/x", "-o", "json", stdin=b"content")
@@ -42,9 +42,9 @@ def test_who_may_not_look_is_told_that_the_outcome_is_unknown(storage: Azurite, 
 
 
 @pytest.fixture
-def blob(storage: Azurite) -> BlobClient:
+def blob(azurite: Azurite) -> BlobClient:
     """Return the SDK's client of a blob that is there, to look at it without faults."""
-    service = account.emulator({"blob": storage.ports["blob"]}).blob_service()
+    service = account.emulator({"blob": azurite.ports["blob"]}).blob_service()
     client = service.create_container(f"late{uuid.uuid4().hex[:12]}").get_blob_client("x")
     client.upload_blob(b"content")
     return client
@@ -55,7 +55,7 @@ class Late:
     """The first request of a kind is delivered when the test says so, long after azguard gave it up."""
 
     action: str
-    storage: Azurite
+    azurite: Azurite
     root: Path
     held: list[Request] = field(default_factory=list)
     now: threading.Event = field(default_factory=threading.Event)
@@ -73,8 +73,8 @@ class Late:
         return next(each.status for each in running.log if each.request is self.held[0])
 
     def cli(self, running: proxy.Proxy) -> CliWorld:
-        text = self.storage.connection_string.replace(str(self.storage.ports["blob"]), str(running.port))
-        return CliWorld(self.root, text, {"AZGUARD_WRITE_TIMEOUT": "300ms"})
+        text = self.azurite.connection_string.replace(str(self.azurite.ports["blob"]), str(running.port))
+        return CliWorld(self.root, text, {"AZGUARD_WRITE_TIMEOUT": "1s"})
 
 
 def state(blob: BlobClient) -> str:
@@ -86,11 +86,11 @@ def address(blob: BlobClient) -> str:
 
 
 def test_an_acquire_that_arrives_after_the_release_is_warned_of_and_its_id_frees_the_blob(
-    storage: Azurite, tmp_path: Path, blob: BlobClient
+    azurite: Azurite, tmp_path: Path, blob: BlobClient
 ) -> None:
     """Nothing in the service can prevent it: one that gave the id up long ago may still be granted it."""
-    late = Late("acquire", storage, tmp_path)
-    with proxy.running(storage.ports["blob"], late.decide) as running:
+    late = Late("acquire", azurite, tmp_path)
+    with proxy.running(azurite.ports["blob"], late.decide) as running:
         cli = late.cli(running)
         acquired = cli.call("lease", "acquire", address(blob), "--infinite")
         released = cli.call("lease", "release", address(blob))
@@ -101,21 +101,21 @@ def test_an_acquire_that_arrives_after_the_release_is_warned_of_and_its_id_frees
 
 
 def test_a_release_that_arrives_late_never_ends_the_next_lease(
-    storage: Azurite, tmp_path: Path, blob: BlobClient
+    azurite: Azurite, tmp_path: Path, blob: BlobClient
 ) -> None:
-    late = Late("release", storage, tmp_path)
-    with proxy.running(storage.ports["blob"], late.decide) as running:
+    late = Late("release", azurite, tmp_path)
+    with proxy.running(azurite.ports["blob"], late.decide) as running:
         cli = late.cli(running)
         codes = [cli.call("lease", verb, address(blob)).code for verb in ("acquire", "release", "acquire")]
         assert (codes, late.deliver(running), state(blob)) == ([0, 0, 0], 409, "leased")
 
 
 def test_a_break_that_arrives_late_never_hits_a_holder_who_left_a_record(
-    storage: Azurite, tmp_path: Path, blob: BlobClient
+    azurite: Azurite, tmp_path: Path, blob: BlobClient
 ) -> None:
-    late = Late("break", storage, tmp_path)
+    late = Late("break", azurite, tmp_path)
     blob.acquire_lease(-1)
-    with proxy.running(storage.ports["blob"], late.decide) as running:
+    with proxy.running(azurite.ports["blob"], late.decide) as running:
         broken = late.cli(running).call("lease", "break", address(blob), "--yes")
         lease = blob.acquire_lease(-1)
         blob.set_blob_metadata({"azguardowner": "{}"}, lease=lease)

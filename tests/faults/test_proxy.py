@@ -235,12 +235,12 @@ def _command(*words: str) -> Iterator[tuple[int, "subprocess.Popen[str]"]]:
         running.communicate(timeout=20)
 
 
-def test_the_command_logs_what_azurite_really_did(storage: Azurite, tmp_path: Path) -> None:
+def test_the_command_logs_what_azurite_really_did(azurite: Azurite, tmp_path: Path) -> None:
     from azure.core.exceptions import ServiceResponseError
 
     log = tmp_path / "truth.jsonl"
     rules = ("--rule", "PUT blob 2 drop", "--rule", "PUT blob 3 503-after")
-    with _command("--upstream", str(storage.ports["blob"]), *rules, "--log", str(log)) as (port, _):
+    with _command("--upstream", str(azurite.ports["blob"]), *rules, "--log", str(log)) as (port, _):
         service = account.emulator({"blob": port}).blob_service()
         container = service.get_container_client(f"truth{random.randrange(10**9)}")
         container.create_container()
@@ -264,13 +264,13 @@ def test_the_command_logs_what_azurite_really_did(storage: Azurite, tmp_path: Pa
     assert second["sent"] < second["answered"]
 
 
-def test_the_command_says_its_seed(storage: Azurite) -> None:
-    with _command("--upstream", str(storage.ports["blob"]), "--share", "0.5", "--seed", "7") as (_, running):
+def test_the_command_says_its_seed(azurite: Azurite) -> None:
+    with _command("--upstream", str(azurite.ports["blob"]), "--share", "0.5", "--seed", "7") as (_, running):
         assert running.stderr is not None
         assert running.stderr.readline() == "seed 7\n"
 
 
-def test_a_conditional_zombie_is_refused_by_azurite(storage: Azurite) -> None:
+def test_a_conditional_zombie_is_refused_by_azurite(azurite: Azurite) -> None:
     """What azguard builds on: a write with If-Match that is delivered late does no harm."""
     from azure.core.exceptions import ServiceResponseError
 
@@ -280,7 +280,7 @@ def test_a_conditional_zombie_is_refused_by_azurite(storage: Azurite) -> None:
     def decide(request: Request) -> Fault | Chosen:
         return Chosen(Fault.ZOMBIE, landed.is_set) if spoil(request) is Fault.ZOMBIE else Fault.NONE
 
-    with proxy.running(storage.ports["blob"], decide) as running:
+    with proxy.running(azurite.ports["blob"], decide) as running:
         service = account.emulator({"blob": running.port}).blob_service()
         container = service.get_container_client(f"zombie{random.randrange(10**9)}")
         container.create_container()

@@ -16,7 +16,7 @@ from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
 from tests.support.table_world import port, properties, stored, table, through
 
-SILENCE = {"AZGUARD_WRITE_TIMEOUT": "300ms"}
+SILENCE = {"AZGUARD_WRITE_TIMEOUT": "1s"}
 
 
 @pytest.fixture
