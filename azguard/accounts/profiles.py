@@ -27,9 +27,10 @@ SECRETS = ("connection-string", "account-key", "sas-token")
 
 @dataclass(frozen=True)
 class Profile:
-    """One named account. ``settings`` may hold secrets; ``shown`` does not."""
+    """One named account."""
 
     name: str
+    #: By the names in ``KEYS``. They may hold secrets; ``shown`` does not.
     settings: Mapping[str, str]
     default: bool
 

@@ -18,19 +18,19 @@ from azguard.errors import Changed, UsageError
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What a request carries, and what guards it.
-
-    ``guard`` is the name results show: if-match, if-none-match, lease, fence, compare, conditions or none.
-    ``expected_etag`` is the one version the write is for; ``lineage`` is that version's, where it is known. A write
-    under a ``fence`` leaves it in a tag: see ``fences``.
-    """
+    """What a request carries, and what guards it."""
 
     headers: Mapping[str, str] = field(default_factory=dict)
+    #: The name that results show: if-match, if-none-match, lease, fence, compare, conditions or none.
     guard: str = "none"
+    #: The one version that the write is for.
     expected_etag: str | None = None
     lease_id: str | None = None
+    #: The lineage of that version, if it is known.
     lineage: str | None = None
+    #: Whether this scope has read no version, so that the write can only create.
     never_read: bool = False
+    #: What the write leaves in a tag: see ``fences``.
     fence: int | None = None
     #: The type of the version that the write is for, if that is known here; it is not sent.
     blob_type: str | None = field(default=None, compare=False)

@@ -7,15 +7,13 @@ BLOCK_BLOB = "BlockBlob"
 
 @dataclass(frozen=True, slots=True)
 class SeenVersion:
-    """A version this scope has seen, and the azguard lineage that version carried.
-
-    ``selected`` names the properties of an entity that were seen, None is all: what was seen in part could not be
-    written back whole.
-    """
+    """A version that this scope has seen."""
 
     etag: str
+    #: The azguard lineage that it carried.
     lineage: str | None = None
     last_modified: str | None = None
+    #: The properties of an entity that were seen; None is all. What was seen in part could not be written back whole.
     selected: str | None = None
     #: Of a blob: BlockBlob, AppendBlob or PageBlob.
     blob_type: str = BLOCK_BLOB

@@ -4,7 +4,7 @@ import re
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, InvalidOperation
 from typing import Self
 
-# Python refuses to convert longer integers (CVE-2020-10735); they are kept as Spelled, which has no limit.
+# Python refuses to convert longer integers (CVE-2020-10735); they are kept as LiteralNumber, which has no limit.
 _LONGEST_INT = 4000
 # 1e999999 + 1 would have a million digits; past this many a sum is refused rather than rounded.
 _EXACT = Context(prec=20_000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])

@@ -12,13 +12,16 @@ _SPECIAL = ".[]=\\/"
 
 @dataclass(frozen=True)
 class Step:
-    """One step down: the member it names, the element it counts to, or the place after the last element.
+    """One step down.
 
-    A token of a JSON Pointer may be a name and an index at once; what it meets decides.
+    A token of a JSON Pointer may be a name and an index at once: whether it meets an object or an array decides.
     """
 
+    #: The name of a member of an object.
     name: str | None = None
+    #: The position of an element of an array; a negative one counts from its end.
     index: int | None = None
+    #: Whether it is the place after the last element.
     end: bool = False
 
     def __str__(self) -> str:

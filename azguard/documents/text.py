@@ -174,13 +174,18 @@ def rewrite(text: str, old: object, new: object) -> str:
 
 @dataclass(frozen=True)
 class _Member:
-    """One member of a container in the text: ``lead`` ``label`` value ``trail``, then a comma or the end."""
+    """One member of a container in the text."""
 
+    #: The space before it.
     lead: str
+    #: The name of an object's member, as it is written; empty in an array.
     label: str
+    #: The colon, with the space around it.
     colon: str
+    #: Where its value begins and ends.
     start: int
     end: int
+    #: The space behind it, before a comma or the end.
     trail: str
 
 

@@ -41,9 +41,10 @@ class Status:
 
 @dataclass(frozen=True)
 class Started:
-    """The background emulator after a start; ``already_running`` if it was there before."""
+    """The background emulator after a start."""
 
     running: bool
+    #: Whether it ran before.
     already_running: bool
     pid: int
     version: str
@@ -57,9 +58,10 @@ class Started:
 
 @dataclass(frozen=True)
 class Stopped:
-    """What a stop found: ``outcome`` is ``stopped``, ``not_running``, or ``was_gone`` (killed or crashed)."""
+    """What a stop found."""
 
     running: bool
+    #: ``stopped``, ``not_running``, or ``was_gone`` if it was killed or has crashed.
     outcome: str
     pid: int | None = None
     reason: str | None = None

@@ -32,15 +32,16 @@ _LAST_WORDS = 5
 
 @dataclass(frozen=True)
 class LaunchPlan:
-    """What to start: the command that runs Azurite, chosen ports (the others are free ones), the data folder.
+    """Which Azurite to start."""
 
-    ``data`` of None is in memory; ``wait`` is in seconds.
-    """
-
+    #: The command that runs Azurite.
     command: tuple[str, ...]
     environ: Mapping[str, str]
+    #: The chosen ports, by service; the other services get free ones.
     ports: Mapping[str, int]
+    #: The data folder; None keeps everything in memory.
     data: str | None
+    #: How many seconds to wait for its first answer.
     wait: float
 
 
@@ -103,7 +104,7 @@ def release(child: Popen[bytes]) -> None:
 
 
 def answers(ports: Mapping[str, int]) -> bool:
-    """Tell whether Azurite's three services answer over HTTP, each as itself."""
+    """Return whether Azurite's three services answer over HTTP, each as itself."""
     return all(_answering(port) == f"Azurite-{service.title()}" for service, port in ports.items())
 
 

@@ -14,18 +14,18 @@ _FILE = "azurite.json"
 
 @dataclass(frozen=True)
 class Azurite:
-    """A running Azurite: its process, known by pid and birth, and where it answers.
-
-    ``ports`` maps blob, queue and table to their port; ``data`` is None if everything is in memory;
-    ``started`` is ISO 8601 in UTC.
-    """
+    """A running Azurite: its process, and where it answers."""
 
     pid: int
+    #: What tells its process from others of the same pid: see ``processes.identity``.
     birth: str
     version: str
+    #: The port of each service: blob, queue and table.
     ports: Mapping[str, int]
+    #: The data folder; None if everything is in memory.
     data: str | None
     log: str | None
+    #: When it was started: ISO 8601 in UTC.
     started: str
 
     @property

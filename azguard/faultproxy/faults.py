@@ -29,10 +29,12 @@ class Fault(Enum):
 
 @dataclass(frozen=True)
 class Request:
-    """What a client asks. ``path`` is as sent, with its query; the names of ``headers`` are in lower case."""
+    """What a client asks."""
 
     method: str
+    #: As sent, with its query.
     path: str
+    #: Their names are in lower case.
     headers: Mapping[str, str]
 
     @property
@@ -43,12 +45,11 @@ class Request:
 
 @dataclass(frozen=True)
 class Chosen:
-    """A fault for one request, which is not passed on before ``until`` answers True; it is asked every few ms.
-
-    A zombie is passed on when the client has given up *and* ``until`` answers True.
-    """
+    """A fault for one request."""
 
     fault: Fault = Fault.NONE
+    #: The request is not passed on before this answers True; it is asked every few milliseconds. A zombie is passed on
+    #: when the client has given up, too.
     until: Callable[[], bool] | None = None
 
 
@@ -57,20 +58,19 @@ Decide = Callable[[Request], Fault | Chosen]
 
 @dataclass(frozen=True)
 class Answer:
-    """What the emulator really answered, whatever the client heard; ``status`` is None if it did not answer.
-
-    ``sent`` and ``answered`` are seconds since the epoch: when the request was passed on whole or in part, None if
-    never, and when its answer came. The emulator did its work between the two. ``headers`` are the answer's, ``parts``
-    the statuses inside the answer to a transaction, which is 202 whatever became of it.
-    """
+    """What the emulator really answered, whatever the client heard."""
 
     request: Request
     fault: Fault
+    #: None if it did not answer.
     status: int | None
     etag: str | None = None
+    #: When the request was passed on, whole or in part, in seconds since the epoch; None if it never was.
     sent: float | None = None
+    #: When the answer came, in seconds since the epoch. The emulator did its work between the two.
     answered: float | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    #: The statuses inside the answer to a transaction, which is 202 even if the transaction failed.
     parts: tuple[int, ...] = ()
 
     @property

@@ -207,7 +207,7 @@ def give_back(target: Target, lease_id: str, deadline: Deadline, seconds: float 
         sent = send_once(lambda: client(target, lease_id).release(**write_timeouts(patience, _RELEASE_PAUSE)))
         if sent.error is None or is_lease_problem(sent.error) or status(sent.error) == HTTPStatus.NOT_FOUND:
             return True
-        if sent.fate is CallOutcome.REFUSED or patience.remaining <= _RELEASE_PAUSE:
+        if sent.outcome is CallOutcome.REFUSED or patience.remaining <= _RELEASE_PAUSE:
             return False
         patience.pause(_RELEASE_PAUSE)
 

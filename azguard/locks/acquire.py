@@ -154,8 +154,8 @@ class Acquiring:
         self._doubtful.add(slot.address)
         sent_at = self._manner.now()
         sent = send_once(lambda: actions.acquire_once(slot, lease_id, seconds, timeouts))
-        self._answered = self._answered or sent.fate in (CallOutcome.COMMITTED, CallOutcome.REFUSED)
-        if sent.fate in (CallOutcome.REFUSED, CallOutcome.NOT_SENT) and not was_doubtful:
+        self._answered = self._answered or sent.outcome in (CallOutcome.COMMITTED, CallOutcome.REFUSED)
+        if sent.outcome in (CallOutcome.REFUSED, CallOutcome.NOT_SENT) and not was_doubtful:
             self._doubtful.remove(slot.address)
         error: Any = sent.error
         if error is None:
@@ -164,10 +164,10 @@ class Acquiring:
         self._manner.tell(f"lock: {slot}: {describe(sent)}")
         if status(error) == HTTPStatus.NOT_FOUND and known is None:
             return self._ask_for_new(slot, error)
-        if sent.fate is CallOutcome.REFUSED and is_lease_problem(error):
+        if sent.outcome is CallOutcome.REFUSED and is_lease_problem(error):
             return None
         found = translate(error, slot)
-        raise (found if sent.fate is CallOutcome.REFUSED else _not_run(found)) from error
+        raise (found if sent.outcome is CallOutcome.REFUSED else _not_run(found)) from error
 
     def _ask_for_new(self, slot: Target, error: BaseException) -> HeldLock | None:
         """Make the lock blob and ask again."""

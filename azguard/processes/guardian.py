@@ -33,15 +33,15 @@ _POLL_SECONDS = 0.01
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended: its exit status, 128 + N if signal N ended it.
+    """How a command ended."""
 
-    ``signal`` is that N; ``typed`` says that it had the terminal, where Ctrl-C reaches it alone. ``left`` is what
-    was to be ended and could not be, for people.
-    """
-
+    #: Its exit status, 128 + N if signal N ended it.
     status: int
+    #: The signal that ended it.
     signal: int | None = None
+    #: Whether it had the terminal, where Ctrl-C reaches it alone.
     typed: bool = False
+    #: The processes that were to be ended and could not be, for people.
     left: tuple[str, ...] = ()
 
 

@@ -1,4 +1,4 @@
-"""The terminal a process was started from, and who has its foreground."""
+"""The terminal a process was started from, and the process group in its foreground."""
 
 import os
 from dataclasses import dataclass
@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Terminal:
-    """A controlling terminal. ``group`` is the process group of ours that may lend its foreground to another."""
+    """A controlling terminal."""
 
     fd: int
+    #: The process group of ours, which may lend its foreground to another.
     group: int
 
     @classmethod

@@ -1,4 +1,4 @@
-"""One request sent once, and what became of it.
+"""One request sent once, and its outcome.
 
 A state-changing request is *committed* (2xx), *refused* (a status that says it did not happen), *not sent* (no
 connection came to be) or *in doubt* (everything else). A read has no doubt: it is simply made again.
@@ -40,7 +40,7 @@ class CallOutcome(Enum):
 class CallResult(Generic[T]):
     """The outcome of one transmission, with the answer or the error."""
 
-    fate: CallOutcome
+    outcome: CallOutcome
     answer: T | None = None
     error: BaseException | None = None
 
@@ -57,17 +57,17 @@ def send_once(call: Callable[[], T]) -> CallResult[T]:
 def describe(sent: CallResult[Any]) -> str:
     """Return the outcome of a transmission with its reason, such as ``refused (ConditionNotMet)``."""
     if sent.error is None:
-        return sent.fate.value
+        return sent.outcome.value
     found = status(sent.error)
     if found is None:
-        why = "no connection" if sent.fate is CallOutcome.NOT_SENT else "no answer"
+        why = "no connection" if sent.outcome is CallOutcome.NOT_SENT else "no answer"
     else:
         why = service_code(sent.error) or f"HTTP {found}"
-    return f"{sent.fate.value} ({why})"
+    return f"{sent.outcome.value} ({why})"
 
 
 def outcome_of(error: BaseException) -> CallOutcome:
-    """Return what an exception says about the request it came from."""
+    """Return the outcome of a request that ended with an exception."""
     found = status(error)
     if found is not None:
         return CallOutcome.REFUSED if found in REFUSALS else CallOutcome.IN_DOUBT

@@ -35,13 +35,12 @@ _TIERED = "tier"
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """Pairs of op id and replaced ETag, newest first.
+    """The last writes of a resource."""
 
-    ``tiered`` notes that the resource's tier was chosen: who rewrites the content has to ask which it is, because
-    a read of the content does not tell. It is no part of the history.
-    """
-
+    #: Pairs of op id and replaced ETag, newest first.
     entries: tuple[tuple[str, str], ...] = ()
+    #: Whether the resource's tier was chosen. A write of the content has to ask which tier it is, because a read of the
+    #: content does not tell. It is no part of the history.
     tiered: bool = field(default=False, compare=False)
 
     @classmethod

@@ -132,15 +132,15 @@ class _Write(Generic[T]):
             self.open = True
             self.attempts += 1
             sent = send_once(self.request.send)
-            if sent.fate is CallOutcome.COMMITTED:
+            if sent.outcome is CallOutcome.COMMITTED:
                 return self._committed(sent.answer)
             error: Any = sent.error
-            self._count(sent.fate)
+            self._count(sent.outcome)
             if self.doubts:
                 found = self._settle_doubt(sent, error)
                 if found.verdict is Verdict.COMMITTED:
                     return self._committed(found.answer)
-            elif sent.fate is CallOutcome.REFUSED:
+            elif sent.outcome is CallOutcome.REFUSED:
                 return self._settle_refusal(error)
             else:
                 self.open = False
@@ -164,10 +164,10 @@ class _Write(Generic[T]):
             raise interruption
         raise self._unknown(interruption) from interruption
 
-    def _count(self, fate: CallOutcome) -> None:
-        if fate is CallOutcome.NOT_SENT:
+    def _count(self, outcome: CallOutcome) -> None:
+        if outcome is CallOutcome.NOT_SENT:
             self.attempts -= 1
-        elif fate is CallOutcome.IN_DOUBT:
+        elif outcome is CallOutcome.IN_DOUBT:
             self.doubts += 1
 
     def _settle_doubt(self, sent: CallResult[T], error: BaseException) -> Finding[T]:
@@ -179,9 +179,9 @@ class _Write(Generic[T]):
         if found.verdict is Verdict.NEVER:
             self.open = False
             raise _taken(self.request)
-        if sent.fate is CallOutcome.REFUSED and found.verdict is not Verdict.COMMITTED:
+        if sent.outcome is CallOutcome.REFUSED and found.verdict is not Verdict.COMMITTED:
             found = self._judge_refusal(found, error)
-        if found.verdict is Verdict.COMMITTED or self._may_send_again(found.verdict, sent.fate):
+        if found.verdict is Verdict.COMMITTED or self._may_send_again(found.verdict, sent.outcome):
             return found
         raise self._unknown(error)
 
@@ -195,9 +195,9 @@ class _Write(Generic[T]):
             raise refusal from error
         return found
 
-    def _may_send_again(self, verdict: Verdict, fate: CallOutcome) -> bool:
+    def _may_send_again(self, verdict: Verdict, outcome: CallOutcome) -> bool:
         if verdict is Verdict.UNKNOWN:
-            return self.request.is_idempotent and fate is not CallOutcome.REFUSED
+            return self.request.is_idempotent and outcome is not CallOutcome.REFUSED
         return self.request.resend
 
     def _settle_refusal(self, error: BaseException) -> Settled[T]:

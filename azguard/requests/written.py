@@ -6,12 +6,10 @@ from datetime import datetime
 
 @dataclass(frozen=True)
 class WriteResult:
-    """What a write or a delete did, as commands show it.
-
-    ``etag`` is None after a delete, where there is none, and where a lost answer was settled without learning it.
-    """
+    """What a write or a delete did, as commands show it."""
 
     address: str
+    #: None after a delete, where there is none, and where a lost answer was settled without learning it.
     etag: str | None
     last_modified: datetime | None
     guard: str

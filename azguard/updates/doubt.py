@@ -122,11 +122,11 @@ def supersede(run: UpdateRun, lease: GuardLease) -> UpdateResult | None:
             raise run.unknown("the version it was sent for could not be replaced in time, so it may still arrive")
         lineage = state.lineage.after(abort, state.etag) if run.plan.stamps else None
         sent = send_once(run.resource.fence(state, lineage, lease_id, patience))
-        if sent.fate is CallOutcome.COMMITTED:
+        if sent.outcome is CallOutcome.COMMITTED:
             run.tell(f"settled: {state.label} is fenced off, so our write over it can never land")
             run.doubted = None
             return None
-        if sent.error is not None and sent.fate is CallOutcome.REFUSED:
+        if sent.error is not None and sent.outcome is CallOutcome.REFUSED:
             if is_lease_problem(sent.error):
                 lease_id = None  # Ours has ended; another's is over soon, or the time for asking is.
             elif not is_conflict(sent.error):

@@ -84,7 +84,7 @@ class GuardLease:
         seconds = min(_LONGEST_SECONDS, max(shortest, round(2 * run.work_time)) + round(sending))
         run.tell(f"lease: acquiring it on {state.label} for {seconds} s")
         sent = send_once(lambda: self._leases.acquire(state, lease_id, seconds, run.deadline))
-        self.held = sent.fate is CallOutcome.COMMITTED
+        self.held = sent.outcome is CallOutcome.COMMITTED
         run.tell("lease: ours" if self.held else f"lease: {describe(sent)}")
         return sent
 
@@ -113,8 +113,8 @@ class GuardLease:
         try:
             for _ in range(_RELEASE_TRIES):
                 sent = send_once(lambda: self._leases.release(lease_id, patience))
-                if sent.fate in (CallOutcome.COMMITTED, CallOutcome.REFUSED):
-                    run.tell("lease: released" if sent.fate is CallOutcome.COMMITTED else "lease: not ours any more")
+                if sent.outcome in (CallOutcome.COMMITTED, CallOutcome.REFUSED):
+                    run.tell("lease: released" if sent.outcome is CallOutcome.COMMITTED else "lease: not ours any more")
                     return
         except KeyboardInterrupt:
             pass  # How the update ended matters more; the lease ends by itself.

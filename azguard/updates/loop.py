@@ -137,12 +137,12 @@ class Loop:
         if self.lease.is_wanted(state) and not self._leased(state):
             return None
         sent = self._transmit(state, work)
-        if sent.fate is CallOutcome.COMMITTED:
+        if sent.outcome is CallOutcome.COMMITTED:
             return run.ended(sent.answer or CommittedVersion(None), "committed", _text(lineage))
-        if sent.fate is CallOutcome.REFUSED and sent.error is not None and is_lease_problem(sent.error):
+        if sent.outcome is CallOutcome.REFUSED and sent.error is not None and is_lease_problem(sent.error):
             run.waits += 1
         # Refused because of the lease, it is not ours any more and proves nothing.
-        silent = sent.fate is CallOutcome.NOT_SENT or (sent.error is not None and is_lease_problem(sent.error))
+        silent = sent.outcome is CallOutcome.NOT_SENT or (sent.error is not None and is_lease_problem(sent.error))
         proved = None if silent else proved_by_lease(run, self.lease, run.doubted or run.refused)
         if proved is None:
             self._failed(state, sent)
@@ -151,7 +151,7 @@ class Loop:
     def _leased(self, state: CurrentVersion) -> bool:
         """Acquire the lease; return whether we hold it now, having waited as long as the answer calls for if not."""
         asked = self.lease.acquire(state)
-        if asked.fate is not CallOutcome.COMMITTED:
+        if asked.outcome is not CallOutcome.COMMITTED:
             self._failed(state, asked)
         return self.lease.held
 
@@ -193,14 +193,14 @@ class Loop:
         run.attempts += 1
         sent = send_once(lambda: commit(lease_id))
         attempt = run.attempts
-        if sent.fate is CallOutcome.NOT_SENT:
+        if sent.outcome is CallOutcome.NOT_SENT:
             run.attempts -= 1
-        if sent.fate is CallOutcome.REFUSED and sent.error and is_perhaps_ours(sent.error, run.resource.target):
+        if sent.outcome is CallOutcome.REFUSED and sent.error and is_perhaps_ours(sent.error, run.resource.target):
             run.refused = state  # It may be the second copy of the request that was refused, after the first was not.
-        if sent.fate in (CallOutcome.REFUSED, CallOutcome.NOT_SENT):
+        if sent.outcome in (CallOutcome.REFUSED, CallOutcome.NOT_SENT):
             run.doubted = before  # This one did not land; an earlier one on the same version still may.
-        run.doubts += sent.fate is CallOutcome.IN_DOUBT
-        if sent.fate is not CallOutcome.COMMITTED:  # That is told with the end, once it is written down.
+        run.doubts += sent.outcome is CallOutcome.IN_DOUBT
+        if sent.outcome is not CallOutcome.COMMITTED:  # That is told with the end, once it is written down.
             run.tell(f"attempt {attempt}: {describe(sent)}")
         return sent
 
@@ -210,7 +210,7 @@ class Loop:
         """Wait as long as the failure calls for, or raise if it is for good."""
         run, error = self.run, sent.error
         assert error is not None
-        if sent.fate is not CallOutcome.REFUSED:
+        if sent.outcome is not CallOutcome.REFUSED:
             self._unanswered(error)
         elif is_lease_problem(error):
             self._meet_lease(state, error)

@@ -36,7 +36,7 @@ def put(where: Target, timeouts: Any = None) -> Any:
 
 
 def fate_at(where: Target, **timeouts: float) -> CallOutcome:
-    return send_once(lambda: put(where, timeouts or None)).fate
+    return send_once(lambda: put(where, timeouts or None)).outcome
 
 
 @contextmanager
@@ -182,7 +182,7 @@ def test_what_the_sdk_leaks_leaves_the_write_in_doubt(leaked: Exception) -> None
     def call() -> None:
         raise leaked
 
-    assert (send_once(call).fate, send_once(call).error) == (CallOutcome.IN_DOUBT, leaked)
+    assert (send_once(call).outcome, send_once(call).error) == (CallOutcome.IN_DOUBT, leaked)
 
 
 # Refused and committed
@@ -207,7 +207,7 @@ def test_an_answer_is_a_commit() -> None:
     created = f"HTTP/1.1 201 Created\n{head}\n\n"
     with serving(says(created)) as port:
         sent = send_once(lambda: put(target(port)))
-    assert (sent.fate, sent.answer["etag"] if sent.answer else None) == (CallOutcome.COMMITTED, '"1"')
+    assert (sent.outcome, sent.answer["etag"] if sent.answer else None) == (CallOutcome.COMMITTED, '"1"')
 
 
 @pytest.mark.parametrize("status", [200, 503])

@@ -64,7 +64,7 @@ def _serving(*answers: Answer) -> Iterator[Target]:
 
 def _fate(target: Target, **timeouts: float) -> CallOutcome:
     blob: Any = target.account.blob(target.address)
-    return send_once(lambda: blob.upload_blob(b"content", overwrite=True, **timeouts)).fate
+    return send_once(lambda: blob.upload_blob(b"content", overwrite=True, **timeouts)).outcome
 
 
 # Heads
@@ -93,7 +93,7 @@ def test_a_write_is_committed_or_refused_only_by_a_whole_answer_of_the_service(s
 
 def test_a_delete_is_not_done_by_its_status_alone() -> None:
     with _serving(_say(b"HTTP/1.1 202 Accepted\r\n" + _SERVICE + b"x-ms-req")) as target:
-        assert send_once(target.account.blob(target.address).delete_blob).fate is CallOutcome.IN_DOUBT
+        assert send_once(target.account.blob(target.address).delete_blob).outcome is CallOutcome.IN_DOUBT
 
 
 _METADATA = _FOUND + _DATE + b"Content-Length: 4\r\nx-ms-meta-a: 1\r\nx-ms-meta-b: 2\r\n"
@@ -223,7 +223,7 @@ def test_a_peer_that_reads_nothing_ends_an_upload() -> None:
         sent = send_once(
             lambda: blob.upload_blob(bytes(8_000_000), overwrite=True, connection_timeout=1, read_timeout=0.5)
         )
-        assert sent.fate is CallOutcome.IN_DOUBT
+        assert sent.outcome is CallOutcome.IN_DOUBT
 
 
 def test_what_moves_may_take_longer_than_the_limit() -> None:
