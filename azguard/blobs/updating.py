@@ -42,7 +42,7 @@ class _Blob:
         """Release a lease; nothing waits long for it, since it ends by itself."""
         self._lease(lease_id).release(**write_timeouts(deadline, at_least=1.0))
 
-    def etag_under_lease(self, lease_id: str, deadline: Deadline) -> str:
+    def read_etag_under_lease(self, lease_id: str, deadline: Deadline) -> str:
         """Return the current ETag, which the service tells only to the holder of ``lease_id``."""
         return str(properties.fetch(self.target, Conditions(lease_id=lease_id), deadline).etag)
 
@@ -50,7 +50,7 @@ class _Blob:
         """Return whether the blob is locked by a lease; one that is breaking still is."""
         return bool(properties.fetch(self.target, Conditions(), deadline).lease.status == "locked")
 
-    def versions(self, deadline: Deadline) -> list[Version]:
+    def list_versions(self, deadline: Deadline) -> list[Version]:
         """Return the blob's kept versions, oldest first."""
         container = self.target.account.container(self.target.address)
         name = self.target.address.name
@@ -154,7 +154,7 @@ class BlobContent(_Blob):
             lineage = replace(lineage, tiered=True)  # not known: let the next writer ask
         return lambda: self._set_metadata(state, kept.settings.metadata or {}, lineage, lease_id, deadline)
 
-    def checked(self, content: bytes) -> bytes:
+    def canonicalize(self, content: bytes) -> bytes:
         """Return the content: a blob takes any."""
         return content
 
@@ -218,7 +218,7 @@ class BlobMetadata(_Blob):
         metadata: dict[str, str] = json.loads(state.content)
         return lambda: self._set_metadata(state, metadata, lineage, lease_id, deadline)
 
-    def checked(self, content: bytes) -> bytes:
+    def canonicalize(self, content: bytes) -> bytes:
         """Return the metadata as indented JSON."""
         return as_json(from_json(content))
 

@@ -64,11 +64,11 @@ class VersionedEntity:
             calls.write(self.target, touch, etag, merge=True, timeouts=write_timeouts(deadline))
         )
 
-    def versions(self, deadline: Deadline) -> list[Version]:
+    def list_versions(self, deadline: Deadline) -> list[Version]:
         """Return nothing: the service keeps no versions of entities."""
         return []
 
-    def checked(self, content: bytes) -> bytes:
+    def canonicalize(self, content: bytes) -> bytes:
         """Return what the transform gave in the canonical spelling."""
         return entity_json.checked(content, self.target.address)
 

@@ -40,7 +40,7 @@ def settle(run: UpdateRun, lease: GuardLease, state: CurrentVersion, deadline: D
         else verdict_from_lineage(state.lineage, run.plan.op, parent, state.etag)
     )
     if verdict is Verdict.UNKNOWN and (state.version_id or run.doubted.version_id):
-        verdict = by_versions(run.resource.versions(deadline), run.plan.op, parent)
+        verdict = by_versions(run.resource.list_versions(deadline), run.plan.op, parent)
     if verdict is Verdict.UNKNOWN and (proved := proved_by_lease(run, lease, run.doubted)) is not None:
         return proved
     if verdict is Verdict.COMMITTED:
@@ -73,7 +73,7 @@ def _made_by_first_copy(
     alike = work is not None and state.etag is not None and state.content == work.content
     verdict = verdict_from_lineage(state.lineage, run.plan.op, refused.etag, state.etag)
     if verdict is Verdict.UNKNOWN and state.version_id:
-        verdict = by_versions(run.resource.versions(deadline), run.plan.op, refused.etag)
+        verdict = by_versions(run.resource.list_versions(deadline), run.plan.op, refused.etag)
         if verdict is Verdict.COMMITTED:
             return _kept(run)
     # Under our own lease no other writer could replace the version: what the lease does not prove in time is unknown.

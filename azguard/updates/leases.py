@@ -97,7 +97,7 @@ class GuardLease:
             return None
         run = self._run
         try:
-            etag = self._leases.etag_under_lease(self._id, run.patience(max(1.0, run.deadline.remaining)))
+            etag = self._leases.read_etag_under_lease(self._id, run.patience(max(1.0, run.deadline.remaining)))
         except (Locked, NotFound, Unavailable):
             self.held = False
             return None

@@ -101,14 +101,14 @@ class UpdatableResource(Protocol):
         ``lineage`` is stamped on it; None leaves what is there. The SDK's errors pass through it.
         """
 
-    def versions(self, deadline: Deadline) -> list[Version]:
+    def list_versions(self, deadline: Deadline) -> list[Version]:
         """Return the kept versions, oldest first; empty where the account keeps none."""
 
     @property
     def leases(self) -> "Leasable | None":
         """Return how it is leased; None where the service knows no lease on such a resource."""
 
-    def checked(self, content: bytes) -> bytes:
+    def canonicalize(self, content: bytes) -> bytes:
         """Return what the transform gave, in the one spelling that tells unchanged from changed.
 
         Raises:
@@ -125,7 +125,7 @@ class Leasable(Protocol):
     def release(self, lease_id: str, deadline: Deadline) -> None:
         """Release a lease. The SDK's errors pass through."""
 
-    def etag_under_lease(self, lease_id: str, deadline: Deadline) -> str:
+    def read_etag_under_lease(self, lease_id: str, deadline: Deadline) -> str:
         """Return the current ETag, asked with the lease id, so that the answer proves the lease is held.
 
         Raises:

@@ -190,4 +190,4 @@ def transform(resource: UpdatableResource, plan: UpdatePlan, state: CurrentVersi
     source = plan.create if state.etag is None and plan.create is not None else state.source
     made = plan.transform(source)
     plan.accept(source, made, state.content_type)
-    return resource.checked(made)
+    return resource.canonicalize(made)

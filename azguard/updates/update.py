@@ -84,7 +84,9 @@ def outcome_of(resource: UpdatableResource, op: str, deadline: Deadline) -> Verd
         return Verdict.COMMITTED
     if state.lineage.reaches_creation or state.in_ledger is False:
         return Verdict.NOT_YET
-    if (state.etag is None or state.version_id) and any(op in kept.lineage for kept in resource.versions(deadline)):
+    if (state.etag is None or state.version_id) and any(
+        op in kept.lineage for kept in resource.list_versions(deadline)
+    ):
         return Verdict.COMMITTED
     if state.etag is None:
         target = resource.target

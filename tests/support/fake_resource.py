@@ -254,7 +254,7 @@ class FakeResource:
         text = None if lineage is None else str(lineage)
         return lambda: self._send("fence", lambda: self.store.put(state.etag, state.content, None, text, lease_id))
 
-    def versions(self, deadline: Deadline) -> list[Version]:
+    def list_versions(self, deadline: Deadline) -> list[Version]:
         self._request("versions")
         kept = self.store.history if self.store.keeps_versions else []
         return [Version(version.etag, Lineage.parse(version.lineage)) for version in kept]
@@ -265,7 +265,7 @@ class FakeResource:
     def release(self, lease_id: str, deadline: Deadline) -> None:
         self._send("release", lambda: self.store.release(lease_id))
 
-    def etag_under_lease(self, lease_id: str, deadline: Deadline) -> str:
+    def read_etag_under_lease(self, lease_id: str, deadline: Deadline) -> str:
         self._request("head")
         if self.store.active_lease() != lease_id or self.store.etag is None:
             raise Locked("the lease is not held any more")
@@ -275,7 +275,7 @@ class FakeResource:
         self._request("head")
         return self.store.active_lease() is not None
 
-    def checked(self, content: bytes) -> bytes:
+    def canonicalize(self, content: bytes) -> bytes:
         return content
 
     def _request(self, name: str) -> None:

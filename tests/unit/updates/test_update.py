@@ -1068,11 +1068,11 @@ def test_a_lease_that_expired_in_our_hands_is_acquired_again() -> None:
 def test_a_lease_that_cannot_be_asked_after_proves_nothing_and_the_update_goes_on(error: AzguardError) -> None:
     case = Case(stored(), (NONE, RESET))
 
-    def etag_under_lease(lease_id: str, deadline: Deadline) -> str:
+    def read_etag_under_lease(lease_id: str, deadline: Deadline) -> str:
         case.resource.requests.append("head")
         raise error
 
-    case.resource.etag_under_lease = etag_under_lease  # type: ignore[method-assign]  # of this case alone
+    case.resource.read_etag_under_lease = read_etag_under_lease  # type: ignore[method-assign]  # of this case alone
     assert (case.outcome(guard_by_lease=True), case.truth()) == (("committed", '"E2"'), (b"2", 1))
     assert case.resource.requests == ["read", "acquire", "put", "head", "read", "acquire", "put", "release"]
 
