@@ -126,7 +126,7 @@ def _current(target: Target, deadline: Deadline) -> tuple[str | None, datetime |
         from azguard.tables import reads as table_reads
 
         stored = table_reads.get(target, edm.KEYS, deadline)
-        return stored.etag, table_reads.written(stored), None
+        return stored.etag, table_reads.read_timestamp(stored), None
     if target.kind is Kind.TABLE:
         from azguard.tables import acl
 

@@ -192,7 +192,7 @@ def _listed(typed: Typed, incomplete: str, kind: Kind, environ: Mapping[str, str
         from azguard.tables import tables
 
         end = "/" if kind is Kind.ENTITY else ""
-        for table in tables.listed(account, Deadline(SECONDS), incomplete, _MOST):
+        for table in tables.list_tables(account, Deadline(SECONDS), incomplete, _MOST):
             yield f"{table.name}{end}", "table"
         return
     from azguard.blobs import containers
@@ -200,7 +200,7 @@ def _listed(typed: Typed, incomplete: str, kind: Kind, environ: Mapping[str, str
     container, slash, prefix = incomplete.partition("/")
     if kind is Kind.CONTAINER or not slash:
         end = "" if kind is Kind.CONTAINER else "/"
-        for each in containers.listed(account, Deadline(SECONDS), container or None, _MOST):
+        for each in containers.list_containers(account, Deadline(SECONDS), container or None, _MOST):
             yield f"{each.name}{end}", "container"
         return
     target = Target(account, parse(container, Kind.CONTAINER).address)

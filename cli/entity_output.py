@@ -38,7 +38,7 @@ def deliver(env: Environment, table: Target, pages: Iterable[Sequence[Stored]], 
 
 def _remember_read(env: Environment, table: Target, delivered: Iterable[Stored], select: Sequence[str]) -> None:
     """Record the versions of entities of one table that were just delivered, with all or only some properties."""
-    found = ((reads.address(table, each), reads.seen(each)) for each in delivered)
+    found = ((reads.address(table, each), reads.to_seen_version(each)) for each in delivered)
     names = ",".join(sorted(set(select))) or None
     env.cache.record_all(
         ((Key(table.endpoint, str(address)), seen) for address, seen in found if address is not None),

@@ -138,13 +138,13 @@ def _listed(env: Environment, target: Target, listing: Callable[[Target, Deadlin
 def _containers(target: Target, deadline: Deadline) -> Iterable[str]:
     from azguard.blobs import containers
 
-    return (each.name for each in containers.listed(target.account, deadline, None, _MOST_NAMES))
+    return (each.name for each in containers.list_containers(target.account, deadline, None, _MOST_NAMES))
 
 
 def _tables(target: Target, deadline: Deadline) -> Iterable[str]:
     from azguard.tables import tables
 
-    return (each.name for each in tables.listed(target.account, deadline, None, _MOST_NAMES))
+    return (each.name for each in tables.list_tables(target.account, deadline, None, _MOST_NAMES))
 
 
 def _blobs(target: Target, deadline: Deadline) -> Iterable[str]:

@@ -143,7 +143,7 @@ def planned(env: Environment, address: str, where: str, parameters: Sequence[str
         raise UsageError("--op-id: an id that azguard made is of one entity", hint="choose a key of your own")
     asked.check(Kind.ENTITY)
     change = update_options.changes(env, Kind.ENTITY, asked)
-    return Where(env, table, filters.bound(where, parameters, "where") or "", asked, change)
+    return Where(env, table, filters.bind_parameters(where, parameters, "where") or "", asked, change)
 
 
 def jobs(text: str | None) -> int:

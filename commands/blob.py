@@ -164,7 +164,7 @@ def put(ctx: typer.Context, blob: _Blob, given: PutOptions) -> None:
             op=env.new_op(),
             any_type=given.blob_type is not None,
         )
-        upload = upload if given.no_lineage else upload.stamped()
+        upload = upload if given.no_lineage else upload.add_lineage()
         with env.progress(f"put {target}", size) as progress:
             written = existing.create(
                 lambda: uploads.put(upload, stream, progress.at, allow_empty=given.takes_empty),

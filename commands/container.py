@@ -77,7 +77,7 @@ def list_(ctx: typer.Context, prefix: options.Prefix = None, num_results: option
     """
     env = context.of(ctx)
     limit = values.count(num_results, "--num-results")
-    env.show_each(containers.listed(env.account, env.deadline, prefix, limit))
+    env.show_each(containers.list_containers(env.account, env.deadline, prefix, limit))
 
 
 @app.command(spec=options.operation(operations.CONTAINER_DELETE))

@@ -68,7 +68,7 @@ def query(
     target = env.locate(table, Kind.TABLE)
     env.conditions(target)
     names, most = values.selected(select), values.count(top, "--top")
-    bound = filters.bound(values.not_empty(filter_, "--filter"), param or ())
+    bound = filters.bind_parameters(values.not_empty(filter_, "--filter"), param or ())
     pages = reads.query(target, bound, names, most, env.deadline)
     entity_output.deliver(env, target, pages, names)
 
@@ -208,7 +208,7 @@ def transaction(
     with inputs.source(file) as stream:
         items = lines.read(stream)
     if dry_run:
-        env.show(transactions.planned(items))
+        env.show(transactions.preview(items))
         return
     with lock_options.around_write(env, items[0].write.target, lock) as check:
         check()
@@ -242,7 +242,7 @@ def _write(
         op=env.new_op(),
         merges=merges,
     )
-    made = made if given.no_lineage else made.stamped()
+    made = made if given.no_lineage else made.add_lineage()
     writes.check(made)
     with lock_options.around_write(env, target, given.lock) as check:
         check()
@@ -258,7 +258,7 @@ def _write(
 def _copy(target: Target, given: EntityOptions) -> EntityCopy:
     """Return the entity to write: of words such as ``n:int64=5``, of a file or of stdin."""
     if given.properties:
-        return entity_input.with_keys_of(target, typed_values.entity(given.properties))
+        return entity_input.with_keys_of(target, typed_values.parse_entity(given.properties))
     with inputs.source(given.file) as stream:
         found = entity_input.parse(stream.read(), given.file or "stdin", '{"status": "new"}')
     return entity_input.with_keys_of(target, found)

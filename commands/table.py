@@ -44,7 +44,7 @@ def list_(ctx: typer.Context, prefix: options.Prefix = None, num_results: option
     """
     env = context.of(ctx)
     limit = values.count(num_results, "--num-results")
-    env.show_each(tables.listed(env.account, env.deadline, prefix, limit))
+    env.show_each(tables.list_tables(env.account, env.deadline, prefix, limit))
 
 
 @app.command(spec=options.operation(operations.TABLE_DELETE))
@@ -106,7 +106,7 @@ def set_(
     env = context.of(ctx)
     target = env.locate(table, Kind.TABLE)
     # Read first: where acl get is at the other end of the pipe, what guards this is recorded only then.
-    wanted = acl.checked(inputs.read_json(file))
+    wanted = acl.parse_policies(inputs.read_json(file))
     written = acl.replace(target, wanted, env.conditions(target), env.deadline)
     env.reads.record(target, written)
     env.show(written)

@@ -26,7 +26,7 @@ class Place:
     patience: Callable[[], Deadline]
 
 
-def staged(
+def stage_stream(
     place: Place, first: bytes, source: BinaryIO, progress: Callable[[int], None]
 ) -> Iterator[tuple[str, bytes]]:
     """Stage every block and yield its id and content in order; ``first`` was read from the source already.
@@ -57,7 +57,7 @@ def staged(
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def committed(target: Target, deadline: Deadline) -> tuple[list[str], str | None]:
+def list_committed(target: Target, deadline: Deadline) -> tuple[list[str], str | None]:
     """Return the ids of the blocks that a blob is made of, and its ETag, from one response.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/get-block-list
@@ -73,7 +73,7 @@ def committed(target: Target, deadline: Deadline) -> tuple[list[str], str | None
     return ids, answers[-1].http_response.headers.get("ETag")
 
 
-def filled(source: BinaryIO, size: int) -> bytes:
+def read_up_to(source: BinaryIO, size: int) -> bytes:
     """Read exactly so many bytes, or to the end: a pipe gives 64 KiB at a time."""
     # One system call at a time: between two of them inside read(), a signal would not be seen until more content comes.
     once: Callable[[int], bytes] = getattr(source, "read1", source.read)
@@ -97,6 +97,6 @@ def _stage(place: Place, block: str, piece: bytes) -> None:
 def _pieces(first: bytes, source: BinaryIO) -> Iterator[bytes]:
     yield first
     index = 1
-    while piece := filled(source, BLOCK_BYTES << (index // _BLOCKS_PER_SIZE)):
+    while piece := read_up_to(source, BLOCK_BYTES << (index // _BLOCKS_PER_SIZE)):
         yield piece
         index += 1

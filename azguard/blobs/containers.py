@@ -61,10 +61,10 @@ def create(
     request = WriteRequest(
         target=target,
         send=lambda: client.create_container(stamped, public_access, **write_timeouts(deadline)),
-        look=lambda patience: _created(target, op, patience),
+        look=lambda patience: _find_create_outcome(target, op, patience),
     )
     settled = send_until_settled(request, deadline)
-    return _written(target, settled.answer, "if-none-match", settled.attempts)
+    return _to_write_result(target, settled.answer, "if-none-match", settled.attempts)
 
 
 def properties(target: Target, deadline: Deadline) -> Any:
@@ -79,13 +79,15 @@ def show(target: Target, conditions: Conditions, deadline: Deadline) -> Containe
     Source: https://learn.microsoft.com/rest/api/storageservices/get-container-properties
     """
     client = target.account.container(target.address)
-    return _shown(
+    return _describe(
         target,
         read(lambda t: client.get_container_properties(headers=conditions.request_headers, **t), target, deadline),
     )
 
 
-def listed(account: Account, deadline: Deadline, prefix: str | None, limit: int | None) -> Iterator[ContainerShown]:
+def list_containers(
+    account: Account, deadline: Deadline, prefix: str | None, limit: int | None
+) -> Iterator[ContainerShown]:
     """Yield the account's containers in order of name, with their metadata, page by page.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/list-containers2
@@ -98,7 +100,7 @@ def listed(account: Account, deadline: Deadline, prefix: str | None, limit: int 
         **page_timeouts(deadline),
     )
     for item in islice(pages(found, everything, deadline), limit):
-        yield _shown(Target(account, Address(Kind.CONTAINER, (item.name,))), item)
+        yield _describe(Target(account, Address(Kind.CONTAINER, (item.name,))), item)
 
 
 def delete(target: Target, conditions: Conditions, deadline: Deadline) -> WriteResult:
@@ -170,7 +172,7 @@ def _delete(
     request = WriteRequest(
         target=target,
         send=lambda: client.delete_container(headers=dict(headers), **write_timeouts(deadline)),
-        look=lambda patience: _deleted(target, patience, alone),
+        look=lambda patience: _find_delete_outcome(target, patience, alone),
         # The lease ends with the container, so a late delete under it finds nothing that it could delete.
         resend=alone is not None,
     )
@@ -178,7 +180,7 @@ def _delete(
     return WriteResult(str(target.address), None, None, guard, settled.attempts)
 
 
-def _created(target: Target, op: str, patience: Deadline) -> Finding[Any]:
+def _find_create_outcome(target: Target, op: str, patience: Deadline) -> Finding[Any]:
     """Return whether the container that is there is the one we made."""
     try:
         found = properties(target, patience)
@@ -189,7 +191,7 @@ def _created(target: Target, op: str, patience: Deadline) -> Finding[Any]:
     return Finding(Verdict.UNKNOWN)
 
 
-def _deleted(target: Target, patience: Deadline, alone: Callable[[], bool] | None) -> Finding[None]:
+def _find_delete_outcome(target: Target, patience: Deadline, alone: Callable[[], bool] | None) -> Finding[None]:
     """Return who deleted it: only the holder of a lease could have, if we held one."""
     try:
         properties(target, patience)
@@ -198,7 +200,7 @@ def _deleted(target: Target, patience: Deadline, alone: Callable[[], bool] | Non
     return Finding(Verdict.UNKNOWN if alone is None else Verdict.NOT_YET)
 
 
-def _shown(target: Target, found: Any) -> ContainerShown:
+def _describe(target: Target, found: Any) -> ContainerShown:
     metadata = {key: value for key, value in (found.metadata or {}).items() if key != KEY}
     return ContainerShown(
         address=str(target.address),
@@ -215,5 +217,5 @@ def _shown(target: Target, found: Any) -> ContainerShown:
     )
 
 
-def _written(target: Target, answer: Mapping[str, Any], guard: str, attempts: int) -> WriteResult:
+def _to_write_result(target: Target, answer: Mapping[str, Any], guard: str, attempts: int) -> WriteResult:
     return WriteResult(str(target.address), quote(answer["etag"]), answer["last_modified"], guard, attempts)

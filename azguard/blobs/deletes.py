@@ -24,10 +24,10 @@ def delete(target: Target, conditions: Conditions, snapshots: str | None, deadli
         raise UsageError(f"{target} is itself a snapshot, which has none", reason="snapshot_has_no_snapshots")
     leased = conditions.lease_id is not None
     # Known before, because afterwards there is nothing to ask: an infinite lease cannot have lapsed meanwhile.
-    alone = leased and _held_for_ever(target, conditions, deadline)
+    alone = leased and _is_held_for_ever(target, conditions, deadline)
 
     def attempt(under: Conditions) -> Settled[None]:
-        return _settled(target, under, snapshots, deadline, alone=alone)
+        return _attempt(target, under, snapshots, deadline, alone=alone)
 
     try:
         settled, conditions = fenced_writes.write(target, conditions, deadline, attempt, creates=False)
@@ -36,7 +36,7 @@ def delete(target: Target, conditions: Conditions, snapshots: str | None, deadli
     return WriteResult(str(target.address), None, None, conditions.guard, settled.attempts)
 
 
-def _settled(
+def _attempt(
     target: Target, conditions: Conditions, snapshots: str | None, deadline: Deadline, *, alone: bool
 ) -> Settled[None]:
     client = target.account.blob(target.address)
@@ -45,7 +45,7 @@ def _settled(
         send=lambda: client.delete_blob(
             delete_snapshots=snapshots, headers=conditions.request_headers, **write_timeouts(deadline)
         ),
-        look=lambda patience: _deleted(target, conditions, patience, alone=alone),
+        look=lambda patience: _find_outcome(target, conditions, patience, alone=alone),
         expected_etag=conditions.expected_etag,
         # The lease ends with the blob, so a late delete under it finds nothing that it could delete.
         resend=conditions.lease_id is not None or conditions.expected_etag is not None,
@@ -53,7 +53,7 @@ def _settled(
     return send_until_settled(request, deadline)
 
 
-def _held_for_ever(target: Target, conditions: Conditions, deadline: Deadline) -> bool:
+def _is_held_for_ever(target: Target, conditions: Conditions, deadline: Deadline) -> bool:
     """Return whether the lease is held and infinite; breaking such a lease is taking over by force.
 
     Raises:
@@ -63,7 +63,7 @@ def _held_for_ever(target: Target, conditions: Conditions, deadline: Deadline) -
     return bool(found.lease.duration == "infinite")
 
 
-def _deleted(target: Target, conditions: Conditions, patience: Deadline, *, alone: bool) -> Finding[None]:
+def _find_outcome(target: Target, conditions: Conditions, patience: Deadline, *, alone: bool) -> Finding[None]:
     """Return who deleted the blob; ``alone`` says that no other writer could."""
     expected_etag = conditions.expected_etag
     try:

@@ -52,7 +52,7 @@ class Download:
     def __init__(self, target: Target, conditions: Conditions, patience: Callable[[], Deadline]) -> None:
         self.target, self.patience, self.lease_id = target, patience, conditions.lease_id
         self._client = target.account.blob(target.address)
-        with blob_properties.both_versions_told(target, conditions, patience()):
+        with blob_properties.explain_stale_read(target, conditions, patience()):
             self.first, self.properties = self._first(conditions.request_headers)
         self._digest = hashlib.sha256()
         self._delivered = 0
@@ -145,7 +145,7 @@ def to_stream(
     download = Download(target, conditions, deadline.fresh)
     try:
         with _writing(target):
-            _pour(download, stream, progress)
+            _copy(download, stream, progress)
             stream.flush()
     except Changed as error:
         raise Changed(
@@ -185,7 +185,7 @@ def to_file(
         UsageError: the folder does not exist or is not writable; nothing was requested.
         OutputFailed: the disk is full or fails; the file is as it was.
     """
-    mode = _mode_of(file)
+    mode = _read_mode(file)
     if mode is not None and not stat.S_ISREG(mode):
         if stat.S_ISDIR(mode):
             raise UsageError(
@@ -202,7 +202,7 @@ def to_file(
             return to_stream(target, conditions, stream, deadline, progress)
     try:
         with ExitStack() as stack:
-            download = _poured(target, conditions, _enter(stack, file, mode), deadline, progress)
+            download = _copy_one_version(target, conditions, _enter(stack, file, mode), deadline, progress)
     except OSError as error:
         raise OutputFailed(
             f"{file} cannot be written: {error.strerror}; {'nothing is there' if mode is None else 'it is as it was'}",
@@ -211,7 +211,7 @@ def to_file(
     return download.result(file), download.lineage
 
 
-def _poured(
+def _copy_one_version(
     target: Target,
     conditions: Conditions,
     stream: BinaryIO,
@@ -221,7 +221,7 @@ def _poured(
     for _ in range(_RESTARTS):
         download = Download(target, conditions, deadline.fresh)
         try:
-            _pour(download, stream, progress)
+            _copy(download, stream, progress)
         except Changed:
             stream.seek(0)
             stream.truncate()
@@ -234,7 +234,7 @@ def _poured(
     )
 
 
-def _pour(download: Download, stream: BinaryIO, progress: Callable[[int, int], None]) -> None:
+def _copy(download: Download, stream: BinaryIO, progress: Callable[[int, int], None]) -> None:
     done = 0
     for piece in download:
         stream.write(piece)
@@ -256,7 +256,7 @@ def _enter(stack: ExitStack, file: Path, mode: int | None) -> BinaryIO:
         ) from None
 
 
-def _mode_of(path: Path) -> int | None:
+def _read_mode(path: Path) -> int | None:
     try:
         return path.stat().st_mode
     except OSError:

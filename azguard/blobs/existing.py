@@ -21,7 +21,7 @@ def find_blob(upload: "Upload") -> WriteResult:
         found = properties.fetch(upload.target, Conditions(), upload.deadline.fresh())
     except NotFound:  # deleted since
         return leave_alone(upload.target, None, None)
-    return _judged(upload.target, found, upload.op)
+    return _judge(upload.target, found, upload.op)
 
 
 def find_container(target: Target, op: str, deadline: Deadline) -> WriteResult:
@@ -30,9 +30,9 @@ def find_container(target: Target, op: str, deadline: Deadline) -> WriteResult:
         found = containers.properties(target, deadline.fresh())
     except NotFound:  # deleted since
         return leave_alone(target, None, None)
-    return _judged(target, found, op)
+    return _judge(target, found, op)
 
 
-def _judged(target: Target, found: Any, op: str) -> WriteResult:
+def _judge(target: Target, found: Any, op: str) -> WriteResult:
     lineage = Lineage.parse((found.metadata or {}).get(KEY))
     return judge_version(target, found.etag, found.last_modified, lineage, op)

@@ -53,7 +53,7 @@ def show(target: Target, conditions: Conditions, deadline: Deadline) -> BlobShow
         NotModified: a conditional read found nothing newer.
     Source: https://learn.microsoft.com/rest/api/storageservices/get-blob-properties
     """
-    with both_versions_told(target, conditions, deadline):
+    with explain_stale_read(target, conditions, deadline):
         return from_sdk(target.address, fetch(target, conditions, deadline))
 
 
@@ -98,7 +98,7 @@ def describe_conflict(error: Changed, target: Target, deadline: Deadline) -> Cha
 
 
 @contextmanager
-def both_versions_told(target: Target, conditions: Conditions, deadline: Deadline) -> Iterator[None]:
+def explain_stale_read(target: Target, conditions: Conditions, deadline: Deadline) -> Iterator[None]:
     """Tell of a conditional read that failed the version it was for and the one there is.
 
     Raises:

@@ -27,7 +27,7 @@ def check(target: Target, conditions: Conditions, deadline: Deadline) -> None:
     # A blob with the tag of a fence was put there by azguard.
     if conditions.creates_only or by_tag_of_fence:
         return
-    refuse(target, conditions.blob_type or _asked(target, deadline))
+    refuse(target, conditions.blob_type or _fetch_type(target, deadline))
 
 
 def refuse(target: Target, found: str | None) -> None:
@@ -45,7 +45,7 @@ def refuse(target: Target, found: str | None) -> None:
     )
 
 
-def _asked(target: Target, deadline: Deadline) -> str | None:
+def _fetch_type(target: Target, deadline: Deadline) -> str | None:
     """Return the type of what is there now, None if nothing is."""
     try:
         found = properties.fetch(target, Conditions(), deadline)

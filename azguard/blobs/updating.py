@@ -99,7 +99,7 @@ class BlobContent(_Blob):
     Source: https://learn.microsoft.com/azure/storage/blobs/access-tiers-overview
 
     Not guaranteed: tags have no version, so a change of tags between our reading them and our write is undone. That
-    does not touch the fence, which is a tag too: see ``_fenced``.
+    does not touch the fence, which is a tag too: see ``_add_fence``.
     """
 
     def read(self, deadline: Deadline) -> CurrentVersion:
@@ -127,7 +127,7 @@ class BlobContent(_Blob):
             if self.lock_fence is None:
                 return state
             try:
-                return self._fenced(state, deadline)
+                return self._add_fence(state, deadline)
             except NotFound:
                 continue
 
@@ -142,7 +142,7 @@ class BlobContent(_Blob):
             lineage = replace(lineage, tiered=settings.tier is not None)
         stamp = _stamp(state, lineage).get(KEY)
         upload = Upload(self.target, settings, _only_over(state, lease_id), deadline, new_op(os.urandom(12)), stamp)
-        commit = uploads.prepared(upload, content)
+        commit = uploads.prepare(upload, content)
         return lambda held: CommittedVersion.of(commit(_only_over(state, held)))
 
     def fence(
@@ -174,7 +174,7 @@ class BlobContent(_Blob):
             return fences.with_fence_tag(kept.settings.tags or {}, self.lock_fence)
         return properties.tags(self.target, self.lease_id, deadline) if kept.tag_count else None
 
-    def _fenced(self, state: CurrentVersion, deadline: Deadline) -> CurrentVersion:
+    def _add_fence(self, state: CurrentVersion, deadline: Deadline) -> CurrentVersion:
         """Return the state with the fence on it, and its other tags among what is kept.
 
         The fence is read after the content, and belongs to that version although tags have none: a write under a

@@ -80,7 +80,7 @@ class Upload:
     #: Whether it may take the place of an append or page blob.
     any_type: bool = False
 
-    def stamped(self) -> "Upload":
+    def add_lineage(self) -> "Upload":
         """Return the upload with the lineage of the version it is guarded by, carried on."""
         parent = self.conditions.expected_etag
         if parent is None and not self.conditions.creates_only:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from azguard.blobs.upload import Upload
 
 
-def landed(upload: "Upload", ids: Sequence[str], patience: Deadline) -> Finding[Mapping[str, Any]]:
+def find_outcome(upload: "Upload", ids: Sequence[str], patience: Deadline) -> Finding[Mapping[str, Any]]:
     """Return what is known about a put, with the ETag it made where that can be told; ``ids`` are its blocks."""
     parent = upload.conditions.expected_etag
     try:
@@ -26,7 +26,7 @@ def landed(upload: "Upload", ids: Sequence[str], patience: Deadline) -> Finding[
     history = Lineage.parse((found.metadata or {}).get(KEY))
     verdict = verdict_from_lineage(history, upload.op, parent, found.etag)
     if verdict is Verdict.UNKNOWN and ids:
-        return replace(_by_blocks(upload, ids, patience), seen=found)
+        return replace(_compare_blocks(upload, ids, patience), seen=found)
     if verdict is not Verdict.COMMITTED:
         return Finding(verdict, seen=found, same=verdict is Verdict.UNKNOWN and _equals(upload, found))
     position = next(index for index, (op, _) in enumerate(history.entries) if op == upload.op)
@@ -42,10 +42,10 @@ def _equals(upload: "Upload", found: Any) -> bool:
     return upload.stamp is None and upload.md5 is not None and theirs is not None and bytes(theirs) == upload.md5
 
 
-def _by_blocks(upload: "Upload", ids: Sequence[str], patience: Deadline) -> Finding[Mapping[str, Any]]:
+def _compare_blocks(upload: "Upload", ids: Sequence[str], patience: Deadline) -> Finding[Mapping[str, Any]]:
     """Return whether the blob consists of our blocks: no other upload has their ids."""
     try:
-        current, etag = blocks.committed(upload.target, patience)
+        current, etag = blocks.list_committed(upload.target, patience)
         if current != list(ids):
             return Finding(Verdict.UNKNOWN)
         found = properties.fetch(upload.target, Conditions(), patience)

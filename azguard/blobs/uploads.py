@@ -14,7 +14,7 @@ from azguard.accounts.account import SINGLE_BYTES
 from azguard.blobs import blocks, fenced_writes, properties, types
 from azguard.blobs.upload import BlobPut, Settings, Upload, decode_md5
 from azguard.blobs.upload_checks import check_early
-from azguard.blobs.upload_outcome import landed
+from azguard.blobs.upload_outcome import find_outcome
 from azguard.conditions import fences
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, Exists, Locked, UsageError
@@ -39,7 +39,7 @@ def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None], *, al
     """
     if upload.conditions.fence is not None:
         fences.check_tags(upload.settings.tags or {})
-    first = blocks.filled(source, SINGLE_BYTES + 1)
+    first = blocks.read_up_to(source, SINGLE_BYTES + 1)
     if not first and not allow_empty:
         raise UsageError(
             "the input is empty; nothing was written",
@@ -50,23 +50,23 @@ def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None], *, al
         if len(first) <= SINGLE_BYTES:
             upload = replace(upload, md5=hashlib.md5(first, usedforsecurity=False).digest())
             _check_md5(upload.settings, upload.md5 or b"")
-            committed, length = _settled(upload, lambda fresh: _put_blob(fresh, first), ()), len(first)
+            committed, length = _write_under_fence(upload, lambda fresh: _put_blob(fresh, first), ()), len(first)
             progress(length)
         else:
             committed, length = _blocks(upload, first, source, digest, progress)
     except Changed as error:
         raise properties.describe_conflict(error, upload.target, upload.deadline) from error
     except Exists as error:
-        raise _never_read_here(error, upload) from error
+        raise _explain_unread(error, upload) from error
     except Locked as error:
         # The live service looks at the lease before it looks whether the blob exists.
         if not upload.conditions.never_read:
             raise
         raise error.but(detail=(*error.detail, "and it was never read here: read it before you write")) from error
-    return _told(upload, committed, length, digest)
+    return _to_blob_put(upload, committed, length, digest)
 
 
-def _told(upload: Upload, committed: _Committed, length: int, digest: Any) -> BlobPut:
+def _to_blob_put(upload: Upload, committed: _Committed, length: int, digest: Any) -> BlobPut:
     settled, conditions = committed
     answer = settled.answer
     return BlobPut(
@@ -85,7 +85,7 @@ def _told(upload: Upload, committed: _Committed, length: int, digest: Any) -> Bl
     )
 
 
-def prepared(upload: Upload, content: bytes) -> Callable[[Conditions], Mapping[str, Any]]:
+def prepare(upload: Upload, content: bytes) -> Callable[[Conditions], Mapping[str, Any]]:
     """Stage what needs staging and return the one request that commits, for a caller that settles doubts itself.
 
     The request may be sent more than once. All of it, staging included, is bound by the upload's own deadline.
@@ -95,7 +95,7 @@ def prepared(upload: Upload, content: bytes) -> Callable[[Conditions], Mapping[s
         return lambda conditions: _put_blob(replace(upload, conditions=conditions), content)
     rest = io.BytesIO(content)
     place = _place(upload, lambda: upload.deadline)
-    staged = blocks.staged(place, rest.read(SINGLE_BYTES), rest, lambda _: None)
+    staged = blocks.stage_stream(place, rest.read(SINGLE_BYTES), rest, lambda _: None)
     ids = [block for block, _ in staged]
     return lambda conditions: _commit(replace(upload, conditions=conditions), ids)
 
@@ -109,7 +109,7 @@ def _blocks(
 ) -> tuple[_Committed, int]:
     check_early(replace(upload, deadline=upload.deadline.fresh()))
     md5, length, ids = hashlib.md5(usedforsecurity=False), 0, []
-    for block, piece in blocks.staged(_place(upload, lambda: _long_patience(upload)), first, source, progress):
+    for block, piece in blocks.stage_stream(_place(upload, lambda: _long_patience(upload)), first, source, progress):
         ids.append(block)
         md5.update(piece)
         if length:
@@ -117,10 +117,10 @@ def _blocks(
         length += len(piece)
     _check_md5(upload.settings, md5.digest())
     stored = replace(upload, settings=replace(upload.settings, content_md5=properties.base64_of(md5.digest())))
-    return _settled(stored, lambda fresh: _commit(fresh, ids), ids), length
+    return _write_under_fence(stored, lambda fresh: _commit(fresh, ids), ids), length
 
 
-def _settled(upload: Upload, call: Callable[[Upload], Mapping[str, Any]], ids: Sequence[str]) -> _Committed:
+def _write_under_fence(upload: Upload, call: Callable[[Upload], Mapping[str, Any]], ids: Sequence[str]) -> _Committed:
     # The time to read a slow pipe, or to stage the blocks, is not held against the commit.
     upload = replace(upload, deadline=upload.deadline.fresh())
 
@@ -139,7 +139,7 @@ def _attempt(
     request = WriteRequest(
         target=upload.target,
         send=lambda: call(upload),
-        look=lambda patience: landed(upload, ids, patience),
+        look=lambda patience: find_outcome(upload, ids, patience),
         expected_etag=upload.conditions.expected_etag,
         resend=conditional,
     )
@@ -181,7 +181,7 @@ def _long_patience(upload: Upload) -> Deadline:
     return upload.deadline.restarted(seconds=max(60.0, upload.deadline.seconds))
 
 
-def _never_read_here(error: Exists, upload: Upload) -> Exists:
+def _explain_unread(error: Exists, upload: Upload) -> Exists:
     if not upload.conditions.never_read:
         return error
     message = f"{upload.target} exists, and this scope never read it"

@@ -84,7 +84,7 @@ def make(target: Target, deadline: Deadline, metadata: Mapping[str, str] | None 
     from azguard.blobs import containers, uploads  # a lock is made once and acquired often
 
     settings = Settings(content_type="application/octet-stream", metadata=dict(metadata or {}))
-    upload = Upload(target, settings, _NEW, deadline, new_op(os.urandom(12))).stamped()
+    upload = Upload(target, settings, _NEW, deadline, new_op(os.urandom(12))).add_lineage()
     try:
         made = uploads.put(upload, io.BytesIO(), lambda done: None)
     except Exists:

@@ -19,7 +19,7 @@ from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Finding, Verdict, WriteRequest, send_until_settled
 from azguard.requests.written import WriteResult
-from azguard.tables.tables import written
+from azguard.tables.tables import to_write_result
 
 # The service keeps no more: https://learn.microsoft.com/rest/api/storageservices/define-stored-access-policy
 MOST = 5
@@ -61,7 +61,7 @@ def get(target: Target, deadline: Deadline) -> TableAcl:
             pass  # a time that the SDK cannot read; the answer's own text is what counts
 
     read(once, target, deadline)
-    policies = _parsed(answers[-1])
+    policies = _parse_xml(answers[-1])
     return TableAcl(str(target.address), etag(policies), None, policies)
 
 
@@ -92,7 +92,7 @@ def replace(target: Target, policies: Policies, conditions: Conditions, deadline
         settled = send_until_settled(request, deadline)
     except OutcomeUnknown as error:
         raise error.but(reason="acl_outcome_unknown") from error
-    return written(target, conditions.guard, settled.attempts, etag(policies))
+    return to_write_result(target, conditions.guard, settled.attempts, etag(policies))
 
 
 def etag(policies: Policies) -> str:
@@ -102,7 +102,7 @@ def etag(policies: Policies) -> str:
     return f'"acl-{hashlib.sha256(text.encode()).hexdigest()[:32]}"'
 
 
-def checked(value: Any) -> Policies:
+def parse_policies(value: Any) -> Policies:
     """Return the access policies of a JSON value: as ``table acl get`` or ``az storage table policy list`` prints them.
 
     Raises:
@@ -116,10 +116,10 @@ def checked(value: Any) -> Policies:
         )
     if len(found) > MOST:
         raise UsageError(f"there are {len(found)} access policies, and a table has at most {MOST}")
-    return {name: _checked_policy(name, policy or {}) for name, policy in found.items()}
+    return {name: _parse_policy(name, policy or {}) for name, policy in found.items()}
 
 
-def _checked_policy(name: str, policy: Mapping[str, Any]) -> Mapping[str, str | None]:
+def _parse_policy(name: str, policy: Mapping[str, Any]) -> Mapping[str, str | None]:
     if not name.strip() or len(name) > _LONGEST_ID:
         raise UsageError(f"the id of an access policy has 1 to {_LONGEST_ID} characters, and not {len(name)}")
     unknown = next((field for field in policy if field not in _FIELDS), None)
@@ -160,7 +160,7 @@ def _to_the_tick(value: str | None) -> str | None:
     return f"{day}T{time or '00:00'}:{seconds or '00'}.{(fraction or '').ljust(7, '0')}Z"
 
 
-def _parsed(text: str) -> Policies:
+def _parse_xml(text: str) -> Policies:
     from xml.etree import ElementTree as ET
 
     found: dict[str, Mapping[str, str | None]] = {}

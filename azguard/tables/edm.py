@@ -58,10 +58,10 @@ def for_sdk(entity: Mapping[str, Any]) -> dict[str, Any]:
     """
     from azure.data.tables import EdmType
 
-    return {name: (value, EdmType(kind)) for name, kind, value in typed(entity)}
+    return {name: (value, EdmType(kind)) for name, kind, value in iterate_properties(entity)}
 
 
-def typed(entity: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+def iterate_properties(entity: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
     """Yield each property's name, type and value as it is sent; a null is no property.
 
     Raises:
@@ -78,7 +78,7 @@ def typed(entity: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
     for name, value in entity.items():
         if name.endswith(ANNOTATION) or name.startswith("odata.") or name == TIMESTAMP or value is None:
             continue
-        kind = entity.get(name + ANNOTATION) or _implied(name, value)
+        kind = entity.get(name + ANNOTATION) or _infer_type(name, value)
         if kind not in TYPES:
             raise UsageError(
                 f"{name}: {kind!r} is not a type of the Table service",
@@ -90,10 +90,10 @@ def typed(entity: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
 
 def kind_of(entity: Mapping[str, Any], name: str) -> str:
     """Return the type of a property that is there."""
-    return str(entity.get(name + ANNOTATION) or _implied(name, entity[name]))
+    return str(entity.get(name + ANNOTATION) or _infer_type(name, entity[name]))
 
 
-def _implied(name: str, value: Any) -> str:
+def _infer_type(name: str, value: Any) -> str:
     """Return the type that a JSON value has without an annotation."""
     if isinstance(value, bool):
         return BOOLEAN

@@ -29,10 +29,10 @@ def initial(text: str | None, address: Address) -> bytes:
     keys = dict(zip(KEYS, address.parts[1:], strict=True))
     try:
         entity = {**keys, **entity_json.parse((text or "{}").encode("utf-8", "surrogateescape"))}
-        entity_json.checked(entity_json.shown(entity), address)
+        entity_json.canonicalize(entity_json.encode(entity), address)
     except TransformFailed as error:
         raise error.as_kind(UsageError) from None
-    return entity_json.shown(entity)
+    return entity_json.encode(entity)
 
 
 def apply(chosen: Sequence[Edit], content: bytes) -> bytes:
@@ -42,7 +42,7 @@ def apply(chosen: Sequence[Edit], content: bytes) -> bytes:
         TransformFailed: an edit does not fit.
     """
     for edit in chosen:
-        content = _edited(edit, content)
+        content = _apply_one(edit, content)
     return content
 
 
@@ -62,19 +62,19 @@ def property_path(path: Path) -> Path:
     return Path(path.text, (Step(whole),))
 
 
-def _edited(edit: Edit, content: bytes) -> bytes:
+def _apply_one(edit: Edit, content: bytes) -> bytes:
     if isinstance(edit, Increment):
-        edit = _sum(edit, entity_json.parse(content))
+        edit = _resolve_increment(edit, entity_json.parse(content))
     after = edits.apply([edit], content)
     if isinstance(edit, Unset):
         after = edits.apply([replace(edit, path=Path("", (Step(f"{edit.path.steps[0].name}{ANNOTATION}"),)))], after)
     return after
 
 
-def _sum(edit: Increment, entity: Entity) -> Increment | Set:
+def _resolve_increment(edit: Increment, entity: Entity) -> Increment | Set:
     """Return what an increment comes to. Edm.Int64 is a string in JSON; where there is nothing, JSON's types hold."""
     name = edit.path.steps[0].name or ""
-    kind, value = _typed(entity).get(name, ("", None))
+    kind, value = _map_properties(entity).get(name, ("", None))
     if kind not in _WHOLE or value is None:
         return edit  # A double is a number in JSON too, and anything else is refused by its name.
     if not isinstance(edit.by, int):
@@ -87,8 +87,8 @@ def _sum(edit: Increment, entity: Entity) -> Increment | Set:
     return Set(edit.path, str(total) if kind == edm.INT64 else total)
 
 
-def _typed(entity: Entity) -> dict[str, tuple[str, Any]]:
+def _map_properties(entity: Entity) -> dict[str, tuple[str, Any]]:
     try:
-        return {name: (kind, value) for name, kind, value in edm.typed(entity)}
+        return {name: (kind, value) for name, kind, value in edm.iterate_properties(entity)}
     except UsageError as error:
         raise error.as_kind(TransformFailed) from None

@@ -38,9 +38,9 @@ def parse(content: bytes, name: str, example: str) -> dict[str, Any]:
         json_text.parse(text)
         found = json.loads(text)
     except (UnicodeDecodeError, json_text.NotJson) as error:
-        raise _malformed(f"{name} is not JSON: {error}", example) from None
+        raise _make_error(f"{name} is not JSON: {error}", example) from None
     if not isinstance(found, dict):
-        raise _malformed(f"{name} is not a JSON object", example)
+        raise _make_error(f"{name} is not a JSON object", example)
     return found
 
 
@@ -83,7 +83,7 @@ def for_delete(target: Target, copy: EntityCopy, name: str) -> EntityCopy:
     return EntityCopy(with_keys_of(target, {}).entity, copy.version)
 
 
-def _malformed(message: str, example: str) -> UsageError:
+def _make_error(message: str, example: str) -> UsageError:
     return UsageError(message, reason="entity_not_json", values={"example": example})
 
 
@@ -102,4 +102,4 @@ def _version(found: Entity) -> SeenVersion | None:
 
 
 def _is_az_etag(name: str, value: object) -> bool:
-    return name == _AZ_ETAG and writes.modified(str(value)) is not None
+    return name == _AZ_ETAG and writes.parse_timestamp(str(value)) is not None

@@ -17,20 +17,20 @@ from azguard.tables.edm import ANNOTATION, KEYS, Entity
 _IMPLIED = (edm.STRING, edm.BOOLEAN, edm.INT32)
 
 
-def shown(entity: Mapping[str, Any]) -> bytes:
+def encode(entity: Mapping[str, Any]) -> bytes:
     """Return an entity as people and transforms see it: in the service's order, with its timestamp."""
     return _json(entity)
 
 
-def canonical(entity: Mapping[str, Any]) -> bytes:
+def encode_canonical(entity: Mapping[str, Any]) -> bytes:
     """Return the text that two entities have in common just if their properties have equal types and values.
 
     Raises:
         UsageError: a value does not have its type.
     """
     spelt: Entity = {}
-    for name, kind, value in sorted(edm.typed(entity), key=lambda each: (each[0] not in KEYS, each[0])):
-        spelt[name] = _spelt(kind, value)
+    for name, kind, value in sorted(edm.iterate_properties(entity), key=lambda each: (each[0] not in KEYS, each[0])):
+        spelt[name] = _spell(kind, value)
         if kind not in _IMPLIED:
             spelt[name + ANNOTATION] = kind
     return _json(spelt)
@@ -55,7 +55,7 @@ def parse(content: bytes) -> Entity:
     return entity
 
 
-def checked(content: bytes, address: Address) -> bytes:
+def canonicalize(content: bytes, address: Address) -> bytes:
     """Return what a transform gave in the canonical spelling, with the keys of the address.
 
     Raises:
@@ -73,7 +73,7 @@ def checked(content: bytes, address: Address) -> bytes:
             )
     try:
         limits.check({**entity, **keys})
-        return canonical({**entity, **keys})
+        return encode_canonical({**entity, **keys})
     except UsageError as error:
         raise error.as_kind(TransformFailed) from None
 
@@ -95,7 +95,7 @@ def drop_orphan_types(before: bytes, after: bytes) -> bytes:
     return _json({name: value for name, value in new.items() if name not in orphans}) if orphans else after
 
 
-def _spelt(kind: str, value: Any) -> Any:
+def _spell(kind: str, value: Any) -> Any:
     if kind == edm.INT64:
         return str(value)
     if kind == edm.BINARY:

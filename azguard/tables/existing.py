@@ -20,7 +20,7 @@ def find_entity(made: "EntityWrite", deadline: Deadline) -> WriteResult:
         found = calls.get(made.target, deadline.fresh())
     except NotFound:  # deleted since
         return leave_alone(made.target, None, None)
-    return judge_version(made.target, found.etag, writes.modified(found.etag), found.lineage, made.op)
+    return judge_version(made.target, found.etag, writes.parse_timestamp(found.etag), found.lineage, made.op)
 
 
 def find_table(target: Target) -> WriteResult:

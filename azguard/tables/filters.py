@@ -19,7 +19,7 @@ _BARE = {edm.BOOLEAN: "{}", edm.INT32: "{}", edm.INT64: "{}L"}
 _QUOTED = {edm.STRING: "'{}'", edm.DATETIME: "datetime'{}'", edm.GUID: "guid'{}'", edm.BINARY: "X'{}'"}
 
 
-def bound(text: str | None, parameters: Iterable[str] = (), argument: str = "filter") -> str | None:
+def bind_parameters(text: str | None, parameters: Iterable[str] = (), argument: str = "filter") -> str | None:
     """Return a filter with every ``@name`` outside a literal replaced by its value; None is no filter.
 
     ``parameters`` are texts such as ``n:int64=5``, as ``typed_text`` reads them; ``argument`` is where it was typed.
@@ -83,7 +83,7 @@ def literal(name: str, kind: str, value: Any) -> str:
     Raises:
         UsageError: the value does not have that type, or cannot be compared with.
     """
-    sent = next(edm.typed({name: value, name + edm.ANNOTATION: kind}))[2]
+    sent = next(edm.iterate_properties({name: value, name + edm.ANNOTATION: kind}))[2]
     if kind == edm.DOUBLE:
         return _double(name, sent)
     if kind in _BARE:
@@ -105,7 +105,7 @@ def _literals(parameters: Iterable[str]) -> Mapping[str, str]:
                 values={"name": name},
             )
         kind = kind or edm.STRING
-        found[name] = literal(name, kind, typed_values.typed(name, kind, value))
+        found[name] = literal(name, kind, typed_values.parse_value(name, kind, value))
     return found
 
 

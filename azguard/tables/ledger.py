@@ -23,7 +23,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
 from azguard.tables import calls, edm
 from azguard.tables.edm import ANNOTATION, DATETIME, PARTITION_KEY, ROW_KEY, Entity
-from azguard.tables.updating import VersionedEntity, stamped
+from azguard.tables.updating import VersionedEntity, add_lineage
 from azguard.times import iso
 from azguard.updates.resource import CommittedVersion, CurrentVersion
 
@@ -54,13 +54,13 @@ class LedgeredEntity(VersionedEntity):
     def read(self, deadline: Deadline) -> CurrentVersion:
         """Read the entity, then the row: only in this order is a missing row a proof."""
         state = super().read(deadline)
-        return replace(state, in_ledger=self._recorded(deadline)) if self.asks else state
+        return replace(state, in_ledger=self._has_row(deadline)) if self.asks else state
 
     def prepare(
         self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
     ) -> Callable[[str | None], CommittedVersion]:
         """Return the transaction that writes the entity and the row."""
-        entity, row = stamped(content, state, lineage), self._row(_COMMITTED)
+        entity, row = add_lineage(content, state, lineage), self._row(_COMMITTED)
         changes = [_change(entity, state.etag), _change(row, self._void)]
         self.asks = True
         return lambda _: CommittedVersion(_transaction(self.target, changes, deadline))
@@ -79,7 +79,7 @@ class LedgeredEntity(VersionedEntity):
 
         return write
 
-    def _recorded(self, deadline: Deadline) -> bool:
+    def _has_row(self, deadline: Deadline) -> bool:
         table, partition, _ = self.target.address.parts
         row = Target(self.target.account, Address(Kind.ENTITY, (table, partition, PREFIX + self.op)))
         try:

@@ -31,7 +31,7 @@ def check(entity: Mapping[str, Any]) -> None:
     Raises:
         UsageError: a value does not have its type, or the entity is beyond a limit; names the property.
     """
-    properties = [each for each in edm.typed(entity) if each[0] not in KEYS]
+    properties = [each for each in edm.iterate_properties(entity) if each[0] not in KEYS]
     _check_keys(entity)
     for name, kind, value in properties:
         _check_name(name)

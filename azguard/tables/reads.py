@@ -25,7 +25,7 @@ def get(target: Target, select: Sequence[str], deadline: Deadline) -> Stored:
     Raises:
         NotFound: there is no such entity, or no such table.
     """
-    return calls.get(target, deadline, _asked(select))
+    return calls.get(target, deadline, _select_properties(select))
 
 
 def query(
@@ -39,7 +39,7 @@ def query(
     """
     left = top
     page = None if top is None else min(top, _PAGE)
-    for found in calls.pages(target, deadline, filter_, _asked(select), page):
+    for found in calls.pages(target, deadline, filter_, _select_properties(select), page):
         yield found if left is None else found[:left]
         if left is not None and (left := left - len(found)) <= 0:
             return
@@ -65,7 +65,7 @@ def without_types(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name != ETAG and not name.endswith(ANNOTATION)}
 
 
-def seen(stored: Stored) -> SeenVersion:
+def to_seen_version(stored: Stored) -> SeenVersion:
     """Return what guards the next write of an entity that was read."""
     return SeenVersion(stored.etag, str(stored.lineage) or None, stored.entity.get(TIMESTAMP))
 
@@ -76,12 +76,12 @@ def address(table: Target, stored: Stored) -> Address | None:
     return Address(Kind.ENTITY, (table.address.container, *keys)) if all(keys) else None
 
 
-def written(stored: Stored) -> datetime | None:
+def read_timestamp(stored: Stored) -> datetime | None:
     """Return when an entity was last written, to the microsecond."""
     moment = stored.entity.get(TIMESTAMP)
     return None if moment is None else datetime.fromisoformat(moment).astimezone(UTC)
 
 
-def _asked(select: Sequence[str]) -> str | None:
+def _select_properties(select: Sequence[str]) -> str | None:
     """Return what to ask for: the keys, the time and the lineage come along, for the write that follows."""
     return ",".join(dict.fromkeys((*KEYS, TIMESTAMP, *select, KEY))) if select else None

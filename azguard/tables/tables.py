@@ -53,7 +53,7 @@ def create(target: Target, deadline: Deadline) -> WriteResult:
         look_after_refusal=lambda _: Finding(Verdict.UNKNOWN),
     )
     settled = send_until_settled(request, deadline)
-    return written(target, "if-none-match", settled.attempts)
+    return to_write_result(target, "if-none-match", settled.attempts)
 
 
 def exists(target: Target, deadline: Deadline) -> bool:
@@ -65,7 +65,7 @@ def exists(target: Target, deadline: Deadline) -> bool:
     return True
 
 
-def listed(account: Account, deadline: Deadline, prefix: str | None, limit: int | None) -> Iterator[TableShown]:
+def list_tables(account: Account, deadline: Deadline, prefix: str | None, limit: int | None) -> Iterator[TableShown]:
     """Yield the account's tables, page by page.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/query-tables
@@ -100,10 +100,10 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> WriteR
         look=lambda _: Finding(Verdict.UNKNOWN),
     )
     settled = send_until_settled(request, deadline)
-    return written(target, conditions.guard, settled.attempts)
+    return to_write_result(target, conditions.guard, settled.attempts)
 
 
-def written(target: Target, guard: str, attempts: int, etag: str | None = None) -> WriteResult:
+def to_write_result(target: Target, guard: str, attempts: int, etag: str | None = None) -> WriteResult:
     """Return a write that was committed."""
     return WriteResult(str(target.address), etag, None, guard, attempts)
 

@@ -46,7 +46,7 @@ class LineReader:
                 made = self._write(entity_input.parse(text, "the line", EXAMPLE))
             except AzguardError as error:
                 raise error.at_line(line) from error
-            items.append(Item(line, made.stamped() if self.stamps else made))
+            items.append(Item(line, made.add_lineage() if self.stamps else made))
             # One more than the limit is enough for the check to name its line.
             if len(items) > transactions.MOST_ITEMS:
                 break

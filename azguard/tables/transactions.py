@@ -19,7 +19,7 @@ from azguard.requests.settle import Finding, Settled, Verdict, WriteRequest, sen
 from azguard.tables import edm, write_outcome, writes
 from azguard.tables.transaction_outcome import ItemVerdict, verdict_from_items
 from azguard.tables.write import EntityWrite, Verb
-from azguard.tables.write_outcome import judged, seen
+from azguard.tables.write_outcome import fetch_current, judge
 
 if TYPE_CHECKING:
     from azguard.tables.calls import Stored
@@ -104,7 +104,7 @@ def check(items: Sequence[Item]) -> None:
             )
 
 
-def planned(items: Sequence[Item]) -> list[ItemPlanned]:
+def preview(items: Sequence[Item]) -> list[ItemPlanned]:
     """Return what would be sent."""
     return [
         ItemPlanned(
@@ -129,8 +129,8 @@ def submit(items: Sequence[Item], deadline: Deadline) -> list[ItemWritten]:
         AzguardError: what the item that failed means, with its line; nothing was written.
     """
     check(items)
-    settled = _Transaction(items, deadline).settled()
-    return [_written(item, etag, settled.attempts) for item, etag in zip(items, settled.answer, strict=True)]
+    settled = _Transaction(items, deadline).run()
+    return [_to_item_written(item, etag, settled.attempts) for item, etag in zip(items, settled.answer, strict=True)]
 
 
 class _Transaction:
@@ -144,18 +144,18 @@ class _Transaction:
         self._superseded: Item | None = None
         self._error: BaseException | None = None
 
-    def settled(self) -> Settled[list[str | None]]:
+    def run(self) -> Settled[list[str | None]]:
         request = WriteRequest(
             target=self._table,
             send=self._send,
             look=self._look,
             resend=any(item.write.excludes_itself for item in self._items),
-            look_after_refusal=self._after_refusal,
+            look_after_refusal=self._look_after_refusal,
         )
         try:
             return send_until_settled(request, self._deadline)
         except AzguardError as error:
-            raise self._of_item(error) from error
+            raise self._name_item(error) from error
 
     def _send(self) -> list[str | None]:
         client = self._table.account.table(self._table.address)
@@ -179,20 +179,20 @@ class _Transaction:
     def _judge_each(self, patience: Deadline) -> Iterator[ItemVerdict]:
         # What leaves a trace comes last: if the transaction lands while we look, it is seen there.
         for item in sorted(self._items, key=lambda item: item.write.stamp is not None):
-            found = self._found[item.line] = seen(item.write, patience)
-            verdict = judged(item.write, found)
+            found = self._found[item.line] = fetch_current(item.write, patience)
+            verdict = judge(item.write, found)
             if verdict is Verdict.NEVER:
                 self._superseded = item
             yield ItemVerdict.of(item.write, verdict)
 
-    def _after_refusal(self, patience: Deadline) -> Finding[list[str | None]]:
+    def _look_after_refusal(self, patience: Deadline) -> Finding[list[str | None]]:
         """Return what one item says for all: the one that was refused, unless only others carry a lineage."""
-        refused = self._failed(self._error)
+        refused = self._find_refused_item(self._error)
         stamped = [item for item in self._items if item.write.stamp is not None]
         item = refused if refused in stamped else (stamped or [refused or self._items[0]])[0]
         assert item is not None
-        found = self._found[item.line] = seen(item.write, patience)
-        look = write_outcome.looked(item.write, found)
+        found = self._found[item.line] = fetch_current(item.write, patience)
+        look = write_outcome.to_finding(item.write, found)
         if look.verdict is Verdict.COMMITTED:
             return Finding(look.verdict, self._etags(patience))
         return Finding(look.verdict, seen=look.seen if item is refused else None, same=look.same)
@@ -202,17 +202,17 @@ class _Transaction:
         etags: list[str | None] = []
         for item in self._items:
             try:
-                found = self._found[item.line] if item.line in self._found else seen(item.write, patience)
+                found = self._found[item.line] if item.line in self._found else fetch_current(item.write, patience)
             except AzguardError:
                 found = None  # It is committed, whatever keeps us from looking.
-            etags.append(write_outcome.etag(item.write, found))
+            etags.append(write_outcome.find_etag(item.write, found))
         return etags
 
-    def _of_item(self, error: AzguardError) -> AzguardError:
+    def _name_item(self, error: AzguardError) -> AzguardError:
         """Return the error of the item that failed, if the service or the lineage tells which."""
         if isinstance(error, OutcomeUnknown):
             return error.but(message="the transaction was sent, and whether it was applied cannot be known")
-        item = self._failed(error.__cause__) if self._superseded is None else self._superseded
+        item = self._find_refused_item(error.__cause__) if self._superseded is None else self._superseded
         if item is None:
             return error
         made = item.write
@@ -225,11 +225,11 @@ class _Transaction:
                 address=str(made.target.address),
                 expected_etag=made.conditions.expected_etag,
             )
-        found = writes.explained(refusal, made, self._deadline)
+        found = writes.explain_refusal(refusal, made, self._deadline)
         found = found.but(message=f"{found.message}; nothing was written").at_line(item.line)
         return found.but(reason="transaction_item_changed") if isinstance(found, Changed) else found
 
-    def _failed(self, cause: BaseException | None) -> Item | None:
+    def _find_refused_item(self, cause: BaseException | None) -> Item | None:
         """Return the item that the service refused; it names none if there is only one, or if none is to blame."""
         if cause is None or status(cause) is None or service_code(cause) == "TableNotFound":
             return None
@@ -260,8 +260,8 @@ def _operation(made: EntityWrite) -> tuple[str, dict[str, Any], dict[str, Any]]:
     return "update", entity, {**mode, **condition}
 
 
-def _written(item: Item, etag: str | None, attempts: int) -> ItemWritten:
-    done = writes.written(item.write, etag, attempts)
+def _to_item_written(item: Item, etag: str | None, attempts: int) -> ItemWritten:
+    done = writes.to_write_result(item.write, etag, attempts)
     return ItemWritten(
         line=item.line,
         op=item.write.verb.value,
@@ -278,7 +278,7 @@ def _written(item: Item, etag: str | None, attempts: int) -> ItemWritten:
 def _size(item: Item) -> int:
     """Return about how many bytes a write takes in the body of a transaction, where JSON is all ASCII."""
     sent, body = item.write.sent, dict[str, Any]()
-    for name, kind, _ in edm.typed(sent):
+    for name, kind, _ in edm.iterate_properties(sent):
         body |= {name: sent[name]} if kind in _PLAIN else {name: sent[name], name + edm.ANNOTATION: kind}
     path = 3 * sum(len(part.encode()) for part in item.write.target.address.parts)
     return _PART_BYTES + path + len(json.dumps(body))

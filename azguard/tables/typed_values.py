@@ -17,7 +17,7 @@ SUFFIXES = {kind.removeprefix("Edm.").lower(): kind for kind in edm.TYPES}
 _PLAIN = (STRING, BOOLEAN, INT32)
 
 
-def entity(texts: Iterable[str]) -> Entity:
+def parse_entity(texts: Iterable[str]) -> Entity:
     """Return an entity, or some properties of one, from texts such as ``n:int64=5``.
 
     Raises:
@@ -46,7 +46,7 @@ def entity(texts: Iterable[str]) -> Entity:
     made: Entity = {}
     for name, value in values.items():
         kind = kinds.get(name, STRING)
-        made[name] = typed(name, kind, value)
+        made[name] = parse_value(name, kind, value)
         if kind not in _PLAIN:
             made[name + ANNOTATION] = kind
     return made
@@ -61,20 +61,20 @@ def split(text: str) -> tuple[str, str | None, str]:
     left, equals, value = text.partition("=")
     name, colon, suffix = left.partition(":")
     if not equals or not name:
-        raise _malformed(f"{text!r} is not a property")
+        raise _make_error(f"{text!r} is not a property")
     if not colon:
         return name, None, value
     kind = SUFFIXES.get(suffix.lower()) or (suffix if suffix in edm.TYPES else None)
     if kind is None:
-        raise _malformed(f"{name}: {suffix!r} is not a type")
+        raise _make_error(f"{name}: {suffix!r} is not a type")
     return name, kind, value
 
 
-def _malformed(message: str) -> UsageError:
+def _make_error(message: str) -> UsageError:
     return UsageError(message, reason="property_malformed", values={"types": " ".join(SUFFIXES)})
 
 
-def typed(name: str, kind: str, text: str) -> Any:
+def parse_value(name: str, kind: str, text: str) -> Any:
     """Return a text as the JSON value of a property of a type.
 
     Raises:
@@ -83,5 +83,5 @@ def typed(name: str, kind: str, text: str) -> Any:
     value: Any = text
     if kind == BOOLEAN and text in ("true", "false"):
         value = text == "true"
-    sent = next(edm.typed({name: value, name + ANNOTATION: kind}))[2]
+    sent = next(edm.iterate_properties({name: value, name + ANNOTATION: kind}))[2]
     return sent if kind in (INT32, DOUBLE) else value

@@ -93,7 +93,7 @@ class Matched:
 
     def _again(self, target: Target, deadline: Deadline) -> Stored | None:
         _, partition, row = target.address.parts
-        mine = f"{PARTITION_KEY} eq {_quoted(partition)} and {ROW_KEY} eq {_quoted(row)} and ({self._where})"
+        mine = f"{PARTITION_KEY} eq {_quote(partition)} and {ROW_KEY} eq {_quote(row)} and ({self._where})"
         found = (each for page in calls.pages(target, deadline, mine) for each in page)
         return next(found, None)
 
@@ -121,7 +121,7 @@ def update_each(updates: Iterable[Update], jobs: int, stop: Callable[[], None]) 
         running: set[Future[Done]] = set()
         try:
             for update in updates:
-                running.add(pool.submit(_done, update))
+                running.add(pool.submit(_run_one, update))
                 if len(running) == jobs:  # None waits, since its deadline has begun.
                     ended, running = wait(running, return_when=FIRST_COMPLETED)
                     yield from (each.result() for each in ended)
@@ -137,7 +137,7 @@ def update_each(updates: Iterable[Update], jobs: int, stop: Callable[[], None]) 
             raise
 
 
-def _done(update: Update) -> Done:
+def _run_one(update: Update) -> Done:
     address = str(update.resource.target.address)
     try:
         ended = updates.update(update.resource, update.plan, update.deadline, update.tools)
@@ -155,6 +155,6 @@ def _done(update: Update) -> Done:
     return Done(address, UPDATED if ended.outcome == "committed" and ended.attempts else UNCHANGED)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Return a text as a filter has it."""
     return "'" + text.replace("'", "''") + "'"

@@ -51,8 +51,8 @@ class VersionedEntity:
         self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
     ) -> Callable[[str | None], CommittedVersion]:
         """Return the Update Entity, which replaces it, or the Insert Entity where there is none."""
-        entity = stamped(content, state, lineage)
-        return lambda _: self._written(entity, state, deadline)
+        entity = add_lineage(content, state, lineage)
+        return lambda _: self._write(entity, state, deadline)
 
     def fence(
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
@@ -70,14 +70,14 @@ class VersionedEntity:
 
     def canonicalize(self, content: bytes) -> bytes:
         """Return what the transform gave in the canonical spelling."""
-        return entity_json.checked(content, self.target.address)
+        return entity_json.canonicalize(content, self.target.address)
 
     @property
     def keys(self) -> Entity:
         """Return the two properties that name the entity."""
         return dict(zip(KEYS, self.target.address.parts[1:], strict=True))
 
-    def _written(self, entity: Entity, state: CurrentVersion, deadline: Deadline) -> CommittedVersion:
+    def _write(self, entity: Entity, state: CurrentVersion, deadline: Deadline) -> CommittedVersion:
         timeouts = write_timeouts(deadline)
         if state.etag is None:
             return CommittedVersion(calls.insert(self.target, entity, timeouts))
@@ -87,15 +87,15 @@ class VersionedEntity:
 def state_of(found: Stored) -> CurrentVersion:
     """Return an entity that was read as the loop knows it."""
     return CurrentVersion(
-        content=entity_json.canonical(found.entity),
+        content=entity_json.encode_canonical(found.entity),
         etag=found.etag,
         lineage=found.lineage,
-        last_modified=reads.written(found),
-        transform_input=entity_json.shown(found.entity),
+        last_modified=reads.read_timestamp(found),
+        transform_input=entity_json.encode(found.entity),
     )
 
 
-def stamped(content: bytes, state: CurrentVersion, lineage: Lineage | None) -> Entity:
+def add_lineage(content: bytes, state: CurrentVersion, lineage: Lineage | None) -> Entity:
     """Return the entity to send, with the lineage on it."""
     entity: Entity = json.loads(content)
     return entity | stamp(state, lineage)

@@ -48,7 +48,7 @@ class EntityWrite:
     merges: bool = False
     stamp: str | None = None
 
-    def stamped(self) -> "EntityWrite":
+    def add_lineage(self) -> "EntityWrite":
         """Return the write with the lineage of the version it is guarded by, carried on; a delete leaves none."""
         if self.verb is Verb.DELETE:
             return self

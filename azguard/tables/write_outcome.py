@@ -13,23 +13,23 @@ if TYPE_CHECKING:
     from azguard.tables.write import EntityWrite
 
 
-def landed(made: "EntityWrite", patience: Deadline) -> Finding[str | None]:
+def find_outcome(made: "EntityWrite", patience: Deadline) -> Finding[str | None]:
     """Return what is known about a write, with the ETag it made where that can be told."""
-    return looked(made, seen(made, patience))
+    return to_finding(made, fetch_current(made, patience))
 
 
-def looked(made: "EntityWrite", found: Stored | None) -> Finding[str | None]:
+def to_finding(made: "EntityWrite", found: Stored | None) -> Finding[str | None]:
     """Return what is known about a write from what is there now, and that itself."""
-    verdict = judged(made, found)
+    verdict = judge(made, found)
     return Finding(
         verdict,
-        etag(made, found) if verdict is Verdict.COMMITTED else None,
+        find_etag(made, found) if verdict is Verdict.COMMITTED else None,
         seen=NOTHING_THERE if found is None else found,
         same=verdict is Verdict.UNKNOWN and _equals(made, found),
     )
 
 
-def seen(made: "EntityWrite", patience: Deadline) -> Stored | None:
+def fetch_current(made: "EntityWrite", patience: Deadline) -> Stored | None:
     """Return what is there now, None if nothing is."""
     try:
         return calls.get(made.target, patience)
@@ -37,7 +37,7 @@ def seen(made: "EntityWrite", patience: Deadline) -> Stored | None:
         return None
 
 
-def judged(made: "EntityWrite", found: Stored | None) -> Verdict:
+def judge(made: "EntityWrite", found: Stored | None) -> Verdict:
     """Return what is known about a write from what is there now."""
     if found is None:
         # Gone is no proof of our delete: another writer could have deleted it.
@@ -45,7 +45,7 @@ def judged(made: "EntityWrite", found: Stored | None) -> Verdict:
     return verdict_from_lineage(found.lineage, made.op, made.conditions.expected_etag, found.etag)
 
 
-def etag(made: "EntityWrite", found: Stored | None) -> str | None:
+def find_etag(made: "EntityWrite", found: Stored | None) -> str | None:
     """Return the ETag that a write made, if what is there is known to be that very version.
 
     Another writer's merge keeps our lineage and makes another version. What was written whole tells by its
@@ -65,4 +65,4 @@ def _equals(made: "EntityWrite", found: Stored | None) -> bool:
 
 
 def _content(entity: Entity) -> dict[str, tuple[str, object]]:
-    return {name: (kind, value) for name, kind, value in edm.typed(entity)}
+    return {name: (kind, value) for name, kind, value in edm.iterate_properties(entity)}

@@ -53,15 +53,15 @@ def write(made: EntityWrite, deadline: Deadline) -> WriteResult:
     request = WriteRequest(
         target=made.target,
         send=lambda: _send(made, write_timeouts(deadline)),
-        look=lambda patience: write_outcome.landed(made, patience),
+        look=lambda patience: write_outcome.find_outcome(made, patience),
         expected_etag=made.conditions.expected_etag,
         resend=made.excludes_itself,
     )
     try:
         settled = send_until_settled(request, deadline)
     except (Changed, Exists, NotFound) as error:
-        raise explained(error, made, deadline) from error
-    return written(made, settled.answer, settled.attempts)
+        raise explain_refusal(error, made, deadline) from error
+    return to_write_result(made, settled.answer, settled.attempts)
 
 
 def record_write(reads: "Reads", made: EntityWrite, done: Any) -> None:
@@ -73,13 +73,13 @@ def record_write(reads: "Reads", made: EntityWrite, done: Any) -> None:
     reads.record(made.target, done, lineage=made.stamp, selected=None if before is None else before.selected)
 
 
-def written(made: EntityWrite, etag: str | None, attempts: int) -> WriteResult:
+def to_write_result(made: EntityWrite, etag: str | None, attempts: int) -> WriteResult:
     """Return the result of a write that was committed."""
     guard = made.conditions.guard
-    return WriteResult(str(made.target.address), etag, modified(etag), guard, attempts)
+    return WriteResult(str(made.target.address), etag, parse_timestamp(etag), guard, attempts)
 
 
-def modified(etag: str | None) -> datetime | None:
+def parse_timestamp(etag: str | None) -> datetime | None:
     """Return the Timestamp that an entity's ETag consists of, to the microsecond, if it does."""
     found = None if etag is None else _MODIFIED.fullmatch(etag)
     if found is None:
@@ -88,7 +88,7 @@ def modified(etag: str | None) -> datetime | None:
     return seconds.replace(microsecond=int((found[2] or "0").ljust(6, "0")[:6]), tzinfo=UTC)
 
 
-def explained(error: AzguardError, made: EntityWrite, deadline: Deadline) -> AzguardError:
+def explain_refusal(error: AzguardError, made: EntityWrite, deadline: Deadline) -> AzguardError:
     """Add to a refusal what is there now, if that can be learnt quickly, or the way out."""
     if isinstance(error, Exists):
         return error if error.reason is not None else error.but(reason="entity_exists")
@@ -105,7 +105,7 @@ def explained(error: AzguardError, made: EntityWrite, deadline: Deadline) -> Azg
         return error
     if current is NOTHING_THERE:
         return error
-    when = modified(current.etag)
+    when = parse_timestamp(current.etag)
     now = () if when is None else (f"now: written {when:%Y-%m-%d %H:%M:%S} UTC",)
     return error.but(current_etag=current.etag, detail=(*error.detail, *now))
 

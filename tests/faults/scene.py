@@ -232,7 +232,7 @@ class Scene:
             etag, lineage = found.etag, found.metadata.get(KEY)
             headers = {"If-Match": etag}
         conditions = Conditions(headers, "if-match", etag, lineage=lineage, fence=9 if rival is Rival.HOLDER else None)
-        upload = Upload(self._target, Settings(), conditions, Deadline(), "rivalrivalrivalr").stamped()
+        upload = Upload(self._target, Settings(), conditions, Deadline(), "rivalrivalrivalr").add_lineage()
         uploads.put(upload, BytesIO(b'{"n": 10}'), lambda done: None)
 
     @property

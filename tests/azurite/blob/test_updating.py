@@ -111,7 +111,7 @@ def test_a_chosen_tier_survives_every_update(target: Target, client: BlobClient)
 
 
 def test_a_tier_chosen_by_a_put_survives_an_update(target: Target, client: BlobClient) -> None:
-    chosen = Upload(target, Settings("text/plain", tier="Cool"), ONLY_NEW, Deadline(20), OP).stamped()
+    chosen = Upload(target, Settings("text/plain", tier="Cool"), ONLY_NEW, Deadline(20), OP).add_lineage()
     put(chosen, io.BytesIO(b"1"), lambda done: None)
     update(BlobContent(target), UpdatePlan(append, "other-update----"), Deadline(20))
     assert client.get_blob_properties().blob_tier == "Cool"

@@ -286,7 +286,7 @@ def test_any_entity_comes_back_byte_for_byte(shared: tuple[CliWorld, str], rows:
         etag = calls.insert(here, mine, {})
         sent[here.address] = json.dumps({"odata.etag": etag, **mine}, sort_keys=True)
         got[here.address] = written(reads.get(here, (), Deadline()))
-    mine_only = filters.bound("PartitionKey eq @p", [f"p={partition}"])
+    mine_only = filters.bind_parameters("PartitionKey eq @p", [f"p={partition}"])
     pages = reads.query(whole, mine_only, (), None, Deadline())
     found = {reads.address(whole, each): written(each) for page in pages for each in page}
     assert (got, found) == (sent, sent)

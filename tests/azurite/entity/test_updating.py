@@ -37,7 +37,7 @@ def typed(value: Any, kind: str) -> dict[str, Any]:
 
 
 def checked(content: bytes) -> Any:
-    return json.loads(entity_json.checked(content, ADDRESS))
+    return json.loads(entity_json.canonicalize(content, ADDRESS))
 
 
 def edited(content: bytes, *words: str) -> Any:
@@ -68,7 +68,7 @@ def _pairs(words: tuple[str, ...]) -> list[tuple[str, str]]:
     ],
 )
 def test_equal_types_and_values_have_one_spelling(one: dict[str, Any], other: dict[str, Any]) -> None:
-    assert entity_json.checked(text(**one), ADDRESS) == entity_json.checked(text(**other), ADDRESS)
+    assert entity_json.canonicalize(text(**one), ADDRESS) == entity_json.canonicalize(text(**other), ADDRESS)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_equal_types_and_values_have_one_spelling(one: dict[str, Any], other: di
     ],
 )
 def test_another_type_or_value_is_another_spelling(one: dict[str, Any], other: dict[str, Any]) -> None:
-    assert entity_json.checked(text(**one), ADDRESS) != entity_json.checked(text(**other), ADDRESS)
+    assert entity_json.canonicalize(text(**one), ADDRESS) != entity_json.canonicalize(text(**other), ADDRESS)
 
 
 def test_keys_that_a_transform_leaves_out_are_those_of_the_address() -> None:
@@ -240,7 +240,7 @@ def test_content_etag_and_lineage_are_read_and_written_together(
 ) -> None:
     resource = entity("1")
     state = resource.read(Deadline())
-    content = entity_json.checked(state.source.replace(b'"small": 1', b'"small": 2'), resource.target.address)
+    content = entity_json.canonicalize(state.source.replace(b'"small": 1', b'"small": 2'), resource.target.address)
     landed = resource.prepare(state, content, LINEAGE, None, Deadline())(None)
     after = resource.read(Deadline())
     assert (after.etag, after.lineage, after.content) == (landed.etag, LINEAGE, content)
@@ -261,7 +261,7 @@ def test_a_transform_sees_the_time_and_not_the_lineage(entity: Callable[[str], V
     resource.prepare(state, state.content, LINEAGE, None, Deadline())(None)
     shown = json.loads(resource.read(Deadline()).source)
     assert ("Timestamp" in shown, "azguardlineage" in shown) == (True, False)
-    assert entity_json.checked(resource.read(Deadline()).source, resource.target.address) == state.content
+    assert entity_json.canonicalize(resource.read(Deadline()).source, resource.target.address) == state.content
 
 
 def test_a_fence_changes_the_etag_and_the_lineage_alone(

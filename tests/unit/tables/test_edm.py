@@ -42,7 +42,7 @@ def test_a_value_has_the_type_it_is_sent_as(typed: tuple[str, Any]) -> None:
     kind, value = typed
     entity = {"n": value} if kind in (edm.STRING, edm.BOOLEAN, edm.INT32) else {"n": value, "n@odata.type": kind}
     assert edm.kind_of(entity, "n") == kind
-    assert [(name, found) for name, found, _ in edm.typed(entity)] == [("n", kind)]
+    assert [(name, found) for name, found, _ in edm.iterate_properties(entity)] == [("n", kind)]
 
 
 @given(
@@ -56,7 +56,7 @@ def test_any_json_is_taken_or_refused_by_name(value: Any, kind: str | None) -> N
 def taken_or_refused(entity: dict[str, Any]) -> list[str]:
     """Return the names of the properties that are taken, or the one that a refusal begins with."""
     try:
-        return [name for name, _, _ in edm.typed(entity)]
+        return [name for name, _, _ in edm.iterate_properties(entity)]
     except UsageError as error:
         return [error.message[0]]
 
@@ -101,7 +101,7 @@ def taken_or_refused(entity: dict[str, Any]) -> list[str]:
 )  # fmt: skip
 def test_a_value_without_its_type_is_refused_by_name(value: Any, kind: Any, words: str) -> None:
     with pytest.raises(UsageError) as refused:
-        list(edm.typed({"n": value, "n@odata.type": kind}))
+        list(edm.iterate_properties({"n": value, "n@odata.type": kind}))
     told = in_words(refused.value)
     assert (told.message, bool(told.hint)) == (words, True)
 
@@ -117,18 +117,18 @@ def test_a_value_without_its_type_is_refused_by_name(value: Any, kind: Any, word
     ],
 )  # fmt: skip
 def test_a_value_is_taken_as_its_type(value: Any, kind: str | None, taken: Any) -> None:
-    (found,) = edm.typed({"n": value, "n@odata.type": kind})
+    (found,) = edm.iterate_properties({"n": value, "n@odata.type": kind})
     assert (found[2], type(found[2])) == (taken, type(taken))
 
 
 def test_an_annotation_without_its_property_is_refused() -> None:
     with pytest.raises(UsageError, match=r"n@odata\.type annotates a property that is not there"):
-        list(edm.typed({"n@odata.type": "Edm.Int64"}))
+        list(edm.iterate_properties({"n@odata.type": "Edm.Int64"}))
 
 
 def test_what_the_service_sets_itself_and_nulls_are_not_sent() -> None:
     entity = {"odata.etag": 'W/"x"', "Timestamp": "2026", "a": None, "a@odata.type": "Edm.Int64", "b": 1}
-    assert list(edm.typed(entity)) == [("b", "Edm.Int32", 1)]
+    assert list(edm.iterate_properties(entity)) == [("b", "Edm.Int32", 1)]
 
 
 def test_a_double_that_the_emulator_writes_as_a_whole_number_is_shown_as_a_double() -> None:

@@ -38,7 +38,7 @@ _SUFFIXES = {kind: suffix for suffix, kind in typed_values.SUFFIXES.items()}
     ],
 )  # fmt: skip
 def test_a_parameter_takes_the_place_of_its_name(text: str | None, parameters: list[str], sent: str | None) -> None:
-    assert filters.bound(text, parameters) == sent
+    assert filters.bind_parameters(text, parameters) == sent
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_parameter_takes_the_place_of_its_name(text: str | None, parameters: l
 )
 def test_a_filter_that_would_mean_something_else_is_refused(text: str, parameters: list[str], words: str) -> None:
     with pytest.raises(UsageError) as refused:
-        filters.bound(text, parameters)
+        filters.bind_parameters(text, parameters)
     told = in_words(refused.value)
     assert (told.message, bool(told.hint)) == (words, True)
 
@@ -73,7 +73,7 @@ def test_a_filter_that_would_mean_something_else_is_refused(text: str, parameter
 def test_a_bound_value_is_one_literal_and_nothing_more(typed: tuple[str, Any]) -> None:
     kind, value = typed
     text = value if isinstance(value, str) else str(value).lower()
-    sent = filters.bound("(a eq @v) and b eq 'it''s @v'", [f"v:{_SUFFIXES[kind]}={text}"])
+    sent = filters.bind_parameters("(a eq @v) and b eq 'it''s @v'", [f"v:{_SUFFIXES[kind]}={text}"])
     assert sent is not None
     literal = sent.removeprefix("(a eq ").removesuffix(") and b eq 'it''s @v'")
     assert re.fullmatch(r"(datetime|guid|X)?'([^']|'')*'|-?[0-9]+(\.[0-9]+|L)?|true|false", literal, re.DOTALL)
@@ -83,7 +83,7 @@ def test_a_bound_value_is_one_literal_and_nothing_more(typed: tuple[str, Any]) -
 @given(st.text("a '@p(),", max_size=30), st.text("'@p x", max_size=8))
 def test_outside_placeholders_a_filter_stays_as_it_was_typed(text: str, value: str) -> None:
     try:
-        sent = filters.bound(text, [f"p={value}"])
+        sent = filters.bind_parameters(text, [f"p={value}"])
     except UsageError:
         return
     mark = "'" + value.replace("'", "''") + "'"

@@ -25,7 +25,7 @@ def texts(entity: dict[str, Any]) -> list[str]:
 
 @given(entities())
 def test_any_entity_can_be_typed(entity: dict[str, Any]) -> None:
-    assert json.dumps(typed_values.entity(texts(entity))) == json.dumps(entity)
+    assert json.dumps(typed_values.parse_entity(texts(entity))) == json.dumps(entity)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_any_entity_can_be_typed(entity: dict[str, Any]) -> None:
     ],
 )  # fmt: skip
 def test_a_property_is_read_as_its_type(given: list[str], entity: dict[str, Any]) -> None:
-    assert json.dumps(typed_values.entity(given)) == json.dumps(entity)
+    assert json.dumps(typed_values.parse_entity(given)) == json.dumps(entity)
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,6 @@ def test_a_property_is_read_as_its_type(given: list[str], entity: dict[str, Any]
 )
 def test_what_is_no_property_is_refused_by_name(given: list[str], words: str) -> None:
     with pytest.raises(UsageError) as refused:
-        typed_values.entity(given)
+        typed_values.parse_entity(given)
     told = in_words(refused.value)
     assert (told.message, bool(told.hint)) == (words, True)
