@@ -1,4 +1,4 @@
-"""Who asks, and where: accounts, credentials, and the SDK's transport.
+"""The caller's identity and the place: accounts, credentials, and the SDK's transport.
 
 ``account``      the endpoints and the credential of one account → the SDK's clients
 ``well_known``   what is the same everywhere: the services, the emulator

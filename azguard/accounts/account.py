@@ -29,7 +29,7 @@ SINGLE_BYTES = 8 * 1024 * 1024
 
 
 class Auth(StrEnum):
-    """How the service is told who is asking."""
+    """How a request proves which identity sends it."""
 
     KEY = "key"
     SAS = "sas"
@@ -39,7 +39,7 @@ class Auth(StrEnum):
 
 @dataclass(frozen=True)
 class Account:
-    """An account: its name, where its services answer, and what proves who is asking.
+    """An account: its name, where its services answer, and what proves the caller's identity.
 
     The secret never shows in ``repr``.
     """
@@ -69,7 +69,7 @@ class Account:
 
     @property
     def login(self) -> "Login":
-        """Return who logs in; one for all clients, so that they share its tokens."""
+        """Return the login; one for all clients, so that they share its tokens."""
         if "login" not in self._shared:
             import os
 

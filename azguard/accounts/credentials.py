@@ -1,4 +1,4 @@
-"""What names an account and proves who is asking, as text → an account.
+"""What names an account and proves the caller's identity, as text → an account.
 
 Messages name the part that is wrong, never the secret.
 """

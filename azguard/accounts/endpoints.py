@@ -21,7 +21,7 @@ _HOST = re.compile(rf"(?P<name>[a-z0-9]{{3,24}}(?P<zone>\.z\d+)?)\.(?P<service>{
 
 @dataclass(frozen=True)
 class Cloud:
-    """A cloud of Microsoft's: who logs in there, and the audience of the tokens that a CI system is asked for."""
+    """A cloud of Microsoft's: the authority for its logins, and the audience of a CI system's tokens."""
 
     #: The host of Microsoft Entra ID.
     authority: str

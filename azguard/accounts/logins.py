@@ -1,4 +1,4 @@
-"""Who logs in: a CI job by its own OIDC token, else azure-identity's default chain.
+"""The login: a CI job by its own OIDC token, else azure-identity's default chain.
 
 A CI system's token ends after minutes. So it is asked for anew whenever the login needs one, and work that is longer
 than its first login goes on. What ``az login`` was once given in a pipeline cannot be renewed like that.
@@ -25,7 +25,7 @@ _PIPELINES = (
     "SYSTEM_OIDCREQUESTURI", "SYSTEM_ACCESSTOKEN", "AZURESUBSCRIPTION_CLIENT_ID", "AZURESUBSCRIPTION_TENANT_ID",
     "AZURESUBSCRIPTION_SERVICE_CONNECTION_ID",
 )  # fmt: skip
-# Who sets one of these says that another identity is meant than the job's own.
+# A user who sets one of these means another identity than the job's own.
 _CHOSEN = (
     "AZURE_CLIENT_SECRET",
     "AZURE_CLIENT_CERTIFICATE_PATH",
@@ -51,7 +51,7 @@ class Login:
     credential: Any
     #: Where the token comes from, for messages.
     source: str
-    #: The URL of who hands out the token, or None where that is not one alone.
+    #: The URL of the authority that hands out the token; None if there are several.
     authority: str | None
     #: The name of the cause if none can be had.
     reason: str

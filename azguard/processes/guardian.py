@@ -53,14 +53,14 @@ class Guardian:
         self._pid, self._channel = pid, ours
         self._is_reaped = self._is_lost = False
         self._ends, self._grace, self._on_lost = float("inf"), 0.0, "term"
-        # One for all who read: the command may have ended by the time we hear that it was started.
+        # One for all readers: the command may have ended by the time we hear that it was started.
         self._incoming = self._messages()
         self.command: int | None = None
 
     @classmethod
     def fork(cls) -> "Guardian":
         """Start the process; it waits for what to run, and ends if we do."""
-        # Ignored, as the one who started us may have it, an ended process would be forgotten at once, with its pid.
+        # If SIGCHLD stayed ignored, as it may be, an ended process would be forgotten at once, with its pid.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         offspring = Offspring()
         ours, theirs = channel.pair()

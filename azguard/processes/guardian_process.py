@@ -112,7 +112,7 @@ class _Guardian:
         if messages is None:
             self._alone = True
             if self._nested:
-                self._grace = 0.0  # who ends the lock around us has waited for it already
+                self._grace = 0.0  # the lock run around us has waited for it already
             if self._command:
                 self._end()
             return
@@ -170,7 +170,7 @@ class _Guardian:
             self._end()  # it shall not go on without the lock, not even to end
             return
         self._passed_on.add(number)
-        # Who is stopped and asked to end shall not have to be let go on first.
+        # A stopped command that is asked to end needs no SIGCONT of its own first.
         if number in (signal.SIGTERM, signal.SIGHUP):
             self._tree.ask_to_end(number)
         else:

@@ -61,7 +61,7 @@ def explain(error: Any, code: str | None, target: Target) -> Denial:
 
 
 def service_time(response: Any) -> datetime | None:
-    """Return the time an answer was given, by the clock of who gave it."""
+    """Return the time an answer was given, by the clock of the server that gave it."""
     try:
         found = parsedate_to_datetime(response.headers["Date"])
     except (KeyError, TypeError, ValueError):

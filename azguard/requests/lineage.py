@@ -1,4 +1,4 @@
-"""The last writes of a resource, kept in its own metadata: who replaced which version.
+"""The last writes of a resource, kept in its own metadata: which write replaced which version.
 
 Every azguard write stamps the pairs *(op id, ETag it replaced)*, newest first. An ETag has at most one successor and
 ETags do not recur, so a successor recorded for someone else proves that our write on that ETag never commits.

@@ -1,4 +1,4 @@
-"""The service's clock, as its answers tell it: the one clock that all who share a lease can be judged by."""
+"""The service's clock, as its answers tell it: the only clock that all users of a lease share."""
 
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime

@@ -11,12 +11,11 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any, Self
+from typing import Any
 
 import pytest
 import requests
 import yaml
-from azure.core.pipeline.transport import HttpTransport, RequestsTransportResponse
 
 from azguard.accounts.account import Account, Auth, emulator
 from azguard.accounts.target import Target
@@ -31,6 +30,7 @@ from azguard.leases import actions as lease_actions
 from azguard.leases.kinds import KINDS, Action, LeaseKind, operation_of
 from azguard.leases.state import client, look
 from azguard.requests.deadline import Deadline
+from tests.support.answering_transport import AnsweringTransport
 from tests.support.places import DATA
 
 EVIDENCE: dict[str, Any] = yaml.load(
@@ -275,32 +275,20 @@ def said(code: "re.Match[str] | None") -> str | None:
     return None if code is None else SAID[code[0]]
 
 
-class Scripted(HttpTransport[Any, Any]):
+class Scripted(AnsweringTransport):
     """Answers with what was recorded or is stated, one after the other, and keeps what was asked."""
 
     def __init__(self, *answers: Answer) -> None:
         self._answers = list(answers)
         self.asked: list[tuple[str, str | None]] = []
 
-    def send(self, request: Any, **kwargs: Any) -> Any:
+    def answer(self, request: Any) -> requests.Response:
         self.asked.append((request.method, request.headers.get("x-ms-lease-action")))
         status, code, headers = self._answers.pop(0)
         answer = requests.Response()
-        answer.status_code, answer._content = status, b""
-        answer.headers.update({**headers, "content-length": "0", **({"x-ms-error-code": code} if code else {})})
-        return RequestsTransportResponse(request, answer)
-
-    def open(self) -> None:
-        """Need nothing."""
-
-    def close(self) -> None:
-        """Hold nothing."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *args: object) -> None:
-        """Hold nothing."""
+        answer.status_code = status
+        answer.headers.update({**headers, **({"x-ms-error-code": code} if code else {})})
+        return answer
 
 
 def scripted(kind: Kind, *answers: Answer) -> tuple[Target, Scripted]:

@@ -1,49 +1,34 @@
 """What the live service answered, as it was recorded, → one of our errors. Azurite gives some other codes."""
 
 import json
-from typing import Any, Self
+from typing import Any
 
 import pytest
 import requests
-from azure.core.pipeline.transport import HttpTransport, RequestsTransportResponse
 from azure.storage.blob import BlobClient, ContainerClient
 
 from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
 from azguard.address import parse
 from azguard.requests.service_errors import translate
+from tests.support.answering_transport import AnsweringTransport
 from tests.support.places import DATA
 
 RECORDINGS = DATA / "recordings"
 URL = "https://acc.blob.core.windows.net"
 
 
-class Replayed(HttpTransport[Any, Any]):
+class Replayed(AnsweringTransport):
     """Answers every request with one recorded answer."""
 
     def __init__(self, recorded: dict[str, Any]) -> None:
         self._recorded = recorded
 
-    def send(self, request: Any, **kwargs: Any) -> Any:
+    def answer(self, request: Any) -> requests.Response:
         answer = requests.Response()
         answer.status_code, answer.reason = self._recorded["status"], self._recorded["reason"]
-        answer.headers.update(self._recorded["response_headers"])
-        answer.headers["content-length"] = "0"
-        answer.headers["x-ms-error-code"] = self._recorded["error_code"]
-        answer._content = b""
-        return RequestsTransportResponse(request, answer)
-
-    def open(self) -> None:
-        """Need nothing."""
-
-    def close(self) -> None:
-        """Hold nothing."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *args: object) -> None:
-        """Hold nothing."""
+        answer.headers.update({**self._recorded["response_headers"], "x-ms-error-code": self._recorded["error_code"]})
+        return answer
 
 
 def recorded(name: str, method: str, code: str) -> dict[str, Any]:
