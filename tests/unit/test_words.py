@@ -56,19 +56,12 @@ def parse(module: str) -> ast.AST:
 
 
 @pytest.mark.parametrize("module", sorted(CORE))
-def test_a_module_of_the_core_names_no_option(module: str) -> None:
-    assert {option for text in texts(parse(module)) for option in OPTION.findall(text)} == ALLOWED.get(module, set())
-
-
-@pytest.mark.parametrize("module", sorted(CORE))
-def test_a_module_of_the_core_shows_no_command_line(module: str) -> None:
-    assert [text for text in texts(parse(module)) if COMMAND_LINE.search(text)] == []
-
-
-@pytest.mark.parametrize("module", sorted(CORE))
-def test_a_module_of_the_core_gives_no_hint(module: str) -> None:
-    keywords = [node for node in ast.walk(parse(module)) if isinstance(node, ast.keyword) and node.arg == "hint"]
-    assert [ast.unparse(node.value) for node in keywords] == []
+def test_a_module_of_the_core_names_no_option_shows_no_command_line_and_gives_no_hint(module: str) -> None:
+    tree = ast.parse(CORE[module].read_text(encoding="utf-8"))
+    options = {option for text in texts(tree) for option in OPTION.findall(text)}
+    lines = [text for text in texts(tree) if COMMAND_LINE.search(text)]
+    hints = [node.value for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg == "hint"]
+    assert (options, lines, list(map(ast.unparse, hints))) == (ALLOWED.get(module, set()), [], [])
 
 
 def test_every_exception_is_of_a_module_that_is_there() -> None:
