@@ -32,7 +32,7 @@ _FORMAT = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="ht
     </g>
 </svg>
 """
-_DEMO_COLUMNS, _REFUSAL_COLUMNS = 80, 102
+_DEMO_COLUMNS, _REFUSAL_COLUMNS = 80, 108
 #: Light letters on dark, with enough contrast for each colour.
 _THEME = TerminalTheme(
     (22, 27, 34),
