@@ -78,7 +78,7 @@ class Environment:
         return Reads(
             open_cache=lambda: self.cache,
             command=self.command,
-            outer_lease=lambda target: environment.lease_id(target, self.environ),
+            outer_lease=lambda target: environment.find_lease_id(target, self.environ),
         )
 
     @cached_property

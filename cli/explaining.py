@@ -52,7 +52,7 @@ def _name_own_lease(env: Environment, error: Locked, target: Target) -> Locked:
     code = error.service_code or ""
     if code not in _IN_THE_WAY:
         return error
-    held = environment.lease_id(target, env.environ) or _own_lease(env, target)
+    held = environment.find_lease_id(target, env.environ) or _own_lease(env, target)
     asked = command_line.find_value(env.argv, "--lease-id")
     # Under @held, a mismatch says that it is not held any more.
     if held is None or asked in ("@held", held):
@@ -70,7 +70,7 @@ def _name_own_lease(env: Environment, error: Locked, target: Target) -> Locked:
 
 
 def _name_own_lease_waited_for(env: Environment, error: GaveUp, target: Target) -> GaveUp:
-    outer = environment.lease_id(target, env.environ)
+    outer = environment.find_lease_id(target, env.environ)
     updates = env.command == "safe-update"
     if updates and (outer or command_line.find_value(env.argv, "--lease-id")):
         return error  # It worked inside that lease; other writers were in its way.

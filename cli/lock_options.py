@@ -20,7 +20,7 @@ from azguard.leases.actions import DEFAULT_SECONDS, LONGEST, SHORTEST
 from azguard.leases.owners import Owner
 from azguard.locks import lock_blobs
 from azguard.locks.acquire import AcquireSettings, LockRequest
-from azguard.locks.hold import holding
+from azguard.locks.hold import hold_lock
 from azguard.locks.run import LockPlan
 from azguard.processes import child
 
@@ -190,13 +190,13 @@ def around_write(env: Environment, target: Target, asked: TableLock) -> Iterator
     wait = _wait(env, asked.wait)
     settings = _settings(env, lease_options.this_process(env, f"azguard {env.command}"), DEFAULT_SECONDS, create=True)
     ending.warn(blob, wait + DEFAULT_SECONDS, env.warn_once)
-    with holding(blob, settings, wait, env.environ) as held:
+    with hold_lock(blob, settings, wait, env.environ) as held:
         yield lambda: None if held is None else held.check()
 
 
 def _designated(env: Environment, table: Target, container: str | None) -> Target:
     named = values.not_empty(container, "--lock-container") or env.environ.get("AZGUARD_LOCK_CONTAINER")
-    blob = lock_blobs.designated(table, named or lock_blobs.CONTAINER)
+    blob = lock_blobs.choose_lock_blob(table, named or lock_blobs.CONTAINER)
     env.out.info(f"{table.address} has no lease of its own; its lock is {blob.address}")
     return blob
 

@@ -154,7 +154,7 @@ def show(ctx: typer.Context, address: options.Leasable) -> None:
     env = context.of(ctx)
     target = lease_options.locate(env, address)
     asked = lease_options.conditions(env, target, None)
-    env.show(facts.facts(lease_state.look(target, env.deadline, asked.lease_id, asked)))
+    env.show(facts.summarize(lease_state.look(target, env.deadline, asked.lease_id, asked)))
 
 
 @app.command(name="list", spec=options.operation(operations.CONTAINER_LIST_BLOBS))
@@ -191,7 +191,7 @@ def list_(
     target, states = env.locate(container, Kind.CONTAINER), lease_options.states(state)
     env.conditions(target)
     limit = values.count(num_results, "--num-results")
-    env.show_each(listing.listed(target, env.deadline, states, prefix, limit))
+    env.show_each(listing.list_by_state(target, env.deadline, states, prefix, limit))
 
 
 @app.command(spec=options.remote("lease wait only looks, until the lease is free"))
@@ -211,7 +211,7 @@ def wait(
     """
     env = context.of(ctx)
     target = lease_options.locate(env, address)
-    env.show(facts.facts(lease_options.wait_free(env, target, env.patience(timeout, lease_options.WAIT_SECONDS))))
+    env.show(facts.summarize(lease_options.wait_free(env, target, env.patience(timeout, lease_options.WAIT_SECONDS))))
 
 
 def _held(env: Environment, scope: str | None) -> Iterator[HeldLeaseStatus]:

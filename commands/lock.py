@@ -138,7 +138,7 @@ def list_(
     from azguard.locks import listing
 
     env = context.of(ctx)
-    found = listing.listed(env.locate(container, Kind.CONTAINER), env.deadline, prefix)
+    found = listing.list_locks(env.locate(container, Kind.CONTAINER), env.deadline, prefix)
     env.show_each(each for each in found if each.held or not held)
 
 

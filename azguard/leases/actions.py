@@ -85,11 +85,11 @@ def acquire(
         target=target,
         action=Action.ACQUIRE,
         conditions=conditions,
-        send=lambda: _answer(client(target, lease_id), "acquire", term, conditions=conditions, deadline=deadline),
+        send=lambda: _send_once(client(target, lease_id), "acquire", term, conditions=conditions, deadline=deadline),
         look=lambda patience: find_held(target, lease_id, patience),
         judge_refusal=judge_refusal,
     )
-    return _done(operation, operation.perform(deadline), lease_id, "infinite" if seconds is None else seconds)
+    return _build_result(operation, operation.perform(deadline), lease_id, "infinite" if seconds is None else seconds)
 
 
 def renew(target: Target, conditions: Conditions, deadline: Deadline) -> LeaseDone:
@@ -99,16 +99,16 @@ def renew(target: Target, conditions: Conditions, deadline: Deadline) -> LeaseDo
         Locked: it is not held any more, or was never.
         OutcomeUnknown: it was sent, and whether it was done cannot be known.
     """
-    lease_id = _named(conditions)
+    lease_id = _require_lease_id(conditions)
     operation = LeaseOperation(
         target=target,
         action=Action.RENEW,
         conditions=conditions,
-        send=lambda: _answer(client(target, lease_id), "renew", conditions=conditions, deadline=deadline),
+        send=lambda: _send_once(client(target, lease_id), "renew", conditions=conditions, deadline=deadline),
         look=lambda _: Finding(Verdict.NOT_YET),  # that it is held says nothing of its term
         judge_refusal=lambda error, found: Finding(Verdict.NEVER),
     )
-    return _done(operation, operation.perform(deadline), lease_id)
+    return _build_result(operation, operation.perform(deadline), lease_id)
 
 
 def change(target: Target, proposed: str, conditions: Conditions, deadline: Deadline) -> LeaseDone:
@@ -118,16 +118,16 @@ def change(target: Target, proposed: str, conditions: Conditions, deadline: Dead
         Locked: the lease is not held.
         OutcomeUnknown: it was sent, and whether it was done cannot be known.
     """
-    lease_id = _named(conditions)
+    lease_id = _require_lease_id(conditions)
     operation = LeaseOperation(
         target=target,
         action=Action.CHANGE,
         conditions=conditions,
-        send=lambda: _answer(client(target, lease_id), "change", proposed, conditions=conditions, deadline=deadline),
+        send=lambda: _send_once(client(target, lease_id), "change", proposed, conditions=conditions, deadline=deadline),
         look=lambda patience: find_held(target, proposed, patience),
         judge_refusal=lambda error, found: _never_if_not_yet(found),
     )
-    return _done(operation, operation.perform(deadline), proposed)
+    return _build_result(operation, operation.perform(deadline), proposed)
 
 
 def release(target: Target, conditions: Conditions, deadline: Deadline) -> LeaseDone:
@@ -137,7 +137,7 @@ def release(target: Target, conditions: Conditions, deadline: Deadline) -> Lease
         Locked: it is not held.
         OutcomeUnknown: it was sent, and whether it was done cannot be known.
     """
-    lease_id = _named(conditions)
+    lease_id = _require_lease_id(conditions)
 
     def look_for_it(patience: Deadline) -> Finding[Facts]:
         # A release is done when the lease is not held any more, by whichever request.
@@ -153,11 +153,11 @@ def release(target: Target, conditions: Conditions, deadline: Deadline) -> Lease
         target=target,
         action=Action.RELEASE,
         conditions=conditions,
-        send=lambda: _answer(client(target, lease_id), "release", conditions=conditions, deadline=deadline),
+        send=lambda: _send_once(client(target, lease_id), "release", conditions=conditions, deadline=deadline),
         look=look_for_it,
         judge_refusal=judge_refusal,
     )
-    return _done(operation, operation.perform(deadline), lease_id)
+    return _build_result(operation, operation.perform(deadline), lease_id)
 
 
 def break_(target: Target, period: int | None, conditions: Conditions, deadline: Deadline) -> LeaseDone:
@@ -190,11 +190,11 @@ def break_(target: Target, period: int | None, conditions: Conditions, deadline:
         target=target,
         action=Action.BREAK,
         conditions=conditions,
-        send=lambda: _answer_to_break(target, period, conditions, deadline),
+        send=lambda: _send_break_once(target, period, conditions, deadline),
         look=look_for_it,
         judge_refusal=judge_refusal,
     )
-    return _done(operation, operation.perform(deadline), None)
+    return _build_result(operation, operation.perform(deadline), None)
 
 
 def give_back(target: Target, lease_id: str, deadline: Deadline, seconds: float = _RELEASE_SECONDS) -> bool:
@@ -222,19 +222,19 @@ def renew_once(target: Target, lease_id: str, timeouts: Mapping[str, Any]) -> No
     client(target, lease_id).renew(**timeouts)
 
 
-def _named(conditions: Conditions) -> str:
+def _require_lease_id(conditions: Conditions) -> str:
     if conditions.lease_id is None:
         raise UsageError("which lease is missing", reason="lease_not_named")
     return conditions.lease_id
 
 
-def _answer(lease: Any, action: str, *arguments: Any, conditions: Conditions, deadline: Deadline) -> Facts:
+def _send_once(lease: Any, action: str, *arguments: Any, conditions: Conditions, deadline: Deadline) -> Facts:
     """Send an operation once and return what the answer says."""
     getattr(lease, action)(*arguments, headers=dict(conditions.headers), **write_timeouts(deadline))
     return {"etag": lease.etag, "last_modified": lease.last_modified}
 
 
-def _answer_to_break(target: Target, period: int | None, conditions: Conditions, deadline: Deadline) -> Facts:
+def _send_break_once(target: Target, period: int | None, conditions: Conditions, deadline: Deadline) -> Facts:
     """Send a break once and return what the answer says."""
     answers: list[Any] = []  # of which the SDK keeps the time alone
     sent = {"headers": dict(conditions.headers), "raw_response_hook": answers.append, **write_timeouts(deadline)}
@@ -242,12 +242,12 @@ def _answer_to_break(target: Target, period: int | None, conditions: Conditions,
     headers = answers[-1].http_response.headers
     return {
         "etag": headers.get("ETag"),
-        "last_modified": _moment(headers.get("Last-Modified")),
+        "last_modified": _parse_date(headers.get("Last-Modified")),
         "lease_time": left,
     }
 
 
-def _moment(http_date: str | None) -> datetime | None:
+def _parse_date(http_date: str | None) -> datetime | None:
     return None if http_date is None else parsedate_to_datetime(http_date)
 
 
@@ -256,7 +256,7 @@ def _never_if_not_yet(found: Finding[Facts]) -> Finding[Facts]:
     return Finding(Verdict.NEVER if found.verdict is Verdict.NOT_YET else Verdict.UNKNOWN)
 
 
-def _done(
+def _build_result(
     operation: LeaseOperation, settled: Settled[Facts], lease_id: str | None, duration: int | str | None = None
 ) -> LeaseDone:
     return LeaseDone(

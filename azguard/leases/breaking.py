@@ -45,9 +45,9 @@ class Safeguards:
         if self == Safeguards():
             return
         if holder is None:
-            raise _refused(state, target, f"there is no record on {target} by which to judge")
+            raise _build_refusal(state, target, f"there is no record on {target} by which to judge")
         if self.owner is not None and not holder.is_named(self.owner):
-            raise _refused(state, target, f"the lease on {target} is not held by {self.owner}")
+            raise _build_refusal(state, target, f"the lease on {target} is not held by {self.owner}")
         if self.older_than is not None:
             self._check_age(state, target, self.older_than)
 
@@ -57,10 +57,10 @@ class Safeguards:
             return
         if age.doubt is None and age.seconds is not None:
             words = f"the lease on {target} was taken {span(age.seconds)} ago, which is not long enough"
-            raise _refused(state, target, words)
+            raise _build_refusal(state, target, words)
         known = () if age.at_least is None else (f"all that is certain: it was written {span(age.at_least)} ago",)
         words = f"it is not certain that the lease on {target} was taken more than {span(least)} ago: {age.doubt}"
-        raise _refused(state, target, words, known)
+        raise _build_refusal(state, target, words, known)
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def break_after_showing(
         raise UsageError(
             "breaking a lease takes it from its holder, so say that it is meant", reason="break_not_confirmed"
         )
-    state = leased(request.target, deadline)
+    state = look_at_breakable(request.target, deadline)
     show(f"{request.target} is {facts.describe(state)}")
     request.safeguards.check(state, request.target)
     if not request.is_meant and confirm is not None:
@@ -124,7 +124,7 @@ def break_after_showing(
     return break_shown(request.target, state, request.period, request.conditions, deadline)
 
 
-def leased(target: Target, deadline: Deadline) -> LeaseState:
+def look_at_breakable(target: Target, deadline: Deadline) -> LeaseState:
     """Return the state of a lease that can be broken.
 
     Raises:
@@ -154,32 +154,32 @@ def break_shown(
     """
     state = shown
     for _ in range(_TRIES):
-        tied = conditions if conditions.headers else _tied(target, state)
+        tied = conditions if conditions.headers else _tie_to_version(target, state)
         try:
             done = actions.break_(target, period, tied, deadline.fresh())
         except Changed:
             if conditions.headers:
                 raise
         else:
-            return _with_hit(done, state)
-        state = leased(target, deadline.fresh())
+            return _add_broken_lease(done, state)
+        state = look_at_breakable(target, deadline.fresh())
         if shown.holder is None and state.holder is None:
-            raise _refused(
+            raise _build_refusal(
                 state, target, f"{target} was written meanwhile, and no record says whether its holder is the same"
             )
         # The kind of a lease that is being broken is not told any more.
         other_kind = state.state == shown.state and state.duration != shown.duration
         if state.holder != shown.holder or other_kind:
-            raise _refused(state, target, f"another holds the lease on {target} now")
-    raise _refused(state, target, f"{target} is written so often that its lease cannot be broken safely")
+            raise _build_refusal(state, target, f"another holds the lease on {target} now")
+    raise _build_refusal(state, target, f"{target} is written so often that its lease cannot be broken safely")
 
 
-def _with_hit(done: LeaseDone, state: LeaseState) -> BreakDone:
+def _add_broken_lease(done: LeaseDone, state: LeaseState) -> BreakDone:
     same = {each.name: getattr(done, each.name) for each in fields(LeaseDone)}
-    return BreakDone(**same, broken=facts.broken(state))
+    return BreakDone(**same, broken=facts.summarize_broken(state))
 
 
-def _tied(target: Target, state: LeaseState) -> Conditions:
+def _tie_to_version(target: Target, state: LeaseState) -> Conditions:
     """Return what ties a break to the version that was shown, where the service honours something that does."""
     honours = operation_of(target, Action.BREAK).honours
     if Condition.IF_MATCH in honours:
@@ -189,7 +189,7 @@ def _tied(target: Target, state: LeaseState) -> Conditions:
     return Conditions()
 
 
-def _refused(state: LeaseState, target: Target, words: str, known: tuple[str, ...] = ()) -> Changed:
+def _build_refusal(state: LeaseState, target: Target, words: str, known: tuple[str, ...] = ()) -> Changed:
     return Changed(
         words,
         address=str(target.address),

@@ -54,9 +54,9 @@ class BrokenLease:
     lease_duration: str | None
 
 
-def facts(state: LeaseState) -> LeaseFacts:
+def summarize(state: LeaseState) -> LeaseFacts:
     """Return what one answer of the service says of a lease."""
-    owner, terraform, holder = owners.owner(state.metadata), owners.terraform(state.metadata), state.holder
+    owner, terraform, holder = owners.read_owner(state.metadata), owners.read_terraform(state.metadata), state.holder
     age = None if state.free else lease_age.measure(state)
     return LeaseFacts(
         address=state.address,
@@ -65,7 +65,7 @@ def facts(state: LeaseState) -> LeaseFacts:
         held_by=None if holder is None or state.free else holder.name,
         age=None if age is None else age.whole,
         clock=None if age is None else age.clock,
-        fence=owners.number(state.metadata, FENCE),
+        fence=owners.read_number(state.metadata, FENCE),
         owner=None if state.free else owner,
         terraform=None if state.free else terraform,
         last_owner=owner if state.free else None,
@@ -78,16 +78,16 @@ def facts(state: LeaseState) -> LeaseFacts:
     )
 
 
-def broken(state: LeaseState) -> BrokenLease:
+def summarize_broken(state: LeaseState) -> BrokenLease:
     """Return what is to be told of a lease that was broken, from the last look at it."""
     holder, age = state.holder, lease_age.measure(state)
     return BrokenLease(
         held_by=None if holder is None else holder.name,
         age=age.whole,
         clock=age.clock,
-        fence=owners.number(state.metadata, FENCE),
-        owner=owners.owner(state.metadata),
-        terraform=owners.terraform(state.metadata),
+        fence=owners.read_number(state.metadata, FENCE),
+        owner=owners.read_owner(state.metadata),
+        terraform=owners.read_terraform(state.metadata),
         lease_state=state.state,
         lease_duration=state.duration,
     )

@@ -146,14 +146,16 @@ def check_each(
 
     Only leases of ``account`` are asked for; with None, none is.
     """
-    for known in ask(leases, account, deadline):
+    for known in ask_each(leases, account, deadline):
         if known.ended:
             forget(known)
         else:
             yield HeldLeaseStatus.of(known, now())
 
 
-def ask(leases: Sequence[L], account: Account | None, deadline: Callable[[], Deadline]) -> Iterator[CheckedLease[L]]:
+def ask_each(
+    leases: Sequence[L], account: Account | None, deadline: Callable[[], Deadline]
+) -> Iterator[CheckedLease[L]]:
     """Yield each lease with what the service says of it, in the order given.
 
     Only leases of ``account`` are asked for. Where the service does not answer once, it is not asked again.
@@ -166,7 +168,7 @@ def ask(leases: Sequence[L], account: Account | None, deadline: Callable[[], Dea
             return CheckedLease(lease, Standing.UNKNOWN)
         try:
             return CheckedLease(
-                lease, _standing(Target(account, address.parse(lease.address).address), lease, deadline())
+                lease, _find_standing(Target(account, address.parse(lease.address).address), lease, deadline())
             )
         except Unavailable:
             silent.set()
@@ -178,7 +180,7 @@ def ask(leases: Sequence[L], account: Account | None, deadline: Callable[[], Dea
         yield from pool.map(look, leases)
 
 
-def _standing(target: Target, lease: RememberedLease, deadline: Deadline) -> Standing:
+def _find_standing(target: Target, lease: RememberedLease, deadline: Deadline) -> Standing:
     try:
         state.look(target, deadline, lease.lease_id)
     except NotFound as error:

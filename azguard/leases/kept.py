@@ -105,7 +105,7 @@ class KeptLease:
                 if error.service_code not in _HELD_BY_ANOTHER:
                     raise
                 if patience.passed:
-                    raise waiting.given_up(self.target, patience, error.lease_state, error.detail) from error
+                    raise waiting.build_gave_up(self.target, patience, error.lease_state, error.detail) from error
             waiting.until_free(self.target, patience, self.tell, uniform)
 
     def acquire(self, request: LeaseRequest) -> LeaseDone:
@@ -148,7 +148,7 @@ class KeptLease:
         with self._dropping(lease_id):
             done = actions.renew(self.target, conditions, self.deadline)
         self.records.confirm(self.target, lease_id, sent_at)
-        return _with_term(done, known)
+        return _add_term(done, known)
 
     def change(self, conditions: Conditions, proposed: str) -> LeaseDone:
         """Change the id of the lease that ``conditions`` names; both ids are kept until it is known which one holds.
@@ -172,7 +172,7 @@ class KeptLease:
             raise
         self.records.confirm(self.target, proposed, since)
         self.records.drop(self.target, lease_id)
-        return _with_term(done, known)
+        return _add_term(done, known)
 
     def release(self, conditions: Conditions) -> LeaseDone:
         """Release the lease that ``conditions`` names, after removing the owner record that was left with it.
@@ -236,5 +236,5 @@ class KeptLease:
             raise
 
 
-def _with_term(done: LeaseDone, known: LeaseRecord | None) -> LeaseDone:
+def _add_term(done: LeaseDone, known: LeaseRecord | None) -> LeaseDone:
     return done if known is None else replace(done, duration=known.duration or "infinite")

@@ -44,7 +44,7 @@ class LeasedBlob:
     clock: str | None
 
 
-def listed(
+def list_by_state(
     target: Target,
     deadline: Deadline,
     among: AbstractSet[str],
@@ -54,11 +54,11 @@ def listed(
 ) -> Iterator[LeasedBlob]:
     """Yield a container's blobs whose lease is in one of these states, in order of name, in constant memory."""
     start = len(str(Address(Kind.BLOB, (target.address.container, ""))))
-    found = (each for each in states(target, deadline, prefix, page) if each.state in among)
-    return (_leased(each, each.address[start:]) for each in islice(found, limit))
+    found = (each for each in list_states(target, deadline, prefix, page) if each.state in among)
+    return (_build_leased_blob(each, each.address[start:]) for each in islice(found, limit))
 
 
-def states(target: Target, deadline: Deadline, prefix: str | None, page: int = _PAGE) -> Iterator[LeaseState]:
+def list_states(target: Target, deadline: Deadline, prefix: str | None, page: int = _PAGE) -> Iterator[LeaseState]:
     """Yield the state of the lease of every blob in a container, in order of name, in constant memory.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/list-blobs
@@ -73,12 +73,12 @@ def states(target: Target, deadline: Deadline, prefix: str | None, page: int = _
     )
     try:
         for item in pages(found, target, deadline):
-            yield _state(item, Address(Kind.BLOB, (target.address.container, item.name)), answers.date)
+            yield _parse_state(item, Address(Kind.BLOB, (target.address.container, item.name)), answers.date)
     except NotFound as error:
         raise error.but(message=f"there is no container {target.address.container}") from error
 
 
-def _state(item: Any, address: Address, answered_at: datetime | None) -> LeaseState:
+def _parse_state(item: Any, address: Address, answered_at: datetime | None) -> LeaseState:
     return LeaseState(
         address=str(address),
         state=str(item.lease.state),
@@ -91,8 +91,8 @@ def _state(item: Any, address: Address, answered_at: datetime | None) -> LeaseSt
     )
 
 
-def _leased(state: LeaseState, name: str) -> LeasedBlob:
-    found, holder = facts.facts(state), None if state.free else state.holder
+def _build_leased_blob(state: LeaseState, name: str) -> LeasedBlob:
+    found, holder = facts.summarize(state), None if state.free else state.holder
     return LeasedBlob(
         address=state.address,
         name=name,

@@ -73,7 +73,7 @@ class LeaseOperation:
         if self.action is not Action.RELEASE:
             return Finding(Verdict.NEVER)
         try:
-            state = _state_now(self.target, patience)
+            state = _look_briefly(self.target, patience)
         # Whatever goes wrong with looking, the refusal is what must be told.
         except Exception:  # noqa: BLE001
             return Finding(Verdict.NEVER)
@@ -91,7 +91,7 @@ class LeaseOperation:
 def explain(target: Target, error: AzguardError, deadline: Deadline) -> AzguardError:
     """Add to a refusal what is the case now, if that can be learnt quickly."""
     try:
-        state = error.seen or _state_now(target, deadline)
+        state = error.seen or _look_briefly(target, deadline)
     except NotFound as gone:
         return gone
     # Whatever goes wrong with explaining, the refusal itself is what must be told.
@@ -114,5 +114,5 @@ def find_held(target: Target, lease_id: str, patience: Deadline) -> Finding[Fact
     return Finding(Verdict.COMMITTED, {"etag": state.etag, "last_modified": state.last_modified})
 
 
-def _state_now(target: Target, deadline: Deadline) -> LeaseState:
+def _look_briefly(target: Target, deadline: Deadline) -> LeaseState:
     return look(target, deadline.restarted(seconds=min(_EXPLAIN_SECONDS, deadline.seconds)))

@@ -55,7 +55,7 @@ def check_kind(target: Target) -> None:
         )
 
 
-def seen(target: Target, deadline: Deadline, lease_id: str | None = None) -> Version:
+def read_version(target: Target, deadline: Deadline, lease_id: str | None = None) -> Version:
     """Return what is there; with ``lease_id`` only while that is the lease held on it.
 
     Raises:
@@ -66,7 +66,7 @@ def seen(target: Target, deadline: Deadline, lease_id: str | None = None) -> Ver
     return Version(found.etag, found.metadata, found.answered_at)
 
 
-def dated(owner: Owner, version: Version) -> Owner:
+def set_service_time(owner: Owner, version: Version) -> Owner:
     """Return the record with the service's time instead of the holder's, where the service told it."""
     if version.answered_at is None:
         return owner
@@ -82,10 +82,10 @@ def leave(target: Target, lease_id: str, owner: Owner, deadline: Deadline) -> Mo
         OutcomeUnknown: it was sent, and whether it was applied cannot be known.
     """
     while True:
-        version = seen(target, deadline, lease_id)
-        record = dated(owner, version).as_metadata()
+        version = read_version(target, deadline, lease_id)
+        record = set_service_time(owner, version).as_metadata()
         try:
-            return change(target, version, {OWNER: record}, _under(lease_id, version), deadline)
+            return change_metadata(target, version, {OWNER: record}, _tie_to(lease_id, version), deadline)
         except Changed:
             if deadline.passed:
                 raise
@@ -98,17 +98,17 @@ def remove(target: Target, lease_id: str, deadline: Deadline) -> Moved | None:
         Locked, Changed, OutcomeUnknown: as ``leave``.
     """
     while True:
-        version = seen(target, deadline, lease_id)
+        version = read_version(target, deadline, lease_id)
         if OWNER not in {key.lower() for key in version.metadata}:
             return None
         try:
-            return change(target, version, {OWNER: None}, _under(lease_id, version), deadline)
+            return change_metadata(target, version, {OWNER: None}, _tie_to(lease_id, version), deadline)
         except Changed:
             if deadline.passed:
                 raise
 
 
-def change(
+def change_metadata(
     target: Target,
     version: Version,
     added: Mapping[str, str | None],
@@ -130,7 +130,7 @@ def change(
     metadata = {**others, **kept, KEY: str(lineage)}
 
     def look(patience: Deadline) -> Finding[Any]:
-        found = seen(target, patience, conditions.lease_id)
+        found = read_version(target, patience, conditions.lease_id)
         history = Lineage.parse(found.metadata.get(KEY))
         # What was written after ours is another version.
         newest = bool(history.entries) and history.entries[0][0] == op
@@ -149,5 +149,5 @@ def change(
     return Moved(version.etag, answer.get("etag"), answer.get("last_modified"), str(lineage))
 
 
-def _under(lease_id: str, version: Version) -> Conditions:
+def _tie_to(lease_id: str, version: Version) -> Conditions:
     return Conditions({"If-Match": version.etag}, lease_id=lease_id)

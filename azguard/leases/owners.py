@@ -128,11 +128,11 @@ def describe_this_process(
     Raises:
         UsageError: the reason is empty, too long or not plain text.
     """
-    run = _ci_run(environ)
+    run = _find_ci_run(environ)
     if reason is not None:
         _check_reason(reason)
     return Owner(
-        who=_user(),
+        who=_find_user(),
         host=socket.gethostname(),
         pid=None if is_lasting else os.getpid(),
         command=redact(command),
@@ -154,7 +154,7 @@ def _check_reason(reason: str) -> None:
         )
 
 
-def _user() -> str:
+def _find_user() -> str:
     import getpass
 
     try:
@@ -163,7 +163,7 @@ def _user() -> str:
         return str(os.getuid())
 
 
-def _ci_run(environ: Mapping[str, str]) -> str | None:
+def _find_ci_run(environ: Mapping[str, str]) -> str | None:
     """Return the URL of the CI run we are in: GitHub Actions, Azure Pipelines, GitLab or Jenkins."""
     given = environ.get
     if given("GITHUB_RUN_ID"):
@@ -174,62 +174,62 @@ def _ci_run(environ: Mapping[str, str]) -> str | None:
     return given("CI_JOB_URL") or given("BUILD_URL")
 
 
-def owner(metadata: Mapping[str, str]) -> Owner | None:
+def read_owner(metadata: Mapping[str, str]) -> Owner | None:
     """Return the owner record, or None where there is none that can be read."""
-    found = _json(_value(metadata, OWNER))
+    found = _parse_object(_find_value(metadata, OWNER))
     try:
         return Owner(
-            who=_shown(found["who"]),
-            host=_shown(found["host"]),
+            who=_escape(found["who"]),
+            host=_escape(found["host"]),
             pid=None if found["pid"] is None else int(found["pid"]),
-            command=_shown(found["command"]),
-            since=_optional(found["since"]),
-            run=_optional(found.get("run")),
-            reason=_optional(found.get("reason")),
+            command=_escape(found["command"]),
+            since=_escape_optional(found["since"]),
+            run=_escape_optional(found.get("run")),
+            reason=_escape_optional(found.get("reason")),
             clock=SERVICE_CLOCK if found.get("clock") == SERVICE_CLOCK else HOLDER_CLOCK,
         )
     except (KeyError, TypeError, ValueError):
         return None
 
 
-def terraform(metadata: Mapping[str, str]) -> TerraformLock | None:
+def read_terraform(metadata: Mapping[str, str]) -> TerraformLock | None:
     """Return Terraform's lock info, or None where there is none that can be read."""
     try:
-        found = _json(base64.b64decode(_value(metadata, TERRAFORM), validate=True).decode())
+        found = _parse_object(base64.b64decode(_find_value(metadata, TERRAFORM), validate=True).decode())
     except ValueError:
         return None
     if not isinstance(found.get("ID"), str):
         return None
     names = ("ID", "Operation", "Who", "Version", "Created", "Path", "Info")
-    return TerraformLock(*(_shown(found.get(name) or "") for name in names))
+    return TerraformLock(*(_escape(found.get(name) or "") for name in names))
 
 
-def holder(metadata: Mapping[str, str]) -> Holder | None:
+def read_holder(metadata: Mapping[str, str]) -> Holder | None:
     """Return what tells who holds the lease: the owner record, else Terraform's lock info, else None."""
-    return owner(metadata) or terraform(metadata)
+    return read_owner(metadata) or read_terraform(metadata)
 
 
-def number(metadata: Mapping[str, str], key: str) -> int | None:
+def read_number(metadata: Mapping[str, str], key: str) -> int | None:
     """Return a number in the metadata, such as the fence, or None where there is none."""
-    text = _value(metadata, key)
+    text = _find_value(metadata, key)
     return int(text) if text.isascii() and text.isdecimal() else None
 
 
-def _value(metadata: Mapping[str, str], key: str) -> str:
+def _find_value(metadata: Mapping[str, str], key: str) -> str:
     """Return a value by its key, whose case a service or a tool may have changed."""
     return next((value for name, value in metadata.items() if name.lower() == key), "")
 
 
-def _optional(value: object) -> str | None:
-    return None if value is None else _shown(value)
+def _escape_optional(value: object) -> str | None:
+    return None if value is None else _escape(value)
 
 
-def _shown(value: object) -> str:
+def _escape(value: object) -> str:
     """Return text without what could drive a terminal: others wrote it, and people read it."""
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in str(value))
 
 
-def _json(text: str) -> dict[str, Any]:
+def _parse_object(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     # A hundred thousand brackets are too deep for the reader.

@@ -47,7 +47,7 @@ class LeaseState:
     @property
     def holder(self) -> Holder | None:
         """Return who says to hold it; a record can be left over from an earlier holder."""
-        return owners.holder(self.metadata)
+        return owners.read_holder(self.metadata)
 
 
 def look(

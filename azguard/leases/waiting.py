@@ -37,11 +37,11 @@ def until_free(
             told = state
         if patience.passed:
             detail = () if state.holder is None else (f"held by {state.holder}",)
-            raise given_up(target, patience, state.state, detail)
+            raise build_gave_up(target, patience, state.state, detail)
         patience.pause(uniform(_SHORTEST_PAUSE, _LONGEST_PAUSE))
 
 
-def given_up(target: Target, patience: Deadline, state: str | None, detail: tuple[str, ...]) -> GaveUp:
+def build_gave_up(target: Target, patience: Deadline, state: str | None, detail: tuple[str, ...]) -> GaveUp:
     """Return the error that says that the wait was too short."""
     return GaveUp(
         f"{target} is still leased after {span(patience.seconds)}",

@@ -71,7 +71,7 @@ class AcquireSettings:
         return Deadline(self.patience, answer_seconds=ANSWER_SECONDS)
 
 
-class Acquiring:
+class LockAcquisition:
     """The attempt to acquire one lock, until it is held or the time for waiting is over.
 
     Raises, from ``run``:
@@ -83,7 +83,7 @@ class Acquiring:
 
     def __init__(self, wanted: LockRequest, manner: AcquireSettings, deadline: Deadline) -> None:
         self._wanted, self._manner, self._deadline = wanted, manner, deadline
-        self._slots = lock_blobs.slots(wanted.target, wanted.slots)
+        self._slots = lock_blobs.list_slots(wanted.target, wanted.slots)
         # One id for each slot until it is released, so that asking again after a lost answer is the same lease.
         self._ids = {slot.address: str(uuid.uuid4()) for slot in self._slots}
         self._asked: dict[Address, Target] = {}
@@ -114,7 +114,7 @@ class Acquiring:
             # One lost answer is no silence yet, however long it was waited for, unless the time is over.
             is_silent = before is not None and silence.passed and (self._deadline.passed or not self._answered)
             if is_silent or self._left() <= _LEAST_SECONDS:
-                raise _not_run(error) from error
+                raise _explain_not_acquired(error) from error
             return None
 
     def _left(self) -> float:
@@ -132,7 +132,7 @@ class Acquiring:
         if not self._agreed:
             try:
                 patience = self._patience(self._manner.patience)
-                lock_blobs.agree(self._wanted.target, self._wanted.slots, self._manner.create, patience)
+                lock_blobs.agree_on_slots(self._wanted.target, self._wanted.slots, self._manner.create, patience)
             except Locked:
                 return None  # by a holder who has not written the number of slots yet, or never does
             self._agreed = True
@@ -167,14 +167,14 @@ class Acquiring:
         if sent.outcome is CallOutcome.REFUSED and is_lease_problem(error):
             return None
         found = translate(error, slot)
-        raise (found if sent.outcome is CallOutcome.REFUSED else _not_run(found)) from error
+        raise (found if sent.outcome is CallOutcome.REFUSED else _explain_not_acquired(found)) from error
 
     def _ask_for_new(self, slot: Target, error: BaseException) -> HeldLock | None:
         """Make the lock blob and ask again."""
         if not self._manner.create:
             raise translate(error, slot).but(reason="lock_blob_missing") from error
         for _ in range(2):  # the first time may only have made its container
-            if (made := lock_blobs.make(slot, self._patience(self._manner.patience))) is not None:
+            if (made := lock_blobs.create_lock_blob(slot, self._patience(self._manner.patience))) is not None:
                 break
         return self._ask(slot, made) if made is not None else None
 
@@ -183,7 +183,7 @@ class Acquiring:
         manner, lease_id = self._manner, self._ids[slot.address]
         patience = self._patience(manner.seconds * _PART_OF_TERM)
         try:
-            fence = lock_blobs.stamp(slot, lease_id, manner.owner, self._wanted.slots, known, patience)
+            fence = lock_blobs.write_owner_and_fence(slot, lease_id, manner.owner, self._wanted.slots, known, patience)
         except (Locked, NotFound):
             # Broken or deleted while we were at it. Another attempt is another lease.
             manner.books.drop(slot, lease_id)
@@ -227,7 +227,7 @@ class Acquiring:
         self._ids[slot.address] = str(uuid.uuid4())
 
 
-def _not_run(error: AzguardError) -> AzguardError:
+def _explain_not_acquired(error: AzguardError) -> AzguardError:
     """Return what is to be told of a lock that was not acquired: nothing that was asked for is in doubt."""
     if isinstance(error, (Unavailable, Unauthenticated)):
         return error

@@ -18,7 +18,7 @@ class OuterLock(NamedTuple):
     fence: int
 
 
-def exports(held: Sequence[tuple[Target, str, int]]) -> dict[str, str]:
+def export_locks(held: Sequence[tuple[Target, str, int]]) -> dict[str, str]:
     """Return the variables that tell a command its locks: target, lease id and fence of each, a line each."""
     return {
         LOCK: "\n".join(str(target.address) for target, _, _ in held),
@@ -28,7 +28,7 @@ def exports(held: Sequence[tuple[Target, str, int]]) -> dict[str, str]:
     }
 
 
-def lock(target: Target, environ: Mapping[str, str]) -> OuterLock | None:
+def find_outer_lock(target: Target, environ: Mapping[str, str]) -> OuterLock | None:
     """Return the lock that a ``lock run`` around us says it holds on a resource."""
     if LOCK not in environ:
         return None
@@ -58,7 +58,7 @@ def confirm(target: Target, outer: OuterLock, patience: Deadline, *, tell: Calla
     tell(f"lock: {target.address} is held by the lock run around this one")
 
 
-def lease_id(target: Target, environ: Mapping[str, str]) -> str | None:
+def find_lease_id(target: Target, environ: Mapping[str, str]) -> str | None:
     """Return the id of the lease that a ``lock run`` around us says it holds on a resource."""
-    found = lock(target, environ)
+    found = find_outer_lock(target, environ)
     return None if found is None else found.lease_id

@@ -8,7 +8,7 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, GaveUp, Locked, LockLost, NotFound, Unavailable
 from azguard.leases import actions
 from azguard.locks import environment
-from azguard.locks.acquire import AcquireSettings, Acquiring, LockRequest
+from azguard.locks.acquire import AcquireSettings, LockAcquisition, LockRequest
 from azguard.locks.renewal import HeldLock, Renewer, describe_late
 from azguard.requests.deadline import Deadline
 
@@ -28,7 +28,7 @@ class Holding:
     @classmethod
     def acquired(cls, lock: Target, manner: AcquireSettings, wait: float) -> "Holding":
         """Wait so many seconds for a lock and return it, held."""
-        holding = cls(Acquiring(LockRequest(lock), manner, Deadline(wait)).run(), manner)
+        holding = cls(LockAcquisition(LockRequest(lock), manner, Deadline(wait)).run(), manner)
         manner.tell(f"lock: {lock.address} is held, fence {holding._held.fence}")
         holding._keeper.start()
         return holding
@@ -73,7 +73,7 @@ class Holding:
 
 
 @contextmanager
-def holding(
+def hold_lock(
     lock: Target, manner: AcquireSettings, wait: float, environ: Mapping[str, str]
 ) -> Iterator["Holding | None"]:
     """Hold a lock for the length of a ``with`` block; None where a ``lock run`` around us holds it already.
@@ -85,7 +85,7 @@ def holding(
         LockLost: the ``lock run`` around us does not hold it any more.
         Unavailable: the service does not answer.
     """
-    outer = environment.lock(lock, environ)
+    outer = environment.find_outer_lock(lock, environ)
     if outer is not None:
         environment.confirm(lock, outer, manner.patience_now(), tell=manner.tell, reason="outer_lock_lost_before_write")
         yield None

@@ -20,21 +20,21 @@ def show(target: Target, deadline: Deadline) -> list[LeaseFacts]:
         NotFound: there is no such lock.
     """
     first = lease_state.look(target, deadline)
-    found = [facts.facts(first)]
-    for slot in lock_blobs.slots(target, owners.number(first.metadata, SLOTS) or 1)[1:]:
+    found = [facts.summarize(first)]
+    for slot in lock_blobs.list_slots(target, owners.read_number(first.metadata, SLOTS) or 1)[1:]:
         try:
-            found.append(facts.facts(lease_state.look(slot, deadline)))
+            found.append(facts.summarize(lease_state.look(slot, deadline)))
         except NotFound:
             continue
     return found
 
 
-def listed(container: Target, deadline: Deadline, prefix: str | None) -> Iterator[LeaseFacts]:
+def list_locks(container: Target, deadline: Deadline, prefix: str | None) -> Iterator[LeaseFacts]:
     """Yield the locks in a container, in order of name, page by page.
 
     Those are the blobs that were ever locked, and what is leased now, by Terraform or any other program.
     """
-    return map(facts.facts, filter(_is_lock, listing.states(container, deadline, prefix)))
+    return map(facts.summarize, filter(_is_lock, listing.list_states(container, deadline, prefix)))
 
 
 def _is_lock(state: LeaseState) -> bool:

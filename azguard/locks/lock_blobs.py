@@ -20,7 +20,7 @@ CONTAINER = "locks"
 _NEW = Conditions({"If-None-Match": "*"}, "if-none-match")
 
 
-def designated(table: Target, container: str) -> Target:
+def choose_lock_blob(table: Target, container: str) -> Target:
     """Return the blob that stands for a table, which has no lease of its own.
 
     Source: https://learn.microsoft.com/azure/storage/blobs/concurrency-manage
@@ -28,14 +28,14 @@ def designated(table: Target, container: str) -> Target:
     return Target(table.account, Address(Kind.BLOB, (container, f"table/{table.address.name}")))
 
 
-def slots(target: Target, count: int) -> list[Target]:
+def list_slots(target: Target, count: int) -> list[Target]:
     """Return the blobs of a lock that so many may hold; the first is the lock's own, so that all meet there."""
     container, name = target.address.container, target.address.name
     more = [Address(Kind.BLOB, (container, f"{name}.slot{number}")) for number in range(2, count + 1)]
     return [target, *(Target(target.account, each) for each in more)]
 
 
-def agree(target: Target, count: int, create: bool, deadline: Deadline) -> None:
+def agree_on_slots(target: Target, count: int, create: bool, deadline: Deadline) -> None:
     """See that the lock is one of ``count`` slots; where there is none yet, it becomes one.
 
     Raises:
@@ -44,28 +44,30 @@ def agree(target: Target, count: int, create: bool, deadline: Deadline) -> None:
     """
     while True:
         try:
-            found = owner_records.seen(target, deadline)
+            found = owner_records.read_version(target, deadline)
         except NotFound:
             if not create:
                 raise
-            make(target, deadline, {SLOTS: str(count)})
+            create_lock_blob(target, deadline, {SLOTS: str(count)})
             continue
-        check(target, found.metadata, count)
-        if owners.number(found.metadata, SLOTS) is not None:
+        check_slots(target, found.metadata, count)
+        if owners.read_number(found.metadata, SLOTS) is not None:
             return
         try:
-            owner_records.change(target, found, {SLOTS: str(count)}, Conditions({"If-Match": found.etag}), deadline)
+            owner_records.change_metadata(
+                target, found, {SLOTS: str(count)}, Conditions({"If-Match": found.etag}), deadline
+            )
         except Changed:
             continue
 
 
-def check(target: Target, metadata: Mapping[str, str], count: int) -> None:
+def check_slots(target: Target, metadata: Mapping[str, str], count: int) -> None:
     """Refuse a lock that others hold with another number of slots.
 
     Raises:
         UsageError: that is the case.
     """
-    theirs = owners.number(metadata, SLOTS) or (1 if owners.number(metadata, FENCE) is not None else count)
+    theirs = owners.read_number(metadata, SLOTS) or (1 if owners.read_number(metadata, FENCE) is not None else count)
     if theirs != count:
         raise UsageError(
             f"{target} is a lock of {theirs} {'slot' if theirs == 1 else 'slots'}, not of {count}",
@@ -75,7 +77,7 @@ def check(target: Target, metadata: Mapping[str, str], count: int) -> None:
         )
 
 
-def make(target: Target, deadline: Deadline, metadata: Mapping[str, str] | None = None) -> Version | None:
+def create_lock_blob(target: Target, deadline: Deadline, metadata: Mapping[str, str] | None = None) -> Version | None:
     """Create a lock blob, or its container if that is missing; return the new blob, None if there is none of ours.
 
     Raises:
@@ -102,7 +104,9 @@ def make(target: Target, deadline: Deadline, metadata: Mapping[str, str] | None 
     return Version(made.etag, upload.metadata, made.last_modified)
 
 
-def stamp(target: Target, lease_id: str, owner: Owner, count: int, known: Version | None, deadline: Deadline) -> int:
+def write_owner_and_fence(
+    target: Target, lease_id: str, owner: Owner, count: int, known: Version | None, deadline: Deadline
+) -> int:
     """Write the owner's record and the next fence under the lease, and return the fence.
 
     ``known`` is the version that is there, if that is known. Other metadata stays, and the content is not touched.
@@ -112,14 +116,14 @@ def stamp(target: Target, lease_id: str, owner: Owner, count: int, known: Versio
         UsageError: it is a lock of another number of slots.
     """
     while True:
-        version = known or owner_records.seen(target, deadline, lease_id)
-        check(target, version.metadata, count)
-        fence = (owners.number(version.metadata, FENCE) or 0) + 1
-        record = owner_records.dated(owner, version).as_metadata()
+        version = known or owner_records.read_version(target, deadline, lease_id)
+        check_slots(target, version.metadata, count)
+        fence = (owners.read_number(version.metadata, FENCE) or 0) + 1
+        record = owner_records.set_service_time(owner, version).as_metadata()
         added = {owners.OWNER: record, FENCE: str(fence), **({SLOTS: str(count)} if count > 1 else {})}
         conditions = Conditions({"If-Match": version.etag}, lease_id=lease_id)
         try:
-            owner_records.change(target, version, added, conditions, deadline)
+            owner_records.change_metadata(target, version, added, conditions, deadline)
         except Changed:
             known = None  # written before the lease was ours
             continue

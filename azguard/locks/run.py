@@ -16,7 +16,7 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, GaveUp, Locked, LockLost, NotFound
 from azguard.leases import actions, state
 from azguard.locks import environment
-from azguard.locks.acquire import ANSWER_SECONDS, AcquireSettings, Acquiring, LockRequest
+from azguard.locks.acquire import ANSWER_SECONDS, AcquireSettings, LockAcquisition, LockRequest
 from azguard.locks.heartbeat import Heartbeat
 from azguard.locks.renewal import HeldLock, Renewer, describe_late
 from azguard.processes import clock
@@ -112,11 +112,11 @@ class LockRun:
         order = {str(each.target.address): each for each in self._plan.locks}
         for name in sorted(order):
             wanted = order[name]
-            around = environment.lock(wanted.target, self._plan.environ)
+            around = environment.find_outer_lock(wanted.target, self._plan.environ)
             if around is not None:
                 self._held.append(self._confirmed(wanted.target, around))
             else:
-                self._keep(Acquiring(wanted, self._plan.manner, deadline).run())
+                self._keep(LockAcquisition(wanted, self._plan.manner, deadline).run())
 
     def _confirmed(self, target: Target, around: environment.OuterLock) -> HeldLock:
         """Return a lock that the lock run around us holds, as the service confirms."""
@@ -158,7 +158,10 @@ class LockRun:
             raise LockLost("a lock was lost before the command was started", detail=self._lost)
         self._guardian.start(
             plan.command,
-            {**plan.environ, **environment.exports([(each.target, each.lease_id, each.fence) for each in self._held])},
+            {
+                **plan.environ,
+                **environment.export_locks([(each.target, each.lease_id, each.fence) for each in self._held]),
+            },
             ends=min(self._ends.values(), default=float("inf")),
             grace=plan.grace,
             on_lost=plan.on_lost,

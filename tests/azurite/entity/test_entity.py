@@ -15,7 +15,7 @@ from azguard.leases import state
 from azguard.leases.owners import Owner
 from azguard.locks import environment
 from azguard.locks.acquire import AcquireSettings
-from azguard.locks.hold import Holding, holding
+from azguard.locks.hold import Holding, hold_lock
 from azguard.locks.renewal import HeldLock
 from azguard.requests.deadline import Deadline
 from tests.support import table_world
@@ -212,7 +212,7 @@ def test_a_lock_that_could_not_be_renewed_in_time_stops_the_write(cli: CliWorld)
 def test_a_lock_that_another_took_meanwhile_is_told_of_and_left_alone(cli: CliWorld) -> None:
     target, said = lock(cli), list[str]()
     client = target.account.blob(target.address)
-    with holding(target, manner(said), 0.0, {}) as held:
+    with hold_lock(target, manner(said), 0.0, {}) as held:
         assert held is not None
         held.check()
         assert cli.call("lock", "break", str(target.address), "--yes", "--lease-break-period", "0").code == 0
@@ -225,6 +225,6 @@ def test_a_lock_that_another_took_meanwhile_is_told_of_and_left_alone(cli: CliWo
 def test_a_lock_around_us_that_is_lost_stops_the_write(cli: CliWorld) -> None:
     target = lock(cli)
     target.account.blob(target.address).upload_blob(b"")
-    around = environment.exports([(target, "0e6e2a5b-3f0d-4a53-9f6e-2f1d8a7c6b02", 3)])
-    with pytest.raises(LockLost), holding(target, manner([]), 0.0, around):
+    around = environment.export_locks([(target, "0e6e2a5b-3f0d-4a53-9f6e-2f1d8a7c6b02", 3)])
+    with pytest.raises(LockLost), hold_lock(target, manner([]), 0.0, around):
         pytest.fail("it ran")

@@ -147,7 +147,7 @@ def lease(*, confirmed: bool) -> HeldLease:
 )
 def test_a_lease_counts_as_over_only_by_proof(confirmed: bool, answers: list[Answer], standing: Standing) -> None:
     target, _ = scripted(Kind.BLOB, *answers)
-    (found,) = held.ask([lease(confirmed=confirmed)], target.account, lambda: Deadline(0))
+    (found,) = held.ask_each([lease(confirmed=confirmed)], target.account, lambda: Deadline(0))
     assert found.standing is standing
 
 
@@ -156,7 +156,7 @@ def test_a_lease_of_another_account_is_not_asked_for(account: str) -> None:
     target, transport = scripted(Kind.BLOB)
     elsewhere = HeldLease("test", "https://other.blob.core.windows.net", "blob:site/a", A, None, "", True, "2026")
     asked: Any = None if account == "none" else target.account
-    (found,) = held.ask([elsewhere], asked, Deadline)
+    (found,) = held.ask_each([elsewhere], asked, Deadline)
     assert (found.standing, transport.asked) == (Standing.UNKNOWN, [])
 
 

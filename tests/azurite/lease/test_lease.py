@@ -524,7 +524,7 @@ def test_leased_blobs_are_found_page_by_page_and_by_state(cli: CliWorld) -> None
     with proxy.running(cli.port, lambda _: proxy.Fault.NONE) as between:
         there = account.emulator({"blob": between.port})
         target = Target(there, address.parse(f"container:{site}").address)
-        found = listing.listed(target, Deadline(), listing.LOCKED, None, None, page=5)
+        found = listing.list_by_state(target, Deadline(), listing.LOCKED, None, None, page=5)
         assert next(found).name == "00"
         assert len(between.log) == 1  # the next page is asked for when it is needed
         assert ([each.name for each in found], len(between.log)) == (["04", "06", "08", "10"], 3)

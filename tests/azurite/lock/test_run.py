@@ -143,11 +143,11 @@ def test_the_arguments_of_a_command_are_published_when_asked_for_without_secrets
 def test_the_record_has_the_time_of_the_service_whatever_the_clock_of_the_holder_says(world: Locks, new: bool) -> None:
     lock, lease_id = world.new(), str(uuid.uuid4())
     target = Target(emulator({"blob": world.cli.port}), address.parse(lock).address)
-    made = lock_blobs.make(target, Deadline())
+    made = lock_blobs.create_lock_blob(target, Deadline())
     world.blob(lock).acquire_lease(60, lease_id)
     ahead = (datetime.now(UTC) + timedelta(hours=9)).isoformat()
     owner = Owner("alice", "build1", 7, "sh", ahead)
-    assert lock_blobs.stamp(target, lease_id, owner, 1, made if new else None, Deadline()) == 1
+    assert lock_blobs.write_owner_and_fence(target, lease_id, owner, 1, made if new else None, Deadline()) == 1
     shown = world.cli.call("lock", "show", lock).json
     since, written = (datetime.fromisoformat(each) for each in (shown["owner"]["since"], shown["last_modified"]))
     assert (shown["clock"], abs(written - since) < timedelta(minutes=5)) == ("service", True)

@@ -73,6 +73,6 @@ def test_a_lease_that_is_certainly_over_is_forgotten_and_not_shown(
     standing: Standing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     over = CheckedLease(Lease(), standing)
-    monkeypatch.setattr(held, "ask", lambda *given: iter([over]))
+    monkeypatch.setattr(held, "ask_each", lambda *given: iter([over]))
     forgotten: list[CheckedLease[Lease]] = []
     assert (list(held.check_each([Lease()], None, Deadline, forgotten.append)), forgotten) == ([], [over])
