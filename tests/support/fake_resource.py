@@ -4,6 +4,7 @@ Requests meet faults as on a network: the answer is lost, the request is held an
 Time is a counter, and writers take turns at the tap of a seeded baton, so that every run can be repeated.
 """
 
+import math
 import random
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -179,6 +180,12 @@ class Store:
     def active_lease(self) -> str | None:
         return self._active()
 
+    def lease_duration(self) -> str | None:
+        """Return what a read tells of the lease, as it is parsed from an answer."""
+        if self.lease is None or self._active() is None:
+            return None
+        return str(b"infinite" if self.lease[1] == math.inf else b"fixed", "ascii")
+
     def deliver(self) -> None:
         """Let the oldest request that is on its way arrive."""
         try:
@@ -238,7 +245,7 @@ class FakeResource:
             Lineage.parse(now.lineage),
             now.rest,
             version_id=now.etag if self.store.keeps_versions else None,
-            lease_duration="fixed" if self.store.active_lease() else None,
+            lease_duration=self.store.lease_duration(),
         )
 
     def prepare(

@@ -1,5 +1,6 @@
 """The loop, fault by fault: what it sends, what it answers, and what is true."""
 
+import math
 import random
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -933,6 +934,13 @@ def test_a_lease_that_does_not_end_soon_is_a_lock() -> None:
     assert case.kept == [("locked", b"2")]
 
 
+def test_an_infinite_lease_is_a_lock_at_once() -> None:
+    store = stored()
+    store.acquire('"E1"', "theirs", math.inf)
+    case = Case(store)
+    assert (case.outcome(), store.clock.now, case.resource.requests) == ("locked", 1000.0, ["read", "put", "read"])
+
+
 def test_a_short_lease_is_waited_for_and_is_no_conflict() -> None:
     store = stored()
     store.acquire('"E1"', "theirs", 2)
@@ -1003,6 +1011,15 @@ def test_a_write_in_doubt_under_our_lease_is_ours_beside_any_writer() -> None:
     case = Case(stored(), (NONE, LOST))
     assert (case.outcome(guard_by_lease=True, stamps=False), case.truth()) == (("committed", '"E2"'), (b"2", 0))
     assert case.resource.requests == ["read", "acquire", "put", "head", "release"]
+
+
+@pytest.mark.parametrize("writes", [1, 9])
+def test_our_lease_proves_a_write_whether_its_etag_sorts_before_or_behind_the_one_it_replaced(writes: int) -> None:
+    store = stored()
+    for _ in range(writes - 1):
+        store.foreign_write()
+    assert store.etag == f'"E{writes}"'
+    assert Case(store, (NONE, LOST)).outcome(guard_by_lease=True, stamps=False) == ("committed", f'"E{writes + 1}"')
 
 
 def test_a_write_that_our_lease_proved_is_told_with_its_lineage() -> None:
