@@ -115,6 +115,12 @@ def test_a_write_that_is_not_safe_to_send_again_is_not() -> None:
     assert (Story(sends, [NOT_YET]).tell(resend=False), sends) == ("unknown", ["done"])
 
 
+@pytest.mark.parametrize("look", [UNKNOWN, Unavailable("no")])
+def test_a_write_of_which_a_look_tells_nothing_is_not_sent_again(look: Any) -> None:
+    sends = [LOST, "done"]
+    assert (Story(sends, [look]).tell(), sends) == ("unknown", ["done"])
+
+
 @pytest.mark.parametrize(
     ("sends", "looks", "end"),
     [

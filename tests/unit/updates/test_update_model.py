@@ -37,6 +37,7 @@ class World:
     stamps: bool = True
     timeout: float = 60.0
     max_attempts: int | None = None
+    writers: int = WRITERS
     kills: float = 0.0  # the share of the runs that are killed; each update is run again until one is not
     folder: Path | None = None  # where a run leaves word for its successor
     killed: set[str] = field(default_factory=set)
@@ -45,12 +46,12 @@ class World:
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
         self.store = Store.holding(b"", keeps_versions=self.versions)
-        self.writing = WRITERS
+        self.writing = self.writers
         self.leased_since: dict[str, float] = {}
         self.leased_long = False  # whether a lease was in the way for longer than an update waits unasked
 
     def play(self) -> "World":
-        works = [self._writer(number) for number in range(WRITERS)]
+        works = [self._writer(number) for number in range(self.writers)]
         Baton(self.chance).run([*works, *([self._wiper] if self.wiper else [])])
         while self.store.held:
             self.store.deliver()
@@ -220,6 +221,12 @@ def test_what_a_ledger_gave_up_never_lands(seed: int, max_attempts: int) -> None
 def test_giving_up_means_that_it_never_lands(seed: int, max_attempts: int, by_lease: bool) -> None:
     world = World(seed, by_lease=by_lease, max_attempts=max_attempts).play()
     assert (world.wrong(), world.others(GaveUp, Unavailable)) == ([], set())
+
+
+@given(seeds, st.booleans())
+def test_a_lone_writer_that_gives_up_in_doubt_has_applied_nothing(seed: int, stamps: bool) -> None:
+    world = World(seed, stamps=stamps, max_attempts=1, writers=1).play()
+    assert (world.wrong(), world.others(GaveUp, Unavailable, OutcomeUnknown)) == ([], set())
 
 
 @given(seeds, st.floats(0.02, 1.0))
