@@ -558,7 +558,7 @@ def test_a_lineage_cut_at_its_depth_is_unknown() -> None:
     store = stored()
 
     def many() -> None:
-        for number in range(17):
+        for number in range(16):
             others_update(store, new_op(bytes([100 + number]) * 12))()
 
     assert (Case(store, (LOST,), {3: many}).outcome(), store.commits_of(OP)[0].etag) == ("unknown", '"E2"')
@@ -667,6 +667,16 @@ def test_a_fence_that_never_gets_through_is_unknown() -> None:
     assert (case.outcome(max_attempts=1), case.store.clock.now < 1010) == ("unknown", True)
 
 
+def test_a_fence_that_is_forbidden_leaves_the_write_unknown() -> None:
+    store = stored()
+
+    def forbid() -> None:
+        raise Refusal(403, "AuthorizationFailure")
+
+    case = Case(store, (LATE,), {5: forbid})
+    assert (case.outcome(max_attempts=1), case.seen, case.truth()) == ("unknown", 5, (b"2", 1))
+
+
 def test_a_fence_waits_for_the_lease_of_another_update() -> None:
     store = stored()
 
@@ -728,6 +738,16 @@ def test_an_overloaded_service_is_not_hammered() -> None:
     case = Case(stored(), (BUSY,) * 1000)
     case.outcome()
     assert case.resource.requests.count("put") < 50
+
+
+def test_what_is_overwritten_faster_than_it_can_be_read_is_given_up() -> None:
+    case = Case(stored())
+
+    def read(deadline: Deadline) -> CurrentVersion:
+        raise Changed("overwritten while it was read")
+
+    case.resource.read = read  # type: ignore[method-assign]  # of this case alone
+    assert (case.outcome(), case.truth()) == ("gave_up", (b"1", 0))
 
 
 def test_no_connection_to_the_end_does_not_settle_a_doubt() -> None:
@@ -888,6 +908,14 @@ def test_under_our_own_lease_the_first_copy_is_proved_by_it() -> None:
     ended = case.end(guard_by_lease=True, stamps=False)
     assert (ended.outcome, ended.landed.etag, ended.lineage) == ("committed", '"E2"', None)
     assert case.resource.requests == ["read", "acquire", "put", "head", "release"]
+
+
+def test_ctrl_c_under_our_own_lease_does_not_hide_a_first_copy() -> None:
+    def press() -> None:
+        raise KeyboardInterrupt
+
+    case = Case(stored(), (NONE, REPLAYED), {4: press})
+    assert case.outcome(guard_by_lease=True, stamps=False) == ("committed", '"E2"')
 
 
 def test_ctrl_c_while_giving_up_still_settles() -> None:
