@@ -14,6 +14,9 @@ from azguard.documents.paths import Path, describe
 from azguard.documents.text import NotJson
 from azguard.errors import UsageError
 
+#: An edit as typed: the option, and its text.
+TypedEdit = tuple[str, str]
+
 
 def parse(option: str, text: str, read: Callable[[str], bytes], *, metadata: bool = False) -> Edit:
     """Return the edit that an option such as ``--set`` and its text stand for.

@@ -63,7 +63,7 @@ def _words(
 
         text = "".join(traceback.format_exception(error))
     command, params = meta.get(run_keys.COMMAND, ("", {}))
-    known = hints.in_words(known)
+    known = hints.in_words(known, argv)
     known = known.but(hint=known.hint or hints.of(known, command, params, argv))
     from azguard.cli import redaction
 

@@ -38,7 +38,7 @@ def explain(env: Environment, error: AzguardError) -> AzguardError:
     if target is None:
         return error
     # Its words are chosen first: what is known here is added to them, or takes their place.
-    told = hints.in_words(error).but(reason=None)
+    told = hints.in_words(error, env.argv).but(reason=None)
     if isinstance(told, Locked):
         return _name_own_lease(env, told, target)
     if isinstance(told, GaveUp):

@@ -7,23 +7,23 @@ from typing import Any
 from azguard.cli import command_line
 from azguard.cli.hint_table import HINTS, WORDS
 from azguard.cli.words import Words
-from azguard.errors import AzguardError, Changed, Gone, NotFound
+from azguard.errors import AzguardError, Changed, Gone, Locked, NotFound, OutcomeUnknown
 
 _READS = ("blob get", "blob show", "blob exists", "lease show")
 
 
-def in_words(error: AzguardError) -> AzguardError:
-    """Return an error of the core with the command line's words for its reason."""
+def in_words(error: AzguardError, argv: Sequence[str] = ()) -> AzguardError:
+    """Return an error of the core with the command line's words for its reason; ``argv`` is all that was typed."""
+    next_step = _after_update(error, argv) if error.hint is None else error.hint
     if error.reason is None:
-        return error
+        return error if next_step == error.hint else error.but(hint=next_step)
     facts = {**error.facts, **error.values, **_facts(error)}
     message = _filled(WORDS.get(error.reason), facts)
     if message is not None:
         message = _line_of(error) + message
-    hint = _filled(HINTS.get(error.reason), facts)
     return error.but(
         message=error.message if message is None else message,
-        hint=hint if error.hint is None else error.hint,
+        hint=_filled(HINTS.get(error.reason), facts) if next_step is None else next_step,
     )
 
 
@@ -78,6 +78,26 @@ def under_own_lease(argv: Sequence[str]) -> str:
     own, rest = command_line.split(argv)
     again = ["azguard", *command_line.drop(own, ("--lease-id", "--wait-lease")), "--lease-id", "@held", *rest]
     return f"that lease is your own: {command_line.show(again)}"
+
+
+def _after_update(error: AzguardError, argv: Sequence[str]) -> str | None:
+    """Return how to go on with an update that did not end well; None if the error is about none."""
+    leaves_trace = error.values.get("leaves_trace")
+    if leaves_trace is None or isinstance(error, Locked):
+        return None
+    op = str(error.facts["op_id"])
+    own, rest = command_line.split(argv)
+    if leaves_trace and command_line.find_value(own, "--op-id") is None:
+        own += ["--op-id", op]
+    again = command_line.show(["azguard", *own, *rest])
+    if not isinstance(error, OutcomeUnknown):
+        return f"resume it: {again}"
+    address = str(error.address)
+    if not leaves_trace:
+        kind, _, name = address.partition(":")
+        return f"without a lineage only you can tell: {command_line.show(['azguard', kind, 'get', name])}"
+    ask = command_line.show(["azguard", "safe-update", address, "--op-id", op, "--status"])
+    return f"ask for its outcome: {ask}\n      if it was not applied, run it again under the same id: {again}"
 
 
 def _after_read(etag: str, argv: Sequence[str]) -> str:

@@ -1,60 +1,196 @@
-"""What safe-update's options mean for the kind of resource that is updated."""
+"""The options of a read-modify-write, and what of them goes together."""
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import typer
 
-from azguard.accounts import endpoints
-from azguard.accounts.target import Target
-from azguard.address import Kind
-from azguard.cli import edit_options, inputs, values
-from azguard.cli.context import Environment
-from azguard.cli.run_keys import ORDER
-from azguard.documents import edits
-from azguard.errors import TransformFailed, UsageError
-from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, is_op, new_op, op_of_key
-from azguard.updates.resource import UpdatableResource
-from azguard.updates.result import RAW_OP
+from azguard.address import Address, Kind
+from azguard.cli import options, values
+from azguard.cli.edit_options import TypedEdit
+from azguard.conditions import fences
+from azguard.errors import UsageError
+from azguard.updates.op_ids import RAW_OP
 
-_EDITS = {"set_": "--set", "unset": "--unset", "increment": "--increment", "merge_patch": "--merge-patch",
-          "json_patch": "--json-patch", "append": "--append"}  # fmt: skip
-_ADDRESSES = "blob:CONTAINER/NAME or entity:TABLE/PARTITION/ROW"
+_EDITS = {
+    "set_": "--set",
+    "unset": "--unset",
+    "increment": "--increment",
+    "merge_patch": "--merge-patch",
+    "json_patch": "--json-patch",
+    "append": "--append",
+}
 
 
 @dataclass(frozen=True)
 class UpdateOptions:
-    """The options of safe-update as typed."""
+    """The options of safe-update, as typed."""
 
-    #: The built-in edits as (option, text), in the order they were typed.
-    edits: tuple[tuple[str, str], ...]
-    command: tuple[str, ...]
-    metadata: bool
-    create: str | None
-    op_id: str | None
-    guard: str | None
-    lease_id: str | None
-    fence: int | None
-    wait_lease: bool
-    no_lineage: bool
-    max_attempts: int | None
-    timeout: str | None
-    allow_empty: bool = False
-    any_content: bool = False
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- CMD...]", help="Gets the content on stdin, gives the new content on stdout."),
+    ] = None
+    where: Annotated[
+        str | None,
+        typer.Option("--where", metavar="ODATA", help="Of a table: update each entity that matches this filter."),
+    ] = None
+    param: Annotated[
+        list[str] | None,
+        typer.Option("--param", metavar="NAME[:TYPE]=VALUE", help="The value of @NAME in the filter; repeat for more."),
+    ] = None
+    jobs: Annotated[
+        str | None, typer.Option("--jobs", metavar="N", help="With --where: how many at a time; 16 by default.")
+    ] = None
+    set_: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=JSON", help="Set a value.")] = None
+    unset: Annotated[list[str] | None, typer.Option("--unset", metavar="PATH", help="Remove a value.")] = None
+    increment: Annotated[
+        list[str] | None, typer.Option("--increment", metavar="PATH[=N]", help="Add N (1) to a number.")
+    ] = None
+    merge_patch: Annotated[
+        list[str] | None,
+        typer.Option("--merge-patch", metavar="FILE|-", help="Apply a JSON merge patch (RFC 7396)."),
+    ] = None
+    json_patch: Annotated[
+        list[str] | None,
+        typer.Option("--json-patch", metavar="FILE|-", help="Apply a JSON patch (RFC 6902)."),
+    ] = None
+    append: Annotated[
+        list[str] | None, typer.Option("--append", metavar="TEXT", help="Add text at the end, as it stands.")
+    ] = None
+    metadata: Annotated[
+        bool,
+        typer.Option("--metadata", help="Update the metadata, a JSON object of strings, not the content."),
+    ] = False
+    create: Annotated[
+        str | None,
+        typer.Option(
+            "--create",
+            metavar="[INITIAL]",
+            help="Where there is nothing, start from this ({} for JSON edits).",
+        ),
+    ] = None
+    allow_empty: Annotated[
+        bool, typer.Option("--allow-empty", help="The command may print nothing where there was something.")
+    ] = False
+    any_content: Annotated[bool, typer.Option("--any-content", help="What was JSON may become something else.")] = False
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print a diff, write nothing.")] = False
+    op_id: Annotated[
+        str | None,
+        typer.Option(
+            "--op-id",
+            metavar="KEY",
+            help="Your idempotency key: run again with it, and nothing is done twice. It is for this resource in this "
+            "account: by its own name, secondary or private link, but not by a domain of yours.",
+        ),
+    ] = None
+    status: Annotated[
+        bool,
+        typer.Option(
+            "--status",
+            help="Say the outcome of --op-id: exit 0 committed, 44 not, or there is nothing, 74 unknown.",
+        ),
+    ] = False
+    guard: Annotated[
+        str | None,
+        typer.Option(
+            "--guard",
+            metavar="lineage|lease|ledger",
+            help="lease (blobs), ledger (entities): sound beside writers that are not azguard.",
+        ),
+    ] = None
+    lease_id: Annotated[
+        str | None, typer.Option("--lease-id", metavar="ID|@held", help="Work inside a lease you hold.")
+    ] = None
+    fence: Annotated[
+        str | None,
+        typer.Option(
+            "--fence",
+            metavar="N",
+            help="The lock you hold, by its number: refused (exit 77) once a holder with a higher one has written.",
+        ),
+    ] = None
+    wait_lease: Annotated[
+        bool, typer.Option("--wait-lease", help="Wait for the lease of another holder, up to the timeout.")
+    ] = False
+    no_lineage: options.NoLineage = False
+    max_attempts: Annotated[
+        str | None, typer.Option("--max-attempts", metavar="N", help="Give up after so many writes.")
+    ] = None
+    timeout: Annotated[
+        str | None,
+        typer.Option("--timeout", metavar="DURATION", help="Give up after so long; 60s by default."),
+    ] = None
 
     @property
     def by_ledger(self) -> bool:
         """Return whether the update is to be kept in a ledger."""
         return self.guard == "ledger"
 
-    def check(self, kind: Kind) -> None:
-        """Refuse what contradicts itself, or does not apply to the kind of resource.
+    def read_fence(self) -> int | None:
+        """Return the number of the lock that the caller holds."""
+        return None if self.fence is None else fences.parse(self.fence)
+
+    def read_max_attempts(self) -> int | None:
+        """Return how many writes may be sent; None is as many as the deadline allows."""
+        return values.count(self.max_attempts, "--max-attempts")
+
+    def read_jobs(self) -> int:
+        """Return how many entities are updated at a time."""
+        from azguard.tables import update_many
+
+        if self.jobs is None:
+            return update_many.DEFAULT_JOBS
+        return values.whole(self.jobs, "--jobs", 1, update_many.MOST_JOBS)
+
+    def edits_in(self, order: Sequence[str]) -> tuple[TypedEdit, ...]:
+        """Return the built-in edits as (option, text) in the order in which their names were typed."""
+        texts = {name: iter(getattr(self, name) or ()) for name in _EDITS}
+        return tuple((_EDITS[name], next(texts[name])) for name in order if name in _EDITS)
+
+    def check(self, address: Address) -> None:
+        """Refuse what contradicts itself, is malformed, or does not apply to what is updated.
 
         Raises:
-            UsageError: names what goes instead.
+            UsageError: names the options, and what goes instead.
         """
+        if self.where is None and (self.param or self.jobs):
+            raise UsageError("--param and --jobs are for many entities", hint="choose them with --where")
+        values.not_empty(self.op_id, "--op-id")
+        if self.status:
+            self._check_status()
+        if self.where is not None:
+            self._check_where(address)
+        kind = address.kind if self.where is None else Kind.ENTITY
+        self._check_kind(kind)
+        self._check_guard()
+        self._check_output_options(kind)
+        if not self.status:
+            self._check_change()
+        self._check_numbers()
+
+    def _check_status(self) -> None:
+        if self.dry_run or self.op_id is None or self.where is not None:
+            raise UsageError(
+                "--status asks for the outcome of an update",
+                hint="name it with --op-id KEY, without --dry-run or --where",
+            )
+        if self._edits or self.command:
+            raise UsageError("--status changes nothing", hint="leave the edits and the command out")
+
+    def _check_where(self, address: Address) -> None:
+        if address.kind is not Kind.TABLE:
+            raise UsageError(f"--where is about the entities of a table, not {address}", hint="table:NAME")
+        values.not_empty(self.where, "--where")
+        if self.create is not None:
+            raise UsageError(
+                "--create and --where do not go together", hint="name the entity: entity:TABLE/PARTITION/ROW"
+            )
+        if self.op_id is not None and self.op_id.startswith(RAW_OP):
+            raise UsageError("--op-id: an id that azguard made is of one entity", hint="choose a key of your own")
+
+    def _check_kind(self, kind: Kind) -> None:
+        """Refuse a kind of resource that cannot be updated, and options that are not for it."""
         if kind is Kind.ENTITY:
             self._check_for_entity()
         elif kind is Kind.TABLE:
@@ -62,31 +198,12 @@ class UpdateOptions:
                 "which entities of the table?", hint="--where FILTER, or name one: entity:TABLE/PARTITION/ROW"
             )
         elif kind is not Kind.BLOB:
-            raise UsageError(f"safe-update does not take a {kind} address", hint=_ADDRESSES)
+            raise UsageError(
+                f"safe-update does not take a {kind} address",
+                hint="blob:CONTAINER/NAME or entity:TABLE/PARTITION/ROW",
+            )
         elif self.by_ledger:
             raise UsageError("--guard ledger is for entities", hint="for a blob that others write: --guard lease")
-        chosen = values.choice(self.guard, "--guard", ("lineage", "lease", "ledger"))
-        if chosen == "lease" and self.lease_id is not None:
-            raise UsageError("--guard lease and --lease-id contradict each other", hint="leave one of them out")
-        if chosen == "lineage" and self.no_lineage:
-            raise UsageError("--guard lineage and --no-lineage contradict each other", hint="leave one of them out")
-        if self.no_lineage and self.op_id is not None and chosen != "ledger":
-            raise UsageError(
-                "--no-lineage and --op-id contradict each other: the lineage is where the id is kept",
-                hint="leave one of them out",
-            )
-        if self.wait_lease and self.lease_id is not None:
-            raise UsageError("--wait-lease and --lease-id contradict each other", hint="leave one of them out")
-        self._check_output_options(kind)
-
-    def _check_output_options(self, kind: Kind) -> None:
-        given = {"--allow-empty": self.allow_empty, "--any-content": self.any_content}
-        for option in (option for option, is_given in given.items() if is_given):
-            if self.metadata or kind is not Kind.BLOB:
-                what = "metadata, which is" if self.metadata else "an entity, which is"
-                raise UsageError(f"{option} does not apply to {what} always a JSON object", hint="leave it out")
-            if not self.command:
-                raise UsageError(f"{option} is about what a command prints, and there is none", hint="leave it out")
 
     def _check_for_entity(self) -> None:
         if self.guard == "lease":
@@ -101,140 +218,54 @@ class UpdateOptions:
             "--fence": self.fence is not None,
             "--metadata": self.metadata,
         }
-        for option, is_given in given.items():
-            if is_given:
-                raise UsageError(f"{option} does not apply to an entity", hint="leave it out")
+        for option in (option for option, is_given in given.items() if is_given):
+            raise UsageError(f"{option} does not apply to an entity", hint="leave it out")
+
+    def _check_guard(self) -> None:
+        """Refuse pairs of options that say opposite things of the guard."""
+        values.choice(self.guard, "--guard", ("lineage", "lease", "ledger"))
+        if self.guard == "lease" and self.lease_id is not None:
+            raise _contradict("--guard lease", "--lease-id")
+        if self.guard == "lineage" and self.no_lineage:
+            raise _contradict("--guard lineage", "--no-lineage")
+        if self.no_lineage and self.op_id is not None and not self.by_ledger:
+            raise _contradict("--no-lineage", "--op-id", ": the lineage is where the id is kept")
+        if self.wait_lease and self.lease_id is not None:
+            raise _contradict("--wait-lease", "--lease-id")
+
+    def _check_output_options(self, kind: Kind) -> None:
+        given = {"--allow-empty": self.allow_empty, "--any-content": self.any_content}
+        for option in (option for option, is_given in given.items() if is_given):
+            if self.metadata or kind is not Kind.BLOB:
+                what = "metadata, which is" if self.metadata else "an entity, which is"
+                raise UsageError(f"{option} does not apply to {what} always a JSON object", hint="leave it out")
+            if not self.command:
+                raise UsageError(f"{option} is about what a command prints, and there is none", hint="leave it out")
+
+    def _check_change(self) -> None:
+        if self._edits and self.command:
+            raise UsageError(f"{self._edits[0]} and a command do not go together", hint="run safe-update twice")
+        if not self._edits and not self.command:
+            raise UsageError(
+                "nothing to do: no edit and no command",
+                hint="add --set PATH=JSON or another edit, or a command: -- jq '.replicas += 1'",
+            )
+        if self.create is not None and self.metadata:
+            raise UsageError(
+                "--create and --metadata do not go together", hint="create the blob first: azguard blob put"
+            )
+
+    def _check_numbers(self) -> None:
+        """Refuse numbers that are malformed."""
+        self.read_fence()
+        self.read_max_attempts()
+        if self.jobs is not None:
+            self.read_jobs()
+
+    @property
+    def _edits(self) -> list[str]:
+        return [option for name, option in _EDITS.items() if getattr(self, name)]
 
 
-# Makes new content of a resource's content, within a deadline.
-Change = Callable[[Target, Deadline, bytes], bytes]
-
-
-def in_order(ctx: typer.Context) -> tuple[tuple[str, str], ...]:
-    """Return the built-in edits as (option, text) in the order they were typed."""
-    texts: dict[str, Iterator[str]] = {name: iter(ctx.params.get(name) or ()) for name in _EDITS}
-    return tuple((_EDITS[name], next(texts[name])) for name in ctx.meta[ORDER] if name in _EDITS)
-
-
-def resource(target: Target, asked: UpdateOptions, op: str, lease_id: str | None = None) -> UpdatableResource:
-    """Return what is updated, as the core knows it."""
-    if target.kind is Kind.ENTITY:
-        from azguard.tables.ledger import LedgeredEntity
-        from azguard.tables.updating import VersionedEntity
-
-        if not asked.by_ledger:
-            return VersionedEntity(target)
-        return LedgeredEntity(target, op=op, asks=asked.op_id is not None)
-    from azguard.blobs import updating
-
-    made = updating.BlobMetadata if asked.metadata else updating.BlobContent
-    return made(target, lease_id, asked.fence)
-
-
-def changes(env: Environment, kind: Kind, asked: UpdateOptions) -> Change:
-    """Return what changes a resource's content: the command, or the edits, whose files are read now and once.
-
-    Raises:
-        UsageError: there is nothing to do, or an edit is malformed.
-    """
-    if asked.edits and asked.command:
-        raise UsageError(f"{asked.edits[0][0]} and a command do not go together", hint="run safe-update twice")
-    if not asked.edits and not asked.command:
-        raise UsageError(
-            "nothing to do: no edit and no command",
-            hint="add --set PATH=JSON or another edit, or a command: -- jq '.replicas += 1'",
-        )
-    change = _by_command(env, asked.command) if asked.command else _by_edits(kind, asked)
-
-    def changed(target: Target, deadline: Deadline, content: bytes) -> bytes:
-        try:
-            made = change(target, deadline, content)
-            return _tidied(content, made) if kind is Kind.ENTITY else made
-        except RecursionError:
-            raise TransformFailed(
-                "the content, or what is to be made of it, is nested too deeply",
-                address=str(target.address),
-                hint="some hundred levels are possible; a command can do more: -- CMD",
-            ) from None
-
-    return changed
-
-
-def _tidied(content: bytes, made: bytes) -> bytes:
-    from azguard.tables import entity_json
-
-    return entity_json.drop_orphan_types(content, made)
-
-
-def accept(target: Target, asked: UpdateOptions) -> Callable[[bytes, bytes, str | None], None]:
-    """Return what refuses the output of a command; edits and what is always JSON need no such rule."""
-    if not asked.command or asked.metadata or target.kind is not Kind.BLOB:
-        return lambda source, made, content_type: None
-    from azguard.documents.filter_output import OutputRule
-
-    return OutputRule(target.address.name, asked.allow_empty, asked.any_content).check
-
-
-def create(target: Target, asked: UpdateOptions) -> bytes | None:
-    """Return the content to start from where there is nothing; None where nothing may be created.
-
-    Raises:
-        UsageError: it is none for this kind of resource.
-    """
-    if asked.create is None:
-        return None
-    if target.kind is Kind.ENTITY:
-        from azguard.tables import entity_edits
-
-        try:
-            return entity_edits.initial(asked.create or None, target.address)
-        except UsageError as error:
-            raise error.but(message=f"--create: {error.message}") from None
-    if asked.metadata:
-        raise UsageError("--create and --metadata do not go together", hint="create the blob first: azguard blob put")
-    chosen = [edit_options.parse(option, text, inputs.read) for option, text in asked.edits[:1]]
-    return edits.initial(asked.create or None, chosen)
-
-
-def op(target: Target, key: str | None) -> str:
-    """Return the op id of an update: a fresh one, or that of the caller's key.
-
-    Raises:
-        UsageError: the key is empty, or looks like an id of ours and is none.
-    """
-    if key is None:
-        return new_op(os.urandom(12))
-    if not key.strip():
-        raise UsageError("--op-id is empty", hint="an unset shell variable looks like this; leave it out, or set it")
-    if not key.startswith(RAW_OP):
-        return op_of_key(key, endpoints.plain(target.endpoint), str(target.address))
-    found = key.removeprefix(RAW_OP)
-    if not is_op(found):
-        raise UsageError(
-            f"--op-id: {key!r} is not an id that azguard made",
-            hint=f"copy it whole from the result, or choose a key of your own that does not begin with {RAW_OP}",
-        )
-    return found
-
-
-def _by_command(env: Environment, command: tuple[str, ...]) -> Change:
-    def filtered(target: Target, deadline: Deadline, content: bytes) -> bytes:
-        from azguard.processes import filter_command
-
-        end = deadline.started + deadline.seconds
-        environ = {**env.environ, "AZGUARD_ADDRESS": str(target.address)}
-        return filter_command.run(command, content, environ=environ, deadline=end, clock=deadline.clock)
-
-    return filtered
-
-
-def _by_edits(kind: Kind, asked: UpdateOptions) -> Change:
-    if kind is Kind.ENTITY:
-        from azguard.tables import entity_edits
-
-        typed = [edit_options.parse_for_entity(option, text, inputs.read) for option, text in asked.edits]
-        return lambda target, deadline, content: entity_edits.apply(typed, content)
-    chosen = [edit_options.parse(option, text, inputs.read, metadata=asked.metadata) for option, text in asked.edits]
-    if asked.metadata:
-        return lambda target, deadline, content: edits.apply_to_metadata_text(chosen, content, KEY)
-    return lambda target, deadline, content: edits.apply(chosen, content)
+def _contradict(one: str, other: str, why: str = "") -> UsageError:
+    return UsageError(f"{one} and {other} contradict each other{why}", hint="leave one of them out")

@@ -27,12 +27,15 @@ HINTS: Mapping[str, Words] = {
     "other_blob_type": "if that is meant: --blob-type block",
     "output_is_empty": "if the content is to be empty: --allow-empty",
     "output_is_not_json": "mend the command; if it is meant: --any-content",
+    "op_id_malformed": ("copy it whole from the result, or choose a key of your own that does not begin with {prefix}"),
     "put_is_empty": "did the command before the pipe fail? If an empty blob is meant: --allow-empty",
     "put_never_read": (
         "read it first: azguard blob get {target} -f THEIRS, "
         "or name the version with --etag, or overwrite with --last-writer-wins"
     ),
     "snapshot_has_no_snapshots": "leave --delete-snapshots out",
+    "some_updates_failed": "run it again: with --op-id KEY an update is never applied twice",
+    "transform_nested_too_deeply": "some hundred levels are possible; a command can do more: -- CMD",
     "update_gave_up": "run it again, or give it longer: --timeout 5m",
     "update_meets_lease": "wait for its holder with --wait-lease, or work inside that lease with --lease-id",
     "update_of_nothing": "add --create to make it",
@@ -42,6 +45,7 @@ WORDS: Mapping[str, Words] = {
     "append_to_metadata": "--append does not apply to metadata",
     "increment_of_no_number": "--increment: {message}",
     "increment_of_whole_number": "--increment: {message}",
+    "op_id_malformed": "{option}: {message}",
     "patch_failed": "--json-patch: {message}",
     "sum_too_large": "--increment: {message}",
 }

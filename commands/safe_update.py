@@ -1,17 +1,29 @@
 """``azguard safe-update``: read, change and write back, retried on conflict, applied exactly once."""
 
-from typing import Annotated
+import sys
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from azguard.cli import context, options, signals, update_options, updates, values
+from azguard.cli import context, hints, option_classes, run_keys, signals, update_plans
 from azguard.cli.command_spec import CommandSpec
+from azguard.cli.context import Environment
+from azguard.cli.edit_options import TypedEdit
 from azguard.cli.groups import alone
-from azguard.conditions import fences
-from azguard.errors import UsageError
-from azguard.updates import update as core
+from azguard.cli.update_options import UpdateOptions
+from azguard.errors import NotFound, OutcomeUnknown
+from azguard.updates import recording, result
+from azguard.updates import update as updates
+from azguard.updates.op_ids import choose_op
+
+if TYPE_CHECKING:
+    from azguard.tables.update_many import Done
+
+# The exit status that stands for the outcome of an op.
+_EXIT_STATUSES = {"committed": 0, "not_committed": NotFound.exit_code, "unknown": OutcomeUnknown.exit_code}
 
 
+@option_classes.expand
 def safe_update(
     ctx: typer.Context,
     address: Annotated[
@@ -20,102 +32,7 @@ def safe_update(
             metavar="ADDRESS", help="What to update: blob:CONTAINER/NAME, entity:TABLE/PARTITION/ROW, or table:NAME."
         ),
     ],
-    command: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[-- CMD...]", help="Gets the content on stdin, gives the new content on stdout."),
-    ] = None,
-    where: Annotated[
-        str | None,
-        typer.Option("--where", metavar="ODATA", help="Of a table: update each entity that matches this filter."),
-    ] = None,
-    param: Annotated[
-        list[str] | None,
-        typer.Option("--param", metavar="NAME[:TYPE]=VALUE", help="The value of @NAME in the filter; repeat for more."),
-    ] = None,
-    jobs: Annotated[
-        str | None, typer.Option("--jobs", metavar="N", help="With --where: how many at a time; 16 by default.")
-    ] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=JSON", help="Set a value.")] = None,
-    unset: Annotated[list[str] | None, typer.Option("--unset", metavar="PATH", help="Remove a value.")] = None,
-    increment: Annotated[
-        list[str] | None, typer.Option("--increment", metavar="PATH[=N]", help="Add N (1) to a number.")
-    ] = None,
-    merge_patch: Annotated[
-        list[str] | None,
-        typer.Option("--merge-patch", metavar="FILE|-", help="Apply a JSON merge patch (RFC 7396)."),
-    ] = None,
-    json_patch: Annotated[
-        list[str] | None,
-        typer.Option("--json-patch", metavar="FILE|-", help="Apply a JSON patch (RFC 6902)."),
-    ] = None,
-    append: Annotated[
-        list[str] | None, typer.Option("--append", metavar="TEXT", help="Add text at the end, as it stands.")
-    ] = None,
-    metadata: Annotated[
-        bool,
-        typer.Option("--metadata", help="Update the metadata, a JSON object of strings, not the content."),
-    ] = False,
-    create: Annotated[
-        str | None,
-        typer.Option(
-            "--create",
-            metavar="[INITIAL]",
-            help="Where there is nothing, start from this ({} for JSON edits).",
-        ),
-    ] = None,
-    allow_empty: Annotated[
-        bool, typer.Option("--allow-empty", help="The command may print nothing where there was something.")
-    ] = False,
-    any_content: Annotated[
-        bool, typer.Option("--any-content", help="What was JSON may become something else.")
-    ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print a diff, write nothing.")] = False,
-    op_id: Annotated[
-        str | None,
-        typer.Option(
-            "--op-id",
-            metavar="KEY",
-            help="Your idempotency key: run again with it, and nothing is done twice. It is for this resource in this "
-            "account: by its own name, secondary or private link, but not by a domain of yours.",
-        ),
-    ] = None,
-    status: Annotated[
-        bool,
-        typer.Option(
-            "--status",
-            help="Say the outcome of --op-id: exit 0 committed, 44 not, or there is nothing, 74 unknown.",
-        ),
-    ] = False,
-    guard: Annotated[
-        str | None,
-        typer.Option(
-            "--guard",
-            metavar="lineage|lease|ledger",
-            help="lease (blobs), ledger (entities): sound beside writers that are not azguard.",
-        ),
-    ] = None,
-    lease_id: Annotated[
-        str | None, typer.Option("--lease-id", metavar="ID|@held", help="Work inside a lease you hold.")
-    ] = None,
-    fence: Annotated[
-        str | None,
-        typer.Option(
-            "--fence",
-            metavar="N",
-            help="The lock you hold, by its number: refused (exit 77) once a holder with a higher one has written.",
-        ),
-    ] = None,
-    wait_lease: Annotated[
-        bool, typer.Option("--wait-lease", help="Wait for the lease of another holder, up to the timeout.")
-    ] = False,
-    no_lineage: options.NoLineage = False,
-    max_attempts: Annotated[
-        str | None, typer.Option("--max-attempts", metavar="N", help="Give up after so many writes.")
-    ] = None,
-    timeout: Annotated[
-        str | None,
-        typer.Option("--timeout", metavar="DURATION", help="Give up after so long; 60s by default."),
-    ] = None,
+    given: UpdateOptions,
 ) -> None:
     """Read, change, write back: again on conflict, and applied exactly once.
 
@@ -149,45 +66,69 @@ def safe_update(
     Example: azguard safe-update blob:site/config.json --increment replicas
     """
     env = context.of(ctx)
-    asked = update_options.UpdateOptions(
-        edits=update_options.in_order(ctx),
-        command=tuple(command or ()),
-        metadata=metadata,
-        create=create,
-        op_id=op_id,
-        guard=guard,
-        lease_id=lease_id,
-        fence=None if fence is None else fences.parse(fence),
-        wait_lease=wait_lease,
-        no_lineage=no_lineage,
-        max_attempts=values.count(max_attempts, "--max-attempts"),
-        timeout=timeout,
-        allow_empty=allow_empty,
-        any_content=any_content,
-    )
-    if where is None and (param or jobs):
-        raise UsageError("--param and --jobs are for many entities", hint="choose them with --where")
-    if status and (dry_run or op_id is None or where is not None):
-        raise UsageError(
-            "--status asks for the outcome of an update", hint="name it with --op-id KEY, without --dry-run or --where"
-        )
-    if status:
-        env.answer(*updates.status(env, address, asked))
-    elif where is not None:
-        from azguard.cli import updates_where
-
-        every = updates_where.planned(env, address, where, param or (), asked)
-        every.show() if dry_run else every.run(updates_where.jobs(jobs))
-    elif dry_run:
-        updates.show_preview(env, address, asked)
+    given.check(env.location(address).address)
+    typed = given.edits_in(ctx.meta[run_keys.ORDER])
+    if given.status:
+        _show_status(env, address, given)
+    elif given.where is not None:
+        _update_many(env, address, given, typed)
+    elif given.dry_run:
+        _show_preview(env, address, given, typed)
     else:
-        update = updates.planned(env, address, asked)
+        request = update_plans.request(env, env.locate(address, writable=True), given, typed)
         with signals.until_committed():
-            ended = core.update(update.resource, update.plan, update.deadline, update.tools)
-        env.show(update.finish(ended))
+            report = recording.update_and_record(request, update_plans.records(env, request.deadline))
+        env.show(report)
 
 
 _SPEC = CommandSpec(
     why_no_conditions="safe-update guards each write by the version it has just read", optional_value="--create"
 )
 app = alone(safe_update, "safe-update", _SPEC)
+
+
+def _show_status(env: Environment, address: str, given: UpdateOptions) -> None:
+    """Show the outcome of an op, and end with the exit status that says so."""
+    target = env.locate(address)
+    op = choose_op(target, given.op_id)
+    found = result.find_status(update_plans.resource(target, given, op), op, env.deadline)
+    env.answer(found, _EXIT_STATUSES[found.outcome])
+
+
+def _show_preview(env: Environment, address: str, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> None:
+    """Print the diff of what an update would do: as text, or inside the result if a format was asked for."""
+    from azguard.documents import diffs
+
+    request = update_plans.request(env, env.locate(address, writable=True), given, typed)
+    found = updates.preview(request.resource, request.plan, env.deadline)
+    diff = diffs.compare(found.before or b"", found.after, request.target.address.short)
+    outcome = "unchanged" if found.before == found.after else "dry_run"
+    if env.shared.get("output") or env.out.query:
+        env.show({"address": str(request.target.address), "etag": found.etag, "outcome": outcome, "diff": diff})
+    elif diff:
+        _print_diff(diff)
+    else:
+        env.out.info(f"{request.target} would not change")
+
+
+def _update_many(env: Environment, address: str, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> None:
+    """Update all entities of a table that match, or print the difference that each update would make."""
+    from azguard.documents import diffs
+    from azguard.tables import update_many
+
+    many = update_plans.many(env, env.locate(address, writable=True), given, typed)
+    if not given.dry_run:
+        update_many.update_all(many, given.read_jobs(), lambda done: _show_failure(env, done), env.show)
+        return
+    for target, found in update_many.preview_all(many):
+        _print_diff(diffs.compare(found.before or b"", found.after, target.address.short))
+
+
+def _show_failure(env: Environment, done: "Done") -> None:
+    if done.error is not None and env.out.format != "none":
+        error = hints.in_words(done.error).known()
+        env.out.json_lines([{"address": done.address, "outcome": done.outcome, "error": error}])
+
+
+def _print_diff(diff: str) -> None:
+    sys.stdout.write(diff if not diff or diff.endswith("\n") else f"{diff}\n")

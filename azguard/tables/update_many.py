@@ -1,5 +1,7 @@
 """One update of many entities: all that a query finds, each by itself, a few at a time.
 
+``update_all`` runs it and counts how the updates ended, ``preview_all`` shows what it would do.
+
 The query delivers each entity with its version, so that the first attempt needs no other read. After a conflict the
 service is asked for the entity again under the same filter: if it does not match any more, it is *skipped*.
 
@@ -8,21 +10,27 @@ Not guaranteed: entities that begin to match while the query is under way may or
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from pathlib import Path
 
 from azguard.accounts.target import Target
 from azguard.accounts.transport import CONNECTIONS
 from azguard.address import Address, Kind
-from azguard.errors import AzguardError, NotFound, OutcomeUnknown, TransformFailed
+from azguard.errors import AzguardError, NotFound, OutcomeUnknown, Partial, TransformFailed
 from azguard.requests.deadline import Deadline
 from azguard.tables import calls, ledger
 from azguard.tables.calls import Stored
 from azguard.tables.edm import PARTITION_KEY, ROW_KEY
+from azguard.tables.ledger import LedgeredEntity
 from azguard.tables.updating import VersionedEntity
 from azguard.updates import update as updates
+from azguard.updates.journal import WriteJournal
+from azguard.updates.op_ids import choose_op
 from azguard.updates.plan import UpdateHooks, UpdatePlan
+from azguard.updates.update import Preview
 
 # More threads than these would wait for each other: Python runs one at a time.
 DEFAULT_JOBS, MOST_JOBS = 16, CONNECTIONS
@@ -43,11 +51,141 @@ class Update:
 
 @dataclass(frozen=True)
 class Done:
-    """How one entity's update ended; ``error`` says why where it failed or is unknown."""
+    """How one entity's update ended."""
 
     address: str
     outcome: str
+    #: Why it failed or is unknown; None of one that ended well.
     error: AzguardError | None = None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How many entities matched, and how their updates ended."""
+
+    address: str
+    matched: int
+    updated: int
+    unchanged: int
+    #: They did not match any more, or were deleted.
+    skipped: int
+    failed: int
+    unknown: int
+
+    @classmethod
+    def of(cls, table: Target, counts: Mapping[str, int]) -> "Summary":
+        """Return the summary of so many updates of each outcome."""
+        return cls(
+            address=str(table.address),
+            matched=sum(counts.values()),
+            updated=counts[UPDATED],
+            unchanged=counts[UNCHANGED],
+            skipped=counts[SKIPPED],
+            failed=counts[FAILED],
+            unknown=counts[UNKNOWN],
+        )
+
+    def check(self, table: Target) -> None:
+        """Refuse to call it done if not all updates ended well.
+
+        Raises:
+            Partial: some failed, or their outcome is unknown.
+        """
+        wrong = self.failed + self.unknown
+        if wrong:
+            raise Partial(
+                f"{wrong} of {self.matched} entities of {table}: {self.failed} not updated, {self.unknown} unknown",
+                address=self.address,
+                reason="some_updates_failed",
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManyUpdates:
+    """The same update of every entity of a table that matches a filter."""
+
+    table: Target
+    where: str
+    #: Makes the new content of an entity, within the deadline of its update.
+    change: Callable[[Target, Deadline, bytes], bytes]
+    #: The key of the caller's, of which each entity gets an op of its own; None for fresh ones.
+    key: str | None
+    stamps: bool
+    #: Whether each op is kept in a ledger.
+    ledger: bool
+    max_attempts: int | None
+    #: How long, in seconds, the service may be unreachable while nothing is in doubt; None is the whole deadline.
+    reach_seconds: float | None
+    #: How long each page of the query may take.
+    query_deadline: Deadline
+    #: As long as each update may take.
+    patience: Deadline
+    #: The folder of the journals of writes.
+    journals: Path
+    #: Is told each event of an update.
+    tell: Callable[[Target, Deadline, str], None] = lambda target, deadline, text: None
+
+    def updates(self, clock: "StoppableClock") -> Iterator[Update]:
+        """Yield the update of each entity; its deadline goes by the clock."""
+        for target, found in matches(self.table, self.where, self.query_deadline):
+            deadline = Deadline(self.patience.seconds, clock, self.patience.sleep, self.patience.answer_seconds)
+            resource, plan = self.prepare(target, found, deadline)
+            yield Update(resource, plan, deadline, self._hooks(target, plan, deadline))
+
+    def prepare(self, target: Target, found: Stored, deadline: Deadline) -> tuple[VersionedEntity, UpdatePlan]:
+        """Return one entity that the query has found, and the plan of its update."""
+        op, matched = choose_op(target, self.key), Matched(found, self.where)
+        resource = VersionedEntity(target, matched)
+        if self.ledger:
+            resource = LedgeredEntity(target, matched, op=op, asks=self.key is not None)
+        plan = UpdatePlan(
+            transform=matched.only(lambda content: self.change(target, deadline, content)),
+            op=op,
+            stamps=self.stamps,
+            ledger=self.ledger,
+            max_attempts=self.max_attempts,
+            reach_seconds=self.reach_seconds,
+        )
+        return resource, plan
+
+    def _hooks(self, target: Target, plan: UpdatePlan, deadline: Deadline) -> UpdateHooks:
+        return UpdateHooks(
+            attempts=WriteJournal(self.journals, plan.op, keyed=self.key is not None),
+            tell=lambda text: self.tell(target, deadline, text),
+        )
+
+
+def update_all(
+    many: ManyUpdates, jobs: int, on_failure: Callable[[Done], None], on_end: Callable[[Summary], None]
+) -> None:
+    """Make so many updates at a time.
+
+    ``on_failure`` is told of each that failed, or whose outcome is unknown, as it ends; ``on_end`` how all ended, also
+    where they are interrupted after the first.
+
+    Raises:
+        Partial: some failed, or their outcome is unknown.
+    """
+    clock, counts = StoppableClock(), Counter[str]()
+    try:
+        for done in update_each(many.updates(clock), jobs, clock.stop):
+            counts[done.outcome] += 1
+            if done.error is not None:
+                on_failure(done)
+    except BaseException:
+        if counts:  # Else there is nothing to tell: the query itself failed.
+            on_end(Summary.of(many.table, counts))
+        raise
+    summary = Summary.of(many.table, counts)
+    on_end(summary)
+    summary.check(many.table)
+
+
+def preview_all(many: ManyUpdates) -> Iterator[tuple[Target, Preview]]:
+    """Yield what each update would do now; nothing is written."""
+    for target, found in matches(many.table, many.where, many.query_deadline):
+        resource, plan = many.prepare(target, found, many.query_deadline)
+        yield target, updates.preview(resource, plan, many.query_deadline)
 
 
 class StoppableClock:

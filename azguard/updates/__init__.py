@@ -1,11 +1,13 @@
 """Read, change, write back: again on conflict, and applied exactly once. Knows no service.
 
-``update``       the entry: apply one plan exactly once
+``recording``    the entry: one update with what it leaves on this machine
+``update``       apply one plan exactly once
 ``plan``         what goes in and what comes out
 ``loop``         read, settle, change, write
 ``doubt``        the outcome of an attempt whose response was lost
 ``leases``       the lease that a slow update takes
 ``result``       what an update reports, and the outcome of an earlier one
+``op_ids``       the identity of an update
 ``run``          one update under way
 ``resource``     what the loop needs of a resource
 ``journal``      what is under way, for the next run of the same op

@@ -6,12 +6,11 @@ from datetime import datetime
 from azguard.accounts.target import Target
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Verdict
+from azguard.updates.op_ids import RAW_OP
 from azguard.updates.plan import UpdateResult
 from azguard.updates.resource import UpdatableResource
 from azguard.updates.update import outcome_of
 
-#: What an op id of azguard's own begins with where people see it; a key of theirs does not.
-RAW_OP = "op:"
 _OUTCOMES = {Verdict.COMMITTED: "committed", Verdict.NOT_YET: "not_committed"}
 
 

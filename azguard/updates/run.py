@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from azguard.conditions import fences
-from azguard.errors import AzguardError, GaveUp, NotFound, OutcomeUnknown, Unavailable
+from azguard.errors import AzguardError, GaveUp, NotFound, OutcomeUnknown, TransformFailed, Unavailable
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import ABSENT, Lineage
@@ -186,8 +186,19 @@ def check_fence(resource: UpdatableResource, plan: UpdatePlan, state: CurrentVer
 
 
 def transform(resource: UpdatableResource, plan: UpdatePlan, state: CurrentVersion) -> bytes:
-    """Return the new content for a state: the transform of what is there, or of what to start from."""
+    """Return the new content for a state: the transform of what is there, or of what to start from.
+
+    Raises:
+        TransformFailed: the transform failed, or its result is refused.
+    """
     source = plan.create if state.etag is None and plan.create is not None else state.source
-    made = plan.transform(source)
-    plan.accept(source, made, state.content_type)
-    return resource.canonicalize(made)
+    try:
+        made = plan.transform(source)
+        plan.accept(source, made, state.content_type)
+        return resource.canonicalize(made)
+    except RecursionError:
+        raise TransformFailed(
+            "the content, or what is to be made of it, is nested too deeply",
+            address=str(resource.target.address),
+            reason="transform_nested_too_deeply",
+        ) from None

@@ -1,0 +1,116 @@
+"""One update with what it leaves on this machine: its journal, its place in the queue, and the version that it wrote.
+
+What could not be written is saved in a file, which the error names.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from azguard.accounts.target import Target
+from azguard.address import Kind
+from azguard.errors import AzguardError
+from azguard.folders import Folders
+from azguard.requests.deadline import Deadline
+from azguard.updates import unsaved
+from azguard.updates import update as updates
+from azguard.updates.journal import WriteJournal
+from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
+from azguard.updates.resource import CommittedVersion, UpdatableResource
+from azguard.updates.result import UpdateReport
+
+
+class ReadRecords(Protocol):
+    """What a scope has read, as far as an update records it."""
+
+    def record_content(self, target: Target, written: CommittedVersion, content: bytes, lineage: str | None) -> None:
+        """Record the version that was just written with this content."""
+
+    def follow(self, target: Target, before: str | None, after: str | None, lineage: str | None) -> None:
+        """Record that a version read before got a new ETag by our own write, with its content unchanged."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpdateRequest:
+    """One update of one resource, ready to run."""
+
+    resource: UpdatableResource
+    plan: UpdatePlan
+    deadline: Deadline
+    #: Whether the op comes from a key of the caller's, who may run it again.
+    is_keyed: bool
+    #: Whether it is the metadata that is updated; the content then stays as it is.
+    is_of_metadata: bool = False
+    #: Whether a command of the caller's is given the content, so that the caller has read it.
+    shows_content: bool = False
+
+    @property
+    def target(self) -> Target:
+        """Return what is updated."""
+        return self.resource.target
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalRecords:
+    """Where an update keeps its records on this machine."""
+
+    folders: Folders
+    reads: ReadRecords
+    #: Is told each event of the update, as a line of text.
+    tell: Callable[[str], None] = lambda text: None
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+
+def update_and_record(request: UpdateRequest, records: LocalRecords) -> UpdateReport:
+    """Apply an update exactly once and record the version that it wrote.
+
+    Raises:
+        AzguardError: as ``update`` says. If there is new content that was not written, it is saved in a file, which
+            the error names in its fact ``kept``.
+    """
+    ended = updates.update(request.resource, request.plan, request.deadline, _hooks(request, records))
+    _record(request, ended, records.reads)
+    has_length = request.target.kind is Kind.BLOB and not request.is_of_metadata
+    return UpdateReport.of(request.target, request.plan.op, ended, has_length=has_length)
+
+
+def _hooks(request: UpdateRequest, records: LocalRecords) -> UpdateHooks:
+    return UpdateHooks(
+        turn=lambda: _join_queue(request, records),
+        tell=records.tell,
+        keep=lambda error, content: _save(request, records, error, content),
+        attempts=WriteJournal(records.folders.attempts, request.plan.op, keyed=request.is_keyed),
+    )
+
+
+def _join_queue(request: UpdateRequest, records: LocalRecords) -> AbstractContextManager[Any]:
+    from azguard.updates.local_queue import LocalQueue
+
+    key = f"{request.target.endpoint} {request.target.address}"
+    return LocalQueue(records.folders.queues, key, request.deadline, records.tell)
+
+
+def _save(request: UpdateRequest, records: LocalRecords, error: AzguardError, content: bytes | None) -> AzguardError:
+    """Save the content that could not be written; the error tells where, and whether the op leaves a trace."""
+    told = error.but(values={**error.values, "leaves_trace": request.plan.leaves_trace})
+    if content is None:
+        return told
+    path = unsaved.save_unwritten_content(records.folders.kept, request.target, content, records.now())
+    if path is None:
+        return told
+    detail = (*error.detail, f"the new content is kept in {path}")
+    return told.but(detail=detail, facts={**error.facts, "kept": str(path)})
+
+
+def _record(request: UpdateRequest, ended: UpdateResult, reads: ReadRecords) -> None:
+    if ended.content is None:
+        return  # An earlier run of this key wrote it: nothing was read or written now.
+    if request.is_of_metadata:
+        # The content is as it was: a scope that has read the version before has read this one too.
+        reads.follow(request.target, ended.base, ended.landed.etag, ended.lineage)
+        return
+    if ended.outcome == "unchanged" and not request.shows_content:
+        return  # The edits saw the content, and nothing else did.
+    reads.record_content(request.target, ended.landed, ended.content, ended.lineage)

@@ -1,0 +1,180 @@
+"""From the options of an update to what the core runs."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from azguard.accounts.target import Target
+from azguard.address import Kind
+from azguard.cli import edit_options, ending, inputs
+from azguard.cli.context import Environment
+from azguard.cli.edit_options import TypedEdit
+from azguard.cli.update_options import UpdateOptions
+from azguard.documents import edits
+from azguard.errors import UsageError
+from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
+from azguard.requests.lineage import KEY
+from azguard.updates.op_ids import choose_op
+from azguard.updates.plan import UpdatePlan
+from azguard.updates.recording import LocalRecords, UpdateRequest
+from azguard.updates.resource import UpdatableResource
+
+if TYPE_CHECKING:
+    from azguard.tables.update_many import ManyUpdates
+
+# How long an update is tried for, unless --timeout says otherwise.
+_SECONDS = 60.0
+#: Makes new content of a resource's content, within a deadline.
+Change = Callable[[Target, Deadline, bytes], bytes]
+
+
+def request(env: Environment, target: Target, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> UpdateRequest:
+    """Return the update of one resource that the options describe; files that they name are read now and once.
+
+    Raises:
+        UsageError: an edit, or what to create, is malformed.
+    """
+    deadline = env.patience(given.timeout, _SECONDS)
+    ending.warn(target, deadline.seconds, env.warn_once)
+    change = _change(env, target.kind, given, typed)
+    plan = UpdatePlan(
+        transform=lambda content: change(target, deadline, content),
+        op=choose_op(target, given.op_id),
+        create=_initial(target, given, typed),
+        accept=_output_rule(target, given),
+        guard_by_lease=given.guard == "lease",
+        stamps=not given.no_lineage,
+        lease_id=env.reads.lease_id(target, given.lease_id),
+        fence=given.read_fence(),
+        ledger=given.by_ledger,
+        wait_lease=given.wait_lease,
+        max_attempts=given.read_max_attempts(),
+        reach_seconds=_reach_seconds(given),
+    )
+    return UpdateRequest(
+        resource=resource(target, given, plan.op, plan.lease_id),
+        plan=plan,
+        deadline=deadline,
+        is_keyed=given.op_id is not None,
+        is_of_metadata=given.metadata,
+        shows_content=bool(given.command),
+    )
+
+
+def records(env: Environment, deadline: Deadline) -> LocalRecords:
+    """Return where an update keeps its records; its story is told for --verbose, with the time elapsed."""
+    return LocalRecords(
+        folders=env.folders,
+        reads=env.reads,
+        tell=lambda text: env.out.verbose(f"{deadline.elapsed:7.3f} s  {text}"),
+    )
+
+
+def many(env: Environment, table: Target, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> "ManyUpdates":
+    """Return the updates of the entities of a table that match the filter.
+
+    Raises:
+        UsageError: an edit or the filter is malformed.
+    """
+    from azguard.tables import filters
+    from azguard.tables.update_many import ManyUpdates
+
+    where = filters.bind_parameters(given.where, given.param or (), "where") or ""
+    return ManyUpdates(
+        table=table,
+        where=where,
+        change=_change(env, Kind.ENTITY, given, typed),
+        key=given.op_id,
+        stamps=not given.no_lineage,
+        ledger=given.by_ledger,
+        max_attempts=given.read_max_attempts(),
+        reach_seconds=_reach_seconds(given),
+        query_deadline=env.deadline,
+        patience=env.patience(given.timeout, _SECONDS),
+        journals=env.folders.attempts,
+        tell=lambda target, deadline, text: env.out.verbose(f"{deadline.elapsed:7.3f} s  {target}: {text}"),
+    )
+
+
+def resource(target: Target, given: UpdateOptions, op: str, lease_id: str | None = None) -> UpdatableResource:
+    """Return what is updated, as the core knows it."""
+    if target.kind is Kind.ENTITY:
+        from azguard.tables.ledger import LedgeredEntity
+        from azguard.tables.updating import VersionedEntity
+
+        if not given.by_ledger:
+            return VersionedEntity(target)
+        return LedgeredEntity(target, op=op, asks=given.op_id is not None)
+    from azguard.blobs import updating
+
+    made = updating.BlobMetadata if given.metadata else updating.BlobContent
+    return made(target, lease_id, given.read_fence())
+
+
+def _reach_seconds(given: UpdateOptions) -> float | None:
+    """Return how long the service may be unreachable: without --timeout as for every other command."""
+    return PATIENCE_SECONDS if given.timeout is None else None
+
+
+def _change(env: Environment, kind: Kind, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> Change:
+    """Return what changes the content of a resource: the command, or the edits."""
+    change = _by_command(env, given.command) if given.command else _by_edits(kind, typed, metadata=given.metadata)
+    if kind is not Kind.ENTITY:
+        return change
+
+    def change_entity(target: Target, deadline: Deadline, content: bytes) -> bytes:
+        from azguard.tables import entity_json
+
+        return entity_json.drop_orphan_types(content, change(target, deadline, content))
+
+    return change_entity
+
+
+def _by_command(env: Environment, command: list[str]) -> Change:
+    def filtered(target: Target, deadline: Deadline, content: bytes) -> bytes:
+        from azguard.processes import filter_command
+
+        end = deadline.started + deadline.seconds
+        environ = {**env.environ, "AZGUARD_ADDRESS": str(target.address)}
+        return filter_command.run(command, content, environ=environ, deadline=end, clock=deadline.clock)
+
+    return filtered
+
+
+def _by_edits(kind: Kind, typed: tuple[TypedEdit, ...], *, metadata: bool) -> Change:
+    if kind is Kind.ENTITY:
+        from azguard.tables import entity_edits
+
+        of_entity = [edit_options.parse_for_entity(option, text, inputs.read) for option, text in typed]
+        return lambda target, deadline, content: entity_edits.apply(of_entity, content)
+    chosen = [edit_options.parse(option, text, inputs.read, metadata=metadata) for option, text in typed]
+    if metadata:
+        return lambda target, deadline, content: edits.apply_to_metadata_text(chosen, content, KEY)
+    return lambda target, deadline, content: edits.apply(chosen, content)
+
+
+def _initial(target: Target, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> bytes | None:
+    """Return the content to start from where there is nothing; None where nothing may be created.
+
+    Raises:
+        UsageError: it is none for this kind of resource.
+    """
+    if given.create is None:
+        return None
+    if target.kind is Kind.ENTITY:
+        from azguard.tables import entity_edits
+
+        try:
+            return entity_edits.initial(given.create or None, target.address)
+        except UsageError as error:
+            raise error.but(message=f"--create: {error.message}") from None
+    chosen = [edit_options.parse(option, text, inputs.read) for option, text in typed[:1]]
+    return edits.initial(given.create or None, chosen)
+
+
+def _output_rule(target: Target, given: UpdateOptions) -> Callable[[bytes, bytes, str | None], None]:
+    """Return what refuses the output of a command; edits and what is always JSON need no such rule."""
+    if not given.command or given.metadata or target.kind is not Kind.BLOB:
+        return lambda source, made, content_type: None
+    from azguard.documents.filter_output import OutputRule
+
+    return OutputRule(target.address.name, given.allow_empty, given.any_content).check
