@@ -13,6 +13,8 @@ def _as_typed(facts: Mapping[str, object]) -> str:
 
 #: What to type next.
 HINTS: Mapping[str, Words] = {
+    "address_not_in_account": "azguard cache list",
+    "address_not_in_scope": "azguard cache list --all-scopes",
     "cache_record_malformed": "import what azguard cache export printed",
     "cache_record_not_object": "each line is one JSON object, as azguard cache export prints",
     "scope_empty": "an unset shell variable looks like this; leave it out to get a scope of your own session",

@@ -52,8 +52,6 @@ def _how_to_write_guid(facts: Mapping[str, object]) -> str:
 
 #: What to type next.
 HINTS: Mapping[str, Words] = {
-    "address_not_in_account": "azguard cache list",
-    "address_not_in_scope": "azguard cache list --all-scopes",
     "allow_race_without_effect": "leave it out",
     "cannot_be_guarded": "say --last-writer-wins to do it all the same",
     "condition_empty": f"{_UNSET}; leave the option out to be guarded by what you last read",
