@@ -6,31 +6,18 @@ up to the cursor; the answer is one candidate per line, a tab, and what it is. N
 
 import re
 import shlex
-import signal
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import islice
-from pathlib import Path
-from types import FrameType
 from typing import Any
 
+import typer
 from typer.core import TyperGroup
 
-from azguard.address import Kind, parse
-from azguard.blobs.listing import BlobPrefix, list_blobs
+from azguard.cli.completers import Candidate, TypedLine
 from azguard.cli.completion_scripts import LINE, SHELL, WORD
 from azguard.cli.registry import COMMANDS, ROOT
-from azguard.folders import Folders
 
-# A shell that hangs after Tab is worse than one that offers nothing.
-SECONDS = 2.0
-_MOST = 200
 _CHOICES = re.compile(r"[A-Za-z]+(\|[A-Za-z]+)+")
-# The kinds of resources whose names can be offered, and how each is written.
-_LEASABLE = {Kind.BLOB: "CONTAINER/NAME", Kind.CONTAINER: "NAME"}
-_NAMED = {**_LEASABLE, Kind.TABLE: "NAME", Kind.ENTITY: "TABLE/PARTITION/ROW"}
-Candidate = tuple[str, str]
 
 
 @dataclass
@@ -40,8 +27,10 @@ class Typed:
     command: Any
     options: dict[str, Any] = field(default_factory=dict)
     arguments: list[str] = field(default_factory=list)
-    pending: Any = None  # the option whose value comes next
-    rest: bool = False  # behind "--"
+    #: The option whose value comes next.
+    pending: Any = None
+    #: Whether the cursor is behind ``--``.
+    rest: bool = False
 
 
 def answer(root: Any, environ: Mapping[str, str]) -> Iterator[str]:
@@ -70,14 +59,14 @@ def split(line: str) -> tuple[list[str], str]:
 
 def candidates(root: Any, words: Sequence[str], incomplete: str, environ: Mapping[str, str]) -> list[Candidate]:
     """Return what may stand in the place of ``incomplete``, with what each is."""
-    typed = _walked(root, words)
+    typed = _walk(root, words)
     if typed.rest:
         return []
-    option, equals, _ = incomplete.partition("=")
+    option, equals, value = incomplete.partition("=")
     if typed.pending is not None:
-        found = _values(typed.pending, environ)
+        found = _values(typed.pending, typed, incomplete, environ)
     elif equals and (param := _option(typed.command, option)) is not None:
-        found = [(f"{option}={each}", meaning) for each, meaning in _values(param, environ)]
+        found = [(f"{option}={each}", meaning) for each, meaning in _values(param, typed, value, environ)]
     elif incomplete.startswith("-"):
         found = _options(typed.command)
     elif isinstance(typed.command, TyperGroup):
@@ -87,7 +76,7 @@ def candidates(root: Any, words: Sequence[str], incomplete: str, environ: Mappin
     return [each for each in found if each[0].startswith(incomplete)]
 
 
-def _walked(root: Any, words: Sequence[str]) -> Typed:
+def _walk(root: Any, words: Sequence[str]) -> Typed:
     typed = Typed(root)
     for word in words:
         if typed.pending is not None:
@@ -124,13 +113,17 @@ def _options(command: Any) -> list[Candidate]:
     return [(param.opts[0], _first(param.help or "")) for param in shown] + [("--help", "Show what it does.")]
 
 
-def _values(param: Any, environ: Mapping[str, str]) -> list[Candidate]:
-    """Return the values an option takes; none leaves it to the shell, which offers files."""
-    if param.name == "profile":
-        return _profiles(environ)
-    if param.metavar and _CHOICES.fullmatch(param.metavar):
-        return [(each, "") for each in param.metavar.split("|")]
-    return []
+def _values(param: Any, typed: Typed, incomplete: str, environ: Mapping[str, str]) -> list[Candidate]:
+    """Return the values of an option or argument: its completer's, or the choices that its help shows.
+
+    None leaves it to the shell, which offers files.
+    """
+    if param._custom_shell_complete is not None:  # noqa: SLF001  # Typer offers no other way to see whether it has one
+        context = typer.Context(typed.command)
+        context.obj = TypedLine(typed.options, environ)
+        return [(each.value, each.help or "") for each in param.shell_complete(context, incomplete)]
+    metavar = (param.metavar or "").strip("[].")
+    return [(each, "") for each in metavar.split("|")] if _CHOICES.fullmatch(metavar) else []
 
 
 def _arguments(typed: Typed, incomplete: str, environ: Mapping[str, str]) -> list[Candidate]:
@@ -138,97 +131,10 @@ def _arguments(typed: Typed, incomplete: str, environ: Mapping[str, str]) -> lis
     position = len(typed.arguments)
     if not places or (position >= len(places) and places[-1].nargs != -1):
         return []
-    metavar = (places[min(position, len(places) - 1)].metavar or "").strip("[].")
-    if _CHOICES.fullmatch(metavar):
-        return [(each, "") for each in metavar.split("|")]
-    if metavar == "CONTAINER/NAME":
-        return _resources(typed, incomplete, Kind.BLOB, environ)
-    of_container = typed.command.callback.__module__.endswith(".container")
-    if metavar == "CONTAINER" or (metavar == "NAME" and of_container):
-        return _resources(typed, incomplete, Kind.CONTAINER, environ)
-    if metavar in ("TABLE", "TABLE/PARTITION/ROW"):
-        return _resources(typed, incomplete, Kind.TABLE if metavar == "TABLE" else Kind.ENTITY, environ)
-    if metavar == "NAME" and typed.command.callback.__module__.endswith(".profile"):
-        return _profiles(environ)
-    if "ADDRESS" not in metavar:
-        return []
-    kinds = _LEASABLE if typed.command.callback.__module__.endswith(".lease") else _NAMED
-    prefix, colon, rest = incomplete.partition(":")
-    if not colon:
-        return [(f"{kind}:", meaning) for kind, meaning in kinds.items()]
-    if prefix not in kinds:
-        return []
-    return [(f"{prefix}:{each}", meaning) for each, meaning in _resources(typed, rest, Kind(prefix), environ)]
-
-
-def _profiles(environ: Mapping[str, str]) -> list[Candidate]:
-    from azguard.accounts import profiles
-    from azguard.errors import AzguardError
-
-    try:
-        return [(name, "") for name in profiles.load(Folders.of(environ).profiles)]
-    except AzguardError:
-        return []
-
-
-def _resources(typed: Typed, incomplete: str, kind: Kind, environ: Mapping[str, str]) -> list[Candidate]:
-    """Return names that the service lists, in time or not at all."""
-    try:
-        with _at_most(SECONDS):
-            return list(islice(_listed(typed, incomplete, kind, environ), _MOST))
-    # Whatever keeps the names from being known, the line being typed must stay as it is.
-    except Exception:  # noqa: BLE001
-        return []
-
-
-def _listed(typed: Typed, incomplete: str, kind: Kind, environ: Mapping[str, str]) -> Iterator[Candidate]:
-    from azguard.accounts.target import Target
-    from azguard.cli import accounts
-    from azguard.requests.deadline import Deadline
-
-    folders = Folders.of(environ)
-    account = accounts.choose(typed.options, environ, Path(folders.profiles), lambda: accounts.local_emulator(folders))
-    if kind.service == "table":
-        from azguard.tables import tables
-
-        end = "/" if kind is Kind.ENTITY else ""
-        for table in tables.list_tables(account, Deadline(SECONDS), incomplete, _MOST):
-            yield f"{table.name}{end}", "table"
-        return
-    from azguard.blobs import containers
-
-    container, slash, prefix = incomplete.partition("/")
-    if kind is Kind.CONTAINER or not slash:
-        end = "" if kind is Kind.CONTAINER else "/"
-        for each in containers.list_containers(account, Deadline(SECONDS), container or None, _MOST):
-            yield f"{each.name}{end}", "container"
-        return
-    target = Target(account, parse(container, Kind.CONTAINER).address)
-    for item in list_blobs(target, Deadline(SECONDS), prefix=prefix or None, delimiter="/", limit=_MOST):
-        yield f"{container}/{item.name}", "folder" if isinstance(item, BlobPrefix) else "blob"
-
-
-@contextmanager
-def _at_most(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError once the time is up, where the system has a timer."""
-    if not hasattr(signal, "setitimer"):
-        yield
-        return
-
-    def over(_number: int, _frame: FrameType | None) -> None:
-        raise TimeoutError
-
-    before = signal.signal(signal.SIGALRM, over)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    return _values(places[min(position, len(places) - 1)], typed, incomplete, environ)
 
 
 def _commands(group: Any) -> list[Candidate]:
-
     if group.name == ROOT:
         return [(name, entry.summary) for name, entry in COMMANDS.items()]
     return [(name, _first(group.get_command(None, name).help or "")) for name in group.list_commands(None)]

@@ -5,10 +5,14 @@ from typing import Annotated
 
 import typer
 
+from azguard.cli import completers
 from azguard.cli.lock_options import TableLock
 from azguard.errors import UsageError
 
-Entity = Annotated[str, typer.Argument(metavar="TABLE/PARTITION/ROW", help="The entity, or its URL.")]
+Entity = Annotated[
+    str,
+    typer.Argument(metavar="TABLE/PARTITION/ROW", help="The entity, or its URL.", autocompletion=completers.entities),
+]
 Select = Annotated[
     list[str] | None,
     typer.Option("--select", metavar="NAME,…", help="Only these properties; the keys and the ETag come along."),

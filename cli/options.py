@@ -8,21 +8,14 @@ from typing import Annotated
 
 import typer
 
+from azguard.cli import completers
 from azguard.cli.command_spec import CommandSpec
 from azguard.conditions.operations import Operation
 
 # The panel is the heading an option stands under in --help.
 CONDITIONS, ACCOUNT, GENERAL = "Conditions", "Account", "General"
 
-Container = Annotated[str, typer.Argument(metavar="NAME", help="The container, or its URL.")]
-Table = Annotated[str, typer.Argument(metavar="TABLE", help="The table, or its URL.")]
-Leasable = Annotated[str, typer.Argument(metavar="ADDRESS", help="blob:CONTAINER/NAME or container:NAME, or its URL.")]
-HeldLease = Annotated[
-    str, typer.Option("--lease-id", metavar="ID|@held", help="The lease; by default @held, which this scope holds.")
-]
-ProposedLeaseId = Annotated[
-    str | None, typer.Option("--proposed-lease-id", metavar="GUID", help="The id to have; a fresh one by default.")
-]
+Table = Annotated[str, typer.Argument(metavar="TABLE", help="The table, or its URL.", autocompletion=completers.tables)]
 AllScopes = Annotated[bool, typer.Option("--all-scopes", help="Of every scope, not only this one.")]
 Metadata = Annotated[
     list[str] | None,
@@ -34,7 +27,6 @@ LeaseDuration = Annotated[
     str | None,
     typer.Option("--lease-duration", metavar="DURATION", help="How long it lasts: 15s to 60s; 60s by default."),
 ]
-Lock = Annotated[str, typer.Argument(metavar="ADDRESS", help="The lock, e.g. blob:locks/deploy-prod or table:Orders.")]
 LockContainer = Annotated[
     str | None,
     typer.Option(
@@ -202,7 +194,13 @@ def account(
         typer.Option("--auth-mode", metavar="login|key|anonymous", help="login: your Azure identity."),
     ] = None,
     profile: Annotated[
-        str | None, typer.Option("--profile", metavar="NAME", help="A profile from the configuration file.")
+        str | None,
+        typer.Option(
+            "--profile",
+            metavar="NAME",
+            help="A profile from the configuration file.",
+            autocompletion=completers.profiles,
+        ),
     ] = None,
     blob_endpoint: Annotated[
         str | None, typer.Option("--blob-endpoint", metavar="URL", help="Where its blobs are, if not in a usual place.")

@@ -10,14 +10,17 @@ from azguard.blobs import deletes, downloads, properties, uploads
 from azguard.blobs.existing import find_blob
 from azguard.blobs.listing import list_blobs
 from azguard.blobs.upload import Settings, Upload, create_only
-from azguard.cli import context, deliveries, inputs, lifecycle_options, option_classes, options, values
+from azguard.cli import completers, context, deliveries, inputs, lifecycle_options, option_classes, options, values
 from azguard.cli.groups import group
 from azguard.conditions import operations
 from azguard.requests import existing
 
 app = group("Blobs: get, put, show, exists, list, delete.")
 
-_Blob = Annotated[str, typer.Argument(metavar="CONTAINER/NAME", help="The blob, or its URL.")]
+_Blob = Annotated[
+    str, typer.Argument(metavar="CONTAINER/NAME", help="The blob, or its URL.", autocompletion=completers.blobs)
+]
+_Container = Annotated[str, typer.Argument(metavar="NAME", help="The container, or its URL.")]
 
 
 @app.command(spec=options.operation(operations.BLOB_GET))
@@ -203,7 +206,7 @@ def exists(ctx: typer.Context, blob: _Blob) -> None:
 @app.command(name="list", spec=options.operation(operations.CONTAINER_LIST_BLOBS))
 def list_(
     ctx: typer.Context,
-    container: options.Container,
+    container: _Container,
     prefix: options.Prefix = None,
     delimiter: Annotated[
         str | None,

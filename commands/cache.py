@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from azguard.cache import lookup
-from azguard.cli import context, inputs, options
+from azguard.cli import completers, context, inputs, options
 from azguard.cli.groups import group
 from azguard.errors import UsageError
 
@@ -26,7 +26,10 @@ def list_(ctx: typer.Context, prefix: options.Prefix = None, all_scopes: options
 @app.command()
 def show(
     ctx: typer.Context,
-    address: Annotated[str, typer.Argument(metavar="ADDRESS", help="e.g. blob:site/config.json")],
+    address: Annotated[
+        str,
+        typer.Argument(metavar="ADDRESS", help="e.g. blob:site/config.json", autocompletion=completers.addresses),
+    ],
 ) -> None:
     """Show what this scope has read of one resource, and into which files.
 
@@ -39,7 +42,10 @@ def show(
 @app.command()
 def forget(
     ctx: typer.Context,
-    addresses: Annotated[list[str], typer.Argument(metavar="ADDRESS...", help="What to forget.")],
+    addresses: Annotated[
+        list[str],
+        typer.Argument(metavar="ADDRESS...", help="What to forget.", autocompletion=completers.addresses),
+    ],
     all_scopes: options.AllScopes = False,
 ) -> None:
     """Forget what was read; the next write then needs a condition.

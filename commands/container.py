@@ -7,11 +7,15 @@ import typer
 from azguard.address import Kind
 from azguard.blobs import containers, contents
 from azguard.blobs.existing import find_container
-from azguard.cli import context, lifecycle_options, options, values
+from azguard.cli import completers, context, lifecycle_options, options, values
 from azguard.cli.groups import group
 from azguard.conditions import operations
 from azguard.requests import existing
 from azguard.requests.contents import require_empty
+
+_Container = Annotated[
+    str, typer.Argument(metavar="NAME", help="The container, or its URL.", autocompletion=completers.containers)
+]
 
 app = group("Containers: create, show, exists, list, delete.")
 
@@ -19,7 +23,7 @@ app = group("Containers: create, show, exists, list, delete.")
 @app.command(spec=options.operation(operations.CONTAINER_CREATE))
 def create(
     ctx: typer.Context,
-    container: options.Container,
+    container: _Container,
     metadata: options.Metadata = None,
     public_access: Annotated[
         str | None,
@@ -47,7 +51,7 @@ def create(
 
 
 @app.command(spec=options.operation(operations.CONTAINER_GET_PROPERTIES))
-def show(ctx: typer.Context, container: options.Container) -> None:
+def show(ctx: typer.Context, container: _Container) -> None:
     """Show a container's properties and metadata.
 
     Example: azguard container show site
@@ -58,7 +62,7 @@ def show(ctx: typer.Context, container: options.Container) -> None:
 
 
 @app.command(spec=options.operation(operations.CONTAINER_GET_PROPERTIES))
-def exists(ctx: typer.Context, container: options.Container) -> None:
+def exists(ctx: typer.Context, container: _Container) -> None:
     """Exit 0 if the container exists, 44 if not.
 
     Example: azguard container exists site
@@ -81,9 +85,7 @@ def list_(ctx: typer.Context, prefix: options.Prefix = None, num_results: option
 
 
 @app.command(spec=options.operation(operations.CONTAINER_DELETE))
-def delete(
-    ctx: typer.Context, container: options.Container, with_contents: lifecycle_options.WithContents = False
-) -> None:
+def delete(ctx: typer.Context, container: _Container, with_contents: lifecycle_options.WithContents = False) -> None:
     """Delete a container, if it is empty and unchanged.
 
     One that has blobs in it is refused (exit 42) unless --with-contents is given; on a terminal azguard asks. Its ETag

@@ -7,7 +7,7 @@ import typer
 
 from azguard.address import Kind
 from azguard.cache.records import HeldLease
-from azguard.cli import breaking, context, lease_options, options, signals, values
+from azguard.cli import breaking, completers, context, lease_options, options, signals, values
 from azguard.cli.context import Environment
 from azguard.cli.groups import group
 from azguard.conditions import operations
@@ -26,16 +26,31 @@ _WHY_FORGOTTEN = {
     Standing.OVER: "it was released or broken, or another holds it",
 }
 
+_Leasable = Annotated[
+    str,
+    typer.Argument(
+        metavar="ADDRESS",
+        help="blob:CONTAINER/NAME or container:NAME, or its URL.",
+        autocompletion=completers.leasable_addresses,
+    ),
+]
+_HeldLease = Annotated[
+    str, typer.Option("--lease-id", metavar="ID|@held", help="The lease; by default @held, which this scope holds.")
+]
+_ProposedLeaseId = Annotated[
+    str | None, typer.Option("--proposed-lease-id", metavar="GUID", help="The id to have; a fresh one by default.")
+]
+
 app = group("Leases of blobs and containers: acquire, renew, change, release, break, show, list, wait.")
 
 
 @app.command(spec=options.operation(operations.BLOB_LEASE_ACQUIRE))
 def acquire(
     ctx: typer.Context,
-    address: options.Leasable,
+    address: _Leasable,
     lease_duration: options.LeaseDuration = None,
     infinite: Annotated[bool, typer.Option("--infinite", help="It lasts until it is released or broken.")] = False,
-    proposed_lease_id: options.ProposedLeaseId = None,
+    proposed_lease_id: _ProposedLeaseId = None,
     wait: Annotated[
         str | None,
         typer.Option("--wait", metavar="DURATION", help="Wait so long for another's lease (exit 75); else exit 49."),
@@ -69,7 +84,7 @@ def acquire(
 
 
 @app.command(spec=options.operation(operations.BLOB_LEASE_RENEW))
-def renew(ctx: typer.Context, address: options.Leasable, lease_id: options.HeldLease = "@held") -> None:
+def renew(ctx: typer.Context, address: _Leasable, lease_id: _HeldLease = "@held") -> None:
     """Renew a lease for its own term from now.
 
     Example: azguard lease renew blob:site/config.json
@@ -83,9 +98,9 @@ def renew(ctx: typer.Context, address: options.Leasable, lease_id: options.HeldL
 @app.command(spec=options.operation(operations.BLOB_LEASE_CHANGE))
 def change(
     ctx: typer.Context,
-    address: options.Leasable,
-    lease_id: options.HeldLease = "@held",
-    proposed_lease_id: options.ProposedLeaseId = None,
+    address: _Leasable,
+    lease_id: _HeldLease = "@held",
+    proposed_lease_id: _ProposedLeaseId = None,
 ) -> None:
     """Change the id of a lease; the old one is worth nothing from then on.
 
@@ -99,7 +114,7 @@ def change(
 
 
 @app.command(spec=options.operation(operations.BLOB_LEASE_RELEASE))
-def release(ctx: typer.Context, address: options.Leasable, lease_id: options.HeldLease = "@held") -> None:
+def release(ctx: typer.Context, address: _Leasable, lease_id: _HeldLease = "@held") -> None:
     """Release a lease, so that others can acquire it at once.
 
     Example: azguard lease release blob:site/config.json
@@ -113,7 +128,7 @@ def release(ctx: typer.Context, address: options.Leasable, lease_id: options.Hel
 @app.command(name="break", spec=options.operation(operations.BLOB_LEASE_BREAK))
 def break_(
     ctx: typer.Context,
-    address: options.Leasable,
+    address: _Leasable,
     lease_break_period: options.BreakPeriod = None,
     yes: options.Yes = False,
     if_owner: options.IfOwner = None,
@@ -142,7 +157,7 @@ def break_(
 
 
 @app.command(spec=options.operation(operations.BLOB_GET_PROPERTIES))
-def show(ctx: typer.Context, address: options.Leasable) -> None:
+def show(ctx: typer.Context, address: _Leasable) -> None:
     """Show the state of a lease, who says to hold it, and since when: azguard's owner record, or Terraform's lock info.
 
     With --lease-id it says whether that one is held (exit 49 if not). A record can be left over from an earlier holder.
@@ -161,7 +176,12 @@ def show(ctx: typer.Context, address: options.Leasable) -> None:
 def list_(
     ctx: typer.Context,
     container: Annotated[
-        str | None, typer.Argument(metavar="[CONTAINER]", help="The container whose leased blobs to list, or its URL.")
+        str | None,
+        typer.Argument(
+            metavar="[CONTAINER]",
+            help="The container whose leased blobs to list, or its URL.",
+            autocompletion=completers.containers,
+        ),
     ] = None,
     state: Annotated[
         str | None,
@@ -197,7 +217,7 @@ def list_(
 @app.command(spec=options.remote("lease wait only looks, until the lease is free"))
 def wait(
     ctx: typer.Context,
-    address: options.Leasable,
+    address: _Leasable,
     timeout: Annotated[
         str | None,
         typer.Option("--timeout", metavar="DURATION", help="Give up after so long (exit 75); 60s by default."),

@@ -8,11 +8,20 @@ from typing import Annotated
 import typer
 
 from azguard.address import Kind
-from azguard.cli import context, lock_options, options
+from azguard.cli import completers, context, lock_options, options
 from azguard.cli.groups import group
 from azguard.conditions import operations
 from azguard.locks import lock_blobs
 from azguard.locks import run as core
+
+_Lock = Annotated[
+    str,
+    typer.Argument(
+        metavar="ADDRESS",
+        help="The lock, e.g. blob:locks/deploy-prod or table:Orders.",
+        autocompletion=completers.addresses,
+    ),
+]
 
 app = group("Locks: run a command while holding one; see and break them.")
 
@@ -22,7 +31,11 @@ def run(
     ctx: typer.Context,
     words: Annotated[
         list[str],
-        typer.Argument(metavar="ADDRESS... -- CMD [ARG...]", help="The locks, blobs or tables, and the command."),
+        typer.Argument(
+            metavar="ADDRESS... -- CMD [ARG...]",
+            help="The locks, blobs or tables, and the command.",
+            autocompletion=completers.addresses,
+        ),
     ],
     wait: Annotated[
         str | None, typer.Option("--wait", metavar="DURATION", help="Wait so long for the locks; 60s by default.")
@@ -107,7 +120,7 @@ def run(
 @app.command(spec=options.remote("lock show only looks"))
 def show(
     ctx: typer.Context,
-    address: options.Lock,
+    address: _Lock,
     lock_container: options.LockContainer = None,
 ) -> None:
     """Show who holds a lock, since when, and with which fence; of a free one, who held it last (last_owner).
@@ -127,7 +140,9 @@ def show(
 @app.command(name="list", spec=options.remote("lock list only looks"))
 def list_(
     ctx: typer.Context,
-    container: Annotated[str, typer.Argument(metavar="CONTAINER", help="Where the locks are.")] = lock_blobs.CONTAINER,
+    container: Annotated[
+        str, typer.Argument(metavar="CONTAINER", help="Where the locks are.", autocompletion=completers.containers)
+    ] = lock_blobs.CONTAINER,
     prefix: options.Prefix = None,
     held: Annotated[bool, typer.Option("--held", help="Only those that are held now.")] = False,
 ) -> None:
@@ -145,7 +160,7 @@ def list_(
 @app.command(name="break", spec=options.operation(operations.BLOB_LEASE_BREAK))
 def break_(
     ctx: typer.Context,
-    address: options.Lock,
+    address: _Lock,
     lease_break_period: options.BreakPeriod = None,
     yes: options.Yes = False,
     if_owner: options.IfOwner = None,

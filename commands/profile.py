@@ -6,13 +6,13 @@ import typer
 
 from azguard.accounts import profiles
 from azguard.accounts.profiles import Profile
-from azguard.cli import accounts, context, options
+from azguard.cli import accounts, completers, context, options
 from azguard.cli.context import Environment
 from azguard.cli.groups import group
 from azguard.errors import NotFound
 
 app = group("Named accounts in the configuration file.")
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The profile.")]
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="The profile.", autocompletion=completers.profiles)]
 
 
 @app.command(name="list")
@@ -26,7 +26,7 @@ def list_(ctx: typer.Context) -> None:
 
 
 @app.command()
-def show(ctx: typer.Context, name: Name) -> None:
+def show(ctx: typer.Context, name: _Name) -> None:
     """Show one profile, without its secrets.
 
     Example: azguard profile show prod
@@ -38,7 +38,7 @@ def show(ctx: typer.Context, name: Name) -> None:
 @app.command(name="set", spec=options.remote("a profile keeps the account, and no conditions"))
 def set_(
     ctx: typer.Context,
-    name: Name,
+    name: _Name,
     default: Annotated[bool, typer.Option("--default", help="Use it where nothing else names an account.")] = False,
 ) -> None:
     """Write a profile from the account options.
@@ -59,7 +59,7 @@ def set_(
 
 
 @app.command()
-def delete(ctx: typer.Context, name: Name) -> None:
+def delete(ctx: typer.Context, name: _Name) -> None:
     """Delete a profile.
 
     Example: azguard profile delete prod

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from azguard.cli import context, hints, option_classes, run_keys, signals, update_plans
+from azguard.cli import completers, context, hints, option_classes, run_keys, signals, update_plans
 from azguard.cli.command_spec import CommandSpec
 from azguard.cli.context import Environment
 from azguard.cli.edit_options import TypedEdit
@@ -29,7 +29,9 @@ def safe_update(
     address: Annotated[
         str,
         typer.Argument(
-            metavar="ADDRESS", help="What to update: blob:CONTAINER/NAME, entity:TABLE/PARTITION/ROW, or table:NAME."
+            metavar="ADDRESS",
+            help="What to update: blob:CONTAINER/NAME, entity:TABLE/PARTITION/ROW, or table:NAME.",
+            autocompletion=completers.addresses,
         ),
     ],
     given: UpdateOptions,

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from azguard import status as azguard_status
-from azguard.cli import context, options
+from azguard.cli import completers, context, options
 from azguard.cli.context import Environment
 from azguard.cli.groups import alone
 from azguard.errors import Changed, Unavailable
@@ -19,7 +19,11 @@ def status(
     ctx: typer.Context,
     addresses: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ADDRESS...]", help="Only these; all that this scope read by default."),
+        typer.Argument(
+            metavar="[ADDRESS...]",
+            help="Only these; all that this scope read by default.",
+            autocompletion=completers.addresses,
+        ),
     ] = None,
 ) -> None:
     """Ask which of the resources read here changed, vanished or are leased: exit 0 none, 42 some.

@@ -1,0 +1,158 @@
+"""What may stand in the place of a value: each argument and option names its completer by ``autocompletion``.
+
+A completer is given the context, whose object is the ``TypedLine``, and the word that is not finished yet. It yields
+pairs of a value and what that is. What it cannot find in time, it leaves out.
+"""
+
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import typer
+
+from azguard.address import Kind, parse
+
+#: A value, and what it is.
+Candidate = tuple[str, str]
+
+# A shell that hangs after Tab is worse than one that offers nothing.
+SECONDS = 2.0
+_MOST = 200
+# The kinds of resources whose names can be offered, and how each is written.
+_LEASABLE = {Kind.BLOB: "CONTAINER/NAME", Kind.CONTAINER: "NAME"}
+_NAMED = {**_LEASABLE, Kind.TABLE: "NAME", Kind.ENTITY: "TABLE/PARTITION/ROW"}
+
+
+@dataclass(frozen=True)
+class TypedLine:
+    """The line up to the cursor, as far as a completer needs it."""
+
+    #: The values of the options that were typed, by name.
+    options: Mapping[str, Any]
+    environ: Mapping[str, str]
+
+
+def blobs(ctx: typer.Context, incomplete: str) -> list[Candidate]:
+    """Return containers, then the folders and blobs in one of them."""
+    return _in_time(_list_blobs, ctx.obj, incomplete)
+
+
+def containers(ctx: typer.Context, incomplete: str) -> list[Candidate]:
+    """Return containers."""
+    return _in_time(_list_containers, ctx.obj, incomplete)
+
+
+def tables(ctx: typer.Context, incomplete: str) -> list[Candidate]:
+    """Return tables."""
+    return _in_time(_list_tables, ctx.obj, incomplete)
+
+
+def entities(ctx: typer.Context, incomplete: str) -> list[Candidate]:
+    """Return tables, as the beginning of an entity."""
+    return [(f"{name}/", meaning) for name, meaning in tables(ctx, incomplete)]
+
+
+def addresses(ctx: typer.Context, incomplete: str) -> list[Candidate]:
+    """Return addresses of whatever kind."""
+    return _prefixed(_NAMED, ctx, incomplete)
+
+
+def leasable_addresses(ctx: typer.Context, incomplete: str) -> list[Candidate]:
+    """Return addresses of what can be leased."""
+    return _prefixed(_LEASABLE, ctx, incomplete)
+
+
+def profiles(ctx: typer.Context) -> list[Candidate]:
+    """Return the profiles of the configuration file."""
+    from azguard.accounts.profiles import load
+    from azguard.errors import AzguardError
+    from azguard.folders import Folders
+
+    try:
+        return [(name, "") for name in load(Folders.of(ctx.obj.environ).profiles)]
+    except AzguardError:
+        return []
+
+
+_BY_KIND = {Kind.BLOB: blobs, Kind.CONTAINER: containers, Kind.TABLE: tables, Kind.ENTITY: entities}
+
+
+def _prefixed(kinds: Mapping[Kind, str], ctx: typer.Context, incomplete: str) -> list[Candidate]:
+    prefix, colon, rest = incomplete.partition(":")
+    if not colon:
+        return [(f"{kind}:", meaning) for kind, meaning in kinds.items()]
+    if prefix not in kinds:
+        return []
+    return [(f"{prefix}:{name}", meaning) for name, meaning in _BY_KIND[Kind(prefix)](ctx, rest)]
+
+
+def _in_time(listing: Callable[[Any, str], Iterator[Candidate]], line: TypedLine, incomplete: str) -> list[Candidate]:
+    """Return names that the service lists, in time or not at all."""
+    try:
+        with _at_most(SECONDS):
+            return list(islice(listing(_account(line), incomplete), _MOST))
+    # Whatever keeps the names from being known, the line being typed must stay as it is.
+    except Exception:  # noqa: BLE001
+        return []
+
+
+def _account(line: TypedLine) -> Any:
+    from azguard.cli import accounts
+    from azguard.folders import Folders
+
+    folders = Folders.of(line.environ)
+    return accounts.choose(line.options, line.environ, Path(folders.profiles), lambda: accounts.local_emulator(folders))
+
+
+def _list_tables(account: Any, incomplete: str) -> Iterator[Candidate]:
+    from azguard.requests.deadline import Deadline
+    from azguard.tables.tables import list_tables
+
+    for table in list_tables(account, Deadline(SECONDS), incomplete, _MOST):
+        yield table.name, "table"
+
+
+def _list_containers(account: Any, incomplete: str) -> Iterator[Candidate]:
+    from azguard.blobs.containers import list_containers
+    from azguard.requests.deadline import Deadline
+
+    for each in list_containers(account, Deadline(SECONDS), incomplete or None, _MOST):
+        yield each.name, "container"
+
+
+def _list_blobs(account: Any, incomplete: str) -> Iterator[Candidate]:
+    from azguard.accounts.target import Target
+    from azguard.blobs.listing import BlobPrefix, list_blobs
+    from azguard.requests.deadline import Deadline
+
+    container, slash, prefix = incomplete.partition("/")
+    if not slash:
+        yield from ((f"{name}/", meaning) for name, meaning in _list_containers(account, container))
+        return
+    target = Target(account, parse(container, Kind.CONTAINER).address)
+    for item in list_blobs(target, Deadline(SECONDS), prefix=prefix or None, delimiter="/", limit=_MOST):
+        yield f"{container}/{item.name}", "folder" if isinstance(item, BlobPrefix) else "blob"
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    """Raise TimeoutError once the time is up, where the system has a timer."""
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def over(_number: int, _frame: FrameType | None) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
