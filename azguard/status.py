@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
+from typing import ClassVar
 
-from azguard import address
+from azguard import address, columns
 from azguard.accounts.account import Account
 from azguard.accounts.target import Target
 from azguard.address import Kind
@@ -39,6 +40,15 @@ class Read:
 @dataclass(frozen=True)
 class ResourceStatus:
     """The state of one resource since it was read."""
+
+    COLUMNS: ClassVar = (
+        columns.ADDRESS,
+        columns.STATE,
+        columns.LAST_MODIFIED,
+        columns.ETAG,
+        columns.LEASE_STATE,
+        columns.FILE,
+    )
 
     address: str
     #: ``unchanged``, ``changed``, ``leased``, ``vanished`` or ``unanswered``. Of a container or a table it is

@@ -1,24 +1,27 @@
 """Entities printed, and the versions of those that were printed whole recorded."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from azguard.accounts.target import Target
 from azguard.cache import records
 from azguard.cache.records import Key
-from azguard.cli import deliveries
+from azguard.cli import deliveries, layout
 from azguard.cli.context import Environment
+from azguard.cli.output import Output, plain
 from azguard.tables import reads
 from azguard.tables.calls import Stored
+
+_Row = Mapping[str, object]
 
 
 def deliver_one(env: Environment, target: Target, stored: Stored, select: Sequence[str]) -> None:
     """Print an entity and record its version, if all of it was delivered."""
-    row = reads.as_printed(stored, select)
-    env.out.show_row(row)
+    row = _row(env.out, reads.as_printed(stored, select))
+    env.out.show(row)
     env.out.flush()
     if env.out.shows_whole(row) and deliveries.to_stream(sys.stdout).is_kept:
-        _remember_read(env, target, [stored], select)
+        _record_reads(env, target, [stored], select)
 
 
 def deliver(env: Environment, table: Target, pages: Iterable[Sequence[Stored]], select: Sequence[str]) -> None:
@@ -26,17 +29,51 @@ def deliver(env: Environment, table: Target, pages: Iterable[Sequence[Stored]], 
 
     They are printed and recorded page by page, where the format lets them.
     """
-    batches = pages if env.out.streams else [[each for page in pages for each in page]]
+    batches = pages if _streams(env.out) else [[each for page in pages for each in page]]
     for page in batches:
-        rows = [reads.as_printed(each, select) for each in page]
-        env.out.show_rows(rows)
+        rows = [_row(env.out, reads.as_printed(each, select)) for each in page]
+        _show(env.out, rows)
         env.out.flush()
-        whole = env.out.whole(rows)
+        whole = _shows_whole(env.out, rows)
         if deliveries.to_stream(sys.stdout).is_kept:
-            _remember_read(env, table, [each for each, is_whole in zip(page, whole, strict=True) if is_whole], select)
+            _record_reads(env, table, [each for each, is_whole in zip(page, whole, strict=True) if is_whole], select)
 
 
-def _remember_read(env: Environment, table: Target, delivered: Iterable[Stored], select: Sequence[str]) -> None:
+def _streams(out: Output) -> bool:
+    """Return whether entities can be printed as they come."""
+    return out.format not in ("table", "yaml") and out.query is None
+
+
+def _row(out: Output, row: _Row) -> _Row:
+    """Return an entity as this format shows it: for people and as TSV without its types and ETag."""
+    return reads.without_types(row) if out.query is None and out.format in ("table", "tsv") else row
+
+
+def _show(out: Output, rows: Sequence[_Row]) -> None:
+    """Print entities: JSON as one object per line."""
+    if out.format == "json" and out.query is None:
+        out.json_lines(rows)
+    else:
+        out.show_each(rows)
+
+
+def _shows_whole(out: Output, rows: Sequence[_Row]) -> list[bool]:
+    """Return of each entity whether all of it is printed; --query can choose some and leave them whole."""
+    if out.format == "none":
+        return [False] * len(rows)
+    values = [plain(row) for row in rows]
+    if out.query is not None:
+        found = out.pick(values)
+        printed = {id(each) for each in found} if isinstance(found, list) else {id(found)}
+        return [id(value) in printed for value in values]
+    if out.format == "table":
+        from azguard.cli import rendering
+
+        return [rendering.shows_all(values, layout.of(rows))] * len(rows)
+    return [True] * len(rows)
+
+
+def _record_reads(env: Environment, table: Target, delivered: Iterable[Stored], select: Sequence[str]) -> None:
     """Record the versions of entities of one table that were just delivered, with all or only some properties."""
     found = ((reads.address(table, each), reads.to_seen_version(each)) for each in delivered)
     names = ",".join(sorted(set(select))) or None

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
@@ -54,14 +54,15 @@ class Output:
             value = plain(result)
             alone = alone if self.format == "tsv" and not self.query else None
             try:
-                self._print(value[alone] if alone else self._queried(value))
+                self._print(value[alone] if alone else self.pick(value), result)
             except RecursionError:
                 raise OutputFailed(
                     "the operation is done, but --query makes of its result what is nested too deeply to be printed",
                     hint=result_stream.HINT,
                 ) from None
 
-    def _print(self, value: Any) -> None:
+    def _print(self, value: Any, result: object) -> None:
+        """Print what was picked from a result."""
         if self.format == "json":
             _line(json.dumps(value, indent=2, ensure_ascii=False))
         elif self.format == "yaml":
@@ -72,9 +73,9 @@ class Output:
             for row in value if isinstance(value, list) else [value]:
                 _line(_tsv(row))
         else:
-            from azguard.cli import rendering
+            from azguard.cli import layout, rendering
 
-            rendering.show(value, self.color)
+            rendering.show(value, layout.of(result), color=self.color)
 
     def show_each(self, results: Iterable[object]) -> None:
         """Print many results; JSON and TSV as they come, so that memory stays constant."""
@@ -82,54 +83,32 @@ class Output:
             for _ in results:
                 pass
         elif self.query is not None or self.format in ("yaml", "table"):
-            self.show([plain(result) for result in results])
+            self.show(list(results))
         elif self.format == "tsv":
             for result in results:
                 _line(_tsv(plain(result)))
         else:
             _json_array(plain(result) for result in results)
 
-    @property
-    def streams(self) -> bool:
-        """Return whether entities can be printed as they come."""
-        return self.format not in ("table", "yaml") and self.query is None
+    def shows_whole(self, result: object) -> bool:
+        """Return whether all of a result is printed: not in part, and not at all with ``-o none``."""
+        value = plain(result)
+        return self.format != "none" and self.pick(value) is value
 
-    def show_row(self, row: Mapping[str, object]) -> None:
-        """Print one entity; for people and as TSV without its types and ETag."""
-        self.show(self._row(row))
+    def pick(self, value: Any) -> Any:
+        """Return what --query picks from a plain value; without a query, the value itself."""
+        if self.query is None:
+            return value
+        import jmespath
+        from jmespath.exceptions import JMESPathError
 
-    def show_rows(self, rows: Iterable[Mapping[str, object]]) -> None:
-        """Print entities: JSON as one object per line."""
-        if self.format == "json" and self.query is None:
-            for row in rows:
-                self.json_lines([row])
-        else:
-            self.show_each(map(self._row, rows))
-
-    def shows_whole(self, row: Mapping[str, object]) -> bool:
-        """Return whether all of an entity is printed: not in part, and not at all with ``-o none``."""
-        value = plain(self._row(row))
-        return self.format != "none" and self._queried(value) is value
-
-    def whole(self, rows: Sequence[Mapping[str, object]]) -> list[bool]:
-        """Return of each entity whether all of it is printed; --query can choose some and leave them whole."""
-        if self.format == "none":
-            return [False] * len(rows)
-        values = [plain(self._row(row)) for row in rows]
-        if self.query is not None:
-            found = self._queried(values)
-            printed = {id(each) for each in found} if isinstance(found, list) else {id(found)}
-            return [id(value) in printed for value in values]
-        if self.format == "table":
-            from azguard.cli import rendering
-
-            return [rendering.shows_all(values)] * len(rows)
-        return [True] * len(rows)
-
-    def _row(self, row: Mapping[str, object]) -> Mapping[str, object]:
-        from azguard.tables.reads import without_types
-
-        return without_types(row) if self.query is None and self.format in ("table", "tsv") else row
+        try:
+            return jmespath.search(self.query, value)
+        except JMESPathError as error:
+            # Not a usage error: what was asked for has been done, and its exit status must not deny it.
+            raise OutputFailed(
+                f"the operation is done, but --query failed on its result: {error}", hint=result_stream.HINT
+            ) from None
 
     def flush(self) -> None:
         """Wait until what was printed is out of our hands."""
@@ -153,20 +132,6 @@ class Output:
         """Print what is happening, for ``--verbose``."""
         if self.is_verbose:
             _to(sys.stderr, text)
-
-    def _queried(self, value: Any) -> Any:
-        if self.query is None:
-            return value
-        import jmespath
-        from jmespath.exceptions import JMESPathError
-
-        try:
-            return jmespath.search(self.query, value)
-        except JMESPathError as error:
-            # Not a usage error: what was asked for has been done, and its exit status must not deny it.
-            raise OutputFailed(
-                f"the operation is done, but --query failed on its result: {error}", hint=result_stream.HINT
-            ) from None
 
 
 def plain(value: object) -> Any:

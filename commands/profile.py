@@ -22,7 +22,7 @@ def list_(ctx: typer.Context) -> None:
     Example: azguard profile list
     """
     env = context.of(ctx)
-    env.show([_shown(profile) for profile in profiles.load(env.folders.profiles).values()])
+    env.show([profile.shown for profile in profiles.load(env.folders.profiles).values()])
 
 
 @app.command()
@@ -32,7 +32,7 @@ def show(ctx: typer.Context, name: _Name) -> None:
     Example: azguard profile show prod
     """
     env = context.of(ctx)
-    env.show(_shown(_known(env, name)[name]))
+    env.show(_require_profiles(env, name)[name].shown)
 
 
 @app.command(name="set", spec=options.remote("a profile keeps the account, and no conditions"))
@@ -43,7 +43,7 @@ def set_(
 ) -> None:
     """Write a profile from the account options.
 
-    Put secrets into files and name them as @FILE; one given in so many letters is kept in the configuration file.
+    Put secrets into files and name them as @FILE; one that is given itself is kept in the configuration file.
 
     Example: azguard profile set prod --account-name contoso --auth-mode login --default
     """
@@ -55,7 +55,7 @@ def set_(
     kept = default or (name in known and known[name].default)
     profile = Profile(name, settings, kept)
     profiles.save(env.folders.profiles, {**known, name: profile})
-    env.show(_shown(profile))
+    env.show(profile.shown)
 
 
 @app.command()
@@ -65,17 +65,14 @@ def delete(ctx: typer.Context, name: _Name) -> None:
     Example: azguard profile delete prod
     """
     env = context.of(ctx)
-    known = _known(env, name)
+    known = _require_profiles(env, name)
     profiles.save(env.folders.profiles, {each: profile for each, profile in known.items() if each != name})
-    env.show(_shown(known[name]))
+    env.show(known[name].shown)
 
 
-def _known(env: Environment, name: str) -> dict[str, Profile]:
+def _require_profiles(env: Environment, name: str) -> dict[str, Profile]:
+    """Return all profiles, of which one has this name."""
     known = profiles.load(env.folders.profiles)
     if name not in known:
         raise NotFound(f"there is no profile {name!r}", hint="azguard profile list")
     return known
-
-
-def _shown(profile: Profile) -> dict[str, object]:
-    return {"name": profile.name, "default": profile.default, **profile.shown}

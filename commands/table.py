@@ -8,7 +8,6 @@ import typer
 from azguard.address import Kind
 from azguard.cli import context, deliveries, inputs, lifecycle_options, options, values
 from azguard.cli.groups import group
-from azguard.cli.output import plain
 from azguard.conditions import operations
 from azguard.requests import existing
 from azguard.requests.contents import require_empty
@@ -84,7 +83,7 @@ def get(ctx: typer.Context, table: options.Table) -> None:
     env.show(found)
     env.out.flush()
     # What was shown in part, or went to /dev/null, was not read.
-    if env.out.shows_whole(plain(found)) and deliveries.to_stream(sys.stdout).is_kept:
+    if env.out.shows_whole(found) and deliveries.to_stream(sys.stdout).is_kept:
         env.reads.record(target, found)
 
 

@@ -15,7 +15,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
+from azguard import columns
 from azguard.atomic_files import write_atomically
 from azguard.errors import ConfigError
 
@@ -23,6 +25,12 @@ KEYS = ("connection-string", "account-name", "account-key", "sas-token", "auth-m
         "blob-endpoint", "queue-endpoint", "table-endpoint", "file-endpoint", "endpoint-suffix")  # fmt: skip
 #: The settings whose value is a secret, unless it names a file.
 SECRETS = ("connection-string", "account-key", "sas-token")
+
+
+class ShownProfile(dict[str, object]):
+    """A profile as commands show it."""
+
+    COLUMNS: ClassVar = (columns.NAME,)
 
 
 @dataclass(frozen=True)
@@ -35,12 +43,13 @@ class Profile:
     default: bool
 
     @property
-    def shown(self) -> dict[str, str]:
-        """Return the settings with every secret replaced by where it comes from."""
-        return {
+    def shown(self) -> ShownProfile:
+        """Return its name and its settings, with every secret replaced by where it comes from."""
+        settings = {
             key: value if key not in SECRETS or value.startswith("@") else "(in the file)"
             for key, value in self.settings.items()
         }
+        return ShownProfile({"name": self.name, "default": self.default, **settings})
 
 
 def load(file: Path) -> dict[str, Profile]:

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
+from azguard import columns
 from azguard.accounts.account import Account
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
@@ -33,6 +34,8 @@ _GUARD_LEASE_SECONDS = 15
 @dataclass(frozen=True)
 class ContainerShown:
     """A container's properties."""
+
+    COLUMNS: ClassVar = (columns.NAME, columns.ADDRESS, columns.LAST_MODIFIED, columns.ETAG, columns.LEASE_STATE)
 
     address: str
     name: str

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
+from azguard import columns
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.blobs.properties import BlobShown, from_sdk
@@ -16,6 +17,8 @@ from azguard.requests.deadline import Deadline
 @dataclass(frozen=True)
 class BlobPrefix:
     """A virtual folder in a listing with a delimiter."""
+
+    COLUMNS: ClassVar = (columns.NAME, columns.ADDRESS)
 
     address: str
     name: str

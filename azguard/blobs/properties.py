@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
+from azguard import columns
 from azguard.accounts.target import Target
 from azguard.address import Address
 from azguard.conditions.etags import quote
@@ -20,6 +21,16 @@ from azguard.requests.settle import NOTHING_THERE
 @dataclass(frozen=True)
 class BlobShown:
     """A blob's properties. What only has uncommitted blocks has no ETag."""
+
+    COLUMNS: ClassVar = (
+        columns.NAME,
+        columns.ADDRESS,
+        columns.CONTENT_LENGTH,
+        columns.LAST_MODIFIED,
+        columns.ETAG,
+        columns.CONTENT_TYPE,
+        columns.LEASE_STATE,
+    )
 
     address: str
     name: str

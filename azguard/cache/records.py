@@ -5,9 +5,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from azguard import address as addresses
+from azguard import columns
 from azguard.accounts.target import Target
 from azguard.conditions import etags
 from azguard.conditions.seen import BLOCK_BLOB
@@ -48,6 +49,8 @@ class Entry:
     ``length`` is in bytes, ``path`` is the real path if it went to a file, ``lineage`` the azguard lineage
     that version carried. ``time`` is when it was recorded.
     """
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.LAST_MODIFIED, columns.ETAG)
 
     scope: str
     account: str

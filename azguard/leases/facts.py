@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import ClassVar
 
+from azguard import columns
 from azguard.leases import age as lease_age
 from azguard.leases import owners
 from azguard.leases.owners import FENCE, HOLDER_CLOCK, Owner, TerraformLock
@@ -13,6 +15,18 @@ from azguard.times import span
 @dataclass(frozen=True)
 class LeaseFacts:
     """What ``lease show``, ``lease wait``, ``lock show`` and ``lock list`` print."""
+
+    COLUMNS: ClassVar = (
+        columns.ADDRESS,
+        columns.STATE,
+        columns.HELD_BY,
+        columns.AGE,
+        columns.CLOCK,
+        columns.FENCE,
+        columns.LAST_MODIFIED,
+        columns.ETAG,
+        columns.LEASE_STATE,
+    )
 
     address: str
     #: ``held`` or ``free``: whether it can be acquired.
@@ -43,6 +57,8 @@ class LeaseFacts:
 @dataclass(frozen=True)
 class BrokenLease:
     """The lease that a break has hit, as it was just before; the fields are those of ``LeaseFacts``."""
+
+    COLUMNS: ClassVar = (columns.HELD_BY, columns.AGE, columns.CLOCK, columns.FENCE, columns.LEASE_STATE)
 
     held_by: str | None
     age: int | None

@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar
 
-from azguard import address
+from azguard import address, columns
 from azguard.accounts.account import Account
 from azguard.accounts.target import Target
 from azguard.errors import AzguardError, Locked, NotFound, Unavailable
@@ -96,6 +96,8 @@ class CheckedLease(Generic[L]):
 @dataclass(frozen=True)
 class HeldLeaseStatus:
     """A lease this scope asked for and has not released."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.STATE, columns.LEASE_ID, columns.CONFIRMED, columns.UNTIL)
 
     address: str
     #: ``held`` or ``expired``, says the service. Where it could not be asked: ``ended`` if the term is over by this

@@ -5,8 +5,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
+from azguard import columns
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.conditions.etags import parse_blob_etag
@@ -27,6 +28,18 @@ _PAGE = 1000
 @dataclass(frozen=True)
 class LeasedBlob:
     """A blob in a listing by lease."""
+
+    COLUMNS: ClassVar = (
+        columns.NAME,
+        columns.ADDRESS,
+        columns.HELD_BY,
+        columns.AGE,
+        columns.CLOCK,
+        columns.LAST_MODIFIED,
+        columns.ETAG,
+        columns.LEASE_STATE,
+        columns.HOLDER,
+    )
 
     address: str
     name: str

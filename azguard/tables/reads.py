@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
@@ -17,6 +17,13 @@ from azguard.tables.edm import ANNOTATION, KEYS, PARTITION_KEY, ROW_KEY, TIMESTA
 _PAGE = 1000
 # In an answer the service calls it so too; no property can have a dot in its name.
 ETAG = "odata.etag"
+
+
+class PrintedEntity(dict[str, Any]):
+    """An entity as it is printed."""
+
+    #: Its properties have names of the user's own.
+    IS_VERBATIM: ClassVar = True
 
 
 def get(target: Target, select: Sequence[str], deadline: Deadline) -> Stored:
@@ -45,14 +52,14 @@ def query(
             return
 
 
-def as_printed(stored: Stored, select: Sequence[str]) -> Mapping[str, Any]:
+def as_printed(stored: Stored, select: Sequence[str]) -> PrintedEntity:
     """Return an entity as it is printed: its ETag beside its properties, so that it can be written back as it is.
 
     A property of ``select`` that this entity does not have is null.
     """
     if not select:
-        return {ETAG: stored.etag, **stored.entity}
-    found: dict[str, Any] = {ETAG: stored.etag}
+        return PrintedEntity({ETAG: stored.etag, **stored.entity})
+    found = PrintedEntity({ETAG: stored.etag})
     for name in dict.fromkeys((*KEYS, *select)):
         found[name] = stored.entity.get(name)
         if name + ANNOTATION in stored.entity:
@@ -60,9 +67,9 @@ def as_printed(stored: Stored, select: Sequence[str]) -> Mapping[str, Any]:
     return found
 
 
-def without_types(row: Mapping[str, Any]) -> dict[str, Any]:
+def without_types(row: Mapping[str, Any]) -> PrintedEntity:
     """Return an entity for people, or for columns: the values alone."""
-    return {name: value for name, value in row.items() if name != ETAG and not name.endswith(ANNOTATION)}
+    return PrintedEntity((name, value) for name, value in row.items() if name != ETAG and not name.endswith(ANNOTATION))
 
 
 def to_seen_version(stored: Stored) -> SeenVersion:

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
+from azguard import columns
 from azguard.accounts.account import Account
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
@@ -26,6 +27,8 @@ _BEHIND_LETTERS = "{"
 @dataclass(frozen=True)
 class TableShown:
     """A table, of which there is no more to know."""
+
+    COLUMNS: ClassVar = (columns.NAME, columns.ADDRESS)
 
     address: str
     name: str

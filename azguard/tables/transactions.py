@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from azguard import columns
 from azguard.accounts.transport import TRUNCATED
 from azguard.errors import AzguardError, Changed, OutcomeUnknown, UsageError
 from azguard.requests.calls import write_timeouts
@@ -45,6 +46,8 @@ class Item:
 class ItemWritten:
     """What one item did; see ``settled.Written``."""
 
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.LAST_MODIFIED, columns.ETAG)
+
     line: int
     op: str
     address: str
@@ -59,6 +62,8 @@ class ItemWritten:
 @dataclass(frozen=True)
 class ItemPlanned:
     """What one item would do. ``if_match`` is the condition it would be sent with, None where there is none."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS,)
 
     line: int
     op: str

@@ -11,7 +11,7 @@ from tests.support.places import REPOSITORY
 
 # From the ground up. Rooms of one floor stand side by side and never import each other.
 FLOORS = (
-    ("errors", "address", "urls", "naming", "times", "folders", "atomic_files", "faultproxy"),
+    ("errors", "address", "urls", "naming", "times", "columns", "folders", "atomic_files", "faultproxy"),
     ("documents", "processes"),
     ("accounts",),
     ("conditions", "requests", "emulators"),

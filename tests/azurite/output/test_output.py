@@ -12,7 +12,11 @@ import jsonschema
 import pytest
 import yaml
 
+from azguard.blobs.properties import BlobShown
 from azguard.cli import rendering
+from azguard.cli.layout import Layout
+from azguard.leases.facts import BrokenLease, LeaseFacts
+from azguard.leases.held import HeldLeaseStatus
 from tests.support import table_world
 from tests.support.cli_world import CliWorld, command
 from tests.support.places import DATA
@@ -224,6 +228,7 @@ def test_a_terminal_as_stdin_is_no_content(cli: CliWorld, blob: str) -> None:
     assert (code, shown.splitlines()[0]) == (2, "error: nothing to write: stdin is a terminal")
 
 
+BLOBS = Layout(BlobShown.COLUMNS)
 ROWS = [
     {"address": f"blob:site/{name}", "name": name, "etag": '"0x8DC1234567890AB"', "content_length": 1234567,
      "last_modified": "2026-11-21T10:00:00Z", "content_type": "text/plain", "lease_state": "available", "metadata": {}}
@@ -241,11 +246,11 @@ ROWS = [
     ],
 )
 def test_a_table_shows_the_columns_that_fit(width: int, columns: list[str]) -> None:
-    assert rendering.fitting(ROWS, width) == columns
+    assert rendering.fitting(ROWS, BLOBS, width) == columns
 
 
 def test_a_lease_is_shown_where_there_is_one() -> None:
-    assert "lease_state" in rendering.fitting([{**ROWS[0], "lease_state": "leased"}, ROWS[1]], 200)
+    assert "lease_state" in rendering.fitting([{**ROWS[0], "lease_state": "leased"}, ROWS[1]], BLOBS, 200)
 
 
 @pytest.mark.parametrize(
@@ -256,7 +261,7 @@ def test_a_lease_is_shown_where_there_is_one() -> None:
 def test_a_lease_that_is_held_is_shown_with_the_id_to_release_it_by(width: int, columns: list[str]) -> None:
     held = {"address": "blob:site/a", "lease_id": "0" * 36, "confirmed": True, "duration": 60, "scope": "1",
             "until": "2026-11-21T10:00:00.123456Z"}  # fmt: skip
-    assert rendering.fitting([held], width) == columns
+    assert rendering.fitting([held], Layout(HeldLeaseStatus.COLUMNS), width) == columns
 
 
 def leased(clock: str) -> dict[str, object]:
@@ -272,18 +277,18 @@ def leased(clock: str) -> dict[str, object]:
 def test_an_age_by_the_clock_of_its_holder_is_marked(
     capsys: pytest.CaptureFixture[str], clock: str, columns: list[str]
 ) -> None:
-    rendering.show([leased(clock)], color=False)
+    rendering.show([leased(clock)], Layout(LeaseFacts.COLUMNS), color=False)
     shown = capsys.readouterr().out.split()
     assert (shown[: len(columns)], "3h" in shown) == (columns, True)
 
 
 def test_what_holds_a_record_is_told_without_what_is_missing_in_it(capsys: pytest.CaptureFixture[str]) -> None:
-    rendering.show({"broken": leased("service")}, color=False)
+    rendering.show({"broken": leased("service")}, Layout(inner=BrokenLease.COLUMNS), color=False)
     assert "age=3h clock=service owner=(who=alice)" in " ".join(capsys.readouterr().out.split())
 
 
 def test_names_cannot_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    rendering.show([{"name": "a\x1b[2Jb\x07"}], color=False)
+    rendering.show([{"name": "a\x1b[2Jb\x07"}], BLOBS, color=False)
     assert ("\x1b" in capsys.readouterr().out) is False
 
 

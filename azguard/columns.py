@@ -1,0 +1,47 @@
+"""How a result is shown as one row of a table: a result type lists its columns in ``COLUMNS``."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Unit(Enum):
+    """What a number counts; a column of numbers is flush right."""
+
+    ITEMS = "items"
+    SECONDS = "seconds"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One field of a result, as a table shows it."""
+
+    name: str
+    #: The heading; None is the name.
+    title: str | None = None
+    #: Of a number, what it counts.
+    unit: Unit | None = None
+    #: What says nothing as long as it is so in every row.
+    usual: object = None
+    #: Of several columns that do not fit, the one with the lowest rank is left out first; None is never left out.
+    rank: int | None = None
+    #: The name of a column that says the same once more, so that it is not shown beside this one.
+    replaces: str | None = None
+
+
+NAME = Column(name="name", replaces="address")
+ADDRESS = Column(name="address")
+STATE = Column(name="state")
+HELD_BY = Column(name="held_by", title="by")
+AGE = Column(name="age", unit=Unit.SECONDS)
+CLOCK = Column(name="clock", usual="service", rank=2)
+FENCE = Column(name="fence", unit=Unit.ITEMS)
+CONTENT_LENGTH = Column(name="content_length", title="bytes", unit=Unit.ITEMS, rank=9)
+LAST_MODIFIED = Column(name="last_modified", rank=8)
+ETAG = Column(name="etag")
+CONTENT_TYPE = Column(name="content_type", title="type", rank=4)
+LEASE_STATE = Column(name="lease_state", title="lease", usual="available", rank=7)
+HOLDER = Column(name="holder", rank=3)
+LEASE_ID = Column(name="lease_id")
+CONFIRMED = Column(name="confirmed", rank=6)
+UNTIL = Column(name="until", rank=5)
+FILE = Column(name="file", rank=1)
