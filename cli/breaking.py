@@ -18,9 +18,9 @@ def period_of(text: str | None) -> int | None:
     return None if text is None else values.seconds(text, "--lease-break-period", 0, LONGEST_BREAK)
 
 
-def safeguards(env: Environment, owner: str | None, older_than: str | None) -> Safeguards:
+def safeguards(owner: str | None, older_than: str | None) -> Safeguards:
     """Return what must hold of the holder."""
-    age = None if older_than is None else env.duration(older_than, "--if-older-than")
+    age = None if older_than is None else values.duration(older_than, "--if-older-than")
     return Safeguards(values.not_empty(owner, "--if-owner"), age)
 
 

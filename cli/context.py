@@ -1,7 +1,7 @@
 """What a command is handed: the account, the cache, the conditions and the output of this run."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -20,12 +20,10 @@ from azguard.cli.run_keys import ARGV, OPERATION, SHARED
 from azguard.conditions.operations import Operation
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.resolve import Conditions
-from azguard.errors import AzguardError, NotFound, UsageError
+from azguard.errors import AzguardError, UsageError
 from azguard.folders import Folders
 from azguard.locks import environment
 from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
-from azguard.requests.lineage import new_op
-from azguard.times import parse_duration
 
 if TYPE_CHECKING:
     from azguard.cache.copies import Copy
@@ -120,20 +118,13 @@ class Environment:
         answer_seconds = values.answer_seconds(self.environ)
         if timeout is None:
             return Deadline(otherwise, answer_seconds=answer_seconds)
-        return Deadline.strict(self.duration(timeout, "--timeout"), answer_seconds)
+        return Deadline.strict(values.duration(timeout, "--timeout"), answer_seconds)
 
     def warn_once(self, text: str) -> None:
         """Warn, unless this run has warned before: one credential that ends is one warning."""
         if not self.warned:
             self.warned.append(text)
             self.out.warn(text)
-
-    def duration(self, text: str, option: str) -> float:
-        """Return seconds for an option, refusing an empty or zero value."""
-        seconds = parse_duration(text, option)
-        if seconds <= 0:
-            raise UsageError(f"{option} must be more than nothing", hint=f"{option} 30s")
-        return seconds
 
     def location(self, text: str, kind: Kind | None = None) -> Location:
         """Return what an address or URL names, and where; the account in use may tell which service a URL is of.
@@ -182,36 +173,9 @@ class Environment:
         asked = RequestedConditions.of(self.shared if lease_id is None else {**self.shared, "lease_id": lease_id})
         return self.reads.conditions(which, asked, target, copy)
 
-    def show(self, result: object, alone: str | None = None) -> None:
-        """Print a result; ``alone`` is the field that TSV shows without the others."""
-        self.out.show(result, alone)
-
-    def show_each(self, results: Iterable[object]) -> None:
-        """Print many results as they come."""
-        self.out.show_each(results)
-
-    def answer_exists(self, target: Target, look: Callable[[], object]) -> None:
-        """Say whether a resource exists, on stdout and by the exit status: 0 or 44."""
-        found = True
-        try:
-            look()
-        except NotFound:
-            found = False
-        self.answer({"address": str(target.address), "exists": found}, 0 if found else NotFound.exit_code)
-
-    def answer(self, result: object, status: int) -> None:
-        """Print a result and end with a status that is part of the answer."""
-        self.show(result)
-        if status:
-            raise typer.Exit(status)
-
     def progress(self, title: str, total: int | None = None) -> Progress:
         """Return a progress bar, which draws only on a terminal."""
         return Progress(title, total, self.out.progress)
-
-    def new_op(self) -> str:
-        """Return a fresh op id for one write."""
-        return new_op(os.urandom(12))
 
 
 def of(ctx: typer.Context) -> Environment:

@@ -121,7 +121,7 @@ def finish(env: Environment, view: Lines | Live, result: Result) -> None:
     shell = USE_OF_EXPORT[shell_exports.guess(env.environ, identity.find_name(os.getppid()))]
     view.close(["", *_why(result), "", *_honestly(result), "", *_next(shell)])
     if _structured(env):
-        env.show(result)
+        env.out.show(result)
     if not result.exact:
         raise typer.Exit(1)
 

@@ -78,7 +78,7 @@ def kept(env: Environment, target: Target) -> KeptLease:
 
 def patience(env: Environment, wait: str | None) -> Deadline | None:
     """Return how long --wait says to wait for the lease of another holder."""
-    return None if wait is None else env.patience(None, env.duration(wait, "--wait"))
+    return None if wait is None else env.patience(None, values.duration(wait, "--wait"))
 
 
 def owner(env: Environment, target: Target, reason: str | None) -> Owner | None:

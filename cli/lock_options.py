@@ -64,7 +64,7 @@ class LockOptions:
     reason: str | None = None
     publish_command: bool = False
 
-    def check(self, env: Environment) -> CheckedLockOptions:
+    def check(self) -> CheckedLockOptions:
         """Return what the options say.
 
         Raises:
@@ -74,7 +74,7 @@ class LockOptions:
         if self.wait is not None and self.no_wait:
             raise UsageError("--wait and --no-wait contradict each other", hint="leave one of them out")
         seconds = _term(self.lease_duration)
-        grace = _GRACE_SECONDS if self.grace is None else env.duration(self.grace, "--grace")
+        grace = _GRACE_SECONDS if self.grace is None else values.duration(self.grace, "--grace")
         if grace > seconds / 3:
             raise UsageError(
                 f"--grace {grace:g}s is more than a third of the lease's {seconds} s, which renewals need",
@@ -83,7 +83,7 @@ class LockOptions:
         return CheckedLockOptions(
             slots=slots,
             seconds=seconds,
-            wait=0.0 if self.no_wait else _wait(env, self.wait),
+            wait=0.0 if self.no_wait else _wait(self.wait),
             grace=grace,
             on_lost=str(values.choice(self.on_lost, "--on-lost", ON_LOST)),
             busy_status=_busy_status(self.conflict_exit_code),
@@ -140,7 +140,7 @@ def plan(
         UsageError: they contradict each other, or one is malformed.
         CommandNotFound, NotExecutable: there is no such command.
     """
-    checked = given.check(env)
+    checked = given.check()
     locks = [LockRequest(lock(env, address, given.lock_container), checked.slots) for address in addresses]
     child.check(command, env.environ)
     for each in locks:
@@ -187,7 +187,7 @@ def around_write(env: Environment, target: Target, asked: TableLock) -> Iterator
         return
     table = Target(target.account, Address(Kind.TABLE, target.address.parts[:1]))
     blob = _designated(env, table, asked.lock_container)
-    wait = _wait(env, asked.wait)
+    wait = _wait(asked.wait)
     settings = _settings(env, lease_options.this_process(env, f"azguard {env.command}"), DEFAULT_SECONDS, create=True)
     ending.warn(blob, wait + DEFAULT_SECONDS, env.warn_once)
     with hold_lock(blob, settings, wait, env.environ) as held:
@@ -201,8 +201,8 @@ def _designated(env: Environment, table: Target, container: str | None) -> Targe
     return blob
 
 
-def _wait(env: Environment, text: str | None) -> float:
-    return _WAIT_SECONDS if text is None else env.duration(text, "--wait")
+def _wait(text: str | None) -> float:
+    return _WAIT_SECONDS if text is None else values.duration(text, "--wait")
 
 
 def _busy_status(text: str | None) -> int:

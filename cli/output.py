@@ -8,6 +8,8 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, TextIO
 
+import typer
+
 from azguard.cli import result_stream
 from azguard.errors import OutputFailed, UsageError
 from azguard.times import iso
@@ -60,6 +62,12 @@ class Output:
                     "the operation is done, but --query makes of its result what is nested too deeply to be printed",
                     hint=result_stream.HINT,
                 ) from None
+
+    def answer(self, result: object, status: int) -> None:
+        """Print a result and end with a status that is part of the answer."""
+        self.show(result)
+        if status:
+            raise typer.Exit(status)
 
     def _print(self, value: Any, result: object) -> None:
         """Print what was picked from a result."""

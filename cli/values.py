@@ -54,6 +54,14 @@ def seconds(text: str, option: str, least: int, most: int) -> int:
     return int(found)
 
 
+def duration(text: str, option: str) -> float:
+    """Return the seconds of a duration such as ``90s``, refusing an empty or zero one."""
+    found = parse_duration(text, option)
+    if found <= 0:
+        raise UsageError(f"{option} must be more than nothing", hint=f"{option} 30s")
+    return found
+
+
 def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
     """Return ``KEY=VALUE`` texts as a mapping; a key given twice is refused."""
     found: dict[str, str] = {}

@@ -13,7 +13,9 @@ from azguard.blobs.upload import Settings, Upload, create_only
 from azguard.cli import completers, context, deliveries, inputs, lifecycle_options, option_classes, options, values
 from azguard.cli.groups import group
 from azguard.conditions import operations
+from azguard.errors import NotFound
 from azguard.requests import existing
+from azguard.requests.lineage import fresh_op
 
 app = group("Blobs: get, put, show, exists, list, delete.")
 
@@ -59,7 +61,7 @@ def get(
         inputs.write_json(beside, got)
     # Without a file the content itself went to stdout.
     if path is not None:
-        env.show(got)
+        env.out.show(got)
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,7 @@ def put(ctx: typer.Context, blob: _Blob, given: PutOptions) -> None:
             settings=settings,
             conditions=create_only(target) if skip else env.conditions(target, copy),
             deadline=env.deadline,
-            op=env.new_op(),
+            op=fresh_op(),
             any_type=given.blob_type is not None,
         )
         upload = upload if given.no_lineage else upload.add_lineage()
@@ -177,7 +179,7 @@ def put(ctx: typer.Context, blob: _Blob, given: PutOptions) -> None:
     # A file of another size was read from its middle, or changed meanwhile.
     is_whole = size == getattr(written, "content_length", None)
     env.reads.record(target, written, copy if is_whole else None, upload.stamp)
-    env.show(written)
+    env.out.show(written)
 
 
 @app.command(spec=options.operation(operations.BLOB_GET_PROPERTIES))
@@ -188,7 +190,7 @@ def show(ctx: typer.Context, blob: _Blob) -> None:
     """
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB)
-    env.show(properties.show(target, env.conditions(target), env.deadline))
+    env.out.show(properties.show(target, env.conditions(target), env.deadline))
 
 
 @app.command(spec=options.operation(operations.BLOB_GET_PROPERTIES))
@@ -200,7 +202,8 @@ def exists(ctx: typer.Context, blob: _Blob) -> None:
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB)
     conditions = env.conditions(target)
-    env.answer_exists(target, lambda: properties.show(target, conditions, env.deadline))
+    found = existing.ask_whether_exists(target, lambda: properties.show(target, conditions, env.deadline))
+    env.out.answer(found, 0 if found.exists else NotFound.exit_code)
 
 
 @app.command(name="list", spec=options.operation(operations.CONTAINER_LIST_BLOBS))
@@ -229,7 +232,7 @@ def list_(
     env = context.of(ctx)
     target = env.locate(container, Kind.CONTAINER)
     env.conditions(target)
-    env.show_each(
+    env.out.show_each(
         list_blobs(
             target,
             env.deadline,
@@ -263,4 +266,4 @@ def delete(
     result = deletes.delete(target, env.conditions(target), snapshots, env.deadline)
     if snapshots != "only":
         env.reads.forget(target)
-    env.show(result)
+    env.out.show(result)

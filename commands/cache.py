@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from azguard.cache import lookup
-from azguard.cli import completers, context, inputs, options
+from azguard.cli import completers, context, inputs, options, values
 from azguard.cli.groups import group
 from azguard.errors import UsageError
 
@@ -20,7 +20,7 @@ def list_(ctx: typer.Context, prefix: options.Prefix = None, all_scopes: options
     Example: azguard cache list
     """
     env = context.of(ctx)
-    env.show_each(env.cache.entries(None if all_scopes else env.scope, prefix))
+    env.out.show_each(env.cache.entries(None if all_scopes else env.scope, prefix))
 
 
 @app.command()
@@ -36,7 +36,7 @@ def show(
     Example: azguard cache show blob:site/config.json
     """
     env = context.of(ctx)
-    env.show(lookup.require(env.cache, env.location(address), env.scope))
+    env.out.show(lookup.require(env.cache, env.location(address), env.scope))
 
 
 @app.command()
@@ -54,7 +54,7 @@ def forget(
     """
     env = context.of(ctx)
     scope = None if all_scopes else env.scope
-    env.show({"forgotten": sum(lookup.forget(env.cache, env.location(each), scope) for each in addresses)})
+    env.out.show({"forgotten": sum(lookup.forget(env.cache, env.location(each), scope) for each in addresses)})
 
 
 @app.command()
@@ -64,7 +64,7 @@ def clear(ctx: typer.Context, all_scopes: options.AllScopes = False) -> None:
     Example: azguard cache clear --all-scopes
     """
     env = context.of(ctx)
-    env.show({"forgotten": env.cache.clear(None if all_scopes else env.scope)})
+    env.out.show({"forgotten": env.cache.clear(None if all_scopes else env.scope)})
 
 
 @app.command()
@@ -80,8 +80,8 @@ def prune(
     Example: azguard cache prune --older-than 7d
     """
     env = context.of(ctx)
-    age = timedelta(seconds=env.duration(older_than, "--older-than"))
-    env.show({"forgotten": env.cache.prune(age)})
+    age = timedelta(seconds=values.duration(older_than, "--older-than"))
+    env.out.show({"forgotten": env.cache.prune(age)})
 
 
 @app.command()
@@ -106,7 +106,7 @@ def import_(
     env = context.of(ctx)
     if file == "-" and inputs.stdin_is_terminal():
         raise UsageError("nothing to import: stdin is a terminal", hint="azguard cache import FILE")
-    env.show({"imported": env.cache.load(inputs.json_lines(file))})
+    env.out.show({"imported": env.cache.load(inputs.json_lines(file))})
 
 
 @app.command()
@@ -116,4 +116,4 @@ def path(ctx: typer.Context) -> None:
     Example: azguard cache path
     """
     env = context.of(ctx)
-    env.show({"path": str(env.cache.path), "scope": env.scope})
+    env.out.show({"path": str(env.cache.path), "scope": env.scope})

@@ -10,8 +10,10 @@ from azguard.blobs.existing import find_container
 from azguard.cli import completers, context, lifecycle_options, options, values
 from azguard.cli.groups import group
 from azguard.conditions import operations
+from azguard.errors import NotFound
 from azguard.requests import existing
 from azguard.requests.contents import require_empty
+from azguard.requests.lineage import fresh_op
 
 _Container = Annotated[
     str, typer.Argument(metavar="NAME", help="The container, or its URL.", autocompletion=completers.containers)
@@ -40,14 +42,14 @@ def create(
     env.conditions(target)
     access = values.choice(public_access, "--public-access", ("blob", "container"))
     stamps = values.metadata(metadata)
-    op = env.new_op()
+    op = fresh_op()
     result = existing.create(
         lambda: containers.create(target, stamps, access, env.deadline, op),
         lambda: find_container(target, op, env.deadline),
         skip=lifecycle_options.skips(env, if_exists),
     )
     env.reads.record(target, result)
-    env.show(result)
+    env.out.show(result)
 
 
 @app.command(spec=options.operation(operations.CONTAINER_GET_PROPERTIES))
@@ -58,7 +60,7 @@ def show(ctx: typer.Context, container: _Container) -> None:
     """
     env = context.of(ctx)
     target = env.locate(container, Kind.CONTAINER)
-    env.show(containers.show(target, env.conditions(target), env.deadline))
+    env.out.show(containers.show(target, env.conditions(target), env.deadline))
 
 
 @app.command(spec=options.operation(operations.CONTAINER_GET_PROPERTIES))
@@ -70,7 +72,8 @@ def exists(ctx: typer.Context, container: _Container) -> None:
     env = context.of(ctx)
     target = env.locate(container, Kind.CONTAINER)
     conditions = env.conditions(target)
-    env.answer_exists(target, lambda: containers.show(target, conditions, env.deadline))
+    found = existing.ask_whether_exists(target, lambda: containers.show(target, conditions, env.deadline))
+    env.out.answer(found, 0 if found.exists else NotFound.exit_code)
 
 
 @app.command(name="list", spec=options.remote("List Containers honours no conditions"))
@@ -81,7 +84,7 @@ def list_(ctx: typer.Context, prefix: options.Prefix = None, num_results: option
     """
     env = context.of(ctx)
     limit = values.count(num_results, "--num-results")
-    env.show_each(containers.list_containers(env.account, env.deadline, prefix, limit))
+    env.out.show_each(containers.list_containers(env.account, env.deadline, prefix, limit))
 
 
 @app.command(spec=options.operation(operations.CONTAINER_DELETE))
@@ -105,4 +108,4 @@ def delete(ctx: typer.Context, container: _Container, with_contents: lifecycle_o
         require_empty(contents.count, target, env.deadline.fresh(), lifecycle_options.confirm_delete(target))
     result = containers.delete(target, conditions, env.deadline.fresh())
     env.reads.forget(target)
-    env.show(result)
+    env.out.show(result)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from azguard.cli import context, groups
+from azguard.cli import context, groups, values
 from azguard.cli.words_for_programs import USE_OF_EXPORT
 from azguard.emulators import azurite, shell_exports
 from azguard.emulators.node import check_system
@@ -53,14 +53,14 @@ def start(
         env.environ,
         ports=ports,
         data=data,
-        wait=env.duration(wait, "--wait"),
+        wait=values.duration(wait, "--wait"),
         say=env.out.info,
     )
     if started.data is None and not started.already_running:
         # It is empty, and what an emulator before it held at these endpoints is gone.
         for endpoint in (started.blob_endpoint, started.queue_endpoint, started.table_endpoint):
             env.cache.forget_account(endpoint)
-    env.show(started)
+    env.out.show(started)
     env.out.info(f"{'already running; ' if started.already_running else ''}hint: {USE_OF_EXPORT[_shell(env)]}")
 
 
@@ -72,7 +72,7 @@ def stop(ctx: typer.Context) -> None:
     """
     env = _local(ctx)
     stopped = azurite.stop(env.folders.emulator)
-    env.show(stopped)
+    env.out.show(stopped)
     if stopped.outcome != "stopped":
         env.out.info(stopped.reason or "the emulator was not running")
 
@@ -85,7 +85,7 @@ def status(ctx: typer.Context) -> None:
     """
     env = _local(ctx)
     found = azurite.status(env.folders.emulator)
-    env.answer(found, 0 if found.answering else NotFound.exit_code)
+    env.out.answer(found, 0 if found.answering else NotFound.exit_code)
 
 
 @app.command("env")
@@ -126,7 +126,7 @@ def run(
 
     env = _local(ctx)
     child.check(command, env.environ)
-    patience = env.duration(wait, "--wait")
+    patience = values.duration(wait, "--wait")
     with azurite.private(env.folders.emulator, env.environ, wait=patience, say=env.out.info) as mine:
         code = child.run(command, {**env.environ, shell_exports.VARIABLE: mine.connection_string})
     raise typer.Exit(code)

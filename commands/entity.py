@@ -13,6 +13,7 @@ from azguard.cli.groups import group
 from azguard.cli.lock_options import TableLock
 from azguard.conditions import operations
 from azguard.requests import existing
+from azguard.requests.lineage import fresh_op
 from azguard.tables import entity_input, filters, reads, transactions, typed_values, writes
 from azguard.tables.entity_input import EntityCopy
 from azguard.tables.existing import find_entity
@@ -200,7 +201,7 @@ def transaction(
     env = context.of(ctx)
     lock.check()
     lines = LineReader(
-        env.new_op(),
+        fresh_op(),
         lambda text: env.locate(text, Kind.ENTITY),
         lambda target, _operation, _asked, version: env.reads.of(target, version),
         stamps=not no_lineage,
@@ -208,14 +209,14 @@ def transaction(
     with inputs.source(file) as stream:
         items = lines.read(stream)
     if dry_run:
-        env.show(transactions.preview(items))
+        env.out.show(transactions.preview(items))
         return
     with lock_options.around_write(env, items[0].write.target, lock) as check:
         check()
         done = transactions.submit(items, env.deadline.fresh())
     for item, result in zip(items, done, strict=True):
         writes.record_write(env.reads, item.write, result)
-    env.show(done)
+    env.out.show(done)
 
 
 def _write(
@@ -239,7 +240,7 @@ def _write(
         verb=verb,
         entity=copy.entity,
         conditions=env.conditions(target, copy.version, operation=verb.operation(merges=merges)),
-        op=env.new_op(),
+        op=fresh_op(),
         merges=merges,
     )
     made = made if given.no_lineage else made.add_lineage()
@@ -252,7 +253,7 @@ def _write(
             skip=skip,
         )
     writes.record_write(env.reads, made, done)
-    env.show(done)
+    env.out.show(done)
 
 
 def _copy(target: Target, given: EntityOptions) -> EntityCopy:

@@ -80,7 +80,7 @@ def acquire(
     lease = lease_options.kept(env, target)
     request = LeaseRequest(lease_id, seconds, lease_options.conditions(env, target, Action.ACQUIRE), owner)
     done = lease.acquire(request) if patience is None else lease.acquire_when_free(request, patience)
-    env.show(done, alone="lease_id")
+    env.out.show(done, alone="lease_id")
 
 
 @app.command(spec=options.operation(operations.BLOB_LEASE_RENEW))
@@ -92,7 +92,7 @@ def renew(ctx: typer.Context, address: _Leasable, lease_id: _HeldLease = "@held"
     env = context.of(ctx)
     target = lease_options.locate(env, address)
     conditions = lease_options.conditions(env, target, Action.RENEW, lease_id)
-    env.show(lease_options.kept(env, target).renew(conditions))
+    env.out.show(lease_options.kept(env, target).renew(conditions))
 
 
 @app.command(spec=options.operation(operations.BLOB_LEASE_CHANGE))
@@ -110,7 +110,7 @@ def change(
     target = lease_options.locate(env, address)
     proposed = lease_options.new_id(proposed_lease_id)
     conditions = lease_options.conditions(env, target, Action.CHANGE, lease_id)
-    env.show(lease_options.kept(env, target).change(conditions, proposed), alone="lease_id")
+    env.out.show(lease_options.kept(env, target).change(conditions, proposed), alone="lease_id")
 
 
 @app.command(spec=options.operation(operations.BLOB_LEASE_RELEASE))
@@ -122,7 +122,7 @@ def release(ctx: typer.Context, address: _Leasable, lease_id: _HeldLease = "@hel
     env = context.of(ctx)
     target = lease_options.locate(env, address)
     conditions = lease_options.conditions(env, target, Action.RELEASE, lease_id)
-    env.show(lease_options.kept(env, target).release(conditions))
+    env.out.show(lease_options.kept(env, target).release(conditions))
 
 
 @app.command(name="break", spec=options.operation(operations.BLOB_LEASE_BREAK))
@@ -149,11 +149,11 @@ def break_(
     """
     env = context.of(ctx)
     target, period = lease_options.locate(env, address), breaking.period_of(lease_break_period)
-    done = breaking.broken(env, target, period, breaking.safeguards(env, if_owner, if_older_than), yes=yes)
+    done = breaking.broken(env, target, period, breaking.safeguards(if_owner, if_older_than), yes=yes)
     if wait:
         with signals.heeded():
             lease_options.wait_free(env, target, breaking.after(env, done))
-    env.show(done)
+    env.out.show(done)
 
 
 @app.command(spec=options.operation(operations.BLOB_GET_PROPERTIES))
@@ -169,7 +169,7 @@ def show(ctx: typer.Context, address: _Leasable) -> None:
     env = context.of(ctx)
     target = lease_options.locate(env, address)
     asked = lease_options.conditions(env, target, None)
-    env.show(facts.summarize(lease_state.look(target, env.deadline, asked.lease_id, asked)))
+    env.out.show(facts.summarize(lease_state.look(target, env.deadline, asked.lease_id, asked)))
 
 
 @app.command(name="list", spec=options.operation(operations.CONTAINER_LIST_BLOBS))
@@ -204,14 +204,14 @@ def list_(
     if held:
         if container or state or prefix or num_results:
             raise UsageError("--held lists what this scope holds, in any container", hint="leave the rest out")
-        env.show_each(_held(env, None if all_scopes else env.scope))
+        env.out.show_each(_held(env, None if all_scopes else env.scope))
         return
     if container is None or all_scopes:
         raise UsageError("which container is missing", hint="azguard lease list CONTAINER; or --held [--all-scopes]")
     target, states = env.locate(container, Kind.CONTAINER), lease_options.states(state)
     env.conditions(target)
     limit = values.count(num_results, "--num-results")
-    env.show_each(listing.list_by_state(target, env.deadline, states, prefix, limit))
+    env.out.show_each(listing.list_by_state(target, env.deadline, states, prefix, limit))
 
 
 @app.command(spec=options.remote("lease wait only looks, until the lease is free"))
@@ -231,7 +231,7 @@ def wait(
     """
     env = context.of(ctx)
     target = lease_options.locate(env, address)
-    env.show(facts.summarize(lease_options.wait_free(env, target, env.patience(timeout, lease_options.WAIT_SECONDS))))
+    env.out.show(facts.summarize(lease_options.wait_free(env, target, env.patience(timeout, lease_options.WAIT_SECONDS))))
 
 
 def _held(env: Environment, scope: str | None) -> Iterator[HeldLeaseStatus]:

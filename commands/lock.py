@@ -134,7 +134,7 @@ def show(
 
     env = context.of(ctx)
     found = listing.show(lock_options.lock(env, address, lock_container), env.deadline)
-    env.show(found[0] if len(found) == 1 else found)
+    env.out.show(found[0] if len(found) == 1 else found)
 
 
 @app.command(name="list", spec=options.remote("lock list only looks"))
@@ -154,7 +154,7 @@ def list_(
 
     env = context.of(ctx)
     found = listing.list_locks(env.locate(container, Kind.CONTAINER), env.deadline, prefix)
-    env.show_each(each for each in found if each.held or not held)
+    env.out.show_each(each for each in found if each.held or not held)
 
 
 @app.command(name="break", spec=options.operation(operations.BLOB_LEASE_BREAK))
@@ -180,8 +180,8 @@ def break_(
 
     env = context.of(ctx)
     target, period = lock_options.lock(env, address, lock_container), breaking.period_of(lease_break_period)
-    done = breaking.broken(env, target, period, breaking.safeguards(env, if_owner, if_older_than), yes=yes)
+    done = breaking.broken(env, target, period, breaking.safeguards(if_owner, if_older_than), yes=yes)
     if wait:
         with signals.heeded():
             lease_options.wait_free(env, target, breaking.after(env, done))
-    env.show(done)
+    env.out.show(done)

@@ -22,7 +22,7 @@ def list_(ctx: typer.Context) -> None:
     Example: azguard profile list
     """
     env = context.of(ctx)
-    env.show([profile.shown for profile in profiles.load(env.folders.profiles).values()])
+    env.out.show([profile.shown for profile in profiles.load(env.folders.profiles).values()])
 
 
 @app.command()
@@ -32,7 +32,7 @@ def show(ctx: typer.Context, name: _Name) -> None:
     Example: azguard profile show prod
     """
     env = context.of(ctx)
-    env.show(_require_profiles(env, name)[name].shown)
+    env.out.show(_require_profiles(env, name)[name].shown)
 
 
 @app.command(name="set", spec=options.remote("a profile keeps the account, and no conditions"))
@@ -51,11 +51,11 @@ def set_(
     settings = accounts.to_keep(env.shared)
     known = profiles.load(env.folders.profiles)
     if default:
-        known = {each: Profile(each, profile.settings, False) for each, profile in known.items()}
+        known = {each: Profile(each, profile.settings, default=False) for each, profile in known.items()}
     kept = default or (name in known and known[name].default)
     profile = Profile(name, settings, kept)
     profiles.save(env.folders.profiles, {**known, name: profile})
-    env.show(profile.shown)
+    env.out.show(profile.shown)
 
 
 @app.command()
@@ -67,7 +67,7 @@ def delete(ctx: typer.Context, name: _Name) -> None:
     env = context.of(ctx)
     known = _require_profiles(env, name)
     profiles.save(env.folders.profiles, {each: profile for each, profile in known.items() if each != name})
-    env.show(known[name].shown)
+    env.out.show(known[name].shown)
 
 
 def _require_profiles(env: Environment, name: str) -> dict[str, Profile]:

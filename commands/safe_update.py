@@ -80,7 +80,7 @@ def safe_update(
         request = update_plans.request(env, env.locate(address, writable=True), given, typed)
         with signals.until_committed():
             report = recording.update_and_record(request, update_plans.records(env, request.deadline))
-        env.show(report)
+        env.out.show(report)
 
 
 _SPEC = CommandSpec(
@@ -94,7 +94,7 @@ def _show_status(env: Environment, address: str, given: UpdateOptions) -> None:
     target = env.locate(address)
     op = choose_op(target, given.op_id)
     found = result.find_status(update_plans.resource(target, given, op), op, env.deadline)
-    env.answer(found, _EXIT_STATUSES[found.outcome])
+    env.out.answer(found, _EXIT_STATUSES[found.outcome])
 
 
 def _show_preview(env: Environment, address: str, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> None:
@@ -106,7 +106,7 @@ def _show_preview(env: Environment, address: str, given: UpdateOptions, typed: t
     diff = diffs.compare(found.before or b"", found.after, request.target.address.short)
     outcome = "unchanged" if found.before == found.after else "dry_run"
     if env.shared.get("output") or env.out.query:
-        env.show({"address": str(request.target.address), "etag": found.etag, "outcome": outcome, "diff": diff})
+        env.out.show({"address": str(request.target.address), "etag": found.etag, "outcome": outcome, "diff": diff})
     elif diff:
         _print_diff(diff)
     else:
@@ -120,7 +120,7 @@ def _update_many(env: Environment, address: str, given: UpdateOptions, typed: tu
 
     many = update_plans.many(env, env.locate(address, writable=True), given, typed)
     if not given.dry_run:
-        update_many.update_all(many, given.read_jobs(), lambda done: _show_failure(env, done), env.show)
+        update_many.update_all(many, given.read_jobs(), lambda done: _show_failure(env, done), env.out.show)
         return
     for target, found in update_many.preview_all(many):
         _print_diff(diffs.compare(found.before or b"", found.after, target.address.short))

@@ -34,7 +34,7 @@ def status(
     """
     env = context.of(ctx)
     found = list(azguard_status.check_each(_reads(env, addresses or ()), env.deadline.fresh))
-    env.answer(found, _exit_status({each.state for each in found}))
+    env.out.answer(found, _exit_status({each.state for each in found}))
 
 
 def _reads(env: Environment, addresses: Sequence[str]) -> list[Read]:

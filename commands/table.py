@@ -32,7 +32,7 @@ def create(ctx: typer.Context, table: options.Table, if_exists: lifecycle_option
     target = env.locate(table, Kind.TABLE)
     env.conditions(target)
     skip = lifecycle_options.skips(env, if_exists)
-    env.show(existing.create(lambda: tables.create(target, env.deadline), lambda: find_table(target), skip=skip))
+    env.out.show(existing.create(lambda: tables.create(target, env.deadline), lambda: find_table(target), skip=skip))
 
 
 @app.command(name="list", spec=options.operation(operations.TABLE_QUERY_TABLES))
@@ -43,7 +43,7 @@ def list_(ctx: typer.Context, prefix: options.Prefix = None, num_results: option
     """
     env = context.of(ctx)
     limit = values.count(num_results, "--num-results")
-    env.show_each(tables.list_tables(env.account, env.deadline, prefix, limit))
+    env.out.show_each(tables.list_tables(env.account, env.deadline, prefix, limit))
 
 
 @app.command(spec=options.operation(operations.TABLE_DELETE))
@@ -64,7 +64,7 @@ def delete(ctx: typer.Context, table: options.Table, with_contents: lifecycle_op
     conditions = env.conditions(target)
     if not with_contents:
         require_empty(contents.count, target, env.deadline.fresh(), lifecycle_options.confirm_delete(target))
-    env.show(tables.delete(target, conditions, env.deadline.fresh()))
+    env.out.show(tables.delete(target, conditions, env.deadline.fresh()))
     env.reads.forget(target)
 
 
@@ -80,7 +80,7 @@ def get(ctx: typer.Context, table: options.Table) -> None:
     target = env.locate(table, Kind.TABLE)
     env.conditions(target)
     found = acl.get(target, env.deadline)
-    env.show(found)
+    env.out.show(found)
     env.out.flush()
     # What was shown in part, or went to /dev/null, was not read.
     if env.out.shows_whole(found) and deliveries.to_stream(sys.stdout).is_kept:
@@ -108,4 +108,4 @@ def set_(
     wanted = acl.parse_policies(inputs.read_json(file))
     written = acl.replace(target, wanted, env.conditions(target), env.deadline)
     env.reads.record(target, written)
-    env.show(written)
+    env.out.show(written)

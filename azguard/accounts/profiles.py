@@ -74,7 +74,9 @@ def load(file: Path) -> dict[str, Profile]:
     default = document.get("default")
     if default is not None and (not isinstance(default, str) or default not in profiles):
         raise ConfigError(f"{file}: the default profile {default!r} is not among its profiles")
-    return {name: _checked(file, name, settings, name == default) for name, settings in profiles.items()}
+    return {
+        name: _require_valid(file, name, settings, is_default=name == default) for name, settings in profiles.items()
+    }
 
 
 def pick(file: Path, name: str | None) -> Profile | None:
@@ -116,7 +118,7 @@ def save(file: Path, profiles: Mapping[str, Profile]) -> None:
         raise ConfigError(f"{file} cannot be written: {error.strerror}") from None
 
 
-def _checked(file: Path, name: str, settings: object, default: bool) -> Profile:
+def _require_valid(file: Path, name: str, settings: object, *, is_default: bool) -> Profile:
     if not isinstance(settings, dict) or not all(isinstance(value, str) for value in settings.values()):
         raise ConfigError(f"{file}: profile {name!r} must hold only text values")
     unknown = sorted(set(settings) - set(KEYS))
@@ -128,4 +130,4 @@ def _checked(file: Path, name: str, settings: object, default: bool) -> Profile:
         )
     if empty := next((key for key, value in settings.items() if not value.strip()), None):
         raise ConfigError(f"{file}: profile {name!r} has an empty {empty}")
-    return Profile(name, settings, default)
+    return Profile(name, settings, is_default)

@@ -62,7 +62,7 @@ class CacheDatabase:
 
         ``durable`` waits until the disk has it, so that it outlives a crash of the machine.
         """
-        return self._attempt(lambda connection: _commit(connection, steps, durable), 0)
+        return self._attempt(lambda connection: _commit(connection, steps, durable=durable), 0)
 
     def stream(self, query: str, parameters: Row = ()) -> Iterator[Row]:
         """Yield the rows as of the first one, in constant memory; a slow reader holds up no writer."""
@@ -180,7 +180,7 @@ class CacheDatabase:
 _CONSEQUENCE = "what is read now will not guard later writes"
 
 
-def _commit(connection: "Connection", steps: Sequence[Step], durable: bool) -> int:
+def _commit(connection: "Connection", steps: Sequence[Step], *, durable: bool) -> int:
     changed = 0
     if durable:
         connection.execute("PRAGMA synchronous = FULL")

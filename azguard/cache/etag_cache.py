@@ -210,7 +210,7 @@ class EtagCache:
     def export(self, scope: str | None = None) -> Iterator[dict[str, object]]:
         """Yield records for ``load``, ties to files included, in constant memory; leases stay here."""
         for copy, *row in self._database.stream(_EXPORT, (scope,)):
-            yield cache_records.record(cache_records.entry(tuple(row)), bool(copy))
+            yield cache_records.record(cache_records.entry(tuple(row)), copy=bool(copy))
 
     def load(self, records: Iterable[Mapping[str, object]]) -> int:
         """Take in exported records, and return how many; what is newer here stays.

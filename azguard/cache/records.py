@@ -160,7 +160,7 @@ def lease(row: Row) -> HeldLease:
     return HeldLease(scope, account, address, lease_id, duration, action, bool(confirmed), _iso(time))
 
 
-def record(found: Entry, copy: bool) -> dict[str, object]:
+def record(found: Entry, *, copy: bool) -> dict[str, object]:
     """Return an entry as it is exported; ``copy`` says that it is tied to its file."""
     return {**asdict(found), "copy": copy}
 

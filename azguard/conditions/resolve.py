@@ -71,11 +71,11 @@ def resolve(
     }
     if asked.etag is not None:
         etag = condition_values.etag(asked.etag, "etag", known, target)
-        return _with_etag(operation, headers, etag, lease_id, known, asked.allow_race)
+        return _with_etag(operation, headers, etag, lease_id, known, allow_race=asked.allow_race)
     if asked.last_writer_wins and target.kind.service == "table" and Condition.IF_MATCH in operation.honours:
         headers = {Condition.IF_MATCH.header: "*"}  # without If-Match the service would create what is missing
     if not values and operation.guarded and not asked.last_writer_wins:
-        return _default_guard(operation, target, known, lease_id, asked.allow_race)
+        return _default_guard(operation, target, known, lease_id, allow_race=asked.allow_race)
     expected = headers.get(Condition.IF_MATCH.header)
     expected = None if expected == "*" else expected
     return Conditions(
@@ -89,7 +89,7 @@ def resolve(
 
 
 def _default_guard(
-    operation: Operation, target: Target, known: Remembered, lease_id: str | None, allow_race: bool
+    operation: Operation, target: Target, known: Remembered, lease_id: str | None, *, allow_race: bool
 ) -> Conditions:
     """Return the guard of a write that names no condition. A lease id goes along; it replaces no version."""
     if known.guard is not None and operation.guard is not Guard.NONE:
@@ -101,7 +101,9 @@ def _default_guard(
                 address=str(target.address),
                 reason="read_in_part",
             )
-        return _with_etag(operation, {}, remembered.version(known.guard, target), lease_id, known, allow_race)
+        return _with_etag(
+            operation, {}, remembered.version(known.guard, target), lease_id, known, allow_race=allow_race
+        )
     if operation.creates:
         only = {Condition.IF_NONE_MATCH.header: "*"} if Condition.IF_NONE_MATCH in operation.honours else {}
         return Conditions(only, "if-none-match", lease_id=lease_id, never_read=True)
@@ -122,6 +124,7 @@ def _with_etag(
     etag: str,
     lease_id: str | None,
     known: Remembered,
+    *,
     allow_race: bool,
 ) -> Conditions:
     if operation.guard is Guard.COMPARE and not allow_race:

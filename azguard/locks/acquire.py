@@ -132,7 +132,7 @@ class LockAcquisition:
         if not self._agreed:
             try:
                 patience = self._patience(self._manner.patience)
-                lock_blobs.agree_on_slots(self._wanted.target, self._wanted.slots, self._manner.create, patience)
+                lock_blobs.agree_on_slots(self._wanted.target, self._wanted.slots, patience, create=self._manner.create)
             except Locked:
                 return None  # by a holder who has not written the number of slots yet, or never does
             self._agreed = True

@@ -35,7 +35,7 @@ def list_slots(target: Target, count: int) -> list[Target]:
     return [target, *(Target(target.account, each) for each in more)]
 
 
-def agree_on_slots(target: Target, count: int, create: bool, deadline: Deadline) -> None:
+def agree_on_slots(target: Target, count: int, deadline: Deadline, *, create: bool) -> None:
     """See that the lock is one of ``count`` slots; where there is none yet, it becomes one.
 
     Raises:

@@ -5,11 +5,12 @@ second copy of a request that the network has sent twice.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
 from azguard.accounts.target import Target
-from azguard.errors import Changed, Exists, Locked, OutcomeUnknown
+from azguard.errors import Changed, Exists, Locked, NotFound, OutcomeUnknown
 from azguard.requests.lineage import Lineage
 from azguard.requests.written import WriteResult
 
@@ -17,6 +18,23 @@ T = TypeVar("T")
 # Only what exists has a lease, and Azure looks at that first.
 _LEASED = "LeaseIdMissing"
 EXISTS = "exists"
+
+
+@dataclass(frozen=True)
+class Existence:
+    """Whether a resource exists."""
+
+    address: str
+    exists: bool
+
+
+def ask_whether_exists(target: Target, look: Callable[[], object]) -> Existence:
+    """Return whether there is what ``look`` asks for."""
+    try:
+        look()
+    except NotFound:
+        return Existence(str(target.address), exists=False)
+    return Existence(str(target.address), exists=True)
 
 
 def create(make: Callable[[], T], look: Callable[[], WriteResult], *, skip: bool) -> T | WriteResult:

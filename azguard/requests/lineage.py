@@ -14,6 +14,7 @@ wrote, is *unknown*.
 
 import base64
 import hashlib
+import os
 import re
 from dataclasses import dataclass, field
 
@@ -80,6 +81,11 @@ def bare(etag: str | None) -> str:
         return ABSENT
     time = _ENTITY_ETAG.fullmatch(etag)
     return etag.strip('"') if time is None else time[1].replace("%3A", ":")
+
+
+def fresh_op() -> str:
+    """Return an op id that no other write has."""
+    return new_op(os.urandom(12))
 
 
 def new_op(random_bytes: bytes) -> str:

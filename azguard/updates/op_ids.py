@@ -1,11 +1,9 @@
 """The identity of an update: a fresh op id, or the one that a key of the caller's stands for."""
 
-import os
-
 from azguard.accounts import endpoints
 from azguard.accounts.target import Target
 from azguard.errors import UsageError
-from azguard.requests.lineage import is_op, new_op, op_of_key
+from azguard.requests.lineage import fresh_op, is_op, op_of_key
 
 #: What an op id of azguard's own begins with where people see it; a key of theirs does not.
 RAW_OP = "op:"
@@ -18,7 +16,7 @@ def choose_op(target: Target, key: str | None) -> str:
         UsageError: the key looks like an id of ours and is none.
     """
     if key is None:
-        return new_op(os.urandom(12))
+        return fresh_op()
     if not key.startswith(RAW_OP):
         return op_of_key(key, endpoints.plain(target.endpoint), str(target.address))
     found = key.removeprefix(RAW_OP)
