@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,6 @@ from azguard.accounts.target import Target
 from azguard.address import Kind, Location
 from azguard.cli import ending, values
 from azguard.cli.output import Output
-from azguard.cli.progress import Progress
 from azguard.cli.run_keys import ARGV, OPERATION, SHARED
 from azguard.conditions.operations import Operation
 from azguard.conditions.requested import RequestedConditions
@@ -41,8 +40,6 @@ class Environment:
     command: str
     environ: Mapping[str, str]
     argv: tuple[str, ...] = ()
-    #: What this run has warned of already.
-    warned: list[str] = field(default_factory=list)
 
     @cached_property
     def out(self) -> Output:
@@ -110,21 +107,8 @@ class Environment:
         return self.patience(self.shared.get("timeout"), PATIENCE_SECONDS)
 
     def patience(self, timeout: str | None, otherwise: float) -> Deadline:
-        """Return a deadline that begins now, of so many seconds or as long as the text of --timeout says.
-
-        Raises:
-            ConfigError: AZGUARD_WRITE_TIMEOUT is no duration.
-        """
-        answer_seconds = values.answer_seconds(self.environ)
-        if timeout is None:
-            return Deadline(otherwise, answer_seconds=answer_seconds)
-        return Deadline.strict(values.duration(timeout, "--timeout"), answer_seconds)
-
-    def warn_once(self, text: str) -> None:
-        """Warn, unless this run has warned before: one credential that ends is one warning."""
-        if not self.warned:
-            self.warned.append(text)
-            self.out.warn(text)
+        """Return a deadline that begins now, of so many seconds or as long as the text of --timeout says."""
+        return values.deadline(self.environ, timeout, otherwise)
 
     def location(self, text: str, kind: Kind | None = None) -> Location:
         """Return what an address or URL names, and where; the account in use may tell which service a URL is of.
@@ -153,7 +137,7 @@ class Environment:
             )
         account = Account("", {}, Auth.ANONYMOUS) if location.sas is not None else self.account
         target = Target(account.at(location), location.address)
-        ending.warn(target, self.deadline.seconds, self.warn_once)
+        ending.warn(target, self.deadline.seconds, self.out.warn_once)
         self.located[str(target.address)] = target
         return target
 
@@ -172,10 +156,6 @@ class Environment:
         assert which is not None
         asked = RequestedConditions.of(self.shared if lease_id is None else {**self.shared, "lease_id": lease_id})
         return self.reads.conditions(which, asked, target, copy)
-
-    def progress(self, title: str, total: int | None = None) -> Progress:
-        """Return a progress bar, which draws only on a terminal."""
-        return Progress(title, total, self.out.progress)
 
 
 def of(ctx: typer.Context) -> Environment:

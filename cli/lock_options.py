@@ -144,7 +144,7 @@ def plan(
     locks = [LockRequest(lock(env, address, given.lock_container), checked.slots) for address in addresses]
     child.check(command, env.environ)
     for each in locks:
-        ending.warn(each.target, checked.wait + checked.seconds, env.warn_once)
+        ending.warn(each.target, checked.wait + checked.seconds, env.out.warn_once)
     planned = LockPlan(
         locks=locks,
         command=command,
@@ -189,7 +189,7 @@ def around_write(env: Environment, target: Target, asked: TableLock) -> Iterator
     blob = _designated(env, table, asked.lock_container)
     wait = _wait(asked.wait)
     settings = _settings(env, lease_options.this_process(env, f"azguard {env.command}"), DEFAULT_SECONDS, create=True)
-    ending.warn(blob, wait + DEFAULT_SECONDS, env.warn_once)
+    ending.warn(blob, wait + DEFAULT_SECONDS, env.out.warn_once)
     with hold_lock(blob, settings, wait, env.environ) as held:
         yield lambda: None if held is None else held.check()
 

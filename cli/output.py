@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from typing import Any, TextIO
@@ -11,6 +11,7 @@ from typing import Any, TextIO
 import typer
 
 from azguard.cli import result_stream
+from azguard.cli.progress import Progress
 from azguard.errors import OutputFailed, UsageError
 from azguard.times import iso
 
@@ -27,6 +28,8 @@ class Output:
     is_verbose: bool = False
     color: bool = False
     progress: bool = False
+    #: What this run has warned of once.
+    warned: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, shared: Mapping[str, Any], environ: Mapping[str, str]) -> "Output":
@@ -135,6 +138,16 @@ class Output:
     def warn(self, text: str) -> None:
         """Print a warning on stderr."""
         self.info(f"warning: {text}")
+
+    def warn_once(self, text: str) -> None:
+        """Print a warning, unless this run has one already: one credential that ends is one warning."""
+        if not self.warned:
+            self.warned.append(text)
+            self.warn(text)
+
+    def progress_bar(self, title: str, total: int | None = None) -> Progress:
+        """Return a progress bar, which draws only on a terminal."""
+        return Progress(title, total, self.progress)
 
     def verbose(self, text: str) -> None:
         """Print what is happening, for ``--verbose``."""

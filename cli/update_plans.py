@@ -34,7 +34,7 @@ def request(env: Environment, target: Target, given: UpdateOptions, typed: tuple
         UsageError: an edit, or what to create, is malformed.
     """
     deadline = env.patience(given.timeout, _SECONDS)
-    ending.warn(target, deadline.seconds, env.warn_once)
+    ending.warn(target, deadline.seconds, env.out.warn_once)
     change = _change(env, target.kind, given, typed)
     plan = UpdatePlan(
         transform=lambda content: change(target, deadline, content),

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from azguard.cli.hints import in_words
 from azguard.errors import ConfigError, UsageError
-from azguard.requests.deadline import ANSWER_SECONDS
+from azguard.requests.deadline import ANSWER_SECONDS, Deadline
 from azguard.times import parse_duration
 
 _INCLUDED = ("metadata", "snapshots", "versions", "deleted", "tags", "uncommittedblobs", "copy")
@@ -181,3 +181,16 @@ def answer_seconds(environ: Mapping[str, str]) -> float:
     if seconds <= 0:
         raise ConfigError(f"{name} must be more than nothing", hint="unset it: 20s is the default")
     return seconds
+
+
+def deadline(environ: Mapping[str, str], timeout: str | None, otherwise: float) -> Deadline:
+    """Return a deadline that begins now, of so many seconds or as long as the text of --timeout says.
+
+    Raises:
+        UsageError: the text is no duration.
+        ConfigError: AZGUARD_WRITE_TIMEOUT is no duration.
+    """
+    seconds = answer_seconds(environ)
+    if timeout is None:
+        return Deadline(otherwise, answer_seconds=seconds)
+    return Deadline.strict(duration(timeout, "--timeout"), seconds)

@@ -48,7 +48,7 @@ def get(
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB)
     conditions, path, beside = env.conditions(target), inputs.output(file), inputs.beside(result)
-    with env.progress(f"get {target}") as progress:
+    with env.out.progress_bar(f"get {target}") as progress:
         if path is None:
             got, lineage = downloads.to_stream(target, conditions, inputs.stdout(), env.deadline, progress.at)
             place = deliveries.to_stream(inputs.stdout(), got.content_length)
@@ -170,7 +170,7 @@ def put(ctx: typer.Context, blob: _Blob, given: PutOptions) -> None:
             any_type=given.blob_type is not None,
         )
         upload = upload if given.no_lineage else upload.add_lineage()
-        with env.progress(f"put {target}", size) as progress:
+        with env.out.progress_bar(f"put {target}", size) as progress:
             written = existing.create(
                 lambda: uploads.put(upload, stream, progress.at, allow_empty=given.takes_empty),
                 lambda: find_blob(upload),
