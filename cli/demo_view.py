@@ -12,9 +12,8 @@ import typer
 
 from azguard.cli.context import Environment
 from azguard.cli.words_for_programs import USE_OF_EXPORT
-from azguard.demo.race import Plan, Progress, Result, Strategy, Verdict
-from azguard.demo.strategies import RETRY_WAIT_SECONDS
-from azguard.demo.strategies import Strategy as Way
+from azguard.demo.race import DemoPlan, Progress, Result, StrategyResult, Verdict
+from azguard.demo.strategies import RETRY_WAIT_SECONDS, Strategy
 from azguard.emulators import shell_exports
 from azguard.processes import identity
 
@@ -27,9 +26,9 @@ _STYLES = {Verdict.EXACT: "bold green", Verdict.TOO_FEW: "bold red", Verdict.TOO
 
 
 class Lines(AbstractContextManager["Lines"]):
-    """Says when a way begins, and how it ended."""
+    """Says when a strategy begins, and how it ended."""
 
-    def __init__(self, plan: Plan, write: Callable[[str], None]) -> None:
+    def __init__(self, plan: DemoPlan, write: Callable[[str], None]) -> None:
         self._plan, self._write = plan, write
         self._begun = ""
 
@@ -42,16 +41,16 @@ class Lines(AbstractContextManager["Lines"]):
     ) -> None:
         pass
 
-    def watch(self, seen: Progress | Strategy) -> None:
-        """Take in how far a way is."""
-        if isinstance(seen, Strategy):
+    def watch(self, seen: Progress | StrategyResult) -> None:
+        """Take in how far a strategy is."""
+        if isinstance(seen, StrategyResult):
             self._write(_line(seen))
         elif seen.name != self._begun:
             self._begun = seen.name
             self._write(f"{seen.name} ...")
 
     def close(self, lines: Sequence[str]) -> None:
-        """Say the last words."""
+        """Print the last lines."""
         for line in lines:
             self._write(line)
 
@@ -59,12 +58,12 @@ class Lines(AbstractContextManager["Lines"]):
 class Live(AbstractContextManager["Live"]):
     """A table that fills while one watches."""
 
-    def __init__(self, plan: Plan, color: bool) -> None:
+    def __init__(self, plan: DemoPlan, color: bool) -> None:
         from rich.console import Console
         from rich.live import Live as Display
 
         self._plan = plan
-        self._seen: dict[str, Progress | Strategy] = {}
+        self._seen: dict[str, Progress | StrategyResult] = {}
         self._console = Console(highlight=False, no_color=not color)
         self._display = Display(console=self._console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
 
@@ -77,15 +76,15 @@ class Live(AbstractContextManager["Live"]):
     ) -> None:
         self._display.stop()
 
-    def watch(self, seen: Progress | Strategy) -> None:
-        """Take in how far a way is."""
+    def watch(self, seen: Progress | StrategyResult) -> None:
+        """Take in how far a strategy is."""
         self._seen[seen.name] = seen
         # Not earlier: an installation before it has words of its own for the terminal.
         self._display.start()
         self._display.update(self._table(), refresh=True)
 
     def close(self, lines: Sequence[str]) -> None:
-        """Say the last words."""
+        """Print the last lines."""
         for line in lines:
             self._console.print(line, markup=False, soft_wrap=True)
 
@@ -98,15 +97,15 @@ class Live(AbstractContextManager["Live"]):
         table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
         for name in ("way", "expected", "found", "", "unknown", "lost", "time"):
             table.add_column(name, justify="left" if name in ("way", "") else "right")
-        for way in Way:
-            seen = self._seen.get(way)
-            cells = _cells(way, self._plan, seen)
-            style = _STYLES[seen.verdict] if isinstance(seen, Strategy) else "dim"
+        for strategy in Strategy:
+            seen = self._seen.get(strategy)
+            cells = _cells(strategy, self._plan, seen)
+            style = _STYLES[seen.verdict] if isinstance(seen, StrategyResult) else "dim"
             table.add_row(*(Text(cell, style if place == _VERDICT else "") for place, cell in enumerate(cells)))
         return table
 
 
-def of(env: Environment, plan: Plan) -> Lines | Live:
+def of(env: Environment, plan: DemoPlan) -> Lines | Live:
     """Return the view for the reader; if the result goes to stdout as JSON, the story goes to stderr."""
     if _structured(env):
         return Lines(plan, env.out.info)
@@ -119,7 +118,7 @@ def of(env: Environment, plan: Plan) -> Lines | Live:
 def finish(env: Environment, view: Lines | Live, result: Result) -> None:
     """Say what was found, what it means and what to type next; exit 1 unless azguard's count is exact."""
     shell = USE_OF_EXPORT[shell_exports.guess(env.environ, identity.find_name(os.getppid()))]
-    view.close(["", *_why(result), "", *_honestly(result), "", *_next(shell)])
+    view.close(["", *_explain(result), "", *_describe_caveats(result), "", *_next_steps(shell)])
     if _structured(env):
         env.out.show(result)
     if not result.exact:
@@ -135,7 +134,7 @@ def _to_stdout(text: str) -> None:
     sys.stdout.flush()
 
 
-def _heading(plan: Plan) -> str:
+def _heading(plan: DemoPlan) -> str:
     text = (
         f"{plan.writers} processes each add 1 to a blob {plan.increments} times, in three ways. One answer in ten "
         "gets lost on its way back. Starting an emulator and the processes ..."
@@ -143,7 +142,7 @@ def _heading(plan: Plan) -> str:
     return "\n".join([*_wrapped(text), ""])
 
 
-def _line(ended: Strategy) -> str:
+def _line(ended: StrategyResult) -> str:
     unknown = f", {ended.unknown} unknown" if ended.unknown else ""
     return (
         f"{ended.name}: expected {ended.expected}, found {ended.found}: {_verdict(ended)}{unknown} "
@@ -151,34 +150,37 @@ def _line(ended: Strategy) -> str:
     )
 
 
-def _cells(way: Way, plan: Plan, seen: Progress | Strategy | None) -> Sequence[str]:
+def _cells(strategy: Strategy, plan: DemoPlan, seen: Progress | StrategyResult | None) -> Sequence[str]:
     if seen is None:
-        return (way, str(plan.expected), "", "", "", "", "")
+        return (strategy, str(plan.expected), "", "", "", "", "")
     answers, seconds = f"{seen.dropped} of {seen.requests}", f"{seen.seconds:.1f} s"
     if isinstance(seen, Progress):
-        return (way, str(plan.expected), "", f"{seen.ended} tried", "", answers, seconds)
-    return (way, str(plan.expected), str(seen.found), _verdict(seen), str(seen.unknown), answers, seconds)
+        return (strategy, str(plan.expected), "", f"{seen.ended} tried", "", answers, seconds)
+    return (strategy, str(plan.expected), str(seen.found), _verdict(seen), str(seen.unknown), answers, seconds)
 
 
-def _verdict(ended: Strategy) -> str:
-    lucky = ended.verdict is Verdict.EXACT and ended.name != Way.SAFE
+def _verdict(ended: StrategyResult) -> str:
+    lucky = ended.verdict is Verdict.EXACT and ended.name != Strategy.SAFE
     return "exact (this time)" if lucky else str(ended.verdict)
 
 
 _REASONS: dict[tuple[str, Verdict], str] = {
-    (Way.BLIND, Verdict.TOO_FEW): "writers overwrote what others had written, and no writer was told.",
-    (Way.IF_MATCH, Verdict.TOO_MANY): "a write whose answer was lost had landed. Sent again by the SDK, it met 412, "
+    (Strategy.BLIND, Verdict.TOO_FEW): "writers overwrote what others had written, and no writer was told.",
+    (
+        Strategy.IF_MATCH,
+        Verdict.TOO_MANY,
+    ): "a write whose answer was lost had landed. Sent again by the SDK, it met 412, "
     "looked like another's write, and the change was applied once more.",
-    (Way.IF_MATCH, Verdict.TOO_FEW): "callers that got an error gave up.",
-    (Way.SAFE, Verdict.EXACT): "every version of the blob names the last writes that led to it, so what became "
+    (Strategy.IF_MATCH, Verdict.TOO_FEW): "callers that got an error gave up.",
+    (Strategy.SAFE, Verdict.EXACT): "every version of the blob names the last writes that led to it, so the outcome "
     "of a write whose answer was lost is looked up, never guessed.",
-    (Way.SAFE, Verdict.TOO_FEW): "this should not happen: please report it, with the seed.",
-    (Way.SAFE, Verdict.TOO_MANY): "this must never happen: please report it, with the seed.",
+    (Strategy.SAFE, Verdict.TOO_FEW): "this should not happen: please report it, with the seed.",
+    (Strategy.SAFE, Verdict.TOO_MANY): "this must never happen: please report it, with the seed.",
 }
 _LUCK = "by luck; nothing in it makes it so."
 
 
-def _why(result: Result) -> list[str]:
+def _explain(result: Result) -> list[str]:
     lines = []
     for ended in result.strategies:
         reason = f"{ended.name}: {_REASONS.get((ended.name, ended.verdict), _LUCK)}"
@@ -190,7 +192,7 @@ def _why(result: Result) -> list[str]:
     return lines
 
 
-def _honestly(result: Result) -> list[str]:
+def _describe_caveats(result: Result) -> list[str]:
     wait = round(RETRY_WAIT_SECONDS * 1000)
     return _wrapped(
         "A lost answer is one that the emulator gave after doing the work. The first two ways use the SDK with its "
@@ -203,7 +205,7 @@ def _wrapped(text: str, indent: str = "") -> list[str]:
     return textwrap.wrap(text, 79, subsequent_indent=indent, break_on_hyphens=False)
 
 
-def _next(shell: str) -> list[str]:
+def _next_steps(shell: str) -> list[str]:
     return [
         f"next: azguard emulator start && {shell}",
         "      azguard container create site",

@@ -35,7 +35,7 @@ def demo(
     """
     check_system()
     env = context.of(ctx)
-    plan = race.Plan(
+    plan = race.DemoPlan(
         writers=values.whole(writers, "--writers", 1, _MOST_WRITERS),
         increments=values.whole(increments, "--increments", 1, _MOST_INCREMENTS),
         seed=random.randint(0, _MOST_SEED) if seed is None else values.whole(seed, "--seed", 0, _MOST_SEED),

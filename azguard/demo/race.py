@@ -1,4 +1,4 @@
-"""The demonstration itself: an emulator of its own, answers that get lost, and three ways to count.
+"""The demonstration itself: an emulator of its own, answers that get lost, and three strategies to count.
 
 It needs no account and leaves nothing behind: emulator, proxy and writers end with it, however it ends.
 """
@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from azguard.demo import strategies, writers
-from azguard.demo.strategies import Outcome
-from azguard.demo.strategies import Strategy as Way
+from azguard.demo.strategies import Outcome, Strategy
 from azguard.demo.worker import Job
 from azguard.demo.writers import Writers
 from azguard.emulators import azurite
@@ -34,7 +33,7 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
-class Plan:
+class DemoPlan:
     """How many processes apply how many increments each, and the seed of which answers are lost."""
 
     writers: int
@@ -49,7 +48,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Progress:
-    """A way under way: increments that have ended, requests answered, answers lost."""
+    """A strategy that runs: increments that have ended, requests answered, answers lost."""
 
     name: str
     ended: int
@@ -59,21 +58,21 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Strategy:
-    """How a way ended.
-
-    ``unknown`` increments ended with an error that leaves open whether they were applied, ``failed`` ones with the
-    word that they were not. ``requests`` were answered by the emulator; the client never heard ``dropped`` of them.
-    """
+class StrategyResult:
+    """How a strategy ended."""
 
     name: str
     expected: int
     found: int
     verdict: Verdict
+    #: Increments that ended with an error that leaves open whether they were applied.
     unknown: int
+    #: Increments that ended with an error that says that they were not applied.
     failed: int
     seconds: float
+    #: Requests that the emulator answered.
     requests: int
+    #: Answers that the client never got.
     dropped: int
 
 
@@ -81,7 +80,7 @@ class Strategy:
 class Result:
     """What the demonstration found; ``exact`` is azguard's own verdict."""
 
-    strategies: tuple[Strategy, ...]
+    strategies: tuple[StrategyResult, ...]
     exact: bool
     writers: int
     increments: int
@@ -89,17 +88,17 @@ class Result:
 
 
 def run(
-    plan: Plan,
+    plan: DemoPlan,
     emulator: Path,
     environ: Mapping[str, str],
     *,
     say: Callable[[str], None],
-    watch: Callable[[Progress | Strategy], None],
+    watch: Callable[[Progress | StrategyResult], None],
 ) -> Result:
     """Run the three ways, one after the other.
 
     ``emulator`` is the folder in which Azurite is looked for and installed. ``watch`` is told of progress several
-    times a second, and of each way's end.
+    times a second, and of each strategy's end.
 
     Raises:
         ConfigError: there is no Node.js.
@@ -114,7 +113,7 @@ def run(
     ):
         running.await_ready()
         strategies.container(mine.ports["blob"]).create_container()
-        ended = tuple(_race(way, plan, running, mine.ports["blob"], watch) for way in Way)
+        ended = tuple(_race(strategy, plan, running, mine.ports["blob"], watch) for strategy in Strategy)
     return Result(ended, ended[-1].verdict is Verdict.EXACT, plan.writers, plan.increments, plan.seed)
 
 
@@ -125,21 +124,23 @@ def verdict(expected: int, found: int) -> Verdict:
     return Verdict.TOO_FEW if found < expected else Verdict.TOO_MANY
 
 
-def _race(way: Way, plan: Plan, running: Writers, port: int, watch: Callable[[Progress | Strategy], None]) -> Strategy:
+def _race(
+    strategy: Strategy, plan: DemoPlan, running: Writers, port: int, watch: Callable[[Progress | StrategyResult], None]
+) -> StrategyResult:
     from azguard.faultproxy import proxy
 
     # Past the proxy: neither this write nor the last look is part of the race.
-    blob = strategies.blob(way, port)
+    blob = strategies.blob(strategy, port)
     blob.upload_blob(strategies.START)
-    # Every way meets the same sequence of losses; whom they hit is up to the race.
+    # Every strategy meets the same sequence of losses; whom they hit is up to the race.
     with proxy.running(port, proxy.losing(LOST_SHARE, random.Random(plan.seed))) as between:
         began = time.monotonic()
-        for counts in running.run(Job(way, between.port, plan.increments)):
+        for counts in running.run(Job(strategy, between.port, plan.increments)):
             seconds = time.monotonic() - began
-            watch(Progress(way, counts.total(), seconds, len(between.log), _lost(between.log)))
+            watch(Progress(strategy, counts.total(), seconds, len(between.log), _lost(between.log)))
     found = json.loads(blob.download_blob().readall())["count"]
-    ended = Strategy(
-        way, plan.expected, found, verdict(plan.expected, found), counts[Outcome.UNKNOWN], counts[Outcome.FAILED],
+    ended = StrategyResult(
+        strategy, plan.expected, found, verdict(plan.expected, found), counts[Outcome.UNKNOWN], counts[Outcome.FAILED],
         round(seconds, 1), len(between.log), _lost(between.log),
     )  # fmt: skip
     watch(ended)

@@ -60,7 +60,7 @@ class AcquireSettings:
     seconds: int
     create: bool
     patience: float
-    books: LeaseRecords
+    records: LeaseRecords
     say: Callable[[str], None]
     tell: Callable[[str], None]
     uniform: Callable[[float, float], float]
@@ -81,8 +81,8 @@ class LockAcquisition:
         Unavailable: the service does not answer, or so slowly that the lease would end.
     """
 
-    def __init__(self, wanted: LockRequest, manner: AcquireSettings, deadline: Deadline) -> None:
-        self._wanted, self._manner, self._deadline = wanted, manner, deadline
+    def __init__(self, wanted: LockRequest, settings: AcquireSettings, deadline: Deadline) -> None:
+        self._wanted, self._settings, self._deadline = wanted, settings, deadline
         self._slots = lock_blobs.list_slots(wanted.target, wanted.slots)
         # One id for each slot until it is released, so that asking again after a lost answer is the same lease.
         self._ids = {slot.address: str(uuid.uuid4()) for slot in self._slots}
@@ -91,8 +91,8 @@ class LockAcquisition:
         self._agreed = wanted.slots == 1
         self._answered = False  # whether the service ever did
         self._silence: Deadline | None = None
-        self._holders = WaitReporter(wanted, self._slots, manner)
-        self._without_wait = Deadline(manner.patience + _ALLOWANCE_SECONDS)
+        self._holders = WaitReporter(wanted, self._slots, settings)
+        self._without_wait = Deadline(settings.patience + _ALLOWANCE_SECONDS)
 
     def run(self) -> HeldLock:
         """Return the lock, held."""
@@ -106,7 +106,7 @@ class LockAcquisition:
 
     def _attempt(self) -> HeldLock | None:
         """Ask for each slot once. Silence is borne: as long as we would wait anyhow, if the service ever answered."""
-        before, silence, self._silence = self._silence, self._silence or self._manner.patience_now(), None
+        before, silence, self._silence = self._silence, self._silence or self._settings.patience_now(), None
         try:
             return self._round()
         except (Unavailable, OutcomeUnknown) as error:
@@ -131,37 +131,37 @@ class LockAcquisition:
     def _round(self) -> HeldLock | None:
         if not self._agreed:
             try:
-                patience = self._patience(self._manner.patience)
-                lock_blobs.agree_on_slots(self._wanted.target, self._wanted.slots, patience, create=self._manner.create)
+                patience = self._patience(self._settings.patience)
+                lock_blobs.agree_on_slots(self._wanted.target, self._wanted.slots, patience, create=self._settings.create)
             except Locked:
                 return None  # by a holder who has not written the number of slots yet, or never does
             self._agreed = True
         # In an order of one's own, so that those who wait do not all ask for the same slot.
-        order = sorted(self._slots, key=lambda slot: self._manner.uniform(0, 1))
+        order = sorted(self._slots, key=lambda slot: self._settings.uniform(0, 1))
         return next((held for slot in order if (held := self._ask(slot)) is not None), None)
 
     def _ask(self, slot: Target, known: Version | None = None) -> HeldLock | None:
-        lease_id, seconds = self._ids[slot.address], self._manner.seconds
+        lease_id, seconds = self._ids[slot.address], self._settings.seconds
         left = max(_LEAST_SECONDS, self._left())
         timeouts = {
             "connection_timeout": min(_CONNECT_SECONDS, left),
             "read_timeout": min(ANSWER_SECONDS, left),
         }
         if slot.address not in self._asked:
-            self._manner.books.hold(slot, lease_id, seconds)
+            self._settings.records.hold(slot, lease_id, seconds)
             self._asked[slot.address] = slot
         was_doubtful = slot.address in self._doubtful
         self._doubtful.add(slot.address)
-        sent_at = self._manner.now()
+        sent_at = self._settings.now()
         sent = send_once(lambda: actions.acquire_once(slot, lease_id, seconds, timeouts))
         self._answered = self._answered or sent.outcome in (CallOutcome.COMMITTED, CallOutcome.REFUSED)
         if sent.outcome in (CallOutcome.REFUSED, CallOutcome.NOT_SENT) and not was_doubtful:
             self._doubtful.remove(slot.address)
         error: Any = sent.error
         if error is None:
-            self._manner.books.confirm(slot, lease_id)
+            self._settings.records.confirm(slot, lease_id)
             return self._granted(slot, sent_at, known)
-        self._manner.tell(f"lock: {slot}: {describe(sent)}")
+        self._settings.tell(f"lock: {slot}: {describe(sent)}")
         if status(error) == HTTPStatus.NOT_FOUND and known is None:
             return self._ask_for_new(slot, error)
         if sent.outcome is CallOutcome.REFUSED and is_lease_problem(error):
@@ -171,42 +171,42 @@ class LockAcquisition:
 
     def _ask_for_new(self, slot: Target, error: BaseException) -> HeldLock | None:
         """Make the lock blob and ask again."""
-        if not self._manner.create:
+        if not self._settings.create:
             raise translate(error, slot).but(reason="lock_blob_missing") from error
         for _ in range(2):  # the first time may only have made its container
-            if (made := lock_blobs.create_lock_blob(slot, self._patience(self._manner.patience))) is not None:
+            if (made := lock_blobs.create_lock_blob(slot, self._patience(self._settings.patience))) is not None:
                 break
         return self._ask(slot, made) if made is not None else None
 
     def _granted(self, slot: Target, sent_at: float, known: Version | None) -> HeldLock | None:
         """Write the owner's record and the fence, before the first renewal is due."""
-        manner, lease_id = self._manner, self._ids[slot.address]
-        patience = self._patience(manner.seconds * _PART_OF_TERM)
+        settings, lease_id = self._settings, self._ids[slot.address]
+        patience = self._patience(settings.seconds * _PART_OF_TERM)
         try:
-            fence = lock_blobs.write_owner_and_fence(slot, lease_id, manner.owner, self._wanted.slots, known, patience)
+            fence = lock_blobs.write_owner_and_fence(slot, lease_id, settings.owner, self._wanted.slots, known, patience)
         except (Locked, NotFound):
             # Broken or deleted while we were at it. Another attempt is another lease.
-            manner.books.drop(slot, lease_id)
+            settings.records.drop(slot, lease_id)
             self._forget(slot)
             return None
         self._put_back(slot)
-        if manner.now() > sent_at + manner.seconds * _PART_OF_TERM:
+        if settings.now() > sent_at + settings.seconds * _PART_OF_TERM:
             # Whether the lease outlived this is not known; asked for again, it is whole, and the fence is a new one.
             raise Unavailable(
-                f"the answers of {slot.endpoint} take too long for a lease of {manner.seconds} s",
+                f"the answers of {slot.endpoint} take too long for a lease of {settings.seconds} s",
                 address=str(slot.address),
                 reason="lock_term_too_short",
             )
-        return HeldLock(slot, lease_id, manner.seconds, fence, sent_at + manner.seconds)
+        return HeldLock(slot, lease_id, settings.seconds, fence, sent_at + settings.seconds)
 
     def _wait(self) -> None:
         if self._silence is None:
-            is_news = self._holders.ask(lambda: self._patience(self._manner.patience))
+            is_news = self._holders.ask(lambda: self._patience(self._settings.patience))
             if self._deadline.passed:
                 raise self._holders.gave_up(self._deadline.seconds)
             if is_news:
                 self._holders.tell()
-        pause = self._manner.uniform(*_POLL_SECONDS)
+        pause = self._settings.uniform(*_POLL_SECONDS)
         limit = self._deadline if self._silence is None or self._silence.passed else self._silence
         limit.pause(min(pause, self._left()))
 
@@ -217,7 +217,7 @@ class LockAcquisition:
             lease_id = self._ids[slot.address]
             is_free = slot.address not in self._doubtful
             if is_free or (not time.passed and actions.give_back(slot, lease_id, time, time.remaining)):
-                self._manner.books.drop(slot, lease_id)
+                self._settings.records.drop(slot, lease_id)
             self._forget(slot)
 
     def _forget(self, slot: Target) -> None:
@@ -237,14 +237,14 @@ def _explain_not_acquired(error: AzguardError) -> AzguardError:
 class WaitReporter:
     """Who is in the way, for people."""
 
-    def __init__(self, wanted: LockRequest, slots: list[Target], manner: AcquireSettings) -> None:
-        self._wanted, self._slots, self._manner = wanted, slots, manner
+    def __init__(self, wanted: LockRequest, slots: list[Target], settings: AcquireSettings) -> None:
+        self._wanted, self._slots, self._settings = wanted, slots, settings
         self._told: list[str] = []
         self._told_at: float | None = None
 
     def ask(self, patience: Callable[[], Deadline]) -> bool:
         """Ask who holds the lock, unless that was asked lately; return whether it was asked."""
-        now = self._manner.now()
+        now = self._settings.now()
         if self._told_at is not None and now - self._told_at < _REMINDER_SECONDS:
             return False
         limit = patience()
@@ -254,7 +254,7 @@ class WaitReporter:
     def tell(self) -> None:
         """Say who holds the lock."""
         for line in self._told:
-            self._manner.say(f"waiting for {self._wanted.target.address}: {line}")
+            self._settings.say(f"waiting for {self._wanted.target.address}: {line}")
 
     def gave_up(self, seconds: float) -> GaveUp:
         """Return the error for those who waited in vain."""

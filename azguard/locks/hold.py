@@ -19,18 +19,18 @@ _RELEASE_SECONDS = 5.0
 class Holding:
     """A lock that is held and renewed, as far as is known."""
 
-    def __init__(self, held: HeldLock, manner: AcquireSettings) -> None:
-        self._held, self._manner = held, manner
+    def __init__(self, held: HeldLock, settings: AcquireSettings) -> None:
+        self._held, self._settings = held, settings
         self._ends = held.ends
         self._lost: str | None = None
-        self._keeper = Renewer(held, renewed=self._renewed, lost=self._is_lost, tell=manner.tell, now=manner.now)
+        self._renewer = Renewer(held, renewed=self._renewed, lost=self._is_lost, tell=settings.tell, now=settings.now)
 
     @classmethod
-    def acquired(cls, lock: Target, manner: AcquireSettings, wait: float) -> "Holding":
+    def acquired(cls, lock: Target, settings: AcquireSettings, wait: float) -> "Holding":
         """Wait so many seconds for a lock and return it, held."""
-        holding = cls(LockAcquisition(LockRequest(lock), manner, Deadline(wait)).run(), manner)
-        manner.tell(f"lock: {lock.address} is held, fence {holding._held.fence}")
-        holding._keeper.start()
+        holding = cls(LockAcquisition(LockRequest(lock), settings, Deadline(wait)).run(), settings)
+        settings.tell(f"lock: {lock.address} is held, fence {holding._held.fence}")
+        holding._renewer.start()
         return holding
 
     def check(self) -> None:
@@ -40,8 +40,8 @@ class Holding:
             LockLost: it is not.
         """
         lost: tuple[str, ...] = () if self._lost is None else (self._lost,)
-        if not lost and self._manner.now() >= self._ends:
-            lost = describe_late([self._keeper])
+        if not lost and self._settings.now() >= self._ends:
+            lost = describe_late([self._renewer])
         if lost:
             raise LockLost(
                 f"the lock {self._held.target.address} was lost before anything was written",
@@ -52,18 +52,18 @@ class Holding:
 
     def release(self) -> None:
         """Renew no more and release it; what is done by now is done, so that a loss is only told."""
-        target, manner = self._held.target, self._manner
-        self._keeper.stop()
+        target, settings = self._held.target, self._settings
+        self._renewer.stop()
         try:
             actions.release(target, Conditions(lease_id=self._held.lease_id), Deadline(_RELEASE_SECONDS))
         except (Locked, NotFound) as error:
             self._is_lost(error.message)
         except AzguardError as error:
-            manner.say(f"warning: {target} could not be released, and ends by itself: {error.message}")
+            settings.say(f"warning: {target} could not be released, and ends by itself: {error.message}")
             return
         if self._lost is not None:
-            manner.say(f"warning: the lock {target} was lost meanwhile: {self._lost}")
-        manner.books.drop(target, self._held.lease_id)
+            settings.say(f"warning: the lock {target} was lost meanwhile: {self._lost}")
+        settings.records.drop(target, self._held.lease_id)
 
     def _renewed(self, ends: float) -> None:
         self._ends = ends
@@ -74,7 +74,7 @@ class Holding:
 
 @contextmanager
 def hold_lock(
-    lock: Target, manner: AcquireSettings, wait: float, environ: Mapping[str, str]
+    lock: Target, settings: AcquireSettings, wait: float, environ: Mapping[str, str]
 ) -> Iterator["Holding | None"]:
     """Hold a lock for the length of a ``with`` block; None where a ``lock run`` around us holds it already.
 
@@ -87,11 +87,11 @@ def hold_lock(
     """
     outer = environment.find_outer_lock(lock, environ)
     if outer is not None:
-        environment.confirm(lock, outer, manner.patience_now(), tell=manner.tell, reason="outer_lock_lost_before_write")
+        environment.confirm(lock, outer, settings.patience_now(), tell=settings.tell, reason="outer_lock_lost_before_write")
         yield None
         return
     try:
-        held = Holding.acquired(lock, manner, wait)
+        held = Holding.acquired(lock, settings, wait)
     except GaveUp as error:
         raise error.but(message=f"{lock.address} is held by others; nothing was written") from error
     except Unavailable as error:

@@ -124,9 +124,9 @@ class Renewer:
             self._asked.notify_all()
 
 
-def describe_late(keepers: Iterable[Renewer]) -> tuple[str, ...]:
+def describe_late(renewers: Iterable[Renewer]) -> tuple[str, ...]:
     """Return why leases were not renewed in time, for people: a line each."""
-    failures = [keeper.failure for keeper in keepers if keeper.failure is not None]
+    failures = [renewer.failure for renewer in renewers if renewer.failure is not None]
     lines = [f"the last renewal failed: {'; '.join((each.message, *each.detail))}" for each in failures]
     return (LATE, *dict.fromkeys(lines))
 

@@ -38,7 +38,7 @@ class LockPlan:
     locks: Sequence[LockRequest]
     command: Sequence[str]
     environ: Mapping[str, str]
-    manner: AcquireSettings
+    settings: AcquireSettings
     wait: float
     grace: float
     on_lost: str
@@ -59,13 +59,13 @@ def run(plan: LockPlan, busy: int) -> int:
         ended = LockRun(plan, guardian).run()
     except GaveUp as error:
         if not busy:  # another does the work, and that is as good
-            plan.manner.say("\n  ".join((error.message, *error.detail)))
+            plan.settings.say("\n  ".join((error.message, *error.detail)))
             return 0
         raise error.but(exit_status=busy) from error
     finally:
         guardian.close()
     if left := guardian.left_running():
-        plan.manner.say(f"warning: the lock is released, and what the command started runs on: {', '.join(left)}")
+        plan.settings.say(f"warning: the lock is released, and what the command started runs on: {', '.join(left)}")
     if ended.typed and ended.signal == signal.SIGINT:
         # Ctrl-C reached the command alone, which had the terminal. The script that we are a line of gets it now.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -79,10 +79,10 @@ class LockRun:
     def __init__(self, plan: LockPlan, guardian: Guardian, now: Callable[[], float] = clock.now) -> None:
         self._plan, self._guardian, self._now = plan, guardian, now
         self._held: list[HeldLock] = []
-        self._keepers: list[Renewer] = []
+        self._renewers: list[Renewer] = []
         self._ends: dict[str, float] = {}
         self._lost: tuple[str, ...] = ()  # the first reason why a lock counts as lost, a line each
-        self._heartbeat = Heartbeat(plan.heartbeat, plan.manner.say)
+        self._heartbeat = Heartbeat(plan.heartbeat, plan.settings.say)
 
     def run(self) -> Ended:
         """Return how the command ended, once the locks are released.
@@ -116,28 +116,28 @@ class LockRun:
             if around is not None:
                 self._held.append(self._confirmed(wanted.target, around))
             else:
-                self._keep(LockAcquisition(wanted, self._plan.manner, deadline).run())
+                self._keep(LockAcquisition(wanted, self._plan.settings, deadline).run())
 
     def _confirmed(self, target: Target, around: environment.OuterLock) -> HeldLock:
         """Return a lock that the lock run around us holds, as the service confirms."""
-        manner = self._plan.manner
-        environment.confirm(target, around, manner.patience_now(), tell=manner.tell, reason="outer_lock_lost")
-        return HeldLock(target, around.lease_id, manner.seconds, around.fence, self._now(), inherited=True)
+        settings = self._plan.settings
+        environment.confirm(target, around, settings.patience_now(), tell=settings.tell, reason="outer_lock_lost")
+        return HeldLock(target, around.lease_id, settings.seconds, around.fence, self._now(), inherited=True)
 
     def _keep(self, held: HeldLock) -> None:
         name = str(held.target.address)
         self._held.append(held)
-        self._plan.manner.tell(f"lock: {name} is held, fence {held.fence}")
+        self._plan.settings.tell(f"lock: {name} is held, fence {held.fence}")
         self._renewed(name, held.ends)
-        keeper = Renewer(
+        renewer = Renewer(
             held,
             renewed=lambda ends: self._renewed(name, ends),
             lost=lambda why: self._is_lost(f"{name}: {why}"),
-            tell=self._plan.manner.tell,
+            tell=self._plan.settings.tell,
             now=self._now,
         )
-        self._keepers.append(keeper)
-        keeper.start()
+        self._renewers.append(renewer)
+        renewer.start()
 
     def _renewed(self, name: str, ends: float) -> None:
         self._ends[name] = ends
@@ -150,7 +150,7 @@ class LockRun:
         self._heartbeat.stop()
         self._guardian.lost()
         if self._plan.on_lost == "continue":
-            self._plan.manner.say(f"warning: the lock is lost, and the command goes on: {why}")
+            self._plan.settings.say(f"warning: the lock is lost, and the command goes on: {why}")
 
     def _supervise(self, stops: Stops) -> Ended:
         plan = self._plan
@@ -170,9 +170,9 @@ class LockRun:
 
         def hear(message: dict[str, Any]) -> None:
             if message["is"] == "killed":
-                plan.manner.say("warning: the process that guards the command was killed, so the command is ended")
+                plan.settings.say("warning: the process that guards the command was killed, so the command is ended")
             elif message["is"] in ("late", "silent"):
-                why = describe_late(self._keepers) if message["is"] == "late" else (_SILENT,)
+                why = describe_late(self._renewers) if message["is"] == "late" else (_SILENT,)
                 self._lost = self._lost or why
                 self._heartbeat.stop()
             elif (message["terminal"] or stops.asked) and stops.stop():
@@ -182,14 +182,14 @@ class LockRun:
 
     def _resume(self) -> None:
         """After a stop, let the command go on only once the lock is known to be ours still."""
-        for keeper in self._keepers:
-            keeper.renew_now(_RESUME_SECONDS)
+        for renewer in self._renewers:
+            renewer.renew_now(_RESUME_SECONDS)
         self._guardian.continue_()
 
     def _release(self) -> None:
         self._heartbeat.stop()
-        for keeper in self._keepers:
-            keeper.stop()
+        for renewer in self._renewers:
+            renewer.stop()
         while self._held:
             held = self._held.pop()
             if not held.inherited:
@@ -197,7 +197,7 @@ class LockRun:
 
     def _release_one(self, held: HeldLock) -> None:
         """Release a lock; one that was not ours any more was lost before the command ended."""
-        books, patience = self._plan.manner.books, Deadline(_RELEASE_SECONDS, answer_seconds=ANSWER_SECONDS)
+        records, patience = self._plan.settings.records, Deadline(_RELEASE_SECONDS, answer_seconds=ANSWER_SECONDS)
         try:
             # A broken lease is released like any other, without a word.
             state.look(held.target, patience, held.lease_id)
@@ -206,13 +206,13 @@ class LockRun:
             self._lost = self._lost or (f"{held.target.address}: {error.message}",)
         except AzguardError as error:
             left = round(self._ends[str(held.target.address)] - self._now())
-            self._plan.manner.say(f"warning: {held.target} could not be released: {error.message}")
+            self._plan.settings.say(f"warning: {held.target} could not be released: {error.message}")
             if left > 0:
-                self._plan.manner.say(f"it ends by itself within {left} s")
+                self._plan.settings.say(f"it ends by itself within {left} s")
             else:
-                self._lost = self._lost or describe_late(self._keepers)
+                self._lost = self._lost or describe_late(self._renewers)
             return
-        books.drop(held.target, held.lease_id)
+        records.drop(held.target, held.lease_id)
 
     def _lock_lost(self, ended: Ended) -> LockLost:
         left = [f"this could not be ended, and runs on: {each}" for each in ended.left]

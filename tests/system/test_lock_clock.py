@@ -60,7 +60,7 @@ class Service:
 
 
 class Watch:
-    """A keeper at work, and what it said."""
+    """A renewer at work, and what it said."""
 
     def __init__(self, service: Service, now: Clock, monkeypatch: pytest.MonkeyPatch, term: int = TERM) -> None:
         self.ends: list[float] = []
@@ -68,8 +68,8 @@ class Watch:
         monkeypatch.setattr(actions, "renew_once", lambda *words: service.renew(now))
         held = HeldLock(LOCK, "0e0e0e0e-0000-4000-8000-000000000000", term, 1, now() + term)
         monkeypatch.setattr(renewal, "_TICK_SECONDS", 0.05)  # nothing wakes it when this clock moves
-        self.keeper = Renewer(held, renewed=self.ends.append, lost=self.lost.append, tell=lambda text: None, now=now)
-        self.keeper.start()
+        self.renewer = Renewer(held, renewed=self.ends.append, lost=self.lost.append, tell=lambda text: None, now=now)
+        self.renewer.start()
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_after_a_sleep_beyond_the_term_the_lease_is_renewed_first(now: Clock, mo
     watch = Watch(service, now, monkeypatch)
     now.move(10 * TERM)
     until(lambda: watch.ends)
-    watch.keeper.stop()
+    watch.renewer.stop()
     # That it could be renewed proves that no other has had it meanwhile.
     assert (service.asked, watch.ends, watch.lost) == ([now()], [now() + TERM], [])
 
@@ -103,7 +103,7 @@ def test_after_a_sleep_in_which_somebody_else_took_it_the_lock_is_lost(
     now.move(10 * TERM)
     until(lambda: watch.lost)
     now.move(10 * TERM)
-    watch.keeper.stop()
+    watch.renewer.stop()
     (asked,) = service.asked
     assert (round(now() - asked), watch.ends, watch.lost) == (10 * TERM, [], ["that lease on locks/a is not held"])
 
@@ -120,7 +120,7 @@ def test_a_renewal_is_due_after_five_seconds_and_a_failed_one_is_repeated_in_hal
     assert service.asked == [began + PERIOD]
     now.move(0.5)
     until(lambda: watch.ends)
-    watch.keeper.stop()
+    watch.renewer.stop()
     assert (service.asked[1:], watch.ends, watch.lost) == ([now()], [now() + TERM], [])
 
 
@@ -133,7 +133,7 @@ def test_a_lease_is_looked_at_every_five_seconds_whatever_its_term(
     for times in range(1, 4):
         now.move(PERIOD)
         until(lambda times=times: len(watch.ends) == times)  # type: ignore[misc]  # bound at once
-    watch.keeper.stop()
+    watch.renewer.stop()
     assert service.asked == [began + PERIOD * times for times in range(1, 4)]
 
 
@@ -141,12 +141,12 @@ def test_the_reason_of_a_failed_renewal_is_kept_until_one_succeeds(now: Clock, m
     failure = Unavailable("no answer", detail=("the token has expired",))
     watch = Watch(Service(failure), now, monkeypatch)
     now.move(PERIOD)
-    until(lambda: watch.keeper.failure)
-    late = renewal.describe_late([watch.keeper])
+    until(lambda: watch.renewer.failure)
+    late = renewal.describe_late([watch.renewer])
     now.move(0.5)
     until(lambda: watch.ends)
-    watch.keeper.stop()
-    assert (late, watch.keeper.failure) == (
+    watch.renewer.stop()
+    assert (late, watch.renewer.failure) == (
         ("it could not be renewed in time", "the last renewal failed: no answer; the token has expired"),
         None,
     )
@@ -158,7 +158,7 @@ def test_a_renewal_counts_from_before_it_was_sent(now: Clock, monkeypatch: pytes
     monkeypatch.setattr(actions, "renew_once", lambda *words: now.move(2))
     now.move(PERIOD)
     until(lambda: watch.ends)
-    watch.keeper.stop()
+    watch.renewer.stop()
     assert watch.ends == [began + PERIOD + TERM]
 
 

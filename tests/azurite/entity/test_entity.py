@@ -176,7 +176,7 @@ def test_inside_a_lock_run_of_the_table_it_runs_at_once(cli: CliWorld, order: st
     assert (ran.code, properties(cli, order)) == (0, {"a": "1"})
 
 
-class Books:
+class Records:
     """Leases written down nowhere."""
 
     def hold(self, target: Target, lease_id: str, seconds: int) -> None: ...
@@ -186,9 +186,9 @@ class Books:
     def drop(self, target: Target, lease_id: str) -> None: ...
 
 
-def manner(said: list[str], now: float = 0.0) -> AcquireSettings:
+def settings_of(said: list[str], now: float = 0.0) -> AcquireSettings:
     owner = Owner("me", "here", 1, "test", "2026-11-21T10:00:00Z", None)
-    settings: dict[str, Any] = {"owner": owner, "seconds": 60, "create": True, "patience": 4.0, "books": Books()}
+    settings: dict[str, Any] = {"owner": owner, "seconds": 60, "create": True, "patience": 4.0, "records": Records()}
     return AcquireSettings(
         **settings, say=said.append, tell=said.append, uniform=lambda low, high: low, now=lambda: now
     )
@@ -201,7 +201,9 @@ def lock(cli: CliWorld) -> Target:
 
 def test_a_lock_that_could_not_be_renewed_in_time_stops_the_write(cli: CliWorld) -> None:
     target = lock(cli)
-    held = Holding(HeldLock(target, "0e6e2a5b-3f0d-4a53-9f6e-2f1d8a7c6b02", 60, 1, ends=100.0), manner([], now=100.0))
+    held = Holding(
+        HeldLock(target, "0e6e2a5b-3f0d-4a53-9f6e-2f1d8a7c6b02", 60, 1, ends=100.0), settings_of([], now=100.0)
+    )
     with pytest.raises(LockLost) as lost:
         held.check()
     assert (lost.value.exit_code, lost.value.message, lost.value.detail) == (
@@ -212,7 +214,7 @@ def test_a_lock_that_could_not_be_renewed_in_time_stops_the_write(cli: CliWorld)
 def test_a_lock_that_another_took_meanwhile_is_told_of_and_left_alone(cli: CliWorld) -> None:
     target, said = lock(cli), list[str]()
     client = target.account.blob(target.address)
-    with hold_lock(target, manner(said), 0.0, {}) as held:
+    with hold_lock(target, settings_of(said), 0.0, {}) as held:
         assert held is not None
         held.check()
         assert cli.call("lock", "break", str(target.address), "--yes", "--lease-break-period", "0").code == 0
@@ -226,5 +228,5 @@ def test_a_lock_around_us_that_is_lost_stops_the_write(cli: CliWorld) -> None:
     target = lock(cli)
     target.account.blob(target.address).upload_blob(b"")
     around = environment.export_locks([(target, "0e6e2a5b-3f0d-4a53-9f6e-2f1d8a7c6b02", 3)])
-    with pytest.raises(LockLost), hold_lock(target, manner([]), 0.0, around):
+    with pytest.raises(LockLost), hold_lock(target, settings_of([]), 0.0, around):
         pytest.fail("it ran")
