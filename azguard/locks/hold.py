@@ -87,7 +87,9 @@ def hold_lock(
     """
     outer = environment.find_outer_lock(lock, environ)
     if outer is not None:
-        environment.confirm(lock, outer, settings.patience_now(), tell=settings.tell, reason="outer_lock_lost_before_write")
+        environment.confirm(
+            lock, outer, settings.patience_now(), tell=settings.tell, reason="outer_lock_lost_before_write"
+        )
         yield None
         return
     try:
