@@ -231,7 +231,9 @@ def wait(
     """
     env = context.of(ctx)
     target = lease_options.locate(env, address)
-    env.out.show(facts.summarize(lease_options.wait_free(env, target, env.patience(timeout, lease_options.WAIT_SECONDS))))
+    env.out.show(
+        facts.summarize(lease_options.wait_free(env, target, env.patience(timeout, lease_options.WAIT_SECONDS)))
+    )
 
 
 def _held(env: Environment, scope: str | None) -> Iterator[HeldLeaseStatus]:

@@ -132,7 +132,9 @@ class LockAcquisition:
         if not self._agreed:
             try:
                 patience = self._patience(self._settings.patience)
-                lock_blobs.agree_on_slots(self._wanted.target, self._wanted.slots, patience, create=self._settings.create)
+                lock_blobs.agree_on_slots(
+                    self._wanted.target, self._wanted.slots, patience, create=self._settings.create
+                )
             except Locked:
                 return None  # by a holder who has not written the number of slots yet, or never does
             self._agreed = True
@@ -183,7 +185,9 @@ class LockAcquisition:
         settings, lease_id = self._settings, self._ids[slot.address]
         patience = self._patience(settings.seconds * _PART_OF_TERM)
         try:
-            fence = lock_blobs.write_owner_and_fence(slot, lease_id, settings.owner, self._wanted.slots, known, patience)
+            fence = lock_blobs.write_owner_and_fence(
+                slot, lease_id, settings.owner, self._wanted.slots, known, patience
+            )
         except (Locked, NotFound):
             # Broken or deleted while we were at it. Another attempt is another lease.
             settings.records.drop(slot, lease_id)
