@@ -17,7 +17,7 @@ from azguard.updates import update as updates
 from azguard.updates.op_ids import choose_op
 
 if TYPE_CHECKING:
-    from azguard.tables.update_many import Done
+    from azguard.tables.update_pool import Done
 
 # The exit status that stands for the outcome of an op.
 _EXIT_STATUSES = {"committed": 0, "not_committed": NotFound.exit_code, "unknown": OutcomeUnknown.exit_code}
@@ -120,7 +120,8 @@ def _update_many(env: Environment, address: str, given: UpdateOptions, typed: tu
 
     many = update_plans.many(env, env.locate(address, writable=True), given, typed)
     if not given.dry_run:
-        update_many.update_all(many, given.read_jobs(), lambda done: _show_failure(env, done), env.out.show)
+        with signals.until_committed():
+            update_many.update_all(many, given.read_jobs(), lambda done: _show_failure(env, done), env.out.show)
         return
     for target, found in update_many.preview_all(many):
         _print_diff(diffs.compare(found.before or b"", found.after, target.address.short))

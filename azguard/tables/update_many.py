@@ -8,23 +8,34 @@ service is asked for the entity again under the same filter: if it does not matc
 Not guaranteed: entities that begin to match while the query is under way may or may not be found.
 """
 
-import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from azguard.accounts.target import Target
 from azguard.accounts.transport import CONNECTIONS
 from azguard.address import Address, Kind
-from azguard.errors import AzguardError, NotFound, OutcomeUnknown, Partial, TransformFailed
+from azguard.errors import Partial
+from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 from azguard.tables import calls, ledger
 from azguard.tables.calls import Stored
 from azguard.tables.edm import PARTITION_KEY, ROW_KEY
 from azguard.tables.ledger import LedgeredEntity
+from azguard.tables.update_pool import (
+    FAILED,
+    SKIPPED,
+    UNCHANGED,
+    UNKNOWN,
+    UPDATED,
+    Done,
+    NoLongerMatches,
+    StoppableClock,
+    Tally,
+    Update,
+    run_each,
+)
 from azguard.tables.updating import VersionedEntity
 from azguard.updates import update as updates
 from azguard.updates.journal import WriteJournal
@@ -34,29 +45,6 @@ from azguard.updates.update import Preview
 
 # More threads than these would wait for each other: Python runs one at a time.
 DEFAULT_JOBS, MOST_JOBS = 16, CONNECTIONS
-UPDATED, UNCHANGED, SKIPPED, FAILED, UNKNOWN = "updated", "unchanged", "skipped", "failed", "unknown"
-# Longer than any deadline.
-_FOREVER_SECONDS = 1e9
-
-
-@dataclass(frozen=True)
-class Update:
-    """One entity's update, ready to run."""
-
-    resource: VersionedEntity
-    plan: UpdatePlan
-    deadline: Deadline
-    tools: UpdateHooks
-
-
-@dataclass(frozen=True)
-class Done:
-    """How one entity's update ended."""
-
-    address: str
-    outcome: str
-    #: Why it failed or is unknown; None of one that ended well.
-    error: AzguardError | None = None
 
 
 @dataclass(frozen=True)
@@ -73,11 +61,11 @@ class Summary:
     unknown: int
 
     @classmethod
-    def of(cls, table: Target, counts: Mapping[str, int]) -> "Summary":
+    def of(cls, table: Target, counts: Counter[str]) -> "Summary":
         """Return the summary of so many updates of each outcome."""
         return cls(
             address=str(table.address),
-            matched=sum(counts.values()),
+            matched=counts.total(),
             updated=counts[UPDATED],
             unchanged=counts[UNCHANGED],
             skipped=counts[SKIPPED],
@@ -125,7 +113,7 @@ class ManyUpdates:
     #: Is told each event of an update.
     tell: Callable[[Target, Deadline, str], None] = lambda target, deadline, text: None
 
-    def updates(self, clock: "StoppableClock") -> Iterator[Update]:
+    def updates(self, clock: StoppableClock) -> Iterator[Update]:
         """Yield the update of each entity; its deadline goes by the clock."""
         for target, found in matches(self.table, self.where, self.query_deadline):
             deadline = Deadline(self.patience.seconds, clock, self.patience.sleep, self.patience.answer_seconds)
@@ -161,23 +149,27 @@ def update_all(
     """Make so many updates at a time.
 
     ``on_failure`` is told of each that failed, or whose outcome is unknown, as it ends; ``on_end`` how all ended, also
-    where they are interrupted after the first.
+    where they are interrupted after the first. An interruption after the last is too late to be one.
 
     Raises:
         Partial: some failed, or their outcome is unknown.
     """
-    clock, counts = StoppableClock(), Counter[str]()
+    clock, tally = StoppableClock(), Tally()
+    error: BaseException | None = None
     try:
-        for done in update_each(many.updates(clock), jobs, clock.stop):
-            counts[done.outcome] += 1
-            if done.error is not None:
-                on_failure(done)
-    except BaseException:
-        if counts:  # Else there is nothing to tell: the query itself failed.
-            on_end(Summary.of(many.table, counts))
-        raise
-    summary = Summary.of(many.table, counts)
+        run_each(many.updates(clock), jobs, tally, on_failure, clock.stop)
+        commits.announce()
+    except BaseException as interruption:
+        # From here on signals are ignored, so that the summary of what was committed is told.
+        commits.announce()
+        if not tally.counts:  # There is nothing to tell: the query itself failed.
+            raise
+        error = interruption
+    summary = Summary.of(many.table, tally.counts)
     on_end(summary)
+    # An interruption that came after the last update has interrupted nothing.
+    if error is not None and not (tally.is_complete and isinstance(error, KeyboardInterrupt)):
+        raise error
     summary.check(many.table)
 
 
@@ -186,20 +178,6 @@ def preview_all(many: ManyUpdates) -> Iterator[tuple[Target, Preview]]:
     for target, found in matches(many.table, many.where, many.query_deadline):
         resource, plan = many.prepare(target, found, many.query_deadline)
         yield target, updates.preview(resource, plan, many.query_deadline)
-
-
-class StoppableClock:
-    """Time that can be made to run out: then every deadline is over that began before, and none that begins after."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock, self._stopped = clock, threading.Event()
-
-    def __call__(self) -> float:
-        return self._clock() + (_FOREVER_SECONDS if self._stopped.is_set() else 0.0)
-
-    def stop(self) -> None:
-        """Let every deadline pass."""
-        self._stopped.set()
 
 
 class Matched:
@@ -224,7 +202,7 @@ class Matched:
 
         def checked(content: bytes) -> bytes:
             if not self.matches:
-                raise _NoLongerMatches("the entity does not match any more")
+                raise NoLongerMatches("the entity does not match any more")
             return transform(content)
 
         return checked
@@ -236,10 +214,6 @@ class Matched:
         return next(found, None)
 
 
-class _NoLongerMatches(TransformFailed):
-    """Another writer changed the entity, so that the update is none for it."""
-
-
 def matches(table: Target, where: str, deadline: Deadline) -> Iterator[tuple[Target, Stored]]:
     """Yield the entities of a table that match a filter, in constant memory; the rows of a ledger stay out."""
     for page in calls.pages(table, deadline, where):
@@ -247,50 +221,6 @@ def matches(table: Target, where: str, deadline: Deadline) -> Iterator[tuple[Tar
             if not ledger.is_row(found.entity):
                 parts = (table.address.container, found.entity[PARTITION_KEY], found.entity[ROW_KEY])
                 yield Target(table.account, Address(Kind.ENTITY, parts)), found
-
-
-def update_each(updates: Iterable[Update], jobs: int, stop: Callable[[], None]) -> Iterator[Done]:
-    """Run the updates, so many at a time, and yield how each ended, in the order in which they end.
-
-    Whatever interrupts it, Ctrl-C or an error of ``updates``: nothing new is begun, ``stop`` is called, and what is
-    under way is settled and yielded before the interruption goes on.
-    """
-    with ThreadPoolExecutor(jobs, "update") as pool:
-        running: set[Future[Done]] = set()
-        try:
-            for update in updates:
-                running.add(pool.submit(_run_one, update))
-                if len(running) == jobs:  # None waits, since its deadline has begun.
-                    ended, running = wait(running, return_when=FIRST_COMPLETED)
-                    yield from (each.result() for each in ended)
-            while running:
-                ended, running = wait(running, return_when=FIRST_COMPLETED)
-                yield from (each.result() for each in ended)
-        except GeneratorExit:
-            stop()
-            raise
-        except BaseException:
-            stop()
-            yield from (each.result() for each in wait(running).done)
-            raise
-
-
-def _run_one(update: Update) -> Done:
-    address = str(update.resource.target.address)
-    try:
-        ended = updates.update(update.resource, update.plan, update.deadline, update.tools)
-    except _NoLongerMatches:
-        return Done(address, SKIPPED)
-    except AzguardError as error:
-        if isinstance(error, NotFound) and error.service_code is None:
-            return Done(address, SKIPPED)  # It was deleted meanwhile.
-        outcome = UNKNOWN if isinstance(error, OutcomeUnknown) else FAILED
-        return Done(address, outcome, error.but(address=error.address or address))
-    # One entity's failure must not hide the outcomes of the others; how far an unexpected one got is not known.
-    except Exception as error:  # noqa: BLE001
-        return Done(address, UNKNOWN, AzguardError(f"{type(error).__name__}: {error}", address=address))
-    # Without an attempt it was an earlier run of the same key that wrote it.
-    return Done(address, UPDATED if ended.outcome == "committed" and ended.attempts else UNCHANGED)
 
 
 def _quote(text: str) -> str:

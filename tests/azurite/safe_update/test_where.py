@@ -1,15 +1,18 @@
 """``azguard safe-update --where``: many entities of a table, each updated by itself."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from azure.data.tables import TableClient, UpdateMode
 
+from azguard.cli.output import Output
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Chosen, Fault, Request
 from tests.faults.rules import operation
@@ -219,6 +222,18 @@ def test_ctrl_c_settles_what_is_under_way_and_says_how_far_it_came(cli: CliWorld
     updated = sum(number == 2 for number in counts(orders).values())
     assert (process.returncode, json.loads(out)) == (130, summary(orders, matched=updated, updated=updated))
     assert 40 <= updated < 300, err
+
+
+def test_a_signal_between_the_last_commit_and_the_summary_changes_nothing(cli: CliWorld, orders: TableClient) -> None:
+    show = Output.show
+
+    def struck(out: Output, summary: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        show(out, summary)
+
+    with patch.object(Output, "show", struck):
+        ran = update(cli, orders, *INCREMENT)
+    assert (ran.code, ran.json, counts(orders)) == (0, summary(orders, matched=10, updated=10), every(2))
 
 
 @pytest.mark.parametrize(
