@@ -19,9 +19,9 @@ from azguard.errors import GaveUp, UsageError
 from azguard.leases.actions import DEFAULT_SECONDS, LONGEST, SHORTEST
 from azguard.leases.owners import Owner
 from azguard.locks import lock_blobs
-from azguard.locks.acquire import AcquireSettings, LockRequest
 from azguard.locks.hold import hold_lock
 from azguard.locks.run import LockPlan
+from azguard.locks.settings import AcquireSettings, LockRequest
 from azguard.processes import child
 
 # As everything in azguard waits; by then a crashed holder's lease has ended.

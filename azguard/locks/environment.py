@@ -8,7 +8,10 @@ from azguard.errors import Locked, LockLost, NotFound
 from azguard.leases import state
 from azguard.requests.deadline import Deadline
 
-LOCK, LEASE_ID, FENCE, ENDPOINT = "AZGUARD_LOCK", "AZGUARD_LEASE_ID", "AZGUARD_FENCE", "AZGUARD_LOCK_ENDPOINT"
+LOCK = "AZGUARD_LOCK"
+LEASE_ID = "AZGUARD_LEASE_ID"
+FENCE = "AZGUARD_FENCE"
+ENDPOINT = "AZGUARD_LOCK_ENDPOINT"
 
 
 class OuterLock(NamedTuple):

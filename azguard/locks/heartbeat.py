@@ -16,8 +16,11 @@ class Heartbeat:
     """Writes the file at each renewal, and removes it when the lock is lost or released. None is no file."""
 
     def __init__(self, path: Path | None, say: Callable[[str], None]) -> None:
-        self._path, self._say = path, say
-        self._begun = self._stopped = False
+        self._path = path
+        self._say = say
+        #: Whether the file was ever written.
+        self._begun = False
+        self._stopped = False
         self._writing = threading.Lock()
 
     def beat(self, seconds: float) -> None:

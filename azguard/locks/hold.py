@@ -8,33 +8,42 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, GaveUp, Locked, LockLost, NotFound, Unavailable
 from azguard.leases import actions
 from azguard.locks import environment
-from azguard.locks.acquire import AcquireSettings, LockAcquisition, LockRequest
+from azguard.locks.acquire import LockAcquisition
 from azguard.locks.renewal import HeldLock, Renewer, describe_late
+from azguard.locks.settings import AcquireSettings, LockRequest
 from azguard.requests.deadline import Deadline
 
-# A lease that cannot be released ends by itself.
+# Bounded: if the release fails, the lease expires on its own.
 _RELEASE_SECONDS = 5.0
 
 
 class Holding:
-    """A lock that is held and renewed, as far as is known."""
+    """A lock that is held and renewed, until the service says that it is lost."""
 
     def __init__(self, held: HeldLock, settings: AcquireSettings) -> None:
-        self._held, self._settings = held, settings
+        self._held = held
+        self._settings = settings
         self._ends = held.ends
+        #: The first reason why the lock counts as lost; None while it does not.
         self._lost: str | None = None
-        self._renewer = Renewer(held, renewed=self._renewed, lost=self._is_lost, tell=settings.tell, now=settings.now)
+        self._renewer = Renewer(
+            held,
+            on_renewal=self._note_renewal,
+            on_loss=self._note_loss,
+            tell=settings.tell,
+            now=settings.now,
+        )
 
     @classmethod
-    def acquired(cls, lock: Target, settings: AcquireSettings, wait: float) -> "Holding":
-        """Wait so many seconds for a lock and return it, held."""
-        holding = cls(LockAcquisition(LockRequest(lock), settings, Deadline(wait)).run(), settings)
-        settings.tell(f"lock: {lock.address} is held, fence {holding._held.fence}")
-        holding._renewer.start()
-        return holding
+    def acquire(cls, lock: Target, settings: AcquireSettings, wait: float) -> "Holding":
+        """Acquire a lock, waiting at most so many seconds for it, and begin to renew it."""
+        new = cls(LockAcquisition(LockRequest(lock), settings, Deadline(wait)).run(), settings)
+        settings.tell(f"lock: {lock.address} is held, fence {new._held.fence}")
+        new._renewer.start()
+        return new
 
     def check(self) -> None:
-        """See that the lock is held still, before something is done under it.
+        """Check that the lock is still held, before something is done under it.
 
         Raises:
             LockLost: it is not.
@@ -51,13 +60,17 @@ class Holding:
             )
 
     def release(self) -> None:
-        """Renew no more and release it; what is done by now is done, so that a loss is only told."""
-        target, settings = self._held.target, self._settings
+        """Stop renewing and release the lock.
+
+        The work under the lock is done by now, so that a loss is only reported, not raised.
+        """
+        target = self._held.target
+        settings = self._settings
         self._renewer.stop()
         try:
             actions.release(target, Conditions(lease_id=self._held.lease_id), Deadline(_RELEASE_SECONDS))
         except (Locked, NotFound) as error:
-            self._is_lost(error.message)
+            self._note_loss(error.message)
         except AzguardError as error:
             settings.say(f"warning: {target} could not be released, and ends by itself: {error.message}")
             return
@@ -65,10 +78,10 @@ class Holding:
             settings.say(f"warning: the lock {target} was lost meanwhile: {self._lost}")
         settings.records.drop(target, self._held.lease_id)
 
-    def _renewed(self, ends: float) -> None:
+    def _note_renewal(self, ends: float) -> None:
         self._ends = ends
 
-    def _is_lost(self, why: str) -> None:
+    def _note_loss(self, why: str) -> None:
         self._lost = self._lost or why
 
 
@@ -88,12 +101,16 @@ def hold_lock(
     outer = environment.find_outer_lock(lock, environ)
     if outer is not None:
         environment.confirm(
-            lock, outer, settings.patience_now(), tell=settings.tell, reason="outer_lock_lost_before_write"
+            lock,
+            outer,
+            settings.patience_now(),
+            tell=settings.tell,
+            reason="outer_lock_lost_before_write",
         )
         yield None
         return
     try:
-        held = Holding.acquired(lock, settings, wait)
+        held = Holding.acquire(lock, settings, wait)
     except GaveUp as error:
         raise error.but(message=f"{lock.address} is held by others; nothing was written") from error
     except Unavailable as error:

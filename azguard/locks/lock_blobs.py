@@ -29,14 +29,14 @@ def choose_lock_blob(table: Target, container: str) -> Target:
 
 
 def list_slots(target: Target, count: int) -> list[Target]:
-    """Return the blobs of a lock that so many may hold; the first is the lock's own, so that all meet there."""
+    """Return the blobs of a lock with so many slots; the first is the lock's own blob, which every holder checks."""
     container, name = target.address.container, target.address.name
     more = [Address(Kind.BLOB, (container, f"{name}.slot{number}")) for number in range(2, count + 1)]
     return [target, *(Target(target.account, each) for each in more)]
 
 
 def agree_on_slots(target: Target, count: int, deadline: Deadline, *, create: bool) -> None:
-    """See that the lock is one of ``count`` slots; where there is none yet, it becomes one.
+    """Make sure that a lock has ``count`` slots, creating it if there is none yet.
 
     Raises:
         UsageError: it is a lock of another number of slots.
@@ -65,9 +65,12 @@ def check_slots(target: Target, metadata: Mapping[str, str], count: int) -> None
     """Refuse a lock that others hold with another number of slots.
 
     Raises:
-        UsageError: that is the case.
+        UsageError: they do.
     """
-    theirs = owners.read_number(metadata, SLOTS) or (1 if owners.read_number(metadata, FENCE) is not None else count)
+    theirs = owners.read_number(metadata, SLOTS)
+    if not theirs:
+        # A lock without this record was held with one slot, if it was ever held.
+        theirs = count if owners.read_number(metadata, FENCE) is None else 1
     if theirs != count:
         raise UsageError(
             f"{target} is a lock of {theirs} {'slot' if theirs == 1 else 'slots'}, not of {count}",
@@ -83,7 +86,7 @@ def create_lock_blob(target: Target, deadline: Deadline, metadata: Mapping[str, 
     Raises:
         OutcomeUnknown, Unavailable: the service does not answer, or fails.
     """
-    from azguard.blobs import containers, uploads  # a lock is made once and acquired often
+    from azguard.blobs import containers, uploads  # Imported late: a lock is created once and acquired often.
 
     settings = Settings(content_type="application/octet-stream", metadata=dict(metadata or {}))
     upload = Upload(target, settings, _NEW, deadline, new_op(os.urandom(12))).add_lineage()
@@ -96,7 +99,7 @@ def create_lock_blob(target: Target, deadline: Deadline, metadata: Mapping[str, 
         try:
             containers.create(container, {}, None, deadline, new_op(os.urandom(12)))
         except (Exists, OutcomeUnknown):
-            pass  # it is there, or the next request tells that it is not
+            pass  # The container exists, or the next request says that it does not.
         return None
     if made.etag is None:
         return None
@@ -125,6 +128,6 @@ def write_owner_and_fence(
         try:
             owner_records.change_metadata(target, version, added, conditions, deadline)
         except Changed:
-            known = None  # written before the lease was ours
+            known = None  # Another writer changed it before the lease was ours: read it again.
             continue
         return fence

@@ -16,78 +16,89 @@ if TYPE_CHECKING:
     from azguard.errors import AzguardError
 
 LATE = "it could not be renewed in time"
-# With a renewal at a third of the term there is time for many more before the end.
+# A renewal at a third of the term leaves time for many more before the end.
 _PART_OF_TERM = 1 / 3
-# A lease that was broken at once, or whose blob was deleted, lets the next holder in; only a request tells. A renewal
-# tells as much as a look, and costs as much.
+# The longest time between two renewals. A lease that was broken at once, or whose blob was deleted, lets the next
+# holder in, and only a request shows it. A renewal shows as much as a read, and costs as much.
 _LOOK_SECONDS = 5.0
+# A failed renewal is repeated soon, while the term still runs.
 _RETRY_SECONDS = 0.5
 # A renewal is a small request; one that takes longer is better sent anew. The SDK's own retries would send the next
 # renewal of a 15 s lease after 22 s, past its end.
-_CONNECT_SECONDS, _ANSWER_SECONDS = 2.0, 3.0
-# An event waits on a clock that stands still while the machine is suspended.
+_CONNECT_SECONDS = 2.0
+_ANSWER_SECONDS = 3.0
+# Short, because an event waits on a clock that stops while the machine is suspended.
 _TICK_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
 class HeldLock:
-    """A lock that is held: the blob, the lease, and the fence. ``ends`` is on ``clock.now``."""
+    """A lock that is held: the blob, the lease, and the fence."""
 
     target: Target
     lease_id: str
+    #: The term of the lease.
     seconds: int
     fence: int
+    #: When the lease ends, on ``clock.now``.
     ends: float
+    #: Whether a ``lock run`` around us holds and renews it.
     inherited: bool = False
 
 
 class Renewer:
     """Renews one lease in a thread of its own.
 
-    ``renewed`` is called with the new end of the lease, ``lost`` once with the reason, from that thread. Only what the
-    service says of the lease is loss: a failure to ask it is tried again, and the time of ``renewed`` tells when
-    the lease ends.
+    ``on_renewal`` is called with the new end of the lease, ``on_loss`` once with the reason, both from that thread.
+    The lease counts as lost only when the service says so. A request that fails is sent again; until it succeeds,
+    the end told last to ``on_renewal`` stands.
     """
 
     def __init__(
         self,
         held: HeldLock,
         *,
-        renewed: Callable[[float], None],
-        lost: Callable[[str], None],
+        on_renewal: Callable[[float], None],
+        on_loss: Callable[[str], None],
         tell: Callable[[str], None],
         now: Callable[[], float] = clock.now,
     ) -> None:
         self._held = held
-        self._renewed, self._lost, self._tell, self._now = renewed, lost, tell, now
+        self._on_renewal = on_renewal
+        self._on_loss = on_loss
+        self._tell = tell
+        self._now = now
         self._period = min(held.seconds * _PART_OF_TERM, _LOOK_SECONDS)
         self._due = held.ends - held.seconds + self._period
-        self._wake, self._stopped = threading.Event(), False
-        self._asked = threading.Condition()
-        self._answers, self._is_lost = 0, False
+        self._wake = threading.Event()
+        self._stopped = False
+        self._answered = threading.Condition()
+        #: How many renewals have been answered, or have failed.
+        self._answers = 0
+        self._is_lost = False
         #: Why the latest renewal failed; None if it did not.
         self.failure: AzguardError | None = None
-        self._thread = threading.Thread(target=self._keep, daemon=True)
+        self._thread = threading.Thread(target=self._renew_until_stopped, daemon=True)
 
     def start(self) -> None:
         """Begin to renew."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Renew no more, once a renewal that is on its way has been answered."""
+        """Stop renewing. Wait until a renewal that is under way is answered, but no longer than its timeouts."""
         self._stopped = True
         self._wake.set()
         self._thread.join(_CONNECT_SECONDS + _ANSWER_SECONDS + 1)
 
     def renew_now(self, seconds: float) -> None:
-        """Renew at once, and wait at most so long for what comes of it."""
-        with self._asked:
+        """Renew at once, and wait at most so many seconds for the outcome."""
+        with self._answered:
             before = self._answers
             self._due = self._now()
             self._wake.set()
-            self._asked.wait_for(lambda: self._answers > before or self._is_lost, seconds)
+            self._answered.wait_for(lambda: self._answers > before or self._is_lost, seconds)
 
-    def _keep(self) -> None:
+    def _renew_until_stopped(self) -> None:
         while self._wait_until_due():
             sent_at = self._now()
             sent = send_once(self._renew)
@@ -96,17 +107,17 @@ class Renewer:
             if sent.error is None:
                 self.failure = None
                 self._due = sent_at + self._period
-                self._renewed(sent_at + self._held.seconds)
+                self._on_renewal(sent_at + self._held.seconds)
             elif is_definite(sent.error):
                 self._is_lost = True
-                self._lost(translate(sent.error, self._held.target).message)
-                self._answered()
+                self._on_loss(translate(sent.error, self._held.target).message)
+                self._count_answer()
                 return
             else:
                 self.failure = translate(sent.error, self._held.target)
                 self._tell(f"lease: not renewed, {describe(sent)}; trying again")
                 self._due = self._now() + _RETRY_SECONDS
-            self._answered()
+            self._count_answer()
 
     def _wait_until_due(self) -> bool:
         while not self._stopped and (left := self._due - self._now()) > 0:
@@ -118,10 +129,10 @@ class Renewer:
         timeouts = {"connection_timeout": _CONNECT_SECONDS, "read_timeout": _ANSWER_SECONDS}
         actions.renew_once(self._held.target, self._held.lease_id, timeouts)
 
-    def _answered(self) -> None:
-        with self._asked:
+    def _count_answer(self) -> None:
+        with self._answered:
             self._answers += 1
-            self._asked.notify_all()
+            self._answered.notify_all()
 
 
 def describe_late(renewers: Iterable[Renewer]) -> tuple[str, ...]:

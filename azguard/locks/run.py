@@ -16,32 +16,37 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, GaveUp, Locked, LockLost, NotFound
 from azguard.leases import actions, state
 from azguard.locks import environment
-from azguard.locks.acquire import ANSWER_SECONDS, AcquireSettings, LockAcquisition, LockRequest
+from azguard.locks.acquire import LockAcquisition
 from azguard.locks.heartbeat import Heartbeat
 from azguard.locks.renewal import HeldLock, Renewer, describe_late
+from azguard.locks.settings import ANSWER_SECONDS, AcquireSettings, LockRequest
 from azguard.processes import clock
 from azguard.processes.guardian import Ended, Guardian
 from azguard.processes.signals import Stops, ignore_ending, pass_on_all, raise_at_end
 from azguard.requests.deadline import Deadline
 
-# A lease that cannot be released ends by itself.
+# Bounded: if the release fails, the lease expires on its own.
 _RELEASE_SECONDS = 5.0
 _SILENT = "the process that guards the command was stopped, so that the command had to be ended"
-# A renewal before a command that was stopped goes on.
+# How long a command that was stopped waits for a renewal before it goes on.
 _RESUME_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class LockPlan:
-    """What to run under which locks. ``wait`` and ``grace`` are in seconds; ``on_lost`` is term, kill or continue."""
+    """What to run under which locks."""
 
     locks: Sequence[LockRequest]
     command: Sequence[str]
     environ: Mapping[str, str]
     settings: AcquireSettings
+    #: How many seconds to wait for other holders.
     wait: float
+    #: How many seconds the command has to end before it is killed.
     grace: float
+    #: What to do with the command when a lock is lost: term, kill or continue.
     on_lost: str
+    #: The file that says until when the locks are held; None is no file.
     heartbeat: Path | None = None
 
 
@@ -52,13 +57,13 @@ def run(plan: LockPlan, busy: int) -> int:
     thread is started.
 
     Raises:
-        AzguardError: see ``Run.run``.
+        AzguardError: see ``LockRun.run``.
     """
     guardian = Guardian.fork()
     try:
         ended = LockRun(plan, guardian).run()
     except GaveUp as error:
-        if not busy:  # another does the work, and that is as good
+        if not busy:  # Another holder does the work: that counts as success.
             plan.settings.say("\n  ".join((error.message, *error.detail)))
             return 0
         raise error.but(exit_status=busy) from error
@@ -77,11 +82,14 @@ class LockRun:
     """One run: the locks held, who renews them, and the guardian that runs the command."""
 
     def __init__(self, plan: LockPlan, guardian: Guardian, now: Callable[[], float] = clock.now) -> None:
-        self._plan, self._guardian, self._now = plan, guardian, now
+        self._plan = plan
+        self._guardian = guardian
+        self._now = now
         self._held: list[HeldLock] = []
         self._renewers: list[Renewer] = []
         self._ends: dict[str, float] = {}
-        self._lost: tuple[str, ...] = ()  # the first reason why a lock counts as lost, a line each
+        #: The first reason why a lock counts as lost, a line each; empty while none does.
+        self._lost: tuple[str, ...] = ()
         self._heartbeat = Heartbeat(plan.heartbeat, plan.settings.say)
 
     def run(self) -> Ended:
@@ -104,48 +112,55 @@ class LockRun:
                 self._release()
             raise
         if self._lost:
-            raise self._lock_lost(ended)
+            raise self._build_lock_lost(ended)
         return ended
 
     def _acquire(self) -> None:
         deadline = Deadline(self._plan.wait, answer_seconds=ANSWER_SECONDS)
         order = {str(each.target.address): each for each in self._plan.locks}
         for name in sorted(order):
-            wanted = order[name]
-            around = environment.find_outer_lock(wanted.target, self._plan.environ)
+            request = order[name]
+            around = environment.find_outer_lock(request.target, self._plan.environ)
             if around is not None:
-                self._held.append(self._confirmed(wanted.target, around))
+                self._held.append(self._confirm_outer_lock(request.target, around))
             else:
-                self._keep(LockAcquisition(wanted, self._plan.settings, deadline).run())
+                self._hold(LockAcquisition(request, self._plan.settings, deadline).run())
 
-    def _confirmed(self, target: Target, around: environment.OuterLock) -> HeldLock:
+    def _confirm_outer_lock(self, target: Target, around: environment.OuterLock) -> HeldLock:
         """Return a lock that the lock run around us holds, as the service confirms."""
         settings = self._plan.settings
         environment.confirm(target, around, settings.patience_now(), tell=settings.tell, reason="outer_lock_lost")
-        return HeldLock(target, around.lease_id, settings.seconds, around.fence, self._now(), inherited=True)
+        return HeldLock(
+            target=target,
+            lease_id=around.lease_id,
+            seconds=settings.seconds,
+            fence=around.fence,
+            ends=self._now(),
+            inherited=True,
+        )
 
-    def _keep(self, held: HeldLock) -> None:
+    def _hold(self, held: HeldLock) -> None:
         name = str(held.target.address)
         self._held.append(held)
         self._plan.settings.tell(f"lock: {name} is held, fence {held.fence}")
-        self._renewed(name, held.ends)
+        self._note_renewal(name, held.ends)
         renewer = Renewer(
             held,
-            renewed=lambda ends: self._renewed(name, ends),
-            lost=lambda why: self._is_lost(f"{name}: {why}"),
+            on_renewal=lambda ends: self._note_renewal(name, ends),
+            on_loss=lambda why: self._note_loss(f"{name}: {why}"),
             tell=self._plan.settings.tell,
             now=self._now,
         )
         self._renewers.append(renewer)
         renewer.start()
 
-    def _renewed(self, name: str, ends: float) -> None:
+    def _note_renewal(self, name: str, ends: float) -> None:
         self._ends[name] = ends
         until = min(self._ends.values())
         self._guardian.extend(until)
         self._heartbeat.beat(until - self._now())
 
-    def _is_lost(self, why: str) -> None:
+    def _note_loss(self, why: str) -> None:
         self._lost = self._lost or (why,)
         self._heartbeat.stop()
         self._guardian.lost()
@@ -168,7 +183,7 @@ class LockRun:
             nested=environment.LOCK in plan.environ,
         )
 
-        def hear(message: dict[str, Any]) -> None:
+        def handle(message: dict[str, Any]) -> None:
             if message["is"] == "killed":
                 plan.settings.say("warning: the process that guards the command was killed, so the command is ended")
             elif message["is"] in ("late", "silent"):
@@ -178,10 +193,10 @@ class LockRun:
             elif (message["terminal"] or stops.asked) and stops.stop():
                 self._resume()
 
-        return self._guardian.wait(hear)
+        return self._guardian.wait(handle)
 
     def _resume(self) -> None:
-        """After a stop, let the command go on only once the lock is known to be ours still."""
+        """Let a stopped command go on, after the locks have been renewed."""
         for renewer in self._renewers:
             renewer.renew_now(_RESUME_SECONDS)
         self._guardian.continue_()
@@ -196,10 +211,10 @@ class LockRun:
                 self._release_one(held)
 
     def _release_one(self, held: HeldLock) -> None:
-        """Release a lock; one that was not ours any more was lost before the command ended."""
-        records, patience = self._plan.settings.records, Deadline(_RELEASE_SECONDS, answer_seconds=ANSWER_SECONDS)
+        """Release a lock. If it is not ours any more, it was lost before the command ended."""
+        patience = Deadline(_RELEASE_SECONDS, answer_seconds=ANSWER_SECONDS)
         try:
-            # A broken lease is released like any other, without a word.
+            # Looked at first: the service releases a broken lease without an error.
             state.look(held.target, patience, held.lease_id)
             actions.release(held.target, Conditions(lease_id=held.lease_id), patience)
         except (Locked, NotFound) as error:
@@ -212,9 +227,9 @@ class LockRun:
             else:
                 self._lost = self._lost or describe_late(self._renewers)
             return
-        records.drop(held.target, held.lease_id)
+        self._plan.settings.records.drop(held.target, held.lease_id)
 
-    def _lock_lost(self, ended: Ended) -> LockLost:
+    def _build_lock_lost(self, ended: Ended) -> LockLost:
         left = [f"this could not be ended, and runs on: {each}" for each in ended.left]
         return LockLost(
             "the lock was lost while the command ran",

@@ -68,7 +68,9 @@ class Watch:
         monkeypatch.setattr(actions, "renew_once", lambda *words: service.renew(now))
         held = HeldLock(LOCK, "0e0e0e0e-0000-4000-8000-000000000000", term, 1, now() + term)
         monkeypatch.setattr(renewal, "_TICK_SECONDS", 0.05)  # nothing wakes it when this clock moves
-        self.renewer = Renewer(held, renewed=self.ends.append, lost=self.lost.append, tell=lambda text: None, now=now)
+        self.renewer = Renewer(
+            held, on_renewal=self.ends.append, on_loss=self.lost.append, tell=lambda text: None, now=now
+        )
         self.renewer.start()
 
 

@@ -14,9 +14,9 @@ from azguard.errors import LockLost
 from azguard.leases import state
 from azguard.leases.owners import Owner
 from azguard.locks import environment
-from azguard.locks.acquire import AcquireSettings
 from azguard.locks.hold import Holding, hold_lock
 from azguard.locks.renewal import HeldLock
+from azguard.locks.settings import AcquireSettings
 from azguard.requests.deadline import Deadline
 from tests.support import table_world
 from tests.support.cli_world import CliWorld, Ran, command
