@@ -47,7 +47,8 @@ def test_without_a_connection_nothing_was_sent_however_deep_the_cause_lies(cause
 
 def test_a_request_error_without_such_a_cause_leaves_a_doubt() -> None:
     errors = (ServiceRequestError("TLS broke"), ServiceResponseError("no answer", error=ReadTimeoutError(None, "", "")))  # type: ignore[arg-type]
-    assert [outcome_of(each) for each in (*errors, AttributeError("leaked"))] == [CallOutcome.IN_DOUBT] * 3
+    leaked = (AttributeError("leaked"), TimeoutError())  # with words, and without any
+    assert [outcome_of(each) for each in (*errors, *leaked)] == [CallOutcome.IN_DOUBT] * 4
 
 
 def test_what_an_error_names_as_its_cause_counts_before_what_it_was_made_of() -> None:
