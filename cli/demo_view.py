@@ -12,7 +12,7 @@ import typer
 
 from azguard.cli.context import Environment
 from azguard.cli.words_for_programs import USE_OF_EXPORT
-from azguard.demo.race import DemoPlan, Progress, Result, StrategyResult, Verdict
+from azguard.demo.race import DemoPlan, DemoResult, Progress, StrategyResult, Verdict
 from azguard.demo.strategies import RETRY_WAIT_SECONDS, Strategy
 from azguard.emulators import shell_exports
 from azguard.processes import identity
@@ -115,7 +115,7 @@ def of(env: Environment, plan: DemoPlan) -> Lines | Live:
     return Lines(plan, _to_stdout)
 
 
-def finish(env: Environment, view: Lines | Live, result: Result) -> None:
+def finish(env: Environment, view: Lines | Live, result: DemoResult) -> None:
     """Say what was found, what it means and what to type next; exit 1 unless azguard's count is exact."""
     shell = USE_OF_EXPORT[shell_exports.guess(env.environ, identity.find_name(os.getppid()))]
     view.close(["", *_explain(result), "", *_describe_caveats(result), "", *_next_steps(shell)])
@@ -166,11 +166,10 @@ def _verdict(ended: StrategyResult) -> str:
 
 _REASONS: dict[tuple[str, Verdict], str] = {
     (Strategy.BLIND, Verdict.TOO_FEW): "writers overwrote what others had written, and no writer was told.",
-    (
-        Strategy.IF_MATCH,
-        Verdict.TOO_MANY,
-    ): "a write whose answer was lost had landed. Sent again by the SDK, it met 412, "
-    "looked like another's write, and the change was applied once more.",
+    (Strategy.IF_MATCH, Verdict.TOO_MANY): (
+        "a write whose answer was lost had landed. Sent again by the SDK, it met 412, "
+        "looked like another's write, and the change was applied once more."
+    ),
     (Strategy.IF_MATCH, Verdict.TOO_FEW): "callers that got an error gave up.",
     (Strategy.SAFE, Verdict.EXACT): "every version of the blob names the last writes that led to it, so the outcome "
     "of a write whose answer was lost is looked up, never guessed.",
@@ -180,7 +179,7 @@ _REASONS: dict[tuple[str, Verdict], str] = {
 _LUCK = "by luck; nothing in it makes it so."
 
 
-def _explain(result: Result) -> list[str]:
+def _explain(result: DemoResult) -> list[str]:
     lines = []
     for ended in result.strategies:
         reason = f"{ended.name}: {_REASONS.get((ended.name, ended.verdict), _LUCK)}"
@@ -192,7 +191,7 @@ def _explain(result: Result) -> list[str]:
     return lines
 
 
-def _describe_caveats(result: Result) -> list[str]:
+def _describe_caveats(result: DemoResult) -> list[str]:
     wait = round(RETRY_WAIT_SECONDS * 1000)
     return _wrapped(
         "A lost answer is one that the emulator gave after doing the work. The first two ways use the SDK with its "

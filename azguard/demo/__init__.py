@@ -1,5 +1,7 @@
-"""The demonstration: the same increments, applied in three ways by many processes while answers get lost.
+"""The demonstration: many processes apply the same increments with three strategies while answers get lost.
 
-``strategies`` are the three, ``worker`` is the process that applies them, ``writers`` starts and watches those
-processes, and ``race`` puts them before an emulator of their own and counts.
+``strategies``  the three strategies
+``worker``      a process that applies increments
+``writers``     starts those processes and counts what they report
+``race``        the demonstration itself, with an emulator of its own
 """

@@ -21,6 +21,7 @@ from azguard.emulators import azurite
 if TYPE_CHECKING:
     from azguard.faultproxy.proxy import Answer
 
+#: Which share of all answers is lost.
 LOST_SHARE = 0.1
 
 
@@ -34,10 +35,13 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class DemoPlan:
-    """How many processes apply how many increments each, and the seed of which answers are lost."""
+    """What to run."""
 
+    #: How many processes.
     writers: int
+    #: How many increments each of them applies.
     increments: int
+    #: Decides which answers are lost.
     seed: int
 
     @property
@@ -48,12 +52,15 @@ class DemoPlan:
 
 @dataclass(frozen=True)
 class Progress:
-    """A strategy that runs: increments that have ended, requests answered, answers lost."""
+    """How far a strategy is."""
 
     name: str
+    #: Increments that have ended.
     ended: int
     seconds: float
+    #: Requests that the emulator answered.
     requests: int
+    #: Answers that were lost.
     dropped: int
 
 
@@ -72,15 +79,16 @@ class StrategyResult:
     seconds: float
     #: Requests that the emulator answered.
     requests: int
-    #: Answers that the client never got.
+    #: Answers to them that the client never received.
     dropped: int
 
 
 @dataclass(frozen=True)
-class Result:
-    """What the demonstration found; ``exact`` is azguard's own verdict."""
+class DemoResult:
+    """What the demonstration found."""
 
     strategies: tuple[StrategyResult, ...]
+    #: Whether azguard's own count is exact.
     exact: bool
     writers: int
     increments: int
@@ -94,11 +102,11 @@ def run(
     *,
     say: Callable[[str], None],
     watch: Callable[[Progress | StrategyResult], None],
-) -> Result:
-    """Run the three ways, one after the other.
+) -> DemoResult:
+    """Run the three strategies, one after the other.
 
-    ``emulator`` is the folder in which Azurite is looked for and installed. ``watch`` is told of progress several
-    times a second, and of each strategy's end.
+    ``emulator`` is the folder in which Azurite is looked for and installed. ``watch`` is called with the progress
+    several times a second, and with the result of each strategy.
 
     Raises:
         ConfigError: there is no Node.js.
@@ -108,13 +116,19 @@ def run(
 
     with (
         tempfile.TemporaryDirectory(prefix="azguard-demo-") as folder,
-        writers.started(plan.writers, Path(folder), environ) as running,
+        writers.start(plan.writers, Path(folder), environ) as running,
         azurite.private(emulator, environ, say=say) as mine,
     ):
         running.await_ready()
         strategies.container(mine.ports["blob"]).create_container()
         ended = tuple(_race(strategy, plan, running, mine.ports["blob"], watch) for strategy in Strategy)
-    return Result(ended, ended[-1].verdict is Verdict.EXACT, plan.writers, plan.increments, plan.seed)
+    return DemoResult(
+        strategies=ended,
+        exact=ended[-1].verdict is Verdict.EXACT,
+        writers=plan.writers,
+        increments=plan.increments,
+        seed=plan.seed,
+    )
 
 
 def verdict(expected: int, found: int) -> Verdict:
@@ -129,23 +143,38 @@ def _race(
 ) -> StrategyResult:
     from azguard.faultproxy import proxy
 
-    # Past the proxy: neither this write nor the last look is part of the race.
+    # Not through the proxy: neither this write nor the last read is part of the race.
     blob = strategies.blob(strategy, port)
     blob.upload_blob(strategies.START)
-    # Every strategy meets the same sequence of losses; whom they hit is up to the race.
+    # Every strategy gets the same sequence of losses; which requests they hit depends on timing.
     with proxy.running(port, proxy.losing(LOST_SHARE, random.Random(plan.seed))) as between:
         began = time.monotonic()
         for counts in running.run(Job(strategy, between.port, plan.increments)):
             seconds = time.monotonic() - began
-            watch(Progress(strategy, counts.total(), seconds, len(between.log), _lost(between.log)))
+            watch(
+                Progress(
+                    name=strategy,
+                    ended=counts.total(),
+                    seconds=seconds,
+                    requests=len(between.log),
+                    dropped=_count_lost(between.log),
+                )
+            )
     found = json.loads(blob.download_blob().readall())["count"]
     ended = StrategyResult(
-        strategy, plan.expected, found, verdict(plan.expected, found), counts[Outcome.UNKNOWN], counts[Outcome.FAILED],
-        round(seconds, 1), len(between.log), _lost(between.log),
-    )  # fmt: skip
+        name=strategy,
+        expected=plan.expected,
+        found=found,
+        verdict=verdict(plan.expected, found),
+        unknown=counts[Outcome.UNKNOWN],
+        failed=counts[Outcome.FAILED],
+        seconds=round(seconds, 1),
+        requests=len(between.log),
+        dropped=_count_lost(between.log),
+    )
     watch(ended)
     return ended
 
 
-def _lost(log: "list[Answer]") -> int:
+def _count_lost(log: "list[Answer]") -> int:
     return sum(answer.dropped for answer in log)

@@ -1,7 +1,7 @@
-"""Three ways to add one to ``{"count": 0}`` in a blob: two as scripts do it today, and azguard's.
+"""Three strategies to add one to ``{"count": 0}`` in a blob: two as scripts do it today, and azguard's.
 
-The first two use the SDK with its retries on, as ``az`` does. Its waits between them are shortened, nothing else:
-by default it waits 18 s and longer, and the demonstration would take many minutes.
+The first two use the SDK with its retries on, as ``az`` does. Only the waits between retries are shortened: by
+default the SDK waits 18 s and longer, and the demonstration would take many minutes.
 """
 
 import json
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 CONTAINER = "demo"
 START = b'{"count": 0}\n'
+#: How long the SDK waits before a retry.
 RETRY_WAIT_SECONDS = 0.02
 # What safe-update gives one update by default.
 _SAFE_SECONDS = 60.0
@@ -39,21 +40,22 @@ class Outcome(StrEnum):
     """What one increment's caller was told."""
 
     DONE = "done"
-    UNKNOWN = "unknown"  # an error that leaves open whether it was applied
-    FAILED = "failed"  # given up, and said to be not applied
+    #: An error that leaves open whether it was applied.
+    UNKNOWN = "unknown"
+    #: An error that says that it was not applied.
+    FAILED = "failed"
 
 
-def blob(way: Strategy, port: int) -> "BlobClient":
-    """Return the SDK's client of the blob that a way counts in, with the SDK's retries on."""
+def blob(strategy: Strategy, port: int) -> "BlobClient":
+    """Return the SDK's client of the blob that a strategy counts in, with the SDK's retries on."""
     from azure.storage.blob import LinearRetry
 
-    # Declared as int, and slept as given.
-    policy = LinearRetry(backoff=RETRY_WAIT_SECONDS, random_jitter_range=0)  # type: ignore[arg-type]
-    return container(port, policy).get_blob_client(_name(way))
+    policy = LinearRetry(backoff=RETRY_WAIT_SECONDS, random_jitter_range=0)  # type: ignore[arg-type]  # int in name only
+    return container(port, policy).get_blob_client(_name(strategy))
 
 
 def container(port: int, retry_policy: "LinearRetry | None" = None) -> "ContainerClient":
-    """Return the SDK's client of the container that all ways count in."""
+    """Return the SDK's client of the container that all strategies count in."""
     from azure.storage.blob import ContainerClient
 
     return ContainerClient(
@@ -65,18 +67,18 @@ def container(port: int, retry_policy: "LinearRetry | None" = None) -> "Containe
     )
 
 
-def increments(way: Strategy, port: int, queues: Path) -> Callable[[], Outcome]:
+def increments(strategy: Strategy, port: int, queues: Path) -> Callable[[], Outcome]:
     """Return a function that applies one increment; ``queues`` is the folder of the host-local queue of writers."""
-    if way is Strategy.SAFE:
-        target = Target(account.emulator({"blob": port}), Address(Kind.BLOB, (CONTAINER, _name(way))))
+    if strategy is Strategy.SAFE:
+        target = Target(account.emulator({"blob": port}), Address(Kind.BLOB, (CONTAINER, _name(strategy))))
         return lambda: _safe_update(target, queues)
-    client = blob(way, port)
-    apply = _get_change_put if way is Strategy.BLIND else _get_if_match_retry
-    return lambda: _told(apply, client)
+    client = blob(strategy, port)
+    apply = _get_change_put if strategy is Strategy.BLIND else _get_if_match_retry
+    return lambda: _try_to_apply(apply, client)
 
 
-def _name(way: Strategy) -> str:
-    return f"{way.name.lower()}.json"
+def _name(strategy: Strategy) -> str:
+    return f"{strategy.name.lower()}.json"
 
 
 def _get_change_put(client: "BlobClient") -> None:
@@ -105,7 +107,7 @@ def _plus_one(content: bytes) -> bytes:
     return json.dumps(value).encode()
 
 
-def _told(apply: Callable[["BlobClient"], None], client: "BlobClient") -> Outcome:
+def _try_to_apply(apply: Callable[["BlobClient"], None], client: "BlobClient") -> Outcome:
     from azure.core.exceptions import AzureError
 
     try:
@@ -132,9 +134,9 @@ def _safe_update(target: Target, queues: Path) -> Outcome:
         op=new_op(os.urandom(12)),
         reach_seconds=PATIENCE_SECONDS,
     )
-    tools = UpdateHooks(turn=lambda: LocalQueue(queues, f"{target.endpoint} {target.address}", deadline))
+    hooks = UpdateHooks(turn=lambda: LocalQueue(queues, f"{target.endpoint} {target.address}", deadline))
     try:
-        update.update(BlobContent(target), plan, deadline, tools)
+        update.update(BlobContent(target), plan, deadline, hooks)
     except OutcomeUnknown:
         return Outcome.UNKNOWN
     except AzguardError:

@@ -1,6 +1,6 @@
 """One of the demonstration's writers: a process that applies increments as it is told.
 
-A line on standard input is a job; a line on standard output is what became of one increment. When standard input
+A line on standard input is a job; a line on standard output is the outcome of one increment. When standard input
 closes, the process ends at once: the process that started it is gone, ``kill -9`` included.
 """
 
@@ -21,21 +21,23 @@ READY = "ready"
 
 @dataclass(frozen=True)
 class Job:
-    """How many increments to apply, which way, and on which port the service answers."""
+    """What a worker is to do."""
 
-    way: Strategy
+    strategy: Strategy
+    #: Where the blob service listens on 127.0.0.1.
     port: int
+    #: How many increments to apply.
     count: int
 
     def line(self) -> bytes:
         """Return the job as a worker reads it."""
-        return json.dumps([self.way, self.port, self.count]).encode() + b"\n"
+        return json.dumps([self.strategy, self.port, self.count]).encode() + b"\n"
 
     @classmethod
     def read(cls, line: str) -> "Job":
         """Read a job from its line."""
-        way, port, count = json.loads(line)
-        return cls(Strategy(way), port, count)
+        strategy, port, count = json.loads(line)
+        return cls(Strategy(strategy), port, count)
 
 
 def main(queues: Path) -> None:
@@ -46,7 +48,7 @@ def main(queues: Path) -> None:
     _say(READY)
     while True:
         job = Job.read(lines.get())
-        apply = strategies.increments(job.way, job.port, queues)
+        apply = strategies.increments(job.strategy, job.port, queues)
         for _ in range(job.count):
             _say(apply())
 
@@ -54,11 +56,11 @@ def main(queues: Path) -> None:
 def _listen(lines: SimpleQueue[str]) -> None:
     for line in sys.stdin:
         lines.put(line)
-    os._exit(0)  # from a thread nothing gentler ends a process, and there is nothing to put in order
+    os._exit(0)  # a thread can end the process only so; there is nothing to clean up
 
 
 def _import_all() -> None:
-    """Import what the first increment would, so that no way pays for it."""
+    """Import what the first increment would, so that its time counts for no strategy."""
     for name in ("azure.storage.blob", "azguard.documents.edits", "azguard.updates.update", "azguard.blobs.updating"):
         import_module(name)
 

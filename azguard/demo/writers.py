@@ -13,16 +13,18 @@ from typing import IO
 from azguard.demo.worker import READY, Job
 from azguard.errors import AzguardError
 
-# How often to look up from waiting, so that the picture shows the time go by.
+# The longest wait for output, so that the display shows the time go by.
 _TICK_SECONDS = 0.1
-_LAST_WORDS = 5
+# How many lines of standard error an error shows.
+_SHOWN_LINES = 5
 
 
 class Writers:
     """Running writer processes that wait for jobs."""
 
-    def __init__(self, children: list[Popen[bytes]], words: IO[bytes]) -> None:
-        self._children, self._last_words = children, words
+    def __init__(self, children: list[Popen[bytes]], stderr: IO[bytes]) -> None:
+        self._children = children
+        self._stderr = stderr
         self._selector = selectors.DefaultSelector()
         self._rest: dict[int, bytes] = {}
         for child in children:
@@ -36,7 +38,7 @@ class Writers:
         Raises:
             AzguardError: one of them ended.
         """
-        for counts in self._until(len(self._children)):
+        for counts in self._count_until(len(self._children)):
             assert set(counts) <= {READY}
 
     def run(self, job: Job) -> Iterator[Counter[str]]:
@@ -51,67 +53,68 @@ class Writers:
                 child.stdin.write(job.line())
                 child.stdin.flush()
             except BrokenPipeError:
-                raise self._ended() from None
-        yield from self._until(len(self._children) * job.count)
+                raise self._explain_exit() from None
+        yield from self._count_until(len(self._children) * job.count)
 
     def close(self) -> None:
         """Stop watching."""
         self._selector.close()
 
-    def _until(self, total: int) -> Iterator[Counter[str]]:
+    def _count_until(self, total: int) -> Iterator[Counter[str]]:
         counts: Counter[str] = Counter()
         yield counts
         while counts.total() < total:
             for key, _ in self._selector.select(_TICK_SECONDS):
-                counts.update(self._words(key.fd))
+                counts.update(self._read_lines(key.fd))
             yield counts
 
-    def _words(self, descriptor: int) -> list[str]:
+    def _read_lines(self, descriptor: int) -> list[str]:
         said = os.read(descriptor, 65536)
         if not said:
-            raise self._ended()
+            raise self._explain_exit()
         *lines, self._rest[descriptor] = (self._rest[descriptor] + said).split(b"\n")
         return [line.decode() for line in lines]
 
-    def _ended(self) -> AzguardError:
-        said = os.pread(self._last_words.fileno(), 1 << 20, 0).decode("utf-8", "replace")
+    def _explain_exit(self) -> AzguardError:
+        """Return the error of a writer that ended, with the last lines it wrote."""
+        said = os.pread(self._stderr.fileno(), 1 << 20, 0).decode("utf-8", "replace")
         lines = [line for line in said.splitlines() if line.strip()]
         return AzguardError(
             "one of the demonstration's writers ended before its time",
-            detail=tuple(lines[-_LAST_WORDS:]),
+            detail=tuple(lines[-_SHOWN_LINES:]),
             reason="demo_writer_failed",
         )
 
 
 @contextmanager
-def started(count: int, queues: Path, environ: Mapping[str, str]) -> Iterator[Writers]:
+def start(count: int, queues: Path, environ: Mapping[str, str]) -> Iterator[Writers]:
     """Start so many writer processes for the length of a ``with`` block; they end with it, and with this process."""
     import tempfile
 
-    with tempfile.TemporaryFile() as words, ExitStack() as stack:
+    with tempfile.TemporaryFile() as stderr, ExitStack() as stack:
         children: list[Popen[bytes]] = []
         stack.callback(_end, children)
         for _ in range(count):
-            children.append(_start(queues, environ, words))  # noqa: PERF401  # each is ended, even if the next fails
-        writers = Writers(children, words)
+            children.append(_start(queues, environ, stderr))  # noqa: PERF401  # each is ended, even if the next fails
+        writers = Writers(children, stderr)
         stack.callback(writers.close)
         yield writers
 
 
-def _start(queues: Path, environ: Mapping[str, str], words: IO[bytes]) -> Popen[bytes]:
+def _start(queues: Path, environ: Mapping[str, str], stderr: IO[bytes]) -> Popen[bytes]:
     return Popen(
         [sys.executable, "-P", "-m", "azguard.demo.worker", str(queues)],
         env=_for_workers(environ),
         stdin=PIPE,
         stdout=PIPE,
-        stderr=words,
-        # Ctrl-C in the terminal is for us, and we end them.
+        stderr=stderr,
+        # Ctrl-C in the terminal must reach only this process, which then ends the writers.
         start_new_session=True,
     )
 
 
 def _for_workers(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment in which the same azguard is found, and 127.0.0.1 is not asked for through a proxy."""
+    """Return an environment in which workers import the same azguard and use no proxy for 127.0.0.1."""
     kept = {name: value for name, value in environ.items() if not name.lower().endswith("_proxy")}
     return {**kept, "PYTHONPATH": os.pathsep.join(os.path.abspath(folder) for folder in sys.path)}
 

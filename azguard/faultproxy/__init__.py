@@ -2,6 +2,6 @@
 
 ``proxy``          the proxy
 ``connection``     one connection through it
-``faults``         the faults, and when they strike
+``faults``         the faults, and what is known about a request afterwards
 ``http_messages``  HTTP messages as bytes
 """

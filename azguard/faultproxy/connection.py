@@ -1,6 +1,6 @@
 """One client's connection to the proxy, and the proxy's to the emulator for it.
 
-Nothing is changed on the way, so signatures stay valid (they cover the path, not the port).
+The bytes are passed on unchanged, so signatures stay valid (they cover the path, not the port).
 """
 
 import asyncio
@@ -12,18 +12,19 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
 from azguard.faultproxy.faults import Answer, Chosen, Decide, Fault, Request
-from azguard.faultproxy.http_messages import Head, body_of_answer, body_of_request, joined, pass_on, read_head
+from azguard.faultproxy.http_messages import Head, body_of_answer, body_of_request, pass_on, read_head, read_whole
 
 HOST = "127.0.0.1"
 LONGEST_HEAD = 256 * 1024
 # Node.js closes a connection that was idle for five seconds; one this fresh it has not begun to close.
 _FRESH_SECONDS = 1.0
-# How a peer that has gone, or does not speak HTTP, shows itself. It ends its own connection and nothing else.
+# What is raised when a peer has gone or does not speak HTTP. It ends its own connection and nothing else.
 GONE = (OSError, EOFError, asyncio.LimitOverrunError, ValueError)
+# How often to ask whether a held request may go on.
 _ASK_SECONDS = 0.005
-# A slow answer is longer under way than anyone's patience in a test, and never silent for long.
+# A slow answer takes longer than the whole deadline of a test, and its pauses are shorter than any read timeout.
 _SLOW_PIECES = 10
-_SLOW_PAUSE = 0.05
+_SLOW_PAUSE_SECONDS = 0.05
 _BUSY = (
     b'<?xml version="1.0" encoding="utf-8"?>'
     b"<Error><Code>ServerBusy</Code><Message>The server is currently unable to receive requests.</Message></Error>"
@@ -47,7 +48,10 @@ class Connection:
     """One client's connection, and ours to the emulator for it; both are kept alive."""
 
     def __init__(self, client: Peer, port: int, decide: Decide, record: Callable[[Answer], None]) -> None:
-        self._client, self._port, self._decide, self._record = client, port, decide, record
+        self._client = client
+        self._port = port
+        self._decide = decide
+        self._record = record
         self._upstream: Peer | None = None
         self._used = 0.0
 
@@ -72,77 +76,77 @@ class Connection:
             return False
         content = body_of_request(self._client.reader, head)
         if chosen.fault is Fault.FAIL_BEFORE:
-            await joined(content)
+            await read_whole(content)
             self._record(Answer(request, chosen.fault, None))
             return await self._fail(head)
         if chosen.fault is Fault.ZOMBIE:
-            content = _again(await joined(content))
-            await self._gone()
-            self.close()  # ours to the emulator may have grown old meanwhile
+            content = _yield_once(await read_whole(content))
+            await self._await_client_gone()
+            self.close()  # the emulator may be closing our idle connection
         if chosen.fault is Fault.REPLAYED:
-            whole = await joined(content)
-            await self._unheard(head, whole, request)
-            content = _again(whole)
+            whole = await read_whole(content)
+            await self._forward_unheard(head, whole, request)
+            content = _yield_once(whole)
         while chosen.until is not None and not chosen.until():  # noqa: ASYNC110  # another thread decides
             await asyncio.sleep(_ASK_SECONDS)
-        return await self._passed_on(head, content, request, chosen.fault)
+        return await self._forward(head, content, request, chosen.fault)
 
-    async def _passed_on(self, head: Head, content: AsyncIterator[bytes], request: Request, fault: Fault) -> bool:
+    async def _forward(self, head: Head, content: AsyncIterator[bytes], request: Request, fault: Fault) -> bool:
         sending: asyncio.Task[None] | None = None
         sent = time.time()
         try:
             try:
-                upstream = await self._fresh()
+                upstream = await self._connect_upstream()
                 upstream.writer.write(head.raw)
                 # The emulator may answer before it has read the whole body, so both go on at the same time.
                 sending = asyncio.create_task(_send(content, upstream.writer))
                 answer = await self._answer(upstream, fault)
-                status = int(answer.start[1])
+                int(answer.start[1])  # raises ValueError if the emulator does not speak HTTP
             except GONE:
                 self._record(Answer(request, fault, None, sent=sent))
                 raise
-            said, parts = body_of_answer(upstream.reader, answer, request.method), tuple[int, ...]()
+            said = body_of_answer(upstream.reader, answer, request.method)
+            parts: tuple[int, ...] = ()
             if _is_of_transaction(answer):
-                whole = await joined(said)
-                said, parts = _again(whole), _parts(answer, whole)
-            # Before the client can hear of it, so that a client that has its answer finds it in the log.
-            etag = answer.headers.get("etag")
-            self._record(Answer(request, fault, status, etag, sent, time.time(), answer.headers, parts))
+                whole = await read_whole(said)
+                said = _yield_once(whole)
+                parts = _parts(answer, whole)
+            # Before anything is sent to the client, so that a client that has its answer finds it in the log.
+            self._record(_to_answer(request, fault, answer, sent, parts))
             if fault in (Fault.NONE, Fault.REPLAYED):
                 self._client.writer.write(answer.raw)
                 await pass_on(said, self._client.writer)
                 await sending
-            elif not await self._spoilt(fault, head, answer, said, sending):
+            elif not await self._spoil_answer(fault, head, answer, said, sending):
                 return False
         finally:
             if sending is not None:
                 sending.cancel()
         return not (head.closes or answer.closes or upstream.reader.at_eof())
 
-    async def _unheard(self, head: Head, content: bytes, request: Request) -> None:
-        """Pass a request on and keep the answer, as a proxy whose connection to the service broke after that."""
+    async def _forward_unheard(self, head: Head, content: bytes, request: Request) -> None:
+        """Pass a request on and drop its answer, like a proxy that lost the answer and then sends the request again."""
         sent = time.time()
-        upstream = await self._fresh()
+        upstream = await self._connect_upstream()
         upstream.writer.write(head.raw + content)
         await upstream.writer.drain()
         answer = await read_head(upstream.reader)
-        said = await joined(body_of_answer(upstream.reader, answer, request.method))
-        status, etag, parts = int(answer.start[1]), answer.headers.get("etag"), _parts(answer, said)
-        self._record(Answer(request, Fault.REPLAYED, status, etag, sent, time.time(), answer.headers, parts))
+        said = await read_whole(body_of_answer(upstream.reader, answer, request.method))
+        self._record(_to_answer(request, Fault.REPLAYED, answer, sent, _parts(answer, said)))
         self._used = asyncio.get_running_loop().time()
 
-    async def _spoilt(
+    async def _spoil_answer(
         self, fault: Fault, head: Head, answer: Head, said: AsyncIterator[bytes], sending: "asyncio.Task[None]"
     ) -> bool:
-        """Do to the answer what the fault says; return whether the connection stays open."""
+        """Apply the fault to the answer; return whether the connection stays open."""
         if fault in (Fault.DROP, Fault.ZOMBIE):
             return False
-        content = await joined(said)
+        content = await read_whole(said)
         await sending
         if fault is Fault.FAIL_AFTER:
             return await self._fail(head)
         if fault is Fault.LATE:
-            await self._gone()
+            await self._await_client_gone()
         elif fault is Fault.HALF:
             self._client.writer.write(_half(answer.raw, content))
             await self._client.writer.drain()
@@ -161,9 +165,9 @@ class Connection:
         for start in range(0, len(said), step):
             self._client.writer.write(said[start : start + step])
             await self._client.writer.drain()
-            await asyncio.sleep(_SLOW_PAUSE)
+            await asyncio.sleep(_SLOW_PAUSE_SECONDS)
 
-    async def _gone(self) -> None:
+    async def _await_client_gone(self) -> None:
         """Wait until the client has given up."""
         try:
             while await self._client.reader.read(LONGEST_HEAD):
@@ -178,13 +182,27 @@ class Connection:
                 self._client.writer.write(answer.raw)
         return answer
 
-    async def _fresh(self) -> Peer:
+    async def _connect_upstream(self) -> Peer:
         """Return the connection to the emulator, a new one if the emulator may be closing the old one."""
         idle = asyncio.get_running_loop().time() - self._used
         if self._upstream is None or self._upstream.reader.at_eof() or idle > _FRESH_SECONDS:
             self.close()
             self._upstream = Peer(*await asyncio.open_connection(HOST, self._port, limit=LONGEST_HEAD))
         return self._upstream
+
+
+def _to_answer(request: Request, fault: Fault, answer: Head, sent: float, parts: tuple[int, ...]) -> Answer:
+    """Return what to record about an answer that came just now."""
+    return Answer(
+        request=request,
+        fault=fault,
+        status=int(answer.start[1]),
+        etag=answer.headers.get("etag"),
+        sent=sent,
+        answered=time.time(),
+        headers=answer.headers,
+        parts=parts,
+    )
 
 
 def _half(head: bytes, content: bytes) -> bytes:
@@ -212,7 +230,7 @@ def _reset(client: Peer) -> None:
     client.writer.transport.abort()
 
 
-async def _again(content: bytes) -> AsyncIterator[bytes]:
+async def _yield_once(content: bytes) -> AsyncIterator[bytes]:
     yield content
 
 

@@ -1,4 +1,4 @@
-"""What a proxy can do to a request, and what it knows about it afterwards."""
+"""What a proxy can do to a request, and what it records about it."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -11,15 +11,24 @@ class Fault(Enum):
     """What happens to one request. The letters are those of the table of hazards."""
 
     NONE = "none"
-    DROP = "drop"  # a: the emulator answers, and the client's connection closes without a byte
-    FAIL_AFTER = "503-after"  # b: the emulator answers, and the client hears 503
-    LATE = "late"  # c: the emulator answers, and the client hears nothing until it gives up
-    ZOMBIE = "zombie"  # c2: the request is held, and delivered after the client gave up
-    RESET = "reset"  # d: the client's connection is reset before anything is passed on
-    HALF = "half"  # e: the emulator answers, and the client's connection closes in the middle of it
-    FAIL_BEFORE = "503-before"  # p503: the client hears 503, and nothing is passed on
-    SLOW = "slow"  # the answer trickles in
-    REPLAYED = "replayed"  # the request is passed on twice, and the client hears the second answer
+    #: a: the emulator answers, and the client's connection closes without a byte.
+    DROP = "drop"
+    #: b: the emulator answers, and the client receives 503.
+    FAIL_AFTER = "503-after"
+    #: c: the emulator answers, and the client receives nothing until it gives up.
+    LATE = "late"
+    #: c2: the request is held, and delivered after the client gave up.
+    ZOMBIE = "zombie"
+    #: d: the client's connection is reset before anything is passed on.
+    RESET = "reset"
+    #: e: the emulator answers, and the client's connection closes in the middle of it.
+    HALF = "half"
+    #: p503: the client receives 503, and nothing is passed on.
+    FAIL_BEFORE = "503-before"
+    #: The answer is sent in small pieces with pauses.
+    SLOW = "slow"
+    #: The request is passed on twice, and the client receives the second answer.
+    REPLAYED = "replayed"
 
     @property
     def reaches(self) -> bool:
@@ -75,7 +84,7 @@ class Answer:
 
     @property
     def dropped(self) -> bool:
-        """Return whether the emulator answered and the client heard nothing."""
+        """Return whether the emulator answered and the client received nothing."""
         return self.fault is Fault.DROP and self.status is not None
 
     @property

@@ -59,7 +59,7 @@ async def pass_on(body: AsyncIterator[bytes], writer: asyncio.StreamWriter) -> N
     """Write a body piece by piece, no faster than it is taken.
 
     Raises:
-        EOFError: it ended before its time.
+        EOFError: it ended before its announced length.
         ValueError: it is not in chunks, as announced.
     """
     async for piece in body:
@@ -104,6 +104,6 @@ async def _to_the_end(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
         yield piece
 
 
-async def joined(pieces: AsyncIterator[bytes]) -> bytes:
+async def read_whole(pieces: AsyncIterator[bytes]) -> bytes:
     """Read a body whole, as it is on the wire."""
     return b"".join([piece async for piece in pieces])

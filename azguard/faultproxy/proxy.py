@@ -1,7 +1,7 @@
-"""An HTTP proxy in front of the emulator that can lose answers and worse, and knows the truth about every request.
+"""An HTTP proxy in front of the emulator that injects faults and records how every request really ended.
 
-What is lost is lost as on a real network: the emulator has done its work and answered, and the client's connection
-closes without a byte. Nothing is changed on the way, so signatures stay valid (they cover the path, not the port).
+An answer is lost as on a real network: the emulator has done its work and answered, and the client's connection
+closes without a byte. The bytes are passed on unchanged, so signatures stay valid (they cover the path, not the port).
 """
 
 import asyncio
@@ -31,9 +31,11 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Proxy:
-    """A running proxy: its port on 127.0.0.1, and the answers so far, in the order in which they came."""
+    """A running proxy."""
 
+    #: On 127.0.0.1.
     port: int
+    #: The answers so far, in the order in which they came.
     log: list[Answer] = field(default_factory=list)
 
 
@@ -43,8 +45,8 @@ def running(
 ) -> Iterator[Proxy]:
     """Run a proxy in a thread of this process for the length of a ``with`` block.
 
-    ``decide`` is called in that thread, once per request, before it is passed on; ``record`` too, with each answer
-    before the client can hear of it. ``port`` 0 is any that is free.
+    In that thread ``decide`` is called once per request, before it is passed on, and ``record`` once per answer,
+    before anything is sent to the client. ``port`` 0 is any that is free.
 
     Raises:
         OSError: no port can be opened.
@@ -53,7 +55,7 @@ def running(
     thread = threading.Thread(target=server.run, name="proxy", daemon=True)
     thread.start()
     try:
-        yield server.started()
+        yield server.await_started()
     finally:
         server.stop()
         thread.join()
@@ -63,12 +65,15 @@ class _Server:
     """The proxy's thread: its event loop, and how the other thread starts and stops it."""
 
     def __init__(self, upstream_port: int, decide: Decide, port: int, record: Callable[[Answer], None] | None) -> None:
-        self._upstream_port, self._decide, self._record = upstream_port, decide, record
+        self._upstream_port = upstream_port
+        self._decide = decide
+        self._record = record
         self._log: list[Answer] = []
         self._ready = threading.Event()
         self._loop = asyncio.new_event_loop()
         self._serving: asyncio.Task[None] | None = None
-        self._accepted: set[socket.socket] = set()  # and not served yet
+        #: Accepted, and not served yet.
+        self._accepted: set[socket.socket] = set()
         self._port = port
         self._failure: OSError | None = None
 
@@ -83,7 +88,7 @@ class _Server:
         finally:
             self._ready.set()
 
-    def started(self) -> Proxy:
+    def await_started(self) -> Proxy:
         self._ready.wait()
         if self._failure is not None:
             raise self._failure
@@ -105,7 +110,7 @@ class _Server:
             self._serving = asyncio.current_task()
             self._ready.set()
             async with asyncio.TaskGroup() as connections:
-                # Not sock_accept, which trips over a client that comes while it is being cancelled.
+                # Not sock_accept, which raises if a client connects while it is being cancelled.
                 self._loop.add_reader(listening, self._accept, listening, connections)
                 try:
                     await self._loop.create_future()
@@ -117,7 +122,7 @@ class _Server:
     def _accept(self, listening: socket.socket, connections: asyncio.TaskGroup) -> None:
         try:
             accepted, _ = listening.accept()
-            # Else a body waits 40 ms for the word that its head has arrived.
+            # Without it a body waits 40 ms until the arrival of its head is acknowledged.
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError:
             return  # This client has gone already.
@@ -128,7 +133,12 @@ class _Server:
     async def _serve_one(self, accepted: socket.socket) -> None:
         self._accepted.remove(accepted)
         client = Peer(*await asyncio.open_connection(sock=accepted, limit=LONGEST_HEAD))
-        connection = Connection(client, self._upstream_port, self._decide, self._note)
+        connection = Connection(
+            client=client,
+            port=self._upstream_port,
+            decide=self._decide,
+            record=self._note,
+        )
         try:
             await connection.serve()
         except GONE:
