@@ -13,6 +13,7 @@
 ``deletes``         deleting a blob
 ``fenced_writes``   writes under the fence of a lock
 ``updating``        a blob as the update loop sees it
+``update_states``   what an update reads of a blob and keeps of it
 ``containers``      containers
 ``contents``        how many blobs are in a container
 """

@@ -1,4 +1,4 @@
-"""A stream of any length as staged blocks: read once, in pieces, a few of them on their way at a time."""
+"""A stream of any length as staged blocks: read once, in pieces, a few of them being sent at a time."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -18,11 +18,13 @@ _BLOCKS_PER_SIZE = 10_000
 
 @dataclass(frozen=True)
 class Place:
-    """Where blocks are staged, under which lease, the op their ids are made of, and the patience with each."""
+    """Where blocks are staged."""
 
     target: Target
     lease_id: str | None
+    #: The ids of the blocks begin with it.
     op: str
+    #: Returns the deadline of one block.
     patience: Callable[[], Deadline]
 
 
@@ -36,7 +38,7 @@ def stage_stream(
     done = 0
     waiting: deque[tuple[str, bytes, Future[None]]] = deque()
 
-    def oldest() -> tuple[str, bytes]:
+    def await_oldest() -> tuple[str, bytes]:
         nonlocal done
         block, piece, future = waiting.popleft()
         future.result()
@@ -49,11 +51,11 @@ def stage_stream(
             block = f"{place.op}{index:08d}"
             waiting.append((block, piece, pool.submit(_stage, place, block, piece)))
             if len(waiting) >= _WORKERS:
-                yield oldest()
+                yield await_oldest()
         while waiting:
-            yield oldest()
+            yield await_oldest()
     finally:
-        # After an interruption the blocks on their way are not waited for.
+        # After an interruption, do not wait for the blocks that are being sent.
         pool.shutdown(wait=False, cancel_futures=True)
 
 
@@ -74,10 +76,11 @@ def list_committed(target: Target, deadline: Deadline) -> tuple[list[str], str |
 
 
 def read_up_to(source: BinaryIO, size: int) -> bytes:
-    """Read exactly so many bytes, or to the end: a pipe gives 64 KiB at a time."""
-    # One system call at a time: between two of them inside read(), a signal would not be seen until more content comes.
+    """Read ``size`` bytes, or fewer at the end of the source; a pipe gives 64 KiB at a time."""
+    # One system call at a time: read() makes several, and a signal between two of them waits until more content comes.
     once: Callable[[int], bytes] = getattr(source, "read1", source.read)
-    pieces, missing = [], size
+    pieces: list[bytes] = []
+    missing = size
     while missing and (piece := once(missing)):
         pieces.append(piece)
         missing -= len(piece)

@@ -27,7 +27,7 @@ from azguard.requests.settle import Finding, Verdict, WriteRequest, send_until_s
 from azguard.requests.written import WriteResult
 from azguard.times import http_date
 
-# Long enough to compare and delete on a slow day; the shortest the service takes.
+# The shortest lease that the service grants, and long enough to compare and delete.
 _GUARD_LEASE_SECONDS = 15
 
 
@@ -119,7 +119,7 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> WriteR
         return _delete_guarded(target, conditions, deadline)
     if conditions.lease_id is None:
         return _delete(target, conditions.request_headers, conditions.guard, deadline, None)
-    # Known before, because afterwards there is nothing to ask: an infinite lease cannot have lapsed meanwhile.
+    # Asked before the delete, since a deleted container tells nothing; an infinite lease cannot have expired meanwhile.
     alone = show(target, Conditions(lease_id=conditions.lease_id), deadline).lease_duration == "infinite"
     return _delete(target, conditions.request_headers, conditions.guard, deadline, lambda: alone)
 
@@ -133,7 +133,7 @@ def _delete_guarded(target: Target, conditions: Conditions, deadline: Deadline) 
             _acquire(target, lease_id, deadline)
         current = show(target, Conditions(lease_id=lease_id), deadline)
         if current.etag != conditions.expected_etag:
-            raise Changed(  # noqa: TRY301  # the lease is given back below
+            raise Changed(  # noqa: TRY301  # the lease is released below
                 f"{target} changed since you read it",
                 address=str(target.address),
                 expected_etag=conditions.expected_etag,
@@ -145,7 +145,7 @@ def _delete_guarded(target: Target, conditions: Conditions, deadline: Deadline) 
             "x-ms-lease-id": lease_id,
             "If-Unmodified-Since": http_date(current.last_modified),
         }
-        # A lost answer must be noticed while our lease still proves whose delete it was.
+        # Notice a lost answer while our lease still proves that the delete was ours.
         silence = min(deadline.answer_seconds, _GUARD_LEASE_SECONDS / 3)
         patience = replace(deadline, seconds=deadline.remaining, answer_seconds=silence)
         for_ever = current.lease_duration == "infinite"
@@ -161,7 +161,7 @@ def _acquire(target: Target, lease_id: str, deadline: Deadline) -> None:
         with commits.suppress():
             actions.acquire(target, lease_id, _GUARD_LEASE_SECONDS, Conditions(), deadline)
     except OutcomeUnknown as error:
-        # What cannot be known is whether it is leased for the next seconds; that nothing was deleted is certain.
+        # Unknown is only whether it is leased for the next seconds; nothing was deleted.
         raise Unavailable(
             f"no lease on {target} could be had in time", str(target.address), detail=error.detail
         ) from error
@@ -180,7 +180,13 @@ def _delete(
         resend=alone is not None,
     )
     settled = send_until_settled(request, deadline)
-    return WriteResult(str(target.address), None, None, guard, settled.attempts)
+    return WriteResult(
+        address=str(target.address),
+        etag=None,
+        last_modified=None,
+        guard=guard,
+        attempts=settled.attempts,
+    )
 
 
 def _find_create_outcome(target: Target, op: str, patience: Deadline) -> Finding[Any]:
@@ -221,4 +227,10 @@ def _describe(target: Target, found: Any) -> ContainerShown:
 
 
 def _to_write_result(target: Target, answer: Mapping[str, Any], guard: str, attempts: int) -> WriteResult:
-    return WriteResult(str(target.address), quote(answer["etag"]), answer["last_modified"], guard, attempts)
+    return WriteResult(
+        address=str(target.address),
+        etag=quote(answer["etag"]),
+        last_modified=answer["last_modified"],
+        guard=guard,
+        attempts=attempts,
+    )

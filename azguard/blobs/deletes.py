@@ -1,4 +1,4 @@
-"""Deleting a blob, and whose delete it was that a lost answer leaves behind."""
+"""Deleting a blob; after a lost answer, finding out whether the delete was ours."""
 
 from azguard.accounts.target import Target
 from azguard.blobs import fenced_writes, properties
@@ -23,7 +23,7 @@ def delete(target: Target, conditions: Conditions, snapshots: str | None, deadli
     if snapshots is not None and target.address.snapshot is not None:
         raise UsageError(f"{target} is itself a snapshot, which has none", reason="snapshot_has_no_snapshots")
     leased = conditions.lease_id is not None
-    # Known before, because afterwards there is nothing to ask: an infinite lease cannot have lapsed meanwhile.
+    # Asked before the delete, since a deleted blob tells nothing; an infinite lease cannot have expired meanwhile.
     alone = leased and _is_held_for_ever(target, conditions, deadline)
 
     def attempt(under: Conditions) -> Settled[None]:
@@ -33,7 +33,13 @@ def delete(target: Target, conditions: Conditions, snapshots: str | None, deadli
         settled, conditions = fenced_writes.write(target, conditions, deadline, attempt, creates=False)
     except Changed as error:
         raise properties.describe_conflict(error, target, deadline) from error
-    return WriteResult(str(target.address), None, None, conditions.guard, settled.attempts)
+    return WriteResult(
+        address=str(target.address),
+        etag=None,
+        last_modified=None,
+        guard=conditions.guard,
+        attempts=settled.attempts,
+    )
 
 
 def _attempt(

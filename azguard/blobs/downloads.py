@@ -24,7 +24,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
 
 RANGE_BYTES = SINGLE_BYTES
-# A blob that is rewritten faster than it can be read is given up on after so many new starts.
+# How often to start again if the blob is overwritten while it is read.
 _RESTARTS = 5
 
 
@@ -50,10 +50,12 @@ class Download:
     """
 
     def __init__(self, target: Target, conditions: Conditions, patience: Callable[[], Deadline]) -> None:
-        self.target, self.patience, self.lease_id = target, patience, conditions.lease_id
+        self.target = target
+        self.patience = patience
+        self.lease_id = conditions.lease_id
         self._client = target.account.blob(target.address)
         with blob_properties.explain_stale_read(target, conditions, patience()):
-            self.first, self.properties = self._first(conditions.request_headers)
+            self.first, self.properties = self._read_first(conditions.request_headers)
         self._digest = hashlib.sha256()
         self._delivered = 0
 
@@ -67,7 +69,7 @@ class Download:
             if self._delivered >= self.properties.size:
                 return
             pinned = Conditions({"If-Match": self.properties.etag}, lease_id=self.lease_id).request_headers
-            piece = self._next(pinned)
+            piece = self._read_next(pinned)
 
     def result(self, file: Path | None) -> BlobGot:
         """Return what was delivered, once it was."""
@@ -90,7 +92,7 @@ class Download:
         value: str | None = (self.properties.metadata or {}).get(KEY)
         return value
 
-    def _first(self, headers: dict[str, str]) -> tuple[bytes, Any]:
+    def _read_first(self, headers: dict[str, str]) -> tuple[bytes, Any]:
         answers: list[Any] = []
 
         def call(timeouts: Any) -> tuple[bytes, Any]:
@@ -107,7 +109,7 @@ class Download:
             if piece or _is_empty(answers):
                 return piece, properties
 
-    def _next(self, headers: dict[str, str]) -> bytes:
+    def _read_next(self, headers: dict[str, str]) -> bytes:
         def call(timeouts: Any) -> bytes:
             where = {
                 "offset": self._delivered,
@@ -144,7 +146,7 @@ def to_stream(
     """
     download = Download(target, conditions, deadline.fresh)
     try:
-        with _writing(target):
+        with _explain_failed_output(target):
             _copy(download, stream, progress)
             stream.flush()
     except Changed as error:
@@ -157,7 +159,7 @@ def to_stream(
 
 
 @contextmanager
-def _writing(target: Target) -> Iterator[None]:
+def _explain_failed_output(target: Target) -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
@@ -197,8 +199,8 @@ def to_file(
             stream = open(file, "wb")  # noqa: SIM115  # closed below
         except OSError as error:
             raise UsageError(f"{file} cannot be written: {error.strerror}", reason="file_not_writable") from None
-        # Closing writes what is left, and may fail too.
-        with _writing(target), stream:
+        # Closing writes what is left in the buffer, and may fail too.
+        with _explain_failed_output(target), stream:
             return to_stream(target, conditions, stream, deadline, progress)
     try:
         with ExitStack() as stack:

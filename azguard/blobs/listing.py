@@ -50,7 +50,12 @@ def list_blobs(
     try:
         for item in islice(pages(found, target, deadline), limit):
             if hasattr(item, "etag"):
-                where = Address(Kind.BLOB, (target.address.container, item.name), item.snapshot, item.version_id)
+                where = Address(
+                    kind=Kind.BLOB,
+                    parts=(target.address.container, item.name),
+                    snapshot=item.snapshot,
+                    version=item.version_id,
+                )
                 yield from_sdk(where, item)
             else:
                 yield BlobPrefix(f"blob:{target.address.container}/{item.name}", item.name)

@@ -95,8 +95,7 @@ def describe_conflict(error: Changed, target: Target, deadline: Deadline) -> Cha
         current = error.seen or fetch(target, Conditions(), deadline.restarted(seconds=min(2.0, deadline.seconds)))
     except NotFound:
         current = NOTHING_THERE
-    # Explaining is a courtesy; whatever goes wrong with it, the conflict itself is what must be told.
-    except Exception:  # noqa: BLE001
+    except Exception:  # noqa: BLE001  # the explanation is optional; report the conflict even if it fails
         return error
     if current is NOTHING_THERE:
         return gone(target, error.expected_etag, error) if error.expected_etag else error
@@ -110,7 +109,7 @@ def describe_conflict(error: Changed, target: Target, deadline: Deadline) -> Cha
 
 @contextmanager
 def explain_stale_read(target: Target, conditions: Conditions, deadline: Deadline) -> Iterator[None]:
-    """Tell of a conditional read that failed the version it was for and the one there is.
+    """Add to the error of a failed conditional read the version it was for and the current one.
 
     Raises:
         Changed: with both; NotFound: there is none, for which the emulator answers 412 as well.

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from azguard.accounts.target import Target
-from azguard.blobs import fenced_writes, properties, uploads
+from azguard.blobs import fenced_writes, properties, update_states, uploads
 from azguard.blobs.downloads import Download
 from azguard.blobs.upload import Settings, Upload
 from azguard.conditions import fences
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.documents.metadata import as_json, from_json
-from azguard.errors import BadRequest, Changed, NotFound
+from azguard.errors import Changed, NotFound
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, new_op
@@ -39,7 +39,7 @@ class _Blob:
         self._lease(lease_id).acquire(seconds, headers={"If-Match": state.etag or "*"}, **write_timeouts(deadline))
 
     def release(self, lease_id: str, deadline: Deadline) -> None:
-        """Release a lease; nothing waits long for it, since it ends by itself."""
+        """Release a lease. Bounded: if the release fails, the lease expires on its own."""
         self._lease(lease_id).release(**write_timeouts(deadline, at_least=1.0))
 
     def read_etag_under_lease(self, lease_id: str, deadline: Deadline) -> str:
@@ -55,11 +55,11 @@ class _Blob:
         container = self.target.account.container(self.target.address)
         name = self.target.address.name
 
-        def listing(timeouts: Any) -> list[Any]:
+        def list_all(timeouts: Any) -> list[Any]:
             found = container.list_blobs(name_starts_with=name, include=["versions", "metadata"], **timeouts)
             return [item for item in found if item.name == name and item.version_id]
 
-        items = sorted(read(listing, self.target, deadline), key=lambda item: item.version_id)
+        items = sorted(read(list_all, self.target, deadline), key=lambda item: item.version_id)
         return [Version(quote(item.etag), Lineage.parse((item.metadata or {}).get(KEY))) for item in items]
 
     def _lease(self, lease_id: str) -> Any:
@@ -76,8 +76,8 @@ class _Blob:
         deadline: Deadline,
     ) -> CommittedVersion:
         client = self.target.account.blob(self.target.address)
-        stamped = {**metadata, **_stamp(state, lineage)}
-        headers = _only_over(state, lease_id).request_headers
+        stamped = {**metadata, **update_states.to_lineage_metadata(state, lineage)}
+        headers = update_states.condition_on(state, lease_id).request_headers
         return CommittedVersion.of(client.set_blob_metadata(stamped, headers=headers, **write_timeouts(deadline)))
 
 
@@ -113,17 +113,21 @@ class BlobContent(_Blob):
             try:
                 download = Download(self.target, Conditions(lease_id=self.lease_id), lambda: deadline)
             except NotFound as error:
-                return _nothing(error, b"", _Preserved(_for_new(self.target)))
+                return update_states.to_missing_version(
+                    error, b"", _Preserved(update_states.guess_settings(self.target))
+                )
             found = download.properties
-            _refuse_other_types(self.target, found)
+            update_states.refuse_other_types(self.target, found)
             try:
                 content = b"".join(download)
             except Changed:
                 if deadline.passed:
                     raise
                 continue
-            settings = _settings(found, _without_key(found.metadata or {}))
-            state = _state(content, found, _Preserved(settings, found.tag_count), settings.content_type)
+            settings = update_states.to_settings(found, update_states.drop_lineage(found.metadata or {}))
+            state = update_states.to_current_version(
+                content, found, _Preserved(settings, found.tag_count), settings.content_type
+            )
             if self.lock_fence is None:
                 return state
             try:
@@ -136,14 +140,22 @@ class BlobContent(_Blob):
     ) -> Callable[[str | None], CommittedVersion]:
         """Return the Put Blob, or the Put Block List after the blocks were staged."""
         kept: _Preserved = state.preserved
-        tags, tier = self._tags(kept, deadline), self._tier(state, lease_id, deadline)
+        tags = self._find_tags(kept, deadline)
+        tier = self._find_tier(state, lease_id, deadline)
         settings = replace(kept.settings, tags=tags, tier=tier)
         if lineage is not None:
             lineage = replace(lineage, tiered=settings.tier is not None)
-        stamp = _stamp(state, lineage).get(KEY)
-        upload = Upload(self.target, settings, _only_over(state, lease_id), deadline, new_op(os.urandom(12)), stamp)
+        stamp = update_states.to_lineage_metadata(state, lineage).get(KEY)
+        upload = Upload(
+            target=self.target,
+            settings=settings,
+            conditions=update_states.condition_on(state, lease_id),
+            deadline=deadline,
+            op=new_op(os.urandom(12)),
+            stamp=stamp,
+        )
         commit = uploads.prepare(upload, content)
-        return lambda held: CommittedVersion.of(commit(_only_over(state, held)))
+        return lambda held: CommittedVersion.of(commit(update_states.condition_on(state, held)))
 
     def fence(
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
@@ -151,14 +163,14 @@ class BlobContent(_Blob):
         """Return a Set Blob Metadata that changes nothing but the ETag and the lineage."""
         kept: _Preserved = state.preserved
         if lineage is not None and not state.lineage.entries:
-            lineage = replace(lineage, tiered=True)  # not known: let the next writer ask
+            lineage = replace(lineage, tiered=True)  # unknown here, so the next writer asks
         return lambda: self._set_metadata(state, kept.settings.metadata or {}, lineage, lease_id, deadline)
 
     def canonicalize(self, content: bytes) -> bytes:
         """Return the content: a blob takes any."""
         return content
 
-    def _tier(self, state: CurrentVersion, lease_id: str | None, deadline: Deadline) -> str | None:
+    def _find_tier(self, state: CurrentVersion, lease_id: str | None, deadline: Deadline) -> str | None:
         """Return the tier to send, None for the account's default; asked only where it may have been chosen.
 
         Raises:
@@ -166,9 +178,11 @@ class BlobContent(_Blob):
         """
         if state.etag is None or (state.lineage.entries and not state.lineage.tiered):
             return None
-        return _chosen_tier(properties.fetch(self.target, _only_over(state, lease_id), deadline))
+        return update_states.find_chosen_tier(
+            properties.fetch(self.target, update_states.condition_on(state, lease_id), deadline)
+        )
 
-    def _tags(self, kept: _Preserved, deadline: Deadline) -> Mapping[str, str] | None:
+    def _find_tags(self, kept: _Preserved, deadline: Deadline) -> Mapping[str, str] | None:
         """Return the tags to send, ours among them; read as late as possible where they hold no fence."""
         if self.lock_fence is not None:
             return fences.with_fence_tag(kept.settings.tags or {}, self.lock_fence)
@@ -183,7 +197,7 @@ class BlobContent(_Blob):
         """
         theirs, others = fenced_writes.read_standing_fence(self.target, self.lease_id, deadline)
         kept = _Preserved(replace(state.preserved.settings, tags=others or None))
-        # A write, even of the same content: a holder that found all well must not be overtaken from below.
+        # Write even the same content: it records our fence, so that a holder with a lower one is refused.
         return replace(state, preserved=kept, fence=theirs, must_rewrite=theirs != self.lock_fence)
 
 
@@ -195,12 +209,14 @@ class BlobMetadata(_Blob):
         """Read the metadata and ETag from one response."""
         try:
             found = properties.fetch(self.target, Conditions(lease_id=self.lease_id), deadline)
-            fence = self._fence(deadline)
+            fence = self._read_fence(deadline)
         except NotFound as error:
-            return _nothing(error, b"{}", None)
-        rest = (_settings(found, {}), found.size, found.content_settings.content_md5)
-        state = _state(as_json(_without_key(found.metadata or {})), found, rest)
-        return replace(state, lineage=replace(state.lineage, tiered=_chosen_tier(found) is not None), fence=fence)
+            return update_states.to_missing_version(error, b"{}", None)
+        rest = (update_states.to_settings(found, {}), found.size, found.content_settings.content_md5)
+        state = update_states.to_current_version(as_json(update_states.drop_lineage(found.metadata or {})), found, rest)
+        return replace(
+            state, lineage=replace(state.lineage, tiered=update_states.find_chosen_tier(found) is not None), fence=fence
+        )
 
     def prepare(
         self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
@@ -222,79 +238,9 @@ class BlobMetadata(_Blob):
         """Return the metadata as indented JSON."""
         return as_json(from_json(content))
 
-    def _fence(self, deadline: Deadline) -> int | None:
+    def _read_fence(self, deadline: Deadline) -> int | None:
         # It is compared only: Set Blob Metadata takes no tags, so that a write of metadata cannot raise it.
-        return (
-            None
-            if self.lock_fence is None
-            else fenced_writes.read_standing_fence(self.target, self.lease_id, deadline)[0]
-        )
-
-
-def _only_over(state: CurrentVersion, lease_id: str | None) -> Conditions:
-    headers = {"If-None-Match": "*"} if state.etag is None else {"If-Match": state.etag}
-    return Conditions(headers, "if-match", state.etag, lease_id)
-
-
-def _state(content: bytes, found: Any, preserved: object, content_type: str | None = None) -> CurrentVersion:
-    return CurrentVersion(
-        content=content,
-        etag=found.etag,
-        lineage=Lineage.parse((found.metadata or {}).get(KEY)),
-        preserved=preserved,
-        version_id=found.version_id,
-        last_modified=found.last_modified,
-        lease_duration=found.lease.duration,
-        content_type=content_type,
-    )
-
-
-def _nothing(error: NotFound, content: bytes, preserved: object) -> CurrentVersion:
-    """Return the state of a blob that is not there; without its container nothing can be."""
-    if error.service_code == "ContainerNotFound":
-        raise error
-    return CurrentVersion(content, None, Lineage(), preserved)
-
-
-def _settings(found: Any, metadata: Mapping[str, str]) -> Settings:
-    headers = found.content_settings
-    return Settings(
-        content_type=headers.content_type,
-        content_encoding=headers.content_encoding,
-        content_language=headers.content_language,
-        content_disposition=headers.content_disposition,
-        cache_control=headers.cache_control,
-        metadata=metadata,
-    )
-
-
-def _chosen_tier(found: Any) -> str | None:
-    """Return a blob's tier, or None where it is the account's default."""
-    is_default = found.blob_tier is None or found.blob_tier_inferred
-    return None if is_default else str(getattr(found.blob_tier, "value", found.blob_tier))
-
-
-def _without_key(metadata: dict[str, str]) -> dict[str, str]:
-    return {key: value for key, value in metadata.items() if key != KEY}
-
-
-def _stamp(state: CurrentVersion, lineage: Lineage | None) -> dict[str, str]:
-    """Return the lineage to carry: the new one, or the one that is there if none is to be stamped."""
-    kept = str(state.lineage if lineage is None else lineage)
-    return {KEY: kept} if kept else {}
-
-
-def _for_new(target: Target) -> Settings:
-    import mimetypes
-
-    return Settings(mimetypes.guess_type(target.address.name)[0] or "application/octet-stream", metadata={})
-
-
-def _refuse_other_types(target: Target, found: Any) -> None:
-    kind = str(getattr(found.blob_type, "value", found.blob_type))
-    if kind != "BlockBlob":
-        raise BadRequest(
-            f"{target} is of type {kind}; safe-update rewrites block blobs",
-            address=str(target.address),
-            reason="no_block_blob_to_update",
-        )
+        if self.lock_fence is None:
+            return None
+        fence, _ = fenced_writes.read_standing_fence(self.target, self.lease_id, deadline)
+        return fence

@@ -96,7 +96,8 @@ class Upload:
     @property
     def tags(self) -> dict[str, str] | None:
         """Return the index tags the new version carries, the fence included."""
-        tags, fence = self.settings.tags or {}, self.conditions.fence
+        tags = self.settings.tags or {}
+        fence = self.conditions.fence
         return (dict(tags) if fence is None else fences.with_fence_tag(tags, fence)) or None
 
 

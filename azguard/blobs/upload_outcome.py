@@ -1,4 +1,4 @@
-"""What became of an upload whose answer was lost: told by the lineage, or by the ids of its blocks."""
+"""The outcome of an upload whose answer was lost, from the lineage or from the ids of its blocks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -50,10 +50,11 @@ def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None], *, al
         if len(first) <= SINGLE_BYTES:
             upload = replace(upload, md5=hashlib.md5(first, usedforsecurity=False).digest())
             _check_md5(upload.settings, upload.md5 or b"")
-            committed, length = _write_under_fence(upload, lambda fresh: _put_blob(fresh, first), ()), len(first)
+            length = len(first)
+            committed = _write_under_fence(upload, lambda fresh: _put_blob(fresh, first), ())
             progress(length)
         else:
-            committed, length = _blocks(upload, first, source, digest, progress)
+            committed, length = _put_blocks(upload, first, source, digest, progress)
     except Changed as error:
         raise properties.describe_conflict(error, upload.target, upload.deadline) from error
     except Exists as error:
@@ -81,8 +82,15 @@ def _to_blob_put(upload: Upload, committed: _Committed, length: int, digest: Any
         attempts=settled.attempts,
         conflicts=0,
         outcome="committed",
-        created=True if conditions.creates_only else False if conditions.expected_etag else None,
+        created=_is_creation(conditions),
     )
+
+
+def _is_creation(conditions: Conditions) -> bool | None:
+    """Return whether a committed put created the blob; None if its condition does not tell."""
+    if conditions.creates_only:
+        return True
+    return False if conditions.expected_etag else None
 
 
 def prepare(upload: Upload, content: bytes) -> Callable[[Conditions], Mapping[str, Any]]:
@@ -90,7 +98,7 @@ def prepare(upload: Upload, content: bytes) -> Callable[[Conditions], Mapping[st
 
     The request may be sent more than once. All of it, staging included, is bound by the upload's own deadline.
     """
-    upload.settings.for_sdk()  # What the SDK does not take must not look like a lost answer later.
+    upload.settings.for_sdk()  # Fails now on what the SDK refuses: later it would look like a lost answer.
     if len(content) <= SINGLE_BYTES:
         return lambda conditions: _put_blob(replace(upload, conditions=conditions), content)
     rest = io.BytesIO(content)
@@ -101,15 +109,22 @@ def prepare(upload: Upload, content: bytes) -> Callable[[Conditions], Mapping[st
 
 
 def _place(upload: Upload, patience: Callable[[], Deadline]) -> blocks.Place:
-    return blocks.Place(upload.target, upload.conditions.lease_id, upload.op, patience)
+    return blocks.Place(
+        target=upload.target,
+        lease_id=upload.conditions.lease_id,
+        op=upload.op,
+        patience=patience,
+    )
 
 
-def _blocks(
+def _put_blocks(
     upload: Upload, first: bytes, source: BinaryIO, digest: Any, progress: Callable[[int], None]
 ) -> tuple[_Committed, int]:
     check_early(replace(upload, deadline=upload.deadline.fresh()))
-    md5, length, ids = hashlib.md5(usedforsecurity=False), 0, []
-    for block, piece in blocks.stage_stream(_place(upload, lambda: _long_patience(upload)), first, source, progress):
+    md5 = hashlib.md5(usedforsecurity=False)
+    length = 0
+    ids: list[str] = []
+    for block, piece in blocks.stage_stream(_place(upload, lambda: _extend_deadline(upload)), first, source, progress):
         ids.append(block)
         md5.update(piece)
         if length:
@@ -121,7 +136,7 @@ def _blocks(
 
 
 def _write_under_fence(upload: Upload, call: Callable[[Upload], Mapping[str, Any]], ids: Sequence[str]) -> _Committed:
-    # The time to read a slow pipe, or to stage the blocks, is not held against the commit.
+    # The time to read a slow pipe, or to stage the blocks, does not count against the deadline of the commit.
     upload = replace(upload, deadline=upload.deadline.fresh())
 
     def attempt(under: Conditions) -> Settled[Mapping[str, Any]]:
@@ -176,8 +191,8 @@ def _commit(upload: Upload, ids: list[str]) -> Mapping[str, Any]:
     return answer
 
 
-def _long_patience(upload: Upload) -> Deadline:
-    # Staging changes nothing that can be seen, so a block is tried for this long, whatever the patience of the whole.
+def _extend_deadline(upload: Upload) -> Deadline:
+    # A staged block is not visible yet, so each is retried for at least a minute, even if the deadline is shorter.
     return upload.deadline.restarted(seconds=max(60.0, upload.deadline.seconds))
 
 

@@ -397,17 +397,17 @@ def _read_with(resource: BlobContent, between: Iterator[Callable[[], object]]) -
     """Read a large blob, with something happening between its first range and the next."""
     from azguard.blobs import downloads
 
-    original = downloads.Download._next
+    original = downloads.Download._read_next
 
     def next_range(self: Any, headers: dict[str, str]) -> bytes:
         next(between, lambda: None)()
         return original(self, headers)
 
-    downloads.Download._next = next_range  # type: ignore[method-assign]
+    downloads.Download._read_next = next_range  # type: ignore[method-assign]
     try:
         return resource.read(Deadline(20))
     finally:
-        downloads.Download._next = original  # type: ignore[method-assign]
+        downloads.Download._read_next = original  # type: ignore[method-assign]
 
 
 def test_a_lease_is_told_in_the_state(target: Target, client: BlobClient) -> None:
