@@ -128,7 +128,7 @@ def _safe_update(target: Target, queues: Path) -> None:
     deadline = Deadline(_DEADLINE_SECONDS)
     increment = edits.Increment(paths.parse("count"), 1)
     plan = UpdatePlan(transform=lambda content: edits.apply([increment], content), op=new_op(os.urandom(12)))
-    tools = UpdateHooks(turn=lambda: LocalQueue(queues, f"{target.endpoint} {target.address}", deadline))
+    tools = UpdateHooks(queue=lambda: LocalQueue(queues, f"{target.endpoint} {target.address}", deadline))
     update.update(BlobContent(target), plan, deadline, tools)
 
 

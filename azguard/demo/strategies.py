@@ -134,7 +134,7 @@ def _safe_update(target: Target, queues: Path) -> Outcome:
         op=new_op(os.urandom(12)),
         reach_seconds=PATIENCE_SECONDS,
     )
-    hooks = UpdateHooks(turn=lambda: LocalQueue(queues, f"{target.endpoint} {target.address}", deadline))
+    hooks = UpdateHooks(queue=lambda: LocalQueue(queues, f"{target.endpoint} {target.address}", deadline))
     try:
         update.update(BlobContent(target), plan, deadline, hooks)
     except OutcomeUnknown:

@@ -138,7 +138,7 @@ class ManyUpdates:
 
     def _hooks(self, target: Target, plan: UpdatePlan, deadline: Deadline) -> UpdateHooks:
         return UpdateHooks(
-            attempts=WriteJournal(self.journals, plan.op, keyed=self.key is not None),
+            journal=WriteJournal(self.journals, plan.op, keyed=self.key is not None),
             tell=lambda text: self.tell(target, deadline, text),
         )
 

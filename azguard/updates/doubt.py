@@ -28,25 +28,25 @@ def settle(run: UpdateRun, lease: GuardLease, state: CurrentVersion, deadline: D
         OutcomeUnknown: the chain from the version in doubt to the current one is broken.
     """
     if run.plan.op in state.lineage or state.in_ledger:
-        return _found(run, state)
-    if run.refused is not None and (proved := _made_by_first_copy(run, lease, state, deadline)) is not None:
+        return _end_by_own_op(run, state)
+    if run.refused is not None and (proved := _find_first_copy(run, lease, state, deadline)) is not None:
         return proved
     if run.doubted is None:
         return None
     parent = run.doubted.etag
     verdict = (
-        by_ledger(parent, state)
+        judge_by_ledger(parent, state)
         if state.in_ledger is False
         else verdict_from_lineage(state.lineage, run.plan.op, parent, state.etag)
     )
     if verdict is Verdict.UNKNOWN and (state.version_id or run.doubted.version_id):
-        verdict = by_versions(run.resource.list_versions(deadline), run.plan.op, parent)
-    if verdict is Verdict.UNKNOWN and (proved := proved_by_lease(run, lease, run.doubted)) is not None:
+        verdict = judge_by_versions(run.resource.list_versions(deadline), run.plan.op, parent)
+    if verdict is Verdict.UNKNOWN and (proved := prove_by_lease(run, lease, run.doubted)) is not None:
         return proved
     if verdict is Verdict.COMMITTED:
-        return _kept(run)
+        return _end_by_kept_version(run)
     if verdict is Verdict.UNKNOWN:
-        raise run.unknown(_broken(state, parent))
+        raise run.build_unknown(_describe_break(state, parent))
     if verdict is Verdict.NEVER:
         run.tell(f"settled: another write replaced {parent or 'nothing'}, so ours over it can never land")
         run.doubted = None
@@ -55,7 +55,7 @@ def settle(run: UpdateRun, lease: GuardLease, state: CurrentVersion, deadline: D
     return None
 
 
-def _made_by_first_copy(
+def _find_first_copy(
     run: UpdateRun, lease: GuardLease, state: CurrentVersion, deadline: Deadline
 ) -> UpdateResult | None:
     """Return the end if our lease, or a kept version, proves that a copy of the request was committed before the one
@@ -67,15 +67,15 @@ def _made_by_first_copy(
     refused = run.refused
     if refused is None:
         return None
-    if (proved := proved_by_lease(run, lease, refused)) is not None:
+    if (proved := prove_by_lease(run, lease, refused)) is not None:
         return proved
     work = run.work
     alike = work is not None and state.etag is not None and state.content == work.content
     verdict = verdict_from_lineage(state.lineage, run.plan.op, refused.etag, state.etag)
     if verdict is Verdict.UNKNOWN and state.version_id:
-        verdict = by_versions(run.resource.list_versions(deadline), run.plan.op, refused.etag)
+        verdict = judge_by_versions(run.resource.list_versions(deadline), run.plan.op, refused.etag)
         if verdict is Verdict.COMMITTED:
-            return _kept(run)
+            return _end_by_kept_version(run)
     # Under our own lease no other writer could replace the version: what the lease does not prove in time is unknown.
     ours_alone = run.guard == "lease" and run.plan.guard_by_lease
     if verdict is not Verdict.UNKNOWN or run.plan.leaves_trace or not (alike or ours_alone):
@@ -83,19 +83,19 @@ def _made_by_first_copy(
     return None
 
 
-def _kept(run: UpdateRun) -> UpdateResult:
+def _end_by_kept_version(run: UpdateRun) -> UpdateResult:
     run.tell("settled: our write is among the kept versions")
-    return run.ended(CommittedVersion(None), "committed", None)
+    return run.end(CommittedVersion(None), "committed", None)
 
 
-def proved_by_lease(run: UpdateRun, lease: GuardLease, over: CurrentVersion | None) -> UpdateResult | None:
+def prove_by_lease(run: UpdateRun, lease: GuardLease, over: CurrentVersion | None) -> UpdateResult | None:
     """Return the end if the version we wrote over was replaced while we hold a lease on it: only we could do that."""
     etag = None if over is None else lease.new_etag(over)
     if over is None or etag is None:
         return None
     lineage = str(over.lineage.after(run.plan.op, over.etag)) if run.plan.stamps else None
     run.tell(f"settled: no other writer could write under our lease, so {etag} is ours")
-    return run.ended(CommittedVersion(etag), "committed", lineage)
+    return run.end(CommittedVersion(etag), "committed", lineage)
 
 
 def supersede(run: UpdateRun, lease: GuardLease) -> UpdateResult | None:
@@ -107,19 +107,19 @@ def supersede(run: UpdateRun, lease: GuardLease) -> UpdateResult | None:
         OutcomeUnknown: neither can be done.
         AzguardError: the resource cannot be asked.
     """
-    patience, lease_id = run.patience(run.deadline.settle_seconds), lease.in_use
+    patience, lease_id = run.start_deadline(run.deadline.settle_seconds), lease.in_use
     abort = run.tools.new_op()
     while True:
         state = run.resource.read(patience)
         ended = settle(run, lease, state, patience)
         if ended is None and run.refused is not None:
-            raise run.unknown(ALIKE)
+            raise run.build_unknown(ALIKE)
         if ended is not None or run.doubted is None:
             return ended
         if state.etag is None and state.in_ledger is None:
-            raise run.unknown("nothing is there, and a create that was delivered late could still make it")
+            raise run.build_unknown("nothing is there, and a create that was delivered late could still make it")
         if patience.passed:
-            raise run.unknown("the version it was sent for could not be replaced in time, so it may still arrive")
+            raise run.build_unknown("the version it was sent for could not be replaced in time, so it may still arrive")
         lineage = state.lineage.after(abort, state.etag) if run.plan.stamps else None
         sent = send_once(run.resource.fence(state, lineage, lease_id, patience))
         if sent.outcome is CallOutcome.COMMITTED:
@@ -130,11 +130,11 @@ def supersede(run: UpdateRun, lease: GuardLease) -> UpdateResult | None:
             if is_lease_problem(sent.error):
                 lease_id = None  # Ours has ended; another's is over soon, or the time for asking is.
             elif not is_conflict(sent.error):
-                raise run.unknown("it could not be fenced off", translate(sent.error, run.resource.target))
+                raise run.build_unknown("it could not be fenced off", translate(sent.error, run.resource.target))
         patience.pause(_PAUSE)
 
 
-def by_ledger(parent: str | None, state: CurrentVersion) -> Verdict:
+def judge_by_ledger(parent: str | None, state: CurrentVersion) -> Verdict:
     """Return what it says about a write over ``parent`` that the ledger does not have it.
 
     The ledger was asked after the resource: a write over a version that had been replaced by then would be in it. A
@@ -144,7 +144,7 @@ def by_ledger(parent: str | None, state: CurrentVersion) -> Verdict:
     return Verdict.NEVER if replaced else Verdict.NOT_YET
 
 
-def by_versions(history: Sequence[Version], op: str, parent: str | None) -> Verdict:
+def judge_by_versions(history: Sequence[Version], op: str, parent: str | None) -> Verdict:
     """Return what the kept versions, oldest first, say about ``op`` on ``parent``.
 
     The service keeps them all, whichever program writes; it is sound unless versions are deleted at the same moment.
@@ -157,7 +157,7 @@ def by_versions(history: Sequence[Version], op: str, parent: str | None) -> Verd
     return Verdict.NEVER
 
 
-def _found(run: UpdateRun, state: CurrentVersion) -> UpdateResult:
+def _end_by_own_op(run: UpdateRun, state: CurrentVersion) -> UpdateResult:
     """End because our op is in the lineage: we, or another run with the same key, committed it."""
     landed, lineage = CommittedVersion(None), None
     if _is_ours(run, state):
@@ -166,7 +166,7 @@ def _found(run: UpdateRun, state: CurrentVersion) -> UpdateResult:
     run.tell(
         f"settled: our write is in the {where}" if run.attempts else f"the {where} has this op: it was done before"
     )
-    return run.ended(landed, "committed", lineage)
+    return run.end(landed, "committed", lineage)
 
 
 def _is_ours(run: UpdateRun, state: CurrentVersion) -> bool:
@@ -179,7 +179,7 @@ def _is_ours(run: UpdateRun, state: CurrentVersion) -> bool:
     )
 
 
-def _broken(state: CurrentVersion, parent: str | None) -> str:
+def _describe_break(state: CurrentVersion, parent: str | None) -> str:
     if state.etag is None:
         return "it is gone: another writer deleted it, before or after our write"
     if parent is None:

@@ -25,7 +25,7 @@ class WriteJournal:
         self._file, self._keyed = folder / op, keyed
         self._kept: str | None = None
 
-    def pending(self) -> str | None:
+    def read_pending(self) -> str | None:
         """Return the ETag, without quotes, of the write that was sent and has no recorded end; ``-`` is nothing.
 
         None is no such write.
@@ -36,12 +36,12 @@ class WriteJournal:
             return None
         return self._kept
 
-    def sending(self, etag: str | None) -> None:
+    def record_sending(self, etag: str | None) -> None:
         """Write down that a write is about to be sent over this version."""
         if self._keyed:
-            self.unknown(etag)
+            self.record_unknown(etag)
 
-    def unknown(self, etag: str | None) -> None:
+    def record_unknown(self, etag: str | None) -> None:
         """Write down that a write over this version was sent, and that its end is not known."""
         text = bare(etag)
         if text == self._kept:
@@ -53,7 +53,7 @@ class WriteJournal:
             return  # No folder to remember in: then only the lineage tells.
         self._kept = text
 
-    def settled(self) -> None:
+    def forget(self) -> None:
         """Forget it: what became of every write is known."""
         if self._kept is None:
             return

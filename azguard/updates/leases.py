@@ -72,7 +72,7 @@ class GuardLease:
 
     @property
     def _leases(self) -> Leasable:
-        return _leasable(self._run)
+        return _require_leasable(self._run)
 
     def acquire(self, state: CurrentVersion) -> CallResult[None]:
         """Ask once for a lease on the very version that was read."""
@@ -97,7 +97,7 @@ class GuardLease:
             return None
         run = self._run
         try:
-            etag = self._leases.read_etag_under_lease(self._id, run.patience(max(1.0, run.deadline.remaining)))
+            etag = self._leases.read_etag_under_lease(self._id, run.start_deadline(max(1.0, run.deadline.remaining)))
         except (Locked, NotFound, Unavailable):
             self.held = False
             return None
@@ -109,7 +109,7 @@ class GuardLease:
         if lease_id is None:
             return
         self._id, self.held = None, False
-        patience = run.patience(_RELEASE_SECONDS)
+        patience = run.start_deadline(_RELEASE_SECONDS)
         try:
             for _ in range(_RELEASE_TRIES):
                 sent = send_once(lambda: self._leases.release(lease_id, patience))
@@ -150,7 +150,7 @@ class OthersLease:
         pause = _POLL_SECONDS if lasts else max(_POLL_SOON_SECONDS, run.round_trip)
         while not run.deadline.passed:
             self._pause(pause)
-            if not _leasable(run).is_leased(run.deadline):
+            if not _require_leasable(run).is_leased(run.deadline):
                 return
             if not lasts and run.deadline.clock() - self._met[1] > short:
                 return  # to see whether it is still the same version
@@ -159,7 +159,7 @@ class OthersLease:
         self._run.deadline.pause(self._run.tools.chance.uniform(0.5, 1.5) * seconds)
 
 
-def _leasable(run: UpdateRun) -> Leasable:
+def _require_leasable(run: UpdateRun) -> Leasable:
     leases = run.resource.leases
     assert leases is not None, "only what can be leased is refused because of a lease"
     return leases

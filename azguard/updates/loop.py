@@ -5,11 +5,11 @@ from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, CallResult, describe, send_once
 from azguard.requests.lineage import Lineage
 from azguard.requests.service_errors import is_conflict, is_lease_problem, is_perhaps_ours, translate
-from azguard.updates.doubt import ALIKE, proved_by_lease, settle, supersede
+from azguard.updates.doubt import ALIKE, prove_by_lease, settle, supersede
 from azguard.updates.leases import GuardLease, OthersLease
 from azguard.updates.plan import UpdateResult
 from azguard.updates.resource import CommittedVersion, CurrentVersion
-from azguard.updates.run import UpdateRun, Work, check_fence, counted, require_existing, transform
+from azguard.updates.run import UpdateRun, Work, check_fence, pluralize, require_existing, transform
 
 # A conflict is retried within so many round trips, whatever the count (losers must not wait longest),
 # and never later than this, however slow the transform: then a lease is the answer, not a longer wait. Measured on 4
@@ -41,11 +41,11 @@ class Loop:
                 require_existing(run.resource, run.plan, state)
             check_fence(run.resource, run.plan, state)
             self._check_limits()
-            if self.lease.is_due(state) and not self._leased(state):
+            if self.lease.is_due(state) and not self._acquire_lease(state):
                 continue
-            work = self._content_for(state)
+            work = self._make_content(state)
             if state.etag is not None and work.content == state.content and not state.must_rewrite:
-                ended = self._unchanged(state)
+                ended = self._end_unchanged(state)
             else:
                 ended = self._attempt(state, work)
             if ended is not None:
@@ -64,7 +64,7 @@ class Loop:
                 return end
             error = end
         if isinstance(error, _WORTH_KEEPING):
-            told = error.but(facts={**error.facts, **run.facts()})
+            told = error.but(facts={**error.facts, **run.collect_facts()})
             raise run.tools.keep(told, None if run.work is None else run.work.content) from error.__cause__
         raise error
 
@@ -78,9 +78,9 @@ class Loop:
         except KeyboardInterrupt as interruption:
             if run.result is not None or not isinstance(error, KeyboardInterrupt):
                 return self.leave(interruption)
-            return run.unknown("interrupted again before it was settled")  # Do not ask a third time.
+            return run.build_unknown("interrupted again before it was settled")  # Do not ask a third time.
         except AzguardError as failure:
-            return run.unknown("its outcome could not be asked for", failure)
+            return run.build_unknown("its outcome could not be asked for", failure)
         return error if ended is None else ended
 
     # The steps of one round.
@@ -89,12 +89,12 @@ class Loop:
         run = self.run
         patience, reach = run.deadline, run.plan.reach_seconds
         if reach is not None and not run.unsettled:
-            patience = run.patience(min(reach, max(1.0, run.deadline.remaining)))
+            patience = run.start_deadline(min(reach, max(1.0, run.deadline.remaining)))
         began = run.deadline.clock()
         try:
             state = run.resource.read(patience)
         except Changed:  # It is overwritten faster than it can be read.
-            raise run.gave_up() from None
+            raise run.build_gave_up() from None
         run.round_trip = run.deadline.clock() - began
         run.tell(f"read {state.label}" + (", leased" if state.lease_duration else ""))
         return state
@@ -104,9 +104,9 @@ class Loop:
         most = run.plan.max_attempts
         # An attempt that only met a lease has waited, not tried.
         if run.deadline.passed or (most is not None and run.attempts - run.waits >= most):
-            raise run.gave_up()
+            raise run.build_gave_up()
 
-    def _content_for(self, state: CurrentVersion) -> Work:
+    def _make_content(self, state: CurrentVersion) -> Work:
         """Return the new content; the transform runs once per version of the content."""
         run = self.run
         if run.work is None or run.work.base.etag != state.etag:
@@ -116,13 +116,13 @@ class Loop:
             run.work = Work(state, content)
         return run.work
 
-    def _unchanged(self, state: CurrentVersion) -> UpdateResult | None:
+    def _end_unchanged(self, state: CurrentVersion) -> UpdateResult | None:
         run = self.run
         # An attempt of ours in doubt would be on this very version, and so with this very content: there was none.
         # But an earlier run of this key may have been about something else, and that could still land.
         if run.doubted is not None:
             return supersede(run, self.lease)
-        return run.ended(
+        return run.end(
             CommittedVersion(state.etag, state.last_modified, state.version_id), "unchanged", str(state.lineage) or None
         )
 
@@ -130,29 +130,29 @@ class Loop:
         """Send one attempt; return the end of the update, or None to go round again."""
         run = self.run
         if run.refused is not None:
-            raise run.unknown(ALIKE)
+            raise run.build_unknown(ALIKE)
         lineage = state.lineage.after(run.plan.op, state.etag) if run.plan.stamps else None
         if not self._prepare(state, work, lineage):
             return None
-        if self.lease.is_wanted(state) and not self._leased(state):
+        if self.lease.is_wanted(state) and not self._acquire_lease(state):
             return None
         sent = self._transmit(state, work)
         if sent.outcome is CallOutcome.COMMITTED:
-            return run.ended(sent.answer or CommittedVersion(None), "committed", _text(lineage))
+            return run.end(sent.answer or CommittedVersion(None), "committed", _format(lineage))
         if sent.outcome is CallOutcome.REFUSED and sent.error is not None and is_lease_problem(sent.error):
             run.waits += 1
         # Refused because of the lease, it is not ours any more and proves nothing.
         silent = sent.outcome is CallOutcome.NOT_SENT or (sent.error is not None and is_lease_problem(sent.error))
-        proved = None if silent else proved_by_lease(run, self.lease, run.doubted or run.refused)
+        proved = None if silent else prove_by_lease(run, self.lease, run.doubted or run.refused)
         if proved is None:
-            self._failed(state, sent)
+            self._handle_failure(state, sent)
         return proved
 
-    def _leased(self, state: CurrentVersion) -> bool:
+    def _acquire_lease(self, state: CurrentVersion) -> bool:
         """Acquire the lease; return whether we hold it now, having waited as long as the answer calls for if not."""
         asked = self.lease.acquire(state)
         if asked.outcome is not CallOutcome.COMMITTED:
-            self._failed(state, asked)
+            self._handle_failure(state, asked)
         return self.lease.held
 
     def _prepare(self, state: CurrentVersion, work: Work, lineage: Lineage | None) -> bool:
@@ -160,18 +160,18 @@ class Loop:
         if work.commit is not None:
             return True
         try:
-            self._ready(state, work, lineage)
+            self._prepare_commit(state, work, lineage)
         except Changed:
-            self._conflict("another writer's commit discarded our blocks")
+            self._start_over("another writer's commit discarded our blocks")
         except Locked as error:
-            self._meet_lease(state, error)
+            self._wait_for_lease(state, error)
         except NotFound:
             if state.etag is None:
                 raise
-            self._conflict(f"{state.label} was deleted")
+            self._start_over(f"{state.label} was deleted")
         return work.commit is not None
 
-    def _ready(self, state: CurrentVersion, work: Work, lineage: Lineage | None) -> None:
+    def _prepare_commit(self, state: CurrentVersion, work: Work, lineage: Lineage | None) -> None:
         run = self.run
         began = run.deadline.clock()
         try:
@@ -187,9 +187,9 @@ class Loop:
         assert commit is not None
         # A lease of the caller's goes along; only one of our own was held for this very version.
         run.guard = "lease" if self.lease.held else "if-match" if state.etag else "if-none-match"
-        run.tell(f"attempt {run.attempts + 1}: writing {counted(len(work.content), 'byte')} over {state.label}")
+        run.tell(f"attempt {run.attempts + 1}: writing {pluralize(len(work.content), 'byte')} over {state.label}")
         before = run.doubted
-        run.sending(state)
+        run.note_sending(state)
         run.attempts += 1
         sent = send_once(lambda: commit(lease_id))
         attempt = run.attempts
@@ -206,37 +206,37 @@ class Loop:
 
     # What stood in the way.
 
-    def _failed(self, state: CurrentVersion, sent: CallResult[CommittedVersion] | CallResult[None]) -> None:
+    def _handle_failure(self, state: CurrentVersion, sent: CallResult[CommittedVersion] | CallResult[None]) -> None:
         """Wait as long as the failure calls for, or raise if it is for good."""
         run, error = self.run, sent.error
         assert error is not None
         if sent.outcome is not CallOutcome.REFUSED:
-            self._unanswered(error)
+            self._back_off(error)
         elif is_lease_problem(error):
-            self._meet_lease(state, error)
+            self._wait_for_lease(state, error)
         elif is_conflict(error):
-            self._conflict(f"another writer wrote over {state.label}")
+            self._start_over(f"another writer wrote over {state.label}")
         else:
             raise translate(error, run.resource.target, expected_etag=state.etag)
 
-    def _unanswered(self, error: BaseException) -> None:
+    def _back_off(self, error: BaseException) -> None:
         run = self.run
         run.failure = error
         window = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**run.unanswered)
         run.unanswered += 1
         self._pause(window, f"doubt {run.doubts}: asking what became of it" if run.doubted else "asking again")
 
-    def _meet_lease(self, state: CurrentVersion, error: BaseException) -> None:
-        self._answered()
+    def _wait_for_lease(self, state: CurrentVersion, error: BaseException) -> None:
+        self._reset_failures()
         self.lease.held = False
         work = self.run.work
         if work is not None:
             work.commit = None  # What a holder may change without a new version, such as tags, is read again.
         self._others.wait(state, error)
 
-    def _conflict(self, why: str) -> None:
+    def _start_over(self, why: str) -> None:
         run = self.run
-        self._answered()
+        self._reset_failures()
         run.conflicts += 1
         run.leased = False
         if run.work is not None:
@@ -255,9 +255,9 @@ class Loop:
         self.run.tell(f"{why} in {seconds:.3f} s")
         self.run.deadline.pause(seconds)
 
-    def _answered(self) -> None:
+    def _reset_failures(self) -> None:
         self.run.failure, self.run.unanswered = None, 0
 
 
-def _text(lineage: Lineage | None) -> str | None:
+def _format(lineage: Lineage | None) -> str | None:
     return None if lineage is None else str(lineage)

@@ -57,14 +57,14 @@ class UpdateHooks:
     new_op: Callable[[], str] = lambda: new_op(os.urandom(12))
     new_lease_id: Callable[[], str] = lambda: str(uuid.uuid4())
     #: Waits until it is this writer's turn among those of this machine.
-    turn: Callable[[], AbstractContextManager[Any]] = nullcontext
+    queue: Callable[[], AbstractContextManager[Any]] = nullcontext
     #: Is told each event of the update, as a line of text.
     tell: Callable[[str], None] = lambda text: None
     #: Is given the error that the update ends with, and the content that was not written, None if there is none yet;
     #: returns the error to raise.
     keep: Callable[[AzguardError, bytes | None], AzguardError] = lambda error, content: error
     #: Remembers what is under way for the next run of the same op; None if nothing does.
-    attempts: WriteJournal | None = None
+    journal: WriteJournal | None = None
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class UpdateResult:
     """How an update ended."""
 
     #: The version that we wrote. Its ETag is None where an earlier run wrote it, or others may have written since.
-    landed: CommittedVersion
+    committed: CommittedVersion
     #: ``committed`` or ``unchanged``.
     outcome: str
     guard: str

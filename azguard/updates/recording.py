@@ -78,10 +78,10 @@ def update_and_record(request: UpdateRequest, records: LocalRecords) -> UpdateRe
 
 def _hooks(request: UpdateRequest, records: LocalRecords) -> UpdateHooks:
     return UpdateHooks(
-        turn=lambda: _join_queue(request, records),
+        queue=lambda: _join_queue(request, records),
         tell=records.tell,
         keep=lambda error, content: _save(request, records, error, content),
-        attempts=WriteJournal(records.folders.attempts, request.plan.op, keyed=request.is_keyed),
+        journal=WriteJournal(records.folders.attempts, request.plan.op, keyed=request.is_keyed),
     )
 
 
@@ -109,8 +109,8 @@ def _record(request: UpdateRequest, ended: UpdateResult, reads: ReadRecords) -> 
         return  # An earlier run of this key wrote it: nothing was read or written now.
     if request.is_of_metadata:
         # The content is as it was: a scope that has read the version before has read this one too.
-        reads.follow(request.target, ended.base, ended.landed.etag, ended.lineage)
+        reads.follow(request.target, ended.base, ended.committed.etag, ended.lineage)
         return
     if ended.outcome == "unchanged" and not request.shows_content:
         return  # The edits saw the content, and nothing else did.
-    reads.record_content(request.target, ended.landed, ended.content, ended.lineage)
+    reads.record_content(request.target, ended.committed, ended.content, ended.lineage)

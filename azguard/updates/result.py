@@ -9,7 +9,7 @@ from azguard.requests.settle import Verdict
 from azguard.updates.op_ids import RAW_OP
 from azguard.updates.plan import UpdateResult
 from azguard.updates.resource import UpdatableResource
-from azguard.updates.update import outcome_of
+from azguard.updates.update import find_outcome
 
 _OUTCOMES = {Verdict.COMMITTED: "committed", Verdict.NOT_YET: "not_committed"}
 
@@ -37,9 +37,9 @@ class UpdateReport:
         """Return the report of an update of a resource that ended well."""
         return cls(
             address=str(target.address),
-            etag=ended.landed.etag,
-            last_modified=ended.landed.last_modified,
-            version_id=ended.landed.version_id,
+            etag=ended.committed.etag,
+            last_modified=ended.committed.last_modified,
+            version_id=ended.committed.version_id,
             content_length=len(ended.content) if has_length and ended.content is not None else None,
             guard=ended.guard,
             attempts=ended.attempts,
@@ -66,5 +66,5 @@ def find_status(resource: UpdatableResource, op: str, deadline: Deadline) -> Upd
     Raises:
         NotFound: there is nothing, or not any more, and no kept version tells.
     """
-    verdict = outcome_of(resource, op, deadline)
+    verdict = find_outcome(resource, op, deadline)
     return UpdateStatus(str(resource.target.address), f"{RAW_OP}{op}", _OUTCOMES.get(verdict, "unknown"))

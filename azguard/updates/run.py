@@ -53,30 +53,30 @@ class UpdateRun:
 
     def load_pending(self) -> None:
         """Take over the doubt of a run of the same op that ended without knowing, killed perhaps."""
-        attempts = self.tools.attempts
-        pending = None if attempts is None else attempts.pending()
+        journal = self.tools.journal
+        pending = None if journal is None else journal.read_pending()
         # Where nothing may be created, a create of the past is no attempt at this.
         if pending is None or (pending == ABSENT and self.plan.create is None):
             return
         self.doubted = CurrentVersion(b"", None if pending == ABSENT else f'"{pending}"', Lineage())
         self.tell(f"an earlier run sent a write over {self.doubted.etag or 'nothing'}: settling that first")
 
-    def sending(self, state: CurrentVersion) -> None:
+    def note_sending(self, state: CurrentVersion) -> None:
         """Note that a write is about to be sent over a version. From here on it is in doubt, until it is settled."""
         # A create in doubt stays one: "nothing there" can come back, an ETag cannot.
         over = state if self.doubted is None or self.doubted.etag is not None else self.doubted
-        if self.tools.attempts is not None and self.plan.leaves_trace:
-            self.tools.attempts.sending(over.etag)
+        if self.tools.journal is not None and self.plan.leaves_trace:
+            self.tools.journal.record_sending(over.etag)
         self.doubted = over
 
     def close(self) -> None:
         """Leave to the next run of this op what is still in doubt, and nothing else."""
-        attempts = self.tools.attempts
+        journal = self.tools.journal
         left = self.doubted or self.refused
-        if attempts is not None and left is None:
-            attempts.settled()
-        elif attempts is not None and left is not None and self.plan.leaves_trace:
-            attempts.unknown(left.etag)
+        if journal is not None and left is None:
+            journal.forget()
+        elif journal is not None and left is not None and self.plan.leaves_trace:
+            journal.record_unknown(left.etag)
 
     @property
     def unsettled(self) -> bool:
@@ -87,15 +87,15 @@ class UpdateRun:
         """Tell what happens, for --verbose."""
         self.tools.tell(text)
 
-    def patience(self, seconds: float) -> Deadline:
+    def start_deadline(self, seconds: float) -> Deadline:
         """Return a deadline of its own, by the same clock."""
         return self.deadline.restarted(seconds=seconds)
 
-    def ended(self, landed: CommittedVersion, outcome: str, lineage: str | None) -> UpdateResult:
+    def end(self, committed: CommittedVersion, outcome: str, lineage: str | None) -> UpdateResult:
         """End well. From here on the result stands, whatever interrupts us."""
         work = self.work
         self.result = UpdateResult(
-            landed=landed,
+            committed=committed,
             outcome=outcome,
             guard="fence" if self.plan.fence is not None else "ledger" if self.plan.ledger else self.guard,
             attempts=self.attempts,
@@ -108,15 +108,15 @@ class UpdateRun:
         )
         self.doubted = self.refused = None
         commits.announce()
-        self.tell(self._ending(outcome, landed.etag))
+        self.tell(self._describe_end(outcome, committed.etag))
         return self.result
 
-    def _ending(self, outcome: str, etag: str | None) -> str:
+    def _describe_end(self, outcome: str, etag: str | None) -> str:
         counts = (("attempt", self.attempts), ("conflict", self.conflicts), ("doubt", self.doubts))
-        shown = ", ".join(counted(count, what) for what, count in counts)
+        shown = ", ".join(pluralize(count, what) for what, count in counts)
         return f"done: {outcome}{f' as {etag}' if etag and outcome == 'committed' else ''} ({shown})"
 
-    def gave_up(self) -> AzguardError:
+    def build_gave_up(self) -> AzguardError:
         """Return the error for an update whose time or attempts are used up; it is settled before it is raised."""
         target = self.resource.target
         if self.failure is not None:
@@ -125,13 +125,13 @@ class UpdateRun:
                 return failure
         why = "was leased by another holder" if self.leased else "was still contended"
         return GaveUp(
-            f"{target} {why} after {counted(self.attempts, 'attempt')}; nothing was applied",
+            f"{target} {why} after {pluralize(self.attempts, 'attempt')}; nothing was applied",
             address=str(target.address),
             reason="update_gave_up",
             facts={"outcome": "gave_up"},
         )
 
-    def unknown(self, why: str, cause: BaseException | None = None) -> OutcomeUnknown:
+    def build_unknown(self, why: str, cause: BaseException | None = None) -> OutcomeUnknown:
         """Return the error that says so: sent, and it cannot be known whether it was applied."""
         target = self.resource.target
         said = (str(cause),) if isinstance(cause, AzguardError) else ()
@@ -142,7 +142,7 @@ class UpdateRun:
             facts={"outcome": "unknown"},
         )
 
-    def facts(self) -> dict[str, object]:
+    def collect_facts(self) -> dict[str, object]:
         """Return what every error of an update tells."""
         return {
             "op_id": f"op:{self.plan.op}",
@@ -153,7 +153,7 @@ class UpdateRun:
         }
 
 
-def counted(number: int, what: str) -> str:
+def pluralize(number: int, what: str) -> str:
     """Return a number of things in words, such as ``1 attempt`` or ``2 attempts``."""
     return f"{number} {what}{'' if number == 1 else 's'}"
 

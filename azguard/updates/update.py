@@ -48,7 +48,7 @@ def update(
     tools = tools or UpdateHooks()
     if plan.guard_by_lease:
         deadline = deadline.answered_within(GUARD_ANSWER_SECONDS)
-    with tools.turn():
+    with tools.queue():
         loop = Loop(UpdateRun(resource, plan, deadline, tools))
         loop.run.load_pending()
         try:
@@ -73,7 +73,7 @@ def preview(resource: UpdatableResource, plan: UpdatePlan, deadline: Deadline) -
     return Preview(state.etag, None if state.etag is None else state.content, transform(resource, plan, state))
 
 
-def outcome_of(resource: UpdatableResource, op: str, deadline: Deadline) -> Verdict:
+def find_outcome(resource: UpdatableResource, op: str, deadline: Deadline) -> Verdict:
     """Return what became of an op: COMMITTED, NOT_YET (no part of the history since the creation), or UNKNOWN.
 
     Raises:

@@ -45,12 +45,12 @@ def _told(target: Target, guard: str, folders: Folders, deadline: Deadline) -> d
     by_ledger = guard == "ledger"
     resource = LedgeredEntity(target, op=op, asks=False) if by_ledger else VersionedEntity(target)
     plan = UpdatePlan(lambda content: _counted(content, op), op, create=b'{"n": 0, "ops": ""}', ledger=by_ledger)
-    tools = UpdateHooks(turn=lambda: LocalQueue(folders.queues, str(target.address), deadline))
+    tools = UpdateHooks(queue=lambda: LocalQueue(folders.queues, str(target.address), deadline))
     try:
         ended = update.update(resource, plan, deadline, tools)
     except AzguardError as error:
         return {"op": op, "code": error.exit_code, "etag": None}
-    return {"op": op, "code": 0, "etag": ended.landed.etag}
+    return {"op": op, "code": 0, "etag": ended.committed.etag}
 
 
 def _counted(content: bytes, op: str) -> bytes:

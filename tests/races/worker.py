@@ -58,7 +58,7 @@ def _told(job: dict[str, Any], folders: Folders) -> dict[str, Any]:
     return {
         "code": 0,
         "outcome": ended.outcome,
-        "etag": ended.landed.etag,
+        "etag": ended.committed.etag,
         "attempts": ended.attempts,
         "doubts": ended.doubts,
         "conflicts": ended.conflicts,
@@ -78,8 +78,8 @@ def _update(job: dict[str, Any], folders: Folders) -> UpdateResult:
         wait_lease=how is How.LEASE,
     )
     tools = UpdateHooks(
-        turn=lambda: LocalQueue(folders.queues, f"{target.endpoint} {target.address}", deadline),
-        attempts=WriteJournal(folders.attempts, op, keyed=True),
+        queue=lambda: LocalQueue(folders.queues, f"{target.endpoint} {target.address}", deadline),
+        journal=WriteJournal(folders.attempts, op, keyed=True),
     )
     resource = BlobMetadata(target) if how is How.METADATA else BlobContent(target)
     return update.update(resource, plan, deadline, tools)

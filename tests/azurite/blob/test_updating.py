@@ -144,7 +144,7 @@ def test_compressed_content_reaches_the_transform_byte_for_byte(target: Target, 
 def test_a_new_blob_gets_the_type_of_its_name(target: Target, client: BlobClient) -> None:
     ended = change(target, append, create=b"{}")
     found = client.get_blob_properties()
-    assert (ended.created, ended.landed.etag, found.content_settings.content_type, found.metadata) == (
+    assert (ended.created, ended.committed.etag, found.content_settings.content_type, found.metadata) == (
         True,
         found.etag,
         "application/json",
@@ -158,7 +158,7 @@ def test_the_result_is_what_is_there(target: Target, client: BlobClient) -> None
     ended = change(target, append)
     found = client.get_blob_properties()
     assert ended == UpdateResult(
-        landed=CommittedVersion(found.etag, found.last_modified, None),
+        committed=CommittedVersion(found.etag, found.last_modified, None),
         outcome="committed",
         guard="if-match",
         attempts=1,
@@ -175,7 +175,7 @@ def test_an_unchanged_blob_keeps_its_version(target: Target, client: BlobClient)
     client.upload_blob(b"1")
     before = client.get_blob_properties()
     ended = change(target, lambda content: content)
-    assert (ended.outcome, ended.landed) == ("unchanged", CommittedVersion(before.etag, before.last_modified))
+    assert (ended.outcome, ended.committed) == ("unchanged", CommittedVersion(before.etag, before.last_modified))
 
 
 def test_without_lineage_the_metadata_stays_as_it_was(target: Target, client: BlobClient) -> None:
@@ -236,7 +236,7 @@ def test_large_content_goes_as_blocks_with_the_lineage_on_the_commit(
     found = client.get_blob_properties()
     assert client.download_blob().readall() == content + b"!"
     assert (found.etag, found.metadata, client.get_blob_tags()) == (
-        ended.landed.etag,
+        ended.committed.etag,
         {"a": "b", KEY: ended.lineage},
         {"c": "d"},
     )
@@ -292,7 +292,7 @@ def test_metadata_is_updated_and_the_content_left_alone(target: Target, client: 
     assert (seen, found.metadata, found.etag, found.content_settings.content_type) == (
         [b'{\n  "a": "1"\n}\n'],
         {"a": "2", "b": "3", KEY: ended.lineage},
-        ended.landed.etag,
+        ended.committed.etag,
         "text/x-own",
     )
 
@@ -342,7 +342,7 @@ def test_a_lost_answer_is_settled_and_the_etag_is_ours(
     resource = Losing(target, script=list(script))
     ended = update(resource, UpdatePlan(lambda content: b"y" * size, OP, **plan), Deadline(20))
     found = client.get_blob_properties()
-    assert (ended.outcome, ended.landed.etag, found.size, found.lease.state) == (
+    assert (ended.outcome, ended.committed.etag, found.size, found.lease.state) == (
         "committed",
         found.etag,
         size,
@@ -361,7 +361,7 @@ def test_a_foreign_change_of_headers_hides_which_version_was_ours(target: Target
             return super().read(deadline)
 
     ended = update(Touched(target, script=["done"]), UpdatePlan(append, OP), Deadline(20))
-    assert (ended.outcome, ended.landed) == ("committed", CommittedVersion(None))
+    assert (ended.outcome, ended.committed) == ("committed", CommittedVersion(None))
 
 
 def test_giving_up_fences_and_changes_nothing_but_the_version(target: Target, client: BlobClient) -> None:

@@ -13,9 +13,9 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 from azguard.errors import NotFound
 from azguard.requests.lineage import Lineage, new_op
 from azguard.requests.settle import Verdict, verdict_from_lineage
-from azguard.updates.doubt import by_versions
+from azguard.updates.doubt import judge_by_versions
 from azguard.updates.resource import Version
-from azguard.updates.update import outcome_of
+from azguard.updates.update import find_outcome
 from tests.support.fake_resource import FakeResource, Fault, Refusal, Store
 
 
@@ -123,7 +123,7 @@ class Blob(RuleBasedStateMachine):
     def what_became_of_a_key_is_true(self) -> None:
         for attempt in self.attempts[-5:]:
             try:
-                became = outcome_of(self.resource, attempt.op, self.store.clock.deadline(1.0))
+                became = find_outcome(self.resource, attempt.op, self.store.clock.deadline(1.0))
             except NotFound:
                 continue
             if became is Verdict.COMMITTED:
@@ -135,7 +135,7 @@ class Blob(RuleBasedStateMachine):
     def kept_versions_tell_the_truth_of_any_attempt(self) -> None:
         history = [Version(kept.etag, Lineage.parse(kept.lineage)) for kept in self.store.history]
         for attempt in self.attempts[-5:]:
-            verdict = by_versions(history, attempt.op, attempt.parent)
+            verdict = judge_by_versions(history, attempt.op, attempt.parent)
             if verdict is Verdict.COMMITTED:
                 assert self.landed(attempt)
             if verdict is Verdict.NEVER:

@@ -28,43 +28,43 @@ def attempts(folder: Path, *, keyed: bool = True) -> WriteJournal:
 
 def test_what_is_under_way_is_known_to_the_next_run_until_it_is_settled(tmp_path: Path) -> None:
     mine = attempts(tmp_path / "new")
-    found = [attempts(tmp_path / "new").pending()]
+    found = [attempts(tmp_path / "new").read_pending()]
     for etag in (None, '"E1"', '"E2"'):
-        mine.sending(etag)
-        found.append(attempts(tmp_path / "new").pending())
-    mine.settled()
-    found.append(attempts(tmp_path / "new").pending())
+        mine.record_sending(etag)
+        found.append(attempts(tmp_path / "new").read_pending())
+    mine.forget()
+    found.append(attempts(tmp_path / "new").read_pending())
     assert (found, list((tmp_path / "new").iterdir())) == ([None, "-", "E1", "E2", None], [])
 
 
 def test_what_is_under_way_is_kept_where_only_its_owner_looks(tmp_path: Path) -> None:
-    attempts(tmp_path / "deep" / "new").sending('"E1"')
+    attempts(tmp_path / "deep" / "new").record_sending('"E1"')
     assert stat.S_IMODE((tmp_path / "deep" / "new").stat().st_mode) == 0o700
 
 
 def test_what_cannot_be_forgotten_is_left_to_the_next_run(tmp_path: Path) -> None:
     mine = attempts(tmp_path)
-    mine.sending('"E1"')
+    mine.record_sending('"E1"')
     (tmp_path / OP).unlink()
     (tmp_path / OP).mkdir()
-    mine.settled()
-    assert attempts(tmp_path).pending() is None
+    mine.forget()
+    assert attempts(tmp_path).read_pending() is None
 
 
 def test_without_a_key_only_an_unknown_end_is_kept(tmp_path: Path) -> None:
     mine = attempts(tmp_path, keyed=False)
-    mine.sending('"E1"')
-    before = attempts(tmp_path).pending()
-    mine.unknown('"E1"')
-    assert (before, attempts(tmp_path).pending()) == (None, "E1")
+    mine.record_sending('"E1"')
+    before = attempts(tmp_path).read_pending()
+    mine.record_unknown('"E1"')
+    assert (before, attempts(tmp_path).read_pending()) == (None, "E1")
 
 
 def test_where_nothing_can_be_kept_an_update_goes_on(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     mine = attempts(tmp_path / "file")
-    mine.sending('"E1"')
-    mine.settled()
-    assert mine.pending() is None
+    mine.record_sending('"E1"')
+    mine.forget()
+    assert mine.read_pending() is None
 
 
 # The update itself: a run is killed at a request, and another follows.
@@ -87,7 +87,7 @@ def run(
 
     resource = FakeResource(store, _of(faults), before)
     plan = UpdatePlan(lambda content: content + text, OP, create=create)
-    return update(resource, plan, deadline(store), UpdateHooks(attempts=attempts(folder)))
+    return update(resource, plan, deadline(store), UpdateHooks(journal=attempts(folder)))
 
 
 def _of(faults: tuple[Fault, ...]) -> Iterator[Fault]:
@@ -154,8 +154,8 @@ def test_a_next_run_that_changes_nothing_fences_off_what_may_still_arrive(tmp_pa
 def test_a_create_of_a_killed_run_does_not_make_a_later_update_create(tmp_path: Path) -> None:
     store = Store()
     plan = UpdatePlan(lambda content: content + b"x", OP, create=b"")
-    tools = UpdateHooks(attempts=attempts(tmp_path))
-    tools.attempts.sending(None)  # type: ignore[union-attr]  # just made
+    tools = UpdateHooks(journal=attempts(tmp_path))
+    tools.journal.record_sending(None)  # type: ignore[union-attr]  # just made
     with pytest.raises(Exception, match="there is no blob"):
         update(FakeResource(store, _of(())), replace(plan, create=None), deadline(store), tools)
     assert store.current is None
@@ -187,9 +187,9 @@ def test_an_unknown_end_is_left_to_the_next_run_even_without_a_key(tmp_path: Pat
             resource,
             UpdatePlan(lambda content: content + b"x", OP),
             deadline(store),
-            UpdateHooks(attempts=attempts(tmp_path, keyed=False)),
+            UpdateHooks(journal=attempts(tmp_path, keyed=False)),
         )
-    assert attempts(tmp_path).pending() == "E1"
+    assert attempts(tmp_path).read_pending() == "E1"
 
 
 def test_an_end_that_is_known_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -197,5 +197,5 @@ def test_an_end_that_is_known_leaves_nothing_behind(tmp_path: Path) -> None:
     resource = FakeResource(store, iter([Fault.RESET] * 3))
     plan = UpdatePlan(lambda content: content + b"x", OP, max_attempts=1)
     with pytest.raises(Unavailable):
-        update(resource, plan, deadline(store), UpdateHooks(attempts=attempts(tmp_path)))
+        update(resource, plan, deadline(store), UpdateHooks(journal=attempts(tmp_path)))
     assert list(tmp_path.iterdir()) == []

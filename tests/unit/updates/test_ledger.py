@@ -8,10 +8,10 @@ import pytest
 from azguard.errors import AzguardError
 from azguard.requests.lineage import Lineage, new_op
 from azguard.requests.settle import Verdict
-from azguard.updates.doubt import by_ledger
+from azguard.updates.doubt import judge_by_ledger
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.resource import CurrentVersion
-from azguard.updates.update import outcome_of, update
+from azguard.updates.update import find_outcome, update
 from tests.support.fake_resource import Fault, LedgeredResource, Store
 
 OP, OTHER = new_op(b"a" * 12), new_op(b"b" * 12)
@@ -69,7 +69,7 @@ def test_a_write_that_a_foreign_writer_covered_is_found_in_the_ledger(
 ) -> None:
     run = Run(store, fault, others={3: lambda: store.foreign_write(b"theirs")})
     ended = run.end(stamps=stamps)
-    assert (ended.outcome, ended.landed.etag, run.truth()) == ("committed", None, (b"theirs", 1))
+    assert (ended.outcome, ended.committed.etag, run.truth()) == ("committed", None, (b"theirs", 1))
     assert run.told[-2] == "settled: our write is in the ledger"
 
 
@@ -142,7 +142,7 @@ def test_of_an_op_the_ledger_tells_committed_or_not_committed_and_never_unknown(
 
     def became(op: str) -> Verdict:
         resource = LedgeredResource(store, iter(()), op=op, asks=True)
-        return outcome_of(resource, op, store.clock.deadline())
+        return find_outcome(resource, op, store.clock.deadline())
 
     assert [became(op) for op in (OP, OTHER, new_op(b"c" * 12))] == [
         Verdict.COMMITTED,
@@ -166,4 +166,4 @@ def test_of_an_op_the_ledger_tells_committed_or_not_committed_and_never_unknown(
 def test_what_the_ledger_does_not_have_can_land_only_while_its_version_is_there(
     parent: str | None, current: str | None, verdict: Verdict
 ) -> None:
-    assert by_ledger(parent, CurrentVersion(b"", current, Lineage(), in_ledger=False)) is verdict
+    assert judge_by_ledger(parent, CurrentVersion(b"", current, Lineage(), in_ledger=False)) is verdict

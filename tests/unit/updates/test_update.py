@@ -14,11 +14,11 @@ from azguard.errors import AzguardError, Changed, GaveUp, Locked, LockLost, NotF
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage, new_op
 from azguard.requests.settle import Verdict
-from azguard.updates.doubt import by_versions
+from azguard.updates.doubt import judge_by_versions
 from azguard.updates.leases import GUARD_ANSWER_SECONDS, GUARD_SECONDS
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.resource import CommittedVersion, CurrentVersion, Version
-from azguard.updates.update import Preview, outcome_of, preview, update
+from azguard.updates.update import Preview, find_outcome, preview, update
 from tests.support.fake_resource import Clock, FakeResource, Fault, Refusal, Store, forever, shown
 
 OP, OTHER, ABORT = (new_op(bytes([number]) * 12) for number in range(3))
@@ -69,7 +69,7 @@ class Case:
             return error.kind
         except KeyboardInterrupt:
             return "interrupted"
-        return ended.outcome, ended.landed.etag
+        return ended.outcome, ended.committed.etag
 
     def _before(self, name: str) -> None:
         self.seen += 1
@@ -105,7 +105,7 @@ def others_update(store: Store, op: str = OTHER) -> Callable[[], object]:
 def test_an_update_is_one_read_and_one_write() -> None:
     case = Case(stored())
     assert case.end() == UpdateResult(
-        landed=CommittedVersion('"E2"'),
+        committed=CommittedVersion('"E2"'),
         outcome="committed",
         guard="if-match",
         attempts=1,
@@ -135,7 +135,7 @@ def test_what_stays_as_it_is_is_told_with_the_version_and_the_lineage_that_are_t
     store = stored()
     others_update(store)()
     ended = Case(store).end(lambda content: content)
-    assert (ended.landed.etag, ended.lineage, ended.created) == ('"E2"', f"{OTHER}.E1", False)
+    assert (ended.committed.etag, ended.lineage, ended.created) == ('"E2"', f"{OTHER}.E1", False)
 
 
 def test_what_is_not_there_is_not_found() -> None:
@@ -474,7 +474,7 @@ def test_where_nothing_can_be_created_the_update_ends_at_once() -> None:
 def test_a_lost_answer_is_settled_by_the_lineage(fault: Fault) -> None:
     case = Case(stored(), (fault,))
     ended = case.end()
-    assert (ended.outcome, ended.doubts, ended.landed.etag, case.truth()) == ("committed", 1, '"E2"', (b"2", 1))
+    assert (ended.outcome, ended.doubts, ended.committed.etag, case.truth()) == ("committed", 1, '"E2"', (b"2", 1))
 
 
 def test_a_lost_answer_hidden_by_another_update_is_committed_without_an_etag() -> None:
@@ -601,7 +601,7 @@ def test_kept_versions_are_not_asked_where_the_lineage_tells(fault: Fault, rest:
 
 def test_of_the_newest_of_many_kept_versions_nothing_is_known() -> None:
     history = [Version(f'"E{number}"', Lineage()) for number in range(400)]
-    found = [by_versions(history, OP, f'"E{number}"') for number in (0, 398, 399)]
+    found = [judge_by_versions(history, OP, f'"E{number}"') for number in (0, 398, 399)]
     assert found == [Verdict.NEVER, Verdict.NEVER, Verdict.UNKNOWN]
 
 
@@ -612,7 +612,7 @@ def test_kept_versions_tell_of_a_blob_that_was_deleted() -> None:
 
 def test_versions_without_the_one_in_doubt_tell_nothing() -> None:
     history = [Version('"E1"', Lineage()), Version('"E2"', Lineage())]
-    found = [by_versions(history, OP, parent) for parent in ('"E1"', '"E2"', '"E9"', None)]
+    found = [judge_by_versions(history, OP, parent) for parent in ('"E1"', '"E2"', '"E9"', None)]
     assert found == [Verdict.NEVER, Verdict.UNKNOWN, Verdict.UNKNOWN, Verdict.UNKNOWN]
 
 
@@ -760,7 +760,7 @@ def test_no_connection_to_the_end_does_not_settle_a_doubt() -> None:
 def test_ctrl_c_in_flight_is_settled_before_leaving() -> None:
     case = Case(stored(), (CTRL_C,))
     ended = case.end()
-    assert (ended.outcome, ended.attempts, ended.landed.etag, case.truth()) == ("committed", 1, '"E2"', (b"2", 1))
+    assert (ended.outcome, ended.attempts, ended.committed.etag, case.truth()) == ("committed", 1, '"E2"', (b"2", 1))
 
 
 def test_ctrl_c_before_a_write_applies_nothing() -> None:
@@ -906,7 +906,7 @@ def test_a_shorter_patience_with_answers_begins_no_new_deadline() -> None:
 def test_under_our_own_lease_the_first_copy_is_proved_by_it() -> None:
     case = Case(stored(), (NONE, REPLAYED))
     ended = case.end(guard_by_lease=True, stamps=False)
-    assert (ended.outcome, ended.landed.etag, ended.lineage) == ("committed", '"E2"', None)
+    assert (ended.outcome, ended.committed.etag, ended.lineage) == ("committed", '"E2"', None)
     assert case.resource.requests == ["read", "acquire", "put", "head", "release"]
 
 
@@ -1052,7 +1052,7 @@ def test_our_lease_proves_a_write_whether_its_etag_sorts_before_or_behind_the_on
 
 def test_a_write_that_our_lease_proved_is_told_with_its_lineage() -> None:
     ended = Case(stored(), (NONE, LOST)).end(guard_by_lease=True)
-    assert (ended.landed.etag, ended.lineage) == ('"E2"', f"{OP}.E1")
+    assert (ended.committed.etag, ended.lineage) == ('"E2"', f"{OP}.E1")
 
 
 def test_a_write_in_doubt_under_our_lease_that_did_not_land_is_sent_again() -> None:
@@ -1205,7 +1205,7 @@ def test_a_preview_of_a_create_starts_from_its_content() -> None:
 
 
 def asked(store: Store) -> Verdict:
-    return outcome_of(FakeResource(store, forever([NONE])), OP, store.clock.deadline())
+    return find_outcome(FakeResource(store, forever([NONE])), OP, store.clock.deadline())
 
 
 def test_an_op_in_the_lineage_is_committed() -> None:

@@ -98,7 +98,7 @@ class World:
         )
         attempts = None if self.folder is None else WriteJournal(self.folder, op, keyed=True)
         tools = UpdateHooks(
-            self.chance, lambda: new_op(self.chance.randbytes(12)), lambda: f"lease {op}", attempts=attempts
+            self.chance, lambda: new_op(self.chance.randbytes(12)), lambda: f"lease {op}", journal=attempts
         )
         try:
             self.ended[op] = update(resource, plan, self.store.clock.deadline(self.timeout), tools)
@@ -149,8 +149,8 @@ class World:
                 etags = [commit.etag for commit in self.store.commits if commit.content.endswith(op.encode() + b"\n")]
                 if times != 1:
                     found.append(f"{op} committed, applied {times} times")
-                if end.landed.etag is not None and end.landed.etag not in etags:
-                    found.append(f"{op} says {end.landed.etag}, which is not its version")
+                if end.committed.etag is not None and end.committed.etag not in etags:
+                    found.append(f"{op} says {end.committed.etag}, which is not its version")
             # That nothing was applied is said of one run: what a killed one sent may still have landed.
             elif times > (isinstance(end, OutcomeUnknown) or op in self.killed):
                 found.append(f"{op} {type(end).__name__}, applied {times} times")
