@@ -1,11 +1,11 @@
 """A blob write that the storage refuses once a holder with a higher fence has written.
 
-The request leaves our fence in a tag and has one condition: the tag there is no higher. That takes one request, and
-no look before it. The condition does not hold either where there is no such tag: on a blob that was written without a
-fence, or where there is none. Then we look, and bind the next request to what was seen: to that version, or to there
-being nothing. Whatever happens between a look and its request, it is the storage that checks each request; a look only
-says which of them to send. The condition on tags always stands alone: what the service makes of it beside another is
-not documented, and the emulator then ignores it.
+The request writes our fence to a tag and has one condition: the current tag is no higher. That takes one request, and
+no read before it. The condition also fails where there is no such tag: on a blob that was written without a fence, or
+if there is no blob. Then we read, and bind the next request to what was read: to that version, or to no blob. The
+storage checks each request, so a change between the read and the request is noticed; the read only decides which request
+to send. The condition on tags is always the only one: its combination with others is not documented, and the emulator
+then ignores it.
 """
 
 from collections.abc import Callable
@@ -23,15 +23,17 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Settled
 
 T = TypeVar("T")
-# Who has a fence never needs a second look: the tag is there then. So each of these is one more writer without a
-# fence, or a deletion, between a look and the request after it.
+# A write by a holder of a fence never needs a second read: the tag is there then. So each further read means one more
+# write without a fence, or a deletion, between a read and the request after it.
 _LOOKS = 5
-_MAY_NOT = "AuthorizationPermissionMismatch"
+_NO_PERMISSION = "AuthorizationPermissionMismatch"
 # Service codes of accounts without index tags; the last is what a hierarchical namespace says to Get Blob Tags.
 _NO_TAGS = {
-    "FeatureNotYetSupportedForHierarchicalNamespaceAccounts", "BlobApiNotYetSupportedForHierarchicalNamespaceAccounts",
-    "BlobTagsNotSupportedForAccountType", "InvalidQueryParameterValue",
-}  # fmt: skip
+    "FeatureNotYetSupportedForHierarchicalNamespaceAccounts",
+    "BlobApiNotYetSupportedForHierarchicalNamespaceAccounts",
+    "BlobTagsNotSupportedForAccountType",
+    "InvalidQueryParameterValue",
+}
 
 
 def write(
@@ -66,7 +68,7 @@ def write(
                 raise  # The blocks that were to be committed are gone.
             refused += 1
             if refused > _LOOKS or deadline.passed:
-                raise _gave_up(target, refused) from error
+                raise _to_gave_up(target, refused) from error
         else:
             return replace(settled, attempts=settled.attempts + refused), conditions
 
@@ -110,15 +112,15 @@ def read_standing_fence(target: Target, lease_id: str | None, deadline: Deadline
 
 
 def explain_fence(error: AzguardError) -> AzguardError:
-    """Add what a fence needs to a refusal that may be for the want of it."""
-    if error.service_code == _MAY_NOT:
+    """Add to a refusal what a fence needs, if the refusal may mean that it is missing."""
+    if error.service_code == _NO_PERMISSION:
         return error.but(reason="fence_needs_permission")
     if error.service_code in _NO_TAGS:
         return error.but(reason="fence_needs_tags")
     return error
 
 
-def _gave_up(target: Target, refused: int) -> GaveUp:
+def _to_gave_up(target: Target, refused: int) -> GaveUp:
     return GaveUp(
         f"{target} was written or deleted by others without a fence between each look at it and the write, "
         f"{refused} times; nothing was applied",

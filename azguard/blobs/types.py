@@ -1,7 +1,7 @@
-"""The type of a blob, which a Put Blob changes without a word: a block blob takes the place of an append or page blob.
+"""The type of a blob. A Put Blob replaces an append or page blob by a block blob without an error.
 
-A version keeps its type. So the type that a version was read with holds for every write that is guarded by it, and
-costs no request; only where the write is for no version that was read here is it asked for.
+A version keeps its type. So a write that is guarded by a version needs no request to learn its type; any other write
+needs one.
 """
 
 from azguard.accounts.target import Target
@@ -23,9 +23,9 @@ def check(target: Target, conditions: Conditions, deadline: Deadline) -> None:
         BadRequest: it is of another type.
         Forbidden: it is not known, and may not be asked.
     """
-    by_tag_of_fence = conditions.fence is not None and conditions.expected_etag is None
-    # A blob with the tag of a fence was put there by azguard.
-    if conditions.creates_only or by_tag_of_fence:
+    by_fence = conditions.fence is not None and conditions.expected_etag is None
+    # Only azguard writes the tag of a fence, and only to block blobs.
+    if conditions.creates_only or by_fence:
         return
     refuse(target, conditions.blob_type or _fetch_type(target, deadline))
 

@@ -58,11 +58,16 @@ def get(target: Target, deadline: Deadline) -> TableAcl:
         try:
             client.get_table_access_policy(raw_response_hook=keep, **timeouts)
         except ValueError:
-            pass  # a time that the SDK cannot read; the answer's own text is what counts
+            pass  # a time that the SDK cannot parse; the text of the answer is read instead
 
     read(once, target, deadline)
     policies = _parse_xml(answers[-1])
-    return TableAcl(str(target.address), etag(policies), None, policies)
+    return TableAcl(
+        address=str(target.address),
+        etag=etag(policies),
+        last_modified=None,
+        policies=policies,
+    )
 
 
 def replace(target: Target, policies: Policies, conditions: Conditions, deadline: Deadline) -> WriteResult:
@@ -164,8 +169,9 @@ def _parse_xml(text: str) -> Policies:
     from xml.etree import ElementTree as ET
 
     found: dict[str, Mapping[str, str | None]] = {}
-    # The parser resolves no external entity, and limits how far others grow.
-    for each in ET.fromstring(text.encode()).iter("SignedIdentifier"):  # noqa: S314
+    # No external entity is resolved, and the expansion of internal ones is limited.
+    root = ET.fromstring(text.encode())  # noqa: S314  # the text comes from the service
+    for each in root.iter("SignedIdentifier"):
         policy = {field: each.findtext(f"AccessPolicy/{tag}") or None for field, tag in _FIELDS.items()}
         found[each.findtext("Id") or ""] = policy
     return found

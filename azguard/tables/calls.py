@@ -1,7 +1,8 @@
-"""What the Table service is asked for an entity, one request each. The SDK's errors pass through those that write.
+"""Requests to the Table service about entities, one function each. The writes let the SDK's errors through.
 
-The service's own JSON is read, not the SDK's reading of it, which turns types into Python's. And a delete says when
-there was nothing: the SDK keeps that to itself, so that two who claim an entity by deleting it would both believe it.
+Entities are read from the service's own JSON: the SDK replaces the types of properties by Python's. A delete of a
+missing entity is an error here: the SDK hides it, so that two clients that claim an entity by deleting it would both
+succeed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -124,7 +125,7 @@ def delete(target: Target, etag: str, timeouts: Mapping[str, Any]) -> None:
 
 
 def _etag(answer: Mapping[str, Any]) -> str:
-    """Return the ETag that every write of an entity is answered with; without it the answer was cut short."""
+    """Return the ETag, which the answer to every write of an entity has; without it the answer was truncated."""
     from azure.core.exceptions import ServiceResponseError
 
     if not answer.get("etag"):

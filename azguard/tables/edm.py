@@ -18,11 +18,19 @@ from typing import Any
 from azguard.errors import UsageError
 
 Entity = dict[str, Any]
-PARTITION_KEY, ROW_KEY, TIMESTAMP = "PartitionKey", "RowKey", "Timestamp"
+PARTITION_KEY = "PartitionKey"
+ROW_KEY = "RowKey"
+TIMESTAMP = "Timestamp"
 KEYS = (PARTITION_KEY, ROW_KEY)
 ANNOTATION = "@odata.type"
-STRING, BOOLEAN, INT32, INT64 = "Edm.String", "Edm.Boolean", "Edm.Int32", "Edm.Int64"
-DOUBLE, DATETIME, GUID, BINARY = "Edm.Double", "Edm.DateTime", "Edm.Guid", "Edm.Binary"
+STRING = "Edm.String"
+BOOLEAN = "Edm.Boolean"
+INT32 = "Edm.Int32"
+INT64 = "Edm.Int64"
+DOUBLE = "Edm.Double"
+DATETIME = "Edm.DateTime"
+GUID = "Edm.Guid"
+BINARY = "Edm.Binary"
 TYPES = (STRING, BOOLEAN, INT32, INT64, DOUBLE, DATETIME, GUID, BINARY)
 # JSON has no numbers for these.
 _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
@@ -30,8 +38,8 @@ _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 _DATETIME = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2})?)(\.[0-9]{1,7})?Z?")
 _FIRST_YEAR = 1601
 _HALF_CHARACTER = re.compile(r"[\ud800-\udfff]")
-# What a message shows of a value that is refused.
-_SHOWN = 60
+# How much of a refused value a message shows.
+_SHOWN_CHARACTERS = 60
 _WHOLE = re.compile(r"-?[0-9]+")
 _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
@@ -118,7 +126,7 @@ def _infer_type(name: str, value: Any) -> str:
 
 def _wrong_type(name: str, value: Any, kind: str, *, reason: str) -> UsageError:
     shown = repr(value)
-    shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+    shown = shown if len(shown) <= _SHOWN_CHARACTERS else f"{shown[:_SHOWN_CHARACTERS]}…"
     return UsageError(f"{name}: {shown} is not an {kind}", reason=reason)
 
 

@@ -52,14 +52,20 @@ def property_path(path: Path) -> Path:
     Raises:
         UsageError: it leads to no property.
     """
-    names = [step.name for step in path.steps]
-    whole = names[0] if len(names) == 1 else path.text if path.text.endswith(ANNOTATION) else None
+    whole = _find_property(path)
     if whole is None or whole.removesuffix(ANNOTATION) in ("", KEY):
         raise UsageError(
             f"{path.text!r} is not a property: an entity is flat",
             reason="property_path_malformed",
         )
     return Path(path.text, (Step(whole),))
+
+
+def _find_property(path: Path) -> str | None:
+    """Return the name of the property, or of its annotation, that a path consists of; None if it is neither."""
+    if len(path.steps) == 1:
+        return path.steps[0].name
+    return path.text if path.text.endswith(ANNOTATION) else None
 
 
 def _apply_one(edit: Edit, content: bytes) -> bytes:
@@ -72,7 +78,7 @@ def _apply_one(edit: Edit, content: bytes) -> bytes:
 
 
 def _resolve_increment(edit: Increment, entity: Entity) -> Increment | Set:
-    """Return what an increment comes to. Edm.Int64 is a string in JSON; where there is nothing, JSON's types hold."""
+    """Return an increment of an integer as the sum to set; any other as it is. Edm.Int64 is a string in JSON."""
     name = edit.path.steps[0].name or ""
     kind, value = _map_properties(entity).get(name, ("", None))
     if kind not in _WHOLE or value is None:

@@ -1,4 +1,4 @@
-"""Entities as text: what a transform is shown, what it gives back, and the one spelling by which both are compared."""
+"""Entities as text: what a transform gets, what it returns, and the canonical form in which both are compared."""
 
 import base64
 import json
@@ -18,22 +18,22 @@ _IMPLIED = (edm.STRING, edm.BOOLEAN, edm.INT32)
 
 
 def encode(entity: Mapping[str, Any]) -> bytes:
-    """Return an entity as people and transforms see it: in the service's order, with its timestamp."""
+    """Return an entity as JSON in the service's order, with its timestamp."""
     return _json(entity)
 
 
 def encode_canonical(entity: Mapping[str, Any]) -> bytes:
-    """Return the text that two entities have in common just if their properties have equal types and values.
+    """Return the JSON that is the same for two entities exactly if their properties have equal types and values.
 
     Raises:
         UsageError: a value does not have its type.
     """
-    spelt: Entity = {}
+    canonical: Entity = {}
     for name, kind, value in sorted(edm.iterate_properties(entity), key=lambda each: (each[0] not in KEYS, each[0])):
-        spelt[name] = _spell(kind, value)
+        canonical[name] = _spell(kind, value)
         if kind not in _IMPLIED:
-            spelt[name + ANNOTATION] = kind
-    return _json(spelt)
+            canonical[name + ANNOTATION] = kind
+    return _json(canonical)
 
 
 def parse(content: bytes) -> Entity:
@@ -86,7 +86,8 @@ def drop_orphan_types(before: bytes, after: bytes) -> bytes:
     Raises:
         TransformFailed: it is not one JSON object.
     """
-    old, new = parse(before), parse(after)
+    old = parse(before)
+    new = parse(after)
     orphans = {
         name
         for name in new
@@ -101,11 +102,11 @@ def _spell(kind: str, value: Any) -> Any:
     if kind == edm.BINARY:
         return base64.b64encode(value).decode()
     if kind == edm.DATETIME:
-        return _moment(value)
+        return _trim_fraction(value)
     return value
 
 
-def _moment(text: str) -> str:
+def _trim_fraction(text: str) -> str:
     """Return a time to the second, and as much of its fraction as is not zero."""
     whole, _, fraction = text.removesuffix("Z").partition(".")
     fraction = fraction.rstrip("0")

@@ -12,8 +12,10 @@ from azguard.tables import edm, typed_values
 
 # A literal with what belongs to it, a placeholder, or one character of anything else. In a literal '' is a quote.
 _TOKEN = re.compile(r"(?P<literal>'(?:[^']|'')*')|@(?P<name>[A-Za-z_][A-Za-z0-9_]*)|(?P<other>.)", re.DOTALL)
-# What may stand beside a placeholder.
-_BEFORE, _AFTER = " \t\r\n(,", " \t\r\n),"
+# What may stand before a placeholder.
+_BEFORE = " \t\r\n(,"
+# What may stand after a placeholder.
+_AFTER = " \t\r\n),"
 _PARAMETER = "param"
 _BARE = {edm.BOOLEAN: "{}", edm.INT32: "{}", edm.INT64: "{}L"}
 _QUOTED = {edm.STRING: "'{}'", edm.DATETIME: "datetime'{}'", edm.GUID: "guid'{}'", edm.BINARY: "X'{}'"}
@@ -28,13 +30,13 @@ def bind_parameters(text: str | None, parameters: Iterable[str] = (), argument: 
         UsageError: a parameter is missing, never used or given twice; a placeholder is not a whole word; a value does
             not have its type; a literal does not end.
     """
-    literals = _literals(parameters)
+    literals = _parse_literals(parameters)
     if (text or "").count("'") % 2:
         raise UsageError("a literal in the filter does not end", argument=argument, reason="filter_literal_open")
     used: set[str] = set()
     pieces: list[str] = []
     for token in _TOKEN.finditer(text or ""):
-        name = _placeholder(token, literals, argument)
+        name = _find_placeholder(token, literals, argument)
         if name is None:
             pieces.append(token[0])
         else:
@@ -51,7 +53,7 @@ def bind_parameters(text: str | None, parameters: Iterable[str] = (), argument: 
     return None if text is None else "".join(pieces)
 
 
-def _placeholder(token: re.Match[str], literals: Mapping[str, str], argument: str) -> str | None:
+def _find_placeholder(token: re.Match[str], literals: Mapping[str, str], argument: str) -> str | None:
     """Return the name of the parameter that a token stands for, None if it is text of the filter itself."""
     name: str | None = token["name"]
     if name is None and token["other"] != "@":
@@ -73,8 +75,10 @@ def _placeholder(token: re.Match[str], literals: Mapping[str, str], argument: st
 
 
 def _stands_alone(token: re.Match[str]) -> bool:
-    before, after = token.string[: token.start()][-1:], token.string[token.end() :][:1]
-    return before in _BEFORE and after in _AFTER  # of nothing, which is before the first and after the last, too
+    before = token.string[: token.start()][-1:]
+    after = token.string[token.end() :][:1]
+    # Both are empty at the ends of the filter, and the empty string is in every string.
+    return before in _BEFORE and after in _AFTER
 
 
 def literal(name: str, kind: str, value: Any) -> str:
@@ -91,7 +95,7 @@ def literal(name: str, kind: str, value: Any) -> str:
     return _QUOTED[kind].format(sent.hex() if kind == edm.BINARY else str(sent).replace("'", "''"))
 
 
-def _literals(parameters: Iterable[str]) -> Mapping[str, str]:
+def _parse_literals(parameters: Iterable[str]) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for text in parameters:
         name, kind, value = typed_values.split(text)

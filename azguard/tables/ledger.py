@@ -4,7 +4,7 @@ The service does both or neither, whatever other writers do. So the row's presen
 and that it is not there, read after the entity, proves that no attempt was committed over a version replaced by then.
 All attempts of an op write the same row, which only one of them can: sent again, or delivered late, the others are
 refused.
-An op that is given up writes the row itself, marked as void, after which no attempt of it can be committed.
+When an op is given up, its row is written and marked as void; then no attempt of it can be committed.
 
 Not guaranteed: once a row is deleted, its op is forgotten. Rows are never deleted by azguard.
 """
@@ -27,9 +27,11 @@ from azguard.tables.updating import VersionedEntity, add_lineage
 from azguard.times import iso
 from azguard.updates.resource import CommittedVersion, CurrentVersion
 
-# Sorts behind the keys that people choose, and is taken by none of them by chance.
+# Sorts behind the usual row keys, and no user chooses it by chance.
 PREFIX = "~op~"
-_OUTCOME, _COMMITTED, _VOID = "outcome", "committed", "void"
+_OUTCOME = "outcome"
+_COMMITTED = "committed"
+_VOID = "void"
 _Change = tuple[str, dict[str, Any], dict[str, Any]]
 
 
@@ -40,16 +42,14 @@ def is_row(entity: Mapping[str, Any]) -> bool:
 
 @dataclass
 class LedgeredEntity(VersionedEntity):
-    """An entity that is written together with the row of one op.
-
-    ``asks`` is whether a read asks for the row as well: where an earlier run may have written it, and after each
-    attempt.
-    """
+    """An entity that is written together with the row of one op."""
 
     op: str = field(kw_only=True)
+    #: Whether a read asks for the row as well: where an earlier run may have written it, and after each attempt.
     asks: bool = field(kw_only=True)
     now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
-    _void: str | None = field(default=None, init=False)  # the ETag of the row, where it is void
+    #: The ETag of the row, where it is void.
+    _void: str | None = field(default=None, init=False)
 
     def read(self, deadline: Deadline) -> CurrentVersion:
         """Read the entity, then the row: only in this order is a missing row a proof."""
@@ -60,7 +60,8 @@ class LedgeredEntity(VersionedEntity):
         self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
     ) -> Callable[[str | None], CommittedVersion]:
         """Return the transaction that writes the entity and the row."""
-        entity, row = add_lineage(content, state, lineage), self._row(_COMMITTED)
+        entity = add_lineage(content, state, lineage)
+        row = self._row(_COMMITTED)
         changes = [_change(entity, state.etag), _change(row, self._void)]
         self.asks = True
         return lambda _: CommittedVersion(_transaction(self.target, changes, deadline))
@@ -68,8 +69,9 @@ class LedgeredEntity(VersionedEntity):
     def fence(
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
     ) -> Callable[[], CommittedVersion]:
-        """Return the write of a void row, in the way of every attempt of this op."""
-        row, void = self._row(_VOID), self._void
+        """Return the write of a void row, which makes every attempt of this op fail."""
+        row = self._row(_VOID)
+        void = self._void
 
         def write() -> CommittedVersion:
             timeouts = write_timeouts(deadline)

@@ -1,4 +1,4 @@
-"""What the Table service takes of an entity, checked before anything is sent.
+"""The limits of the Table service on an entity, checked before anything is sent.
 
 Source: https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model
 """
@@ -16,9 +16,13 @@ PROPERTIES = 252
 NAME_CHARACTERS = 255
 VALUE_BYTES = 64 * 1024
 ENTITY_BYTES = 1024 * 1024
-# What an entity takes besides its data, and a property besides its name and value; a string and bytes have a length.
+# The bytes of an entity besides its data. The same source holds for the next two.
 # Source: https://learn.microsoft.com/archive/blogs/avkashchauhan/how-the-size-of-an-entity-is-caclulated-in-windows-azure-table-storage
-_ENTITY_OVERHEAD, _PROPERTY_OVERHEAD, _LENGTH = 4, 8, 4
+_ENTITY_BYTES = 4
+# The bytes of a property besides its name and its value.
+_PROPERTY_BYTES = 8
+# The bytes of the length of a string or of binary data.
+_LENGTH_BYTES = 4
 _SIZES = {edm.BOOLEAN: 1, edm.INT32: 4, edm.INT64: 8, edm.DOUBLE: 8, edm.DATETIME: 8, edm.GUID: 16}
 # A C# identifier begins with a letter or an underscore; the others may follow.
 _LETTERS = ("Lu", "Ll", "Lt", "Lm", "Lo", "Nl")
@@ -43,7 +47,7 @@ def check(entity: Mapping[str, Any]) -> None:
             reason="too_many_properties",
         )
     sizes = {name: _size(name, kind, value) for name, kind, value in properties}
-    total = _ENTITY_OVERHEAD + sum(_utf16(str(entity.get(key, ""))) for key in KEYS) + sum(sizes.values())
+    total = _ENTITY_BYTES + sum(_utf16(str(entity.get(key, ""))) for key in KEYS) + sum(sizes.values())
     if total > ENTITY_BYTES:
         largest = max(sizes, key=lambda name: sizes[name])
         raise UsageError(
@@ -82,7 +86,9 @@ def _check_name(name: str) -> None:
 
 
 def _check_value(name: str, kind: str, value: Any) -> None:
-    size = _utf16(value) if kind == edm.STRING else len(value) if kind == edm.BINARY else 0
+    if kind not in (edm.STRING, edm.BINARY):
+        return
+    size = _utf16(value) if kind == edm.STRING else len(value)
     if size > VALUE_BYTES:
         unit = "bytes in UTF-16" if kind == edm.STRING else "bytes"
         raise UsageError(
@@ -93,11 +99,15 @@ def _check_value(name: str, kind: str, value: Any) -> None:
 
 def _size(name: str, kind: str, value: Any) -> int:
     """Return the bytes a property counts for."""
+    return _PROPERTY_BYTES + _utf16(name) + _value_size(kind, value)
+
+
+def _value_size(kind: str, value: Any) -> int:
     if kind == edm.STRING:
-        size = _utf16(value) + _LENGTH
-    else:
-        size = len(value) + _LENGTH if kind == edm.BINARY else _SIZES[kind]
-    return _PROPERTY_OVERHEAD + _utf16(name) + size
+        return _utf16(value) + _LENGTH_BYTES
+    if kind == edm.BINARY:
+        return len(value) + _LENGTH_BYTES
+    return _SIZES[kind]
 
 
 def _utf16(text: str) -> int:

@@ -15,7 +15,7 @@ from azguard.tables.edm import ANNOTATION, KEYS, PARTITION_KEY, ROW_KEY, TIMESTA
 
 # The most that the service puts into one page.
 _PAGE = 1000
-# In an answer the service calls it so too; no property can have a dot in its name.
+# The service uses this name too; no property can have a dot in its name.
 ETAG = "odata.etag"
 
 
@@ -90,5 +90,5 @@ def read_timestamp(stored: Stored) -> datetime | None:
 
 
 def _select_properties(select: Sequence[str]) -> str | None:
-    """Return what to ask for: the keys, the time and the lineage come along, for the write that follows."""
+    """Return the value of $select: also the keys, the time and the lineage, which a write afterwards needs."""
     return ",".join(dict.fromkeys((*KEYS, TIMESTAMP, *select, KEY))) if select else None

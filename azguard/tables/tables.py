@@ -20,13 +20,13 @@ from azguard.requests.written import WriteResult
 from azguard.tables import calls
 
 _PAGE = 1000
-# What stands behind the last letter or digit, so that names from "Ord" to "Ord{" are those that begin with "Ord".
+# The character after "z", so that the names from "Ord" to "Ord{" are those that begin with "Ord".
 _BEHIND_LETTERS = "{"
 
 
 @dataclass(frozen=True)
 class TableShown:
-    """A table, of which there is no more to know."""
+    """A table; the service tells nothing else about it."""
 
     COLUMNS: ClassVar = (columns.NAME, columns.ADDRESS)
 
@@ -37,8 +37,8 @@ class TableShown:
 def create(target: Target, deadline: Deadline) -> WriteResult:
     """Create a table; it is always create-only.
 
-    A table carries nothing by which its maker could be told. So a create whose answer was lost, and after which the
-    table is there, is ours or another's: nothing tells.
+    A table holds no mark of its creator. So if the answer was lost and the table exists, it is unknown whether this
+    request or another writer created it.
 
     Raises:
         Exists: there is one of that name, whatever its case.
@@ -52,7 +52,7 @@ def create(target: Target, deadline: Deadline) -> WriteResult:
         send=lambda: client.create_table(**write_timeouts(deadline)),
         # While there is none, sending again is safe: the service makes at most one.
         look=lambda patience: Finding(Verdict.UNKNOWN if exists(target, patience) else Verdict.NOT_YET),
-        # That it exists is what the refusal says already.
+        # The refusal says already that it exists.
         look_after_refusal=lambda _: Finding(Verdict.UNKNOWN),
     )
     settled = send_until_settled(request, deadline)
@@ -77,10 +77,8 @@ def list_tables(account: Account, deadline: Deadline, prefix: str | None, limit:
     if not re.fullmatch(r"[A-Za-z0-9]*", prefix):
         return  # no table's name begins like that
     everything = Target(account, Address(Kind.TABLE, ("",)))
-    service, asked = (
-        account.table_service(),
-        {"results_per_page": limit and min(limit, _PAGE), **page_timeouts(deadline)},
-    )
+    service = account.table_service()
+    asked = {"results_per_page": limit and min(limit, _PAGE), **page_timeouts(deadline)}
     between = f"TableName ge '{prefix}' and TableName lt '{prefix}{_BEHIND_LETTERS}'"
     found: Any = service.query_tables(between, **asked) if prefix else service.list_tables(**asked)
     names = (item.name for item in pages(found, everything, deadline))
@@ -89,12 +87,12 @@ def list_tables(account: Account, deadline: Deadline, prefix: str | None, limit:
 
 
 def delete(target: Target, conditions: Conditions, deadline: Deadline) -> WriteResult:
-    """Delete a table and everything in it; nothing in the service can guard that.
+    """Delete a table and everything in it; the service has no condition for that.
 
     Raises:
         NotFound: there is no such table.
-        OutcomeUnknown: the answer was lost. A table that is gone may be another's deed; one that is there may be a new
-            one, and the lost request may still arrive.
+        OutcomeUnknown: the answer was lost. If the table is gone, another may have deleted it; if it is there, it may
+            be a new one, and the lost request may still arrive.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-table
     """
     request = WriteRequest(
@@ -108,7 +106,13 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> WriteR
 
 def to_write_result(target: Target, guard: str, attempts: int, etag: str | None = None) -> WriteResult:
     """Return a write that was committed."""
-    return WriteResult(str(target.address), etag, None, guard, attempts)
+    return WriteResult(
+        address=str(target.address),
+        etag=etag,
+        last_modified=None,
+        guard=guard,
+        attempts=attempts,
+    )
 
 
 def _delete(target: Target, deadline: Deadline) -> None:
@@ -120,6 +124,6 @@ def _delete(target: Target, deadline: Deadline) -> None:
         answers.append(response.http_response)
 
     target.account.table(target.address).delete_table(raw_response_hook=keep, **write_timeouts(deadline))
-    # The SDK keeps it to itself when there was none.
+    # The SDK hides that there was no table.
     if answers and answers[-1].status_code == HTTPStatus.NOT_FOUND:
         raise ResourceNotFoundError(response=answers[-1])

@@ -44,7 +44,7 @@ class Item:
 
 @dataclass(frozen=True)
 class ItemWritten:
-    """What one item did; see ``settled.Written``."""
+    """What one item did; see ``requests.written.WriteResult``."""
 
     COLUMNS: ClassVar = (columns.ADDRESS, columns.LAST_MODIFIED, columns.ETAG)
 
@@ -61,7 +61,7 @@ class ItemWritten:
 
 @dataclass(frozen=True)
 class ItemPlanned:
-    """What one item would do. ``if_match`` is the condition it would be sent with, None where there is none."""
+    """What one item would do."""
 
     COLUMNS: ClassVar = (columns.ADDRESS,)
 
@@ -69,6 +69,7 @@ class ItemPlanned:
     op: str
     address: str
     guard: str
+    #: The condition it would be sent with; None where there is none.
     if_match: str | None
     entity: Mapping[str, Any]
     outcome: str
@@ -87,7 +88,9 @@ def check(items: Sequence[Item]) -> None:
             f"line {items[MOST_ITEMS].line}: a transaction has at most {MOST_ITEMS} items, and this is one more",
             reason="transaction_too_large",
         )
-    first, known, size = items[0].write.target, dict[object, int](), 0
+    first = items[0].write.target
+    known: dict[object, int] = {}
+    size = 0
     for item in items:
         target = item.write.target
         if (target.endpoint, target.address.parts[:2]) != (first.endpoint, first.address.parts[:2]):
@@ -139,10 +142,11 @@ def submit(items: Sequence[Item], deadline: Deadline) -> list[ItemWritten]:
 
 
 class _Transaction:
-    """One transaction under way: what is sent, what became of it, and whose failure it was."""
+    """One transaction: what is sent, its outcome, and which item made it fail."""
 
     def __init__(self, items: Sequence[Item], deadline: Deadline) -> None:
-        self._items, self._deadline = items, deadline
+        self._items = items
+        self._deadline = deadline
         self._table = items[0].write.target
         self._operations = [_operation(item.write) for item in items]
         self._found: dict[int, Stored | None] = {}
@@ -179,12 +183,13 @@ class _Transaction:
     def _look(self, patience: Deadline) -> Finding[list[str | None]]:
         self._found.clear()
         verdict = verdict_from_items(self._judge_each(patience))
-        return Finding(verdict, self._etags(patience) if verdict is Verdict.COMMITTED else None)
+        return Finding(verdict, self._find_etags(patience) if verdict is Verdict.COMMITTED else None)
 
     def _judge_each(self, patience: Deadline) -> Iterator[ItemVerdict]:
-        # What leaves a trace comes last: if the transaction lands while we look, it is seen there.
+        # Items with a lineage last: if the transaction is committed between two reads, their lineage shows it.
         for item in sorted(self._items, key=lambda item: item.write.stamp is not None):
-            found = self._found[item.line] = fetch_current(item.write, patience)
+            found = fetch_current(item.write, patience)
+            self._found[item.line] = found
             verdict = judge(item.write, found)
             if verdict is Verdict.NEVER:
                 self._superseded = item
@@ -196,20 +201,21 @@ class _Transaction:
         stamped = [item for item in self._items if item.write.stamp is not None]
         item = refused if refused in stamped else (stamped or [refused or self._items[0]])[0]
         assert item is not None
-        found = self._found[item.line] = fetch_current(item.write, patience)
+        found = fetch_current(item.write, patience)
+        self._found[item.line] = found
         look = write_outcome.to_finding(item.write, found)
         if look.verdict is Verdict.COMMITTED:
-            return Finding(look.verdict, self._etags(patience))
+            return Finding(look.verdict, self._find_etags(patience))
         return Finding(look.verdict, seen=look.seen if item is refused else None, same=look.same)
 
-    def _etags(self, patience: Deadline) -> list[str | None]:
+    def _find_etags(self, patience: Deadline) -> list[str | None]:
         """Return the ETags that were made, where they can be learnt."""
         etags: list[str | None] = []
         for item in self._items:
             try:
                 found = self._found[item.line] if item.line in self._found else fetch_current(item.write, patience)
             except AzguardError:
-                found = None  # It is committed, whatever keeps us from looking.
+                found = None  # The transaction is committed, even if this item cannot be read.
             etags.append(write_outcome.find_etag(item.write, found))
         return etags
 
@@ -245,11 +251,11 @@ class _Transaction:
 
 
 def _operation(made: EntityWrite) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """Return a write as the SDK takes it; whatever is wrong with it is found here, and not after it was sent."""
+    """Return a write as the SDK takes it; an invalid one fails here, before anything is sent."""
     from azure.core import MatchConditions
     from azure.data.tables import UpdateMode
 
-    # The keys of an upsert are put into its path as they are.
+    # The SDK puts the keys of an upsert into its path as they are, so they have no types here.
     entity = {**edm.for_sdk(made.sent), **{name: made.entity[name] for name in edm.KEYS}}
     if made.inserts:
         return "create", entity, {}
@@ -282,7 +288,8 @@ def _to_item_written(item: Item, etag: str | None, attempts: int) -> ItemWritten
 
 def _size(item: Item) -> int:
     """Return about how many bytes a write takes in the body of a transaction, where JSON is all ASCII."""
-    sent, body = item.write.sent, dict[str, Any]()
+    sent = item.write.sent
+    body: dict[str, Any] = {}
     for name, kind, _ in edm.iterate_properties(sent):
         body |= {name: sent[name]} if kind in _PLAIN else {name: sent[name], name + edm.ANNOTATION: kind}
     path = 3 * sum(len(part.encode()) for part in item.write.target.address.parts)

@@ -29,8 +29,8 @@ def parse_entity(texts: Iterable[str]) -> Entity:
         name, kind, value = split(text)
         bare = name.removesuffix(ANNOTATION)
         if bare != name:
-            kind, value = value, ""
-        if (bare in kinds if kind else False) or (bare == name and bare in values):
+            kind = value
+        if (kind and bare in kinds) or (bare == name and bare in values):
             raise UsageError(f"{bare} is given twice", reason="property_typed_twice")
         if kind:
             kinds[bare] = kind

@@ -43,8 +43,10 @@ from azguard.updates.op_ids import choose_op
 from azguard.updates.plan import UpdateHooks, UpdatePlan
 from azguard.updates.update import Preview
 
-# More threads than these would wait for each other: Python runs one at a time.
-DEFAULT_JOBS, MOST_JOBS = 16, CONNECTIONS
+# More threads would wait for each other: Python runs one at a time.
+DEFAULT_JOBS = 16
+# Each job needs a connection.
+MOST_JOBS = CONNECTIONS
 
 
 @dataclass(frozen=True)
@@ -116,18 +118,29 @@ class ManyUpdates:
     def updates(self, clock: StoppableClock) -> Iterator[Update]:
         """Yield the update of each entity; its deadline goes by the clock."""
         for target, found in matches(self.table, self.where, self.query_deadline):
-            deadline = Deadline(self.patience.seconds, clock, self.patience.sleep, self.patience.answer_seconds)
+            deadline = Deadline(
+                seconds=self.patience.seconds,
+                clock=clock,
+                sleep=self.patience.sleep,
+                answer_seconds=self.patience.answer_seconds,
+            )
             resource, plan = self.prepare(target, found, deadline)
-            yield Update(resource, plan, deadline, self._hooks(target, plan, deadline))
+            yield Update(
+                resource=resource,
+                plan=plan,
+                deadline=deadline,
+                tools=self._hooks(target, plan, deadline),
+            )
 
     def prepare(self, target: Target, found: Stored, deadline: Deadline) -> tuple[VersionedEntity, UpdatePlan]:
         """Return one entity that the query has found, and the plan of its update."""
-        op, matched = choose_op(target, self.key), Matched(found, self.where)
+        op = choose_op(target, self.key)
+        matched = Matched(found, self.where)
         resource = VersionedEntity(target, matched)
         if self.ledger:
             resource = LedgeredEntity(target, matched, op=op, asks=self.key is not None)
         plan = UpdatePlan(
-            transform=matched.only(lambda content: self.change(target, deadline, content)),
+            transform=matched.guard(lambda content: self.change(target, deadline, content)),
             op=op,
             stamps=self.stamps,
             ledger=self.ledger,
@@ -154,7 +167,8 @@ def update_all(
     Raises:
         Partial: some failed, or their outcome is unknown.
     """
-    clock, tally = StoppableClock(), Tally()
+    clock = StoppableClock()
+    tally = Tally()
     error: BaseException | None = None
     try:
         run_each(many.updates(clock), jobs, tally, on_failure, clock.stop)
@@ -191,23 +205,24 @@ class Matched:
     def __call__(self, target: Target, deadline: Deadline) -> Stored:
         """Return the entity; whether it matches is known afterwards."""
         if self._found is not None:
-            found, self._found = self._found, None
+            found = self._found
+            self._found = None
             return found
-        again = self._again(target, deadline)
+        again = self._read_again(target, deadline)
         self.matches = again is not None
         return again or calls.get(target, deadline)
 
-    def only(self, transform: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
-        """Return the transform, refused for what does not match any more."""
+    def guard(self, transform: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
+        """Return the transform, which then fails for an entity that does not match any more."""
 
-        def checked(content: bytes) -> bytes:
+        def transform_match(content: bytes) -> bytes:
             if not self.matches:
                 raise NoLongerMatches("the entity does not match any more")
             return transform(content)
 
-        return checked
+        return transform_match
 
-    def _again(self, target: Target, deadline: Deadline) -> Stored | None:
+    def _read_again(self, target: Target, deadline: Deadline) -> Stored | None:
         _, partition, row = target.address.parts
         mine = f"{PARTITION_KEY} eq {_quote(partition)} and {ROW_KEY} eq {_quote(row)} and ({self._where})"
         found = (each for page in calls.pages(target, deadline, mine) for each in page)
@@ -224,5 +239,5 @@ def matches(table: Target, where: str, deadline: Deadline) -> Iterator[tuple[Tar
 
 
 def _quote(text: str) -> str:
-    """Return a text as a filter has it."""
+    """Return a text as a literal of a filter."""
     return "'" + text.replace("'", "''") + "'"

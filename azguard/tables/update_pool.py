@@ -19,13 +19,17 @@ from azguard.tables.updating import VersionedEntity
 from azguard.updates import update as updates
 from azguard.updates.plan import UpdateHooks, UpdatePlan
 
-UPDATED, UNCHANGED, SKIPPED, FAILED, UNKNOWN = "updated", "unchanged", "skipped", "failed", "unknown"
+UPDATED = "updated"
+UNCHANGED = "unchanged"
+SKIPPED = "skipped"
+FAILED = "failed"
+UNKNOWN = "unknown"
 # Longer than any deadline.
 _FOREVER_SECONDS = 1e9
 
 
 class NoLongerMatches(TransformFailed):
-    """Another writer changed the entity, so that the update is none for it."""
+    """Another writer changed the entity, so that it is not to be updated any more."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,8 @@ class StoppableClock:
     """Time that can be made to run out: then every deadline is over that began before, and none that begins after."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock, self._is_stopped = clock, False
+        self._clock = clock
+        self._is_stopped = False
 
     def __call__(self) -> float:
         return self._clock() + (_FOREVER_SECONDS if self._is_stopped else 0.0)
@@ -196,7 +201,7 @@ def _run_one(update: Update) -> Done:
         outcome = UNKNOWN if isinstance(error, OutcomeUnknown) else FAILED
         return Done(address, outcome, error.but(address=error.address or address))
     # One entity's failure must not hide the outcomes of the others; how far an unexpected one got is not known.
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:  # noqa: BLE001  # an unexpected failure is an outcome too
         return Done(address, UNKNOWN, AzguardError(f"{type(error).__name__}: {error}", address=address))
     # Without an attempt it was an earlier run of the same key that wrote it.
     return Done(address, UPDATED if ended.outcome == "committed" and ended.attempts else UNCHANGED)

@@ -14,7 +14,7 @@ from azguard.tables.calls import Stored
 from azguard.tables.edm import KEYS, Entity
 from azguard.updates.resource import CommittedVersion, CurrentVersion, Version
 
-# An entity of its own that is missing is no error here; that of its table is.
+# A missing entity is no error here; a missing table is.
 _NO_TABLE = "TableNotFound"
 
 
@@ -22,11 +22,11 @@ _NO_TABLE = "TableNotFound"
 class VersionedEntity:
     """An entity as JSON with OData annotations, compared by types and values; its lineage is one of its properties.
 
-    The Table service knows neither leases nor kept versions: what a writer that keeps no lineage hides stays unknown.
-    ``fetch`` reads the entity.
+    The Table service has neither leases nor kept versions: if a writer drops the lineage, the outcome stays unknown.
     """
 
     target: Target
+    #: Reads the entity.
     fetch: Callable[[Target, Deadline], Stored] = calls.get
 
     @property
@@ -85,7 +85,7 @@ class VersionedEntity:
 
 
 def state_of(found: Stored) -> CurrentVersion:
-    """Return an entity that was read as the loop knows it."""
+    """Return an entity that was read as a version for the update loop."""
     return CurrentVersion(
         content=entity_json.encode_canonical(found.entity),
         etag=found.etag,
@@ -102,6 +102,6 @@ def add_lineage(content: bytes, state: CurrentVersion, lineage: Lineage | None) 
 
 
 def stamp(state: CurrentVersion, lineage: Lineage | None) -> Entity:
-    """Return the property to carry: the new lineage, or, where none is to be stamped, the one that is there."""
+    """Return the property of the lineage: the new one, or the current one if ``lineage`` is None."""
     kept = str(state.lineage if lineage is None else lineage)
     return {KEY: kept} if kept else {}

@@ -38,14 +38,17 @@ _OPERATIONS = {
 
 @dataclass(frozen=True)
 class EntityWrite:
-    """One write in the making. ``entity`` has its keys; of a delete it is nothing else. ``merges``: an upsert does."""
+    """One write that is not sent yet."""
 
     target: Target
     verb: Verb
+    #: With its keys; for a delete only they.
     entity: Entity
     conditions: Conditions
     op: str
+    #: Whether an upsert merges.
     merges: bool = False
+    #: The lineage that it carries; None without one.
     stamp: str | None = None
 
     def add_lineage(self) -> "EntityWrite":

@@ -1,4 +1,4 @@
-"""What became of an entity's write whose answer was lost: told by the lineage."""
+"""The outcome of an entity's write whose answer was lost, from the lineage."""
 
 from typing import TYPE_CHECKING
 
@@ -40,7 +40,7 @@ def fetch_current(made: "EntityWrite", patience: Deadline) -> Stored | None:
 def judge(made: "EntityWrite", found: Stored | None) -> Verdict:
     """Return what is known about a write from what is there now."""
     if found is None:
-        # Gone is no proof of our delete: another writer could have deleted it.
+        # A missing entity does not prove our delete: another writer could have deleted it.
         return Verdict.NOT_YET if made.inserts else Verdict.UNKNOWN
     return verdict_from_lineage(found.lineage, made.op, made.conditions.expected_etag, found.etag)
 
@@ -48,8 +48,8 @@ def judge(made: "EntityWrite", found: Stored | None) -> Verdict:
 def find_etag(made: "EntityWrite", found: Stored | None) -> str | None:
     """Return the ETag that a write made, if what is there is known to be that very version.
 
-    Another writer's merge keeps our lineage and makes another version. What was written whole tells by its
-    content, and a merge cannot tell: who reads it again is on the safe side.
+    Another writer's merge keeps our lineage and makes another version. After a write of the whole entity, equal content
+    shows that it is ours; after a merge nothing does, so its ETag is not known.
     """
     if found is None or made.partial or not found.lineage.entries or found.lineage.entries[0][0] != made.op:
         return None
@@ -60,7 +60,8 @@ def _equals(made: "EntityWrite", found: Stored | None) -> bool:
     """Return whether what is there is ours for all that is known, which matters without a lineage."""
     if found is None or made.leaves_lineage:
         return False
-    ours, theirs = _content(made.entity), _content(found.entity)
+    ours = _content(made.entity)
+    theirs = _content(found.entity)
     return ours.items() <= theirs.items() if made.partial else ours == theirs
 
 

@@ -1,4 +1,4 @@
-"""Entities written: insert, replace, merge, upsert and delete, each settling its own doubt.
+"""Writes of entities: insert, replace, merge, upsert and delete; each finds its outcome after a lost answer.
 
 Every write but a delete stamps the lineage as one string property, by which a lost answer is settled.
 
@@ -75,8 +75,13 @@ def record_write(reads: "Reads", made: EntityWrite, done: Any) -> None:
 
 def to_write_result(made: EntityWrite, etag: str | None, attempts: int) -> WriteResult:
     """Return the result of a write that was committed."""
-    guard = made.conditions.guard
-    return WriteResult(str(made.target.address), etag, parse_timestamp(etag), guard, attempts)
+    return WriteResult(
+        address=str(made.target.address),
+        etag=etag,
+        last_modified=parse_timestamp(etag),
+        guard=made.conditions.guard,
+        attempts=attempts,
+    )
 
 
 def parse_timestamp(etag: str | None) -> datetime | None:
@@ -100,8 +105,7 @@ def explain_refusal(error: AzguardError, made: EntityWrite, deadline: Deadline) 
         return error
     try:
         current = error.seen or calls.get(made.target, deadline.restarted(seconds=min(2.0, deadline.seconds)))
-    # Explaining is a courtesy; whatever goes wrong with it, the conflict itself is what must be told.
-    except Exception:  # noqa: BLE001
+    except Exception:  # noqa: BLE001  # the explanation is optional; report the conflict even if it fails
         return error
     if current is NOTHING_THERE:
         return error
