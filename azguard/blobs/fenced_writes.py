@@ -3,9 +3,9 @@
 The request writes our fence to a tag and has one condition: the current tag is no higher. That takes one request, and
 no read before it. The condition also fails where there is no such tag: on a blob that was written without a fence, or
 if there is no blob. Then we read, and bind the next request to what was read: to that version, or to no blob. The
-storage checks each request, so a change between the read and the request is noticed; the read only decides which request
-to send. The condition on tags is always the only one: its combination with others is not documented, and the emulator
-then ignores it.
+storage checks each request, so a change between the read and the request is noticed; the read only decides which
+request to send. The condition on tags is always the only one: its combination with others is not documented, and the
+emulator then ignores it.
 """
 
 from collections.abc import Callable

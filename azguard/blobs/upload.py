@@ -102,7 +102,7 @@ class Upload:
 
 
 def create_only(target: Target) -> Conditions:
-    """Return the conditions of a put that only creates, whatever was read here."""
+    """Return the conditions of a put that only creates, even if this scope has read a version."""
     return resolve(BLOB_PUT_BLOCK_BLOB, CREATE_ONLY, target)
 
 

@@ -67,7 +67,7 @@ Decide = Callable[[Request], Fault | Chosen]
 
 @dataclass(frozen=True)
 class Answer:
-    """What the emulator really answered, whatever the client heard."""
+    """What the emulator really answered, even if the client received something else."""
 
     request: Request
     fault: Fault

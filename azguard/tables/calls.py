@@ -18,7 +18,7 @@ from azguard.requests.lineage import KEY, Lineage
 from azguard.tables import edm
 from azguard.tables.edm import Entity
 
-# Without If-Match the service would create what is missing; this is "whatever version is there".
+# Without If-Match the service would create what is missing; this means any version.
 ANY_VERSION = "*"
 
 
@@ -94,7 +94,7 @@ def write(target: Target, entity: Entity, etag: str, *, merge: bool, timeouts: M
 
 
 def upsert(target: Target, entity: Entity, *, merge: bool, timeouts: Mapping[str, Any]) -> str:
-    """Write an entity whatever is there, nothing included, and return its ETag.
+    """Write an entity over any version, or where there is none, and return its ETag.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/insert-or-replace-entity and /insert-or-merge-entity
     """

@@ -44,7 +44,7 @@ def transactions(classes: tuple[str, ...]) -> Iterator[tuple[ItemVerdict, ...]]:
 
 
 @pytest.mark.parametrize("classes", UNCERTAIN, ids="+".join)
-def test_items_of_which_none_is_certain(classes: tuple[str, ...]) -> None:
+def test_uncertain_items_decide_by_their_evidence(classes: tuple[str, ...]) -> None:
     assert {verdict_from_items(items) for items in transactions(classes)} == {UNCERTAIN[classes]}
 
 
