@@ -101,7 +101,7 @@ def _read(cache: EtagCache, target: Target, entry: Entry) -> Read:
         etag=entry.etag,
         time=entry.time,
         path=entry.path,
-        held=cache.held(Key.of(target)) is not None,
+        held=cache.find_held(Key.of(target)) is not None,
     )
 
 

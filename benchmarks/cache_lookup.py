@@ -77,10 +77,13 @@ def measure(folder: Path, count: int) -> None:
     show("look-up, found", [milliseconds(cache.last, each) for each in present])
     show("look-up, not found", [milliseconds(cache.last, each) for each in absent])
     file.write_text("{}")
-    show("look-up by file", [milliseconds(lambda each: cache.bound(each, copies.at(file)), each) for each in present])
+    show(
+        "look-up by file",
+        [milliseconds(lambda each: cache.find_bound(each, copies.find_at(file)), each) for each in present],
+    )
 
     def record(each: Key) -> None:
-        cache.record(each, etag='"0x1"', copy=copies.at(file), command="blob get")
+        cache.record(each, etag='"0x1"', copy=copies.find_at(file), command="blob get")
 
     show("record", [milliseconds(record, each) for each in present])
     cache.close()

@@ -54,9 +54,9 @@ class Environment:
     @cached_property
     def scope(self) -> str:
         """Return whose reads guard this run's writes."""
-        from azguard.cache.scope import current_scope
+        from azguard.cache.scope import find_scope
 
-        return current_scope(self.shared.get("scope"), self.environ)
+        return find_scope(self.shared.get("scope"), self.environ)
 
     @cached_property
     def cache(self) -> "EtagCache":

@@ -21,7 +21,7 @@ def to_file(path: Path) -> Place:
     """Return where content is that was written to the file, device or pipe at a path."""
     mode = path.stat().st_mode
     if stat.S_ISREG(mode):
-        return Place(True, copies.at(path))
+        return Place(True, copies.find_at(path))
     return Place(not stat.S_ISCHR(mode) or _is_terminal(path))
 
 
@@ -38,7 +38,7 @@ def to_stream(stream: IO[Any], length: int | None = None) -> Place:
         return Place(True)  # in memory
     if stat.S_ISREG(found.st_mode):
         is_copy = length is not None and found.st_size == length == os.lseek(descriptor, 0, os.SEEK_CUR)
-        return Place(True, copies.behind(descriptor) if is_copy else None)
+        return Place(True, copies.find_behind(descriptor) if is_copy else None)
     if stat.S_ISCHR(found.st_mode):
         return Place(os.isatty(descriptor))
     return Place(not _is_abandoned(descriptor))

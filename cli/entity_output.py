@@ -79,5 +79,5 @@ def _record_reads(env: Environment, table: Target, delivered: Iterable[Stored], 
     names = ",".join(sorted(set(select))) or None
     env.cache.record_all(
         ((Key(table.endpoint, str(address)), seen) for address, seen in found if address is not None),
-        records.selecting(env.command, names),
+        records.add_selection(env.command, names),
     )

@@ -85,7 +85,7 @@ def _name_own_lease_waited_for(env: Environment, error: GaveUp, target: Target) 
 
 def _own_lease(env: Environment, target: Target) -> str | None:
     """Return the lease that this scope took and did not release, unless its term has ended."""
-    held = env.cache.held(Key.of(target))
+    held = env.cache.find_held(Key.of(target))
     if held is None or not held.confirmed:
         return None
     ends = held.duration and datetime.fromisoformat(held.time) + timedelta(seconds=held.duration)

@@ -44,7 +44,7 @@ def copy(stream: BinaryIO) -> "Copy | None":
         return None
     from azguard.cache import copies
 
-    return copies.behind(stream.fileno(), None if stream is sys.stdin.buffer else Path(stream.name))
+    return copies.find_behind(stream.fileno(), None if stream is sys.stdin.buffer else Path(stream.name))
 
 
 def output(file: str | None) -> Path | None:

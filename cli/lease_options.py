@@ -125,9 +125,9 @@ class CacheRecords:
 
     env: Environment
 
-    def held(self, target: Target) -> LeaseRecord | None:
+    def find_held(self, target: Target) -> LeaseRecord | None:
         """Return the newest lease that was asked for and is not known to be released."""
-        found = self.env.cache.held(Key.of(target))
+        found = self.env.cache.find_held(Key.of(target))
         return None if found is None else _CacheRecord(found)
 
     def hold(self, target: Target, lease_id: str, seconds: int | None, *, has_reason: bool = False) -> None:

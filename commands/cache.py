@@ -36,7 +36,7 @@ def show(
     Example: azguard cache show blob:site/config.json
     """
     env = context.of(ctx)
-    env.out.show(lookup.require(env.cache, env.location(address), env.scope))
+    env.out.show(lookup.require_entries(env.cache, env.location(address), env.scope))
 
 
 @app.command()

@@ -31,37 +31,37 @@ class Copy:
         return tuple(mark for mark in (self.path, self.inode) if mark is not None)
 
 
-def at(path: str | os.PathLike[str]) -> Copy:
+def find_at(path: str | os.PathLike[str]) -> Copy:
     """Return the copy in the file at a path; there need not be one yet."""
     real = os.path.realpath(path)
     try:
-        return Copy(os.fsencode(real), _inode(real))
+        return Copy(os.fsencode(real), _identify_inode(real))
     except OSError:
         return Copy(os.fsencode(real))
 
 
-def behind(descriptor: int, path: Path | None = None) -> Copy:
+def find_behind(descriptor: int, path: Path | None = None) -> Copy:
     """Return the copy in an open file; its path is looked for if it is not given."""
-    real = _path_of(descriptor) if path is None else os.fsencode(os.path.realpath(path))
-    return Copy(real, _inode(descriptor))
+    real = _find_path(descriptor) if path is None else os.fsencode(os.path.realpath(path))
+    return Copy(real, _identify_inode(descriptor))
 
 
-def _inode(file: int | str) -> bytes:
+def _identify_inode(file: int | str) -> bytes:
     found = os.stat(file)
-    born = _born(file, found)
+    born = _find_birth(file, found)
     moment = f"changed {found.st_size}:{found.st_mtime_ns}" if born is None else f"born {born}"
     return f"\0{found.st_dev}:{found.st_ino} {moment}".encode()
 
 
-def _born(file: int | str, found: os.stat_result) -> int | None:
+def _find_birth(file: int | str, found: os.stat_result) -> int | None:
     """Return when a file's inode was made, in nanoseconds, if the system tells it."""
     seconds = getattr(found, "st_birthtime", None)
     if seconds is not None:
         return int(getattr(found, "st_birthtime_ns", seconds * 1e9))
-    return _born_by_statx(file) if sys.platform == "linux" else None
+    return _find_birth_by_statx(file) if sys.platform == "linux" else None
 
 
-def _born_by_statx(file: int | str) -> int | None:
+def _find_birth_by_statx(file: int | str) -> int | None:
     import ctypes
     import struct
 
@@ -78,7 +78,7 @@ def _born_by_statx(file: int | str) -> int | None:
     return int(seconds * 1_000_000_000 + nanoseconds) if told & _BIRTH_TIME else None
 
 
-def _path_of(descriptor: int) -> bytes | None:
+def _find_path(descriptor: int) -> bytes | None:
     """Return the path of an open file, if it still leads there."""
     try:
         if sys.platform == "darwin":

@@ -70,7 +70,7 @@ class CacheDatabase:
 
         # A statement of its own connection: on the shared one, it would make writes fail while it is read.
         try:
-            connection = self._attempt(self._another, None)
+            connection = self._attempt(self._open_another, None)
             if connection is None:
                 return
             try:
@@ -79,9 +79,9 @@ class CacheDatabase:
                 if connection is not self._connection:
                     connection.close()
         except sqlite3.Error as error:
-            self._mended(error)
+            self._repair(error)
 
-    def _another(self, shared: "Connection") -> "Connection":
+    def _open_another(self, shared: "Connection") -> "Connection":
         return shared if self._uri == MEMORY else file.connect(self._uri)
 
     def _attempt(self, work: "Callable[[Connection], Result]", otherwise: Result) -> Result:
@@ -89,20 +89,20 @@ class CacheDatabase:
 
         with self._lock:
             try:
-                return work(self._opened())
+                return work(self._connect())
             except (sqlite3.Error, OSError) as error:
-                if not self._mended(error):
+                if not self._repair(error):
                     return otherwise
             try:
-                return work(self._opened())
+                return work(self._connect())
             except (sqlite3.Error, OSError) as error:
-                self._say(file.reason(error))
+                self._warn_once(file.describe(error))
                 return otherwise
 
-    def _opened(self) -> "Connection":
+    def _connect(self) -> "Connection":
         """Return the connection to the file that is there now: others may have set it aside or deleted it."""
         if self._connection is not None:
-            if self._uri == MEMORY or file.identity(self.path) == self._identity:
+            if self._uri == MEMORY or file.find_identity(self.path) == self._identity:
                 return self._connection
             self.close()
         self._connection = self._open() or self._open_memory()
@@ -113,7 +113,7 @@ class CacheDatabase:
 
         try:
             for _ in range(_OPENINGS):
-                self._identity = file.identity(self.path)
+                self._identity = file.find_identity(self.path)
                 if self._identity is None:
                     file.create(self.path)
                     continue
@@ -123,26 +123,26 @@ class CacheDatabase:
                     self._set_aside(str(error))
                     continue
                 except (sqlite3.Error, OSError):
-                    if file.identity(self.path) == self._identity:
+                    if file.find_identity(self.path) == self._identity:
                         raise
                     continue
-                if file.identity(self.path) == self._identity:
+                if file.find_identity(self.path) == self._identity:
                     if trouble is not None:
-                        self._say(file.reason(trouble))
+                        self._warn_once(file.describe(trouble))
                     return connection
                 connection.close()
-            self._say("other processes keep replacing it")
+            self._warn_once("other processes keep replacing it")
         except Newer:
-            self._say("it was made by a newer azguard; update this one", "used")
+            self._warn_once("it was made by a newer azguard; update this one", "used")
         except (sqlite3.Error, OSError) as error:
-            self._say(file.reason(error), "used")
+            self._warn_once(file.describe(error), "used")
         return None
 
     def _open_memory(self) -> "Connection":
         self._uri = MEMORY
-        return file.in_memory()
+        return file.open_in_memory()
 
-    def _mended(self, error: Exception) -> bool:
+    def _repair(self, error: Exception) -> bool:
         """Set a damaged file aside, and return whether to try again; otherwise say what is wrong."""
         import sqlite3
 
@@ -154,10 +154,10 @@ class CacheDatabase:
                 try:
                     self._set_aside("is damaged")
                 except (sqlite3.Error, OSError) as refusal:
-                    self._say(file.reason(refusal), "used")
+                    self._warn_once(file.describe(refusal), "used")
                     self._connection = self._open_memory()
             return True
-        self._say(file.reason(error))
+        self._warn_once(file.describe(error))
         return False
 
     def _set_aside(self, what: str) -> None:
@@ -170,7 +170,7 @@ class CacheDatabase:
                 "read again before you write"
             )
 
-    def _say(self, reason: str, verb: str = "written") -> None:
+    def _warn_once(self, reason: str, verb: str = "written") -> None:
         """Warn, once: a batch of a thousand must not say it a thousand times."""
         if not self._warned:
             self._warned = True

@@ -21,7 +21,7 @@ from azguard.cache import records as cache_records
 from azguard.cache.copies import Copy
 from azguard.cache.database import CacheDatabase
 from azguard.cache.file import NAME
-from azguard.cache.records import Entry, HeldLease, Key, Row, require_no_secrets, ticks
+from azguard.cache.records import Entry, HeldLease, Key, Row, count_microseconds, require_no_secrets
 from azguard.conditions.seen import SeenVersion
 from azguard.errors import UsageError
 
@@ -111,13 +111,13 @@ class EtagCache:
 
     def last(self, key: Key) -> Entry | None:
         """Return what this scope last read or wrote of a resource."""
-        return self._entry(key, _LAST)
+        return self._find_entry(key, _LAST)
 
-    def bound(self, key: Key, copy: Copy) -> Bound:
+    def find_bound(self, key: Key, copy: Copy) -> Bound:
         """Return the versions whose content this scope put into a file, even if a newer one was read since."""
         query = f"SELECT copy, {_ENTRY} FROM entries WHERE {_THIS} AND copy IN (?, ?)"
         rows = self._database.read(query, (*self._this(key), copy.path, copy.inode))
-        found = {row[0]: cache_records.entry(row[1:]) for row in rows}
+        found = {row[0]: cache_records.parse_entry(row[1:]) for row in rows}
         return Bound(found.get(copy.path), found.get(copy.inode))
 
     def record(
@@ -141,7 +141,16 @@ class EtagCache:
         if not etag:
             raise UsageError("there is no ETag to remember", address=key.address)
         copy = copy or Copy(None)
-        known = (etag, last_modified, length, content_hash, lineage, copy.path, ticks(self._now()), command)
+        known = (
+            etag,
+            last_modified,
+            length,
+            content_hash,
+            lineage,
+            copy.path,
+            count_microseconds(self._now()),
+            command,
+        )
         rows = [(*this, mark, *known) for mark in (_LAST, *copy.marks)]
         trim = [] if copy.inode is None else [(_TRIM.format(this=_THIS), [(*this, *this)])]
         self._database.write((_RECORD, rows), *trim)
@@ -152,7 +161,7 @@ class EtagCache:
         Raises:
             UsageError: as for ``record``; nothing was remembered.
         """
-        moment = ticks(self._now())
+        moment = count_microseconds(self._now())
         rows = []
         for key, version in seen:
             if not version.etag:
@@ -160,12 +169,12 @@ class EtagCache:
             known = (version.etag, version.last_modified, None, None, version.lineage, None, moment, command)
             rows.append((self.scope, *require_no_secrets(key, command), _LAST, *known))
         if rows:
-            self._database.write((_RECORD_PART if cache_records.selection(command) is not None else _RECORD, rows))
+            self._database.write((_RECORD_PART if cache_records.find_selection(command) is not None else _RECORD, rows))
 
     def follow(self, key: Key, before: str, after: str, lineage: str | None) -> None:
         """Move what this scope knows of version ``before`` to ``after``, which has the same content."""
         change = f"UPDATE entries SET etag = ?, lineage = ?, time = ? WHERE {_THIS} AND etag = ?"
-        moment = ticks(self._now())
+        moment = count_microseconds(self._now())
         self._database.write((change, [(after, lineage, moment, *self._this(key), before)]))
 
     def forget(self, key: Key, *, all_scopes: bool = False) -> int:
@@ -178,7 +187,7 @@ class EtagCache:
 
     def entries(self, scope: str | None = None, prefix: str | None = None) -> Iterator[Entry]:
         """Yield entries, newest first, in constant memory; ``prefix`` is how their addresses begin."""
-        return map(cache_records.entry, self._database.stream(_LIST, (scope, prefix)))
+        return map(cache_records.parse_entry, self._database.stream(_LIST, (scope, prefix)))
 
     def forget_account(self, account: str) -> int:
         """Drop every scope's entries of an account that begins anew, such as an emulator's, with its leases."""
@@ -200,7 +209,7 @@ class EtagCache:
 
         Leases whose term ended so long ago go too; infinite ones stay until they are released.
         """
-        before = ticks(self._now() - older_than)
+        before = count_microseconds(self._now() - older_than)
         return self._database.write(
             ("DELETE FROM leases WHERE time + duration * 1000000 < ?1", [(before,)]),
             (f"DELETE FROM entries WHERE copy <> x'' AND {_OLD}", [(before,)]),
@@ -210,7 +219,7 @@ class EtagCache:
     def export(self, scope: str | None = None) -> Iterator[dict[str, object]]:
         """Yield records for ``load``, ties to files included, in constant memory; leases stay here."""
         for copy, *row in self._database.stream(_EXPORT, (scope,)):
-            yield cache_records.record(cache_records.entry(tuple(row)), copy=bool(copy))
+            yield cache_records.export_entry(cache_records.parse_entry(tuple(row)), copy=bool(copy))
 
     def load(self, records: Iterable[Mapping[str, object]]) -> int:
         """Take in exported records, and return how many; what is newer here stays.
@@ -226,7 +235,7 @@ class EtagCache:
             scratch.execute("CREATE TABLE rows (r1, r2, r3, r4, r5, r6, r7, r8, r9, r10, r11, r12)")
             scratch.execute("BEGIN")
             scratch.executemany(
-                "INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", cache_records.rows(records)
+                "INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", cache_records.parse_records(records)
             )
             waiting: Iterator[Row] = iter(scratch.execute("SELECT * FROM rows"))
             loaded = 0
@@ -244,12 +253,12 @@ class EtagCache:
         Raises:
             UsageError: the key has a credential in it.
         """
-        row = (*self._this(key), lease_id, duration, action, ticks(self._now()))
+        row = (*self._this(key), lease_id, duration, action, count_microseconds(self._now()))
         self._database.write((_HOLD, [row]), durable=True)
 
     def confirm(self, key: Key, lease_id: str, *, since: datetime | None = None) -> None:
         """Remember that the service granted it; ``since`` is the moment before a renewal was sent."""
-        moment = None if since is None else ticks(since)
+        moment = None if since is None else count_microseconds(since)
         self._database.write(
             (f"UPDATE leases SET confirmed = 1, time = coalesce(?, time) WHERE {_THIS} AND lease_id = ?",
              [(moment, *self._this(key), lease_id)])
@@ -261,22 +270,22 @@ class EtagCache:
 
     def strike(self, lease: HeldLease) -> None:
         """Forget a confirmed lease of any scope, unless it was asked for or renewed since ``lease`` was read."""
-        row = (lease.scope, *lease.key, lease.lease_id, ticks(datetime.fromisoformat(lease.time)))
+        row = (lease.scope, *lease.key, lease.lease_id, count_microseconds(datetime.fromisoformat(lease.time)))
         self._database.write((f"DELETE FROM leases WHERE {_THIS} AND lease_id = ? AND time = ? AND confirmed", [row]))
 
-    def held(self, key: Key) -> HeldLease | None:
+    def find_held(self, key: Key) -> HeldLease | None:
         """Return the newest lease this scope asked for and has not released; its term may have ended."""
         query = f"SELECT {_LEASE} FROM leases WHERE {_THIS} ORDER BY number DESC LIMIT 1"
-        return next(map(cache_records.lease, self._database.read(query, self._this(key))), None)
+        return next(map(cache_records.parse_lease, self._database.read(query, self._this(key))), None)
 
-    def all_held(self, scope: str | None = None) -> Iterator[HeldLease]:
+    def list_held(self, scope: str | None = None) -> Iterator[HeldLease]:
         """Yield the leases not released, newest first, of one scope or all."""
         query = f"SELECT {_LEASE} FROM leases WHERE ?1 IS NULL OR scope = ?1 ORDER BY number DESC"
-        return map(cache_records.lease, self._database.stream(query, (scope,)))
+        return map(cache_records.parse_lease, self._database.stream(query, (scope,)))
 
-    def _entry(self, key: Key, copy: bytes) -> Entry | None:
+    def _find_entry(self, key: Key, copy: bytes) -> Entry | None:
         query = f"SELECT {_ENTRY} FROM entries WHERE {_THIS} AND copy = ?"
-        return next(map(cache_records.entry, self._database.read(query, (*self._this(key), copy))), None)
+        return next(map(cache_records.parse_entry, self._database.read(query, (*self._this(key), copy))), None)
 
     def _this(self, key: Key) -> Row:
         return (self.scope, *require_no_secrets(key))

@@ -69,7 +69,7 @@ class Newer(Exception):
     """The file was made by a newer azguard."""
 
 
-def identity(path: Path) -> Identity | None:
+def find_identity(path: Path) -> Identity | None:
     """Return which file is at ``path`` now, or None; another file has another identity."""
     try:
         status = os.stat(path)
@@ -103,16 +103,16 @@ def open_existing(path: Path) -> Opened:
             os.chmod(path, 0o600)
     uri = f"{path.as_uri()}?mode=rw"
     try:
-        return Opened(_current(_probed(connect(uri))), uri, None)
+        return Opened(_upgrade(_require_ours(connect(uri))), uri, None)
     except sqlite3.Error as error:
-        if is_damage(error) or any(_is_odd(sidecar) for sidecar in _sidecars(path)):
+        if is_damage(error) or any(_is_odd(sidecar) for sidecar in _list_sidecars(path)):
             raise Damaged("is damaged") from None
-        if _code(error) not in _UNWRITABLE or _has_content(_sidecars(path)[0]):
+        if _find_code(error) not in _UNWRITABLE or _has_content(_list_sidecars(path)[0]):
             raise
         trouble = error
     # Where no log can be made, SQLite cannot follow other writers; without a log there are none to follow.
     uri = f"{path.as_uri()}?mode=ro&immutable=1"
-    return Opened(_probed(connect(uri)), uri, trouble)
+    return Opened(_require_ours(connect(uri)), uri, trouble)
 
 
 def connect(uri: str) -> "Connection":
@@ -124,7 +124,7 @@ def connect(uri: str) -> "Connection":
     return connection
 
 
-def in_memory() -> "Connection":
+def open_in_memory() -> "Connection":
     """Return an empty cache that lives as long as this process."""
     connection = connect(MEMORY)
     connection.executescript(_SCHEMA)
@@ -135,17 +135,17 @@ def is_damage(error: "Error") -> bool:
     """Return whether an error of SQLite says that the file, not the moment, is bad."""
     import sqlite3
 
-    if _code(error) == sqlite3.SQLITE_ERROR:
+    if _find_code(error) == sqlite3.SQLITE_ERROR:
         # Our statements fit our tables: another program has changed these.
         return any(words in str(error) for words in ("no such table", "no such column", "has no column"))
-    return _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    return _find_code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
-def reason(error: Exception) -> str:
+def describe(error: Exception) -> str:
     """Return in plain words why the file cannot be used."""
     if isinstance(error, OSError):
         return (error.strerror or str(error)).lower()
-    return _REASONS.get(_code(error), str(error))
+    return _REASONS.get(_find_code(error), str(error))
 
 
 def create(path: Path) -> None:
@@ -155,9 +155,9 @@ def create(path: Path) -> None:
         OSError, sqlite3.Error: it cannot be made.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _making(path):
+    with _lock_folder(path):
         if not path.exists():
-            _make(path)
+            _write_empty(path)
 
 
 def set_aside(path: Path, damaged: Identity, now: datetime) -> Path | None:
@@ -166,26 +166,26 @@ def set_aside(path: Path, damaged: Identity, now: datetime) -> Path | None:
     Raises:
         OSError, sqlite3.Error: it cannot be moved, or no new one made.
     """
-    with _making(path):
-        if identity(path) != damaged:
+    with _lock_folder(path):
+        if find_identity(path) != damaged:
             return None
-        target = _unused(path.with_name(f"{path.name}.damaged-{now:%Y%m%dT%H%M%SZ}"))
+        target = _choose_unused(path.with_name(f"{path.name}.damaged-{now:%Y%m%dT%H%M%SZ}"))
         # The database goes first: a process that finds none waits for the lock and never pairs a new one with the
         # old log.
         os.rename(path, target)
-        for sidecar in _sidecars(path):
+        for sidecar in _list_sidecars(path):
             with suppress(FileNotFoundError):
                 os.rename(sidecar, target.with_name(target.name + sidecar.name.removeprefix(path.name)))
-        _make(path)
+        _write_empty(path)
         return target
 
 
-def _code(error: Exception) -> int:
+def _find_code(error: Exception) -> int:
     # The upper bytes say more than is needed here.
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
-def _current(connection: "Connection") -> "Connection":
+def _upgrade(connection: "Connection") -> "Connection":
     """Return the connection to a database of this version, converted if it was of the one before."""
     try:
         if connection.execute("PRAGMA user_version").fetchone() != (SCHEMA_VERSION,):
@@ -196,7 +196,7 @@ def _current(connection: "Connection") -> "Connection":
     return connection
 
 
-def _probed(connection: "Connection") -> "Connection":
+def _require_ours(connection: "Connection") -> "Connection":
     known = [(APPLICATION_ID, version) for version in (_WITHOUT_INODES, SCHEMA_VERSION)]
     found = None
     try:
@@ -211,7 +211,7 @@ def _probed(connection: "Connection") -> "Connection":
     raise Damaged("is not an ETag cache")
 
 
-def _make(path: Path) -> None:
+def _write_empty(path: Path) -> None:
     fresh = path.with_name(f"{path.name}.new-{os.getpid()}")
     with suppress(FileNotFoundError):
         fresh.unlink()
@@ -224,19 +224,19 @@ def _make(path: Path) -> None:
             connection.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
         finally:
             connection.close()
-        for orphan in _sidecars(path):
+        for orphan in _list_sidecars(path):
             # A log without its database; the new one must not take it for its own.
             with suppress(FileNotFoundError):
-                os.rename(orphan, _unused(orphan.with_name(f"{orphan.name}.orphan")))
+                os.rename(orphan, _choose_unused(orphan.with_name(f"{orphan.name}.orphan")))
         os.rename(fresh, path)
     finally:
-        for leftover in (fresh, *_sidecars(fresh)):
+        for leftover in (fresh, *_list_sidecars(fresh)):
             with suppress(FileNotFoundError):
                 leftover.unlink()
 
 
 @contextmanager
-def _making(path: Path) -> Iterator[None]:
+def _lock_folder(path: Path) -> Iterator[None]:
     """Let one process at a time make or set aside the file.
 
     Raises:
@@ -250,7 +250,7 @@ def _making(path: Path) -> Iterator[None]:
         yield
 
 
-def _sidecars(path: Path) -> tuple[Path, ...]:
+def _list_sidecars(path: Path) -> tuple[Path, ...]:
     return tuple(path.with_name(path.name + suffix) for suffix in _SIDECARS)
 
 
@@ -262,7 +262,7 @@ def _has_content(sidecar: Path) -> bool:
     return sidecar.exists() and sidecar.stat().st_size > 0
 
 
-def _unused(path: Path) -> Path:
+def _choose_unused(path: Path) -> Path:
     number, found = 1, path
     while found.exists():
         number += 1

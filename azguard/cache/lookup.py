@@ -7,20 +7,20 @@ from azguard.errors import NotFound
 from azguard.urls import same_host
 
 
-def entries_of(cache: EtagCache, location: Location, scope: str | None) -> list[Entry]:
+def find_entries(cache: EtagCache, location: Location, scope: str | None) -> list[Entry]:
     """Return what a scope, or with None every scope, has read of an address; of a URL, in the account it names."""
     wanted, where = str(location.address), location.endpoint
     found = (entry for entry in cache.entries(scope, wanted) if entry.address == wanted)
     return [entry for entry in found if where is None or same_host(entry.account) == same_host(where)]
 
 
-def require(cache: EtagCache, location: Location, scope: str) -> list[Entry]:
+def require_entries(cache: EtagCache, location: Location, scope: str) -> list[Entry]:
     """Return what a scope has read of an address.
 
     Raises:
         NotFound: it has read nothing of it.
     """
-    found = entries_of(cache, location, scope)
+    found = find_entries(cache, location, scope)
     if not found:
         address = str(location.address)
         raise NotFound(f"{address} was never read here", address=address, reason="address_not_in_scope")
@@ -29,5 +29,5 @@ def require(cache: EtagCache, location: Location, scope: str) -> list[Entry]:
 
 def forget(cache: EtagCache, location: Location, scope: str | None) -> int:
     """Forget an address in every account, for one scope or with None for all; return how many entries that were."""
-    found = entries_of(cache, location, scope)
+    found = find_entries(cache, location, scope)
     return sum(cache.forget(key, all_scopes=scope is None) for key in {entry.key for entry in found})

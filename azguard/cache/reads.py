@@ -43,14 +43,14 @@ class Reads:
             # What the scope knows of that version, its lineage for example, comes along.
             is_last = last is not None and last.etag == copy.etag
             return Remembered(last=last, copy=last if is_last else copy, lease=lease)
-        bound = self.open_cache().bound(Key.of(target), copy)
-        path, inode = _seen(bound.path), _seen(bound.inode)
+        bound = self.open_cache().find_bound(Key.of(target), copy)
+        path, inode = _convert(bound.path), _convert(bound.inode)
         is_moved = path is not None and inode is not None and path.etag != inode.etag
         return Remembered(last=last, copy=path or inode, other=inode if is_moved else None, lease=lease)
 
     def last(self, target: Target) -> SeenVersion | None:
         """Return the version that this scope last read or wrote."""
-        return _seen(self.open_cache().last(Key.of(target)))
+        return _convert(self.open_cache().last(Key.of(target)))
 
     def conditions(
         self,
@@ -88,7 +88,7 @@ class Reads:
         outer = self.outer_lease(target)
         if outer is not None:
             return outer
-        found = self.open_cache().held(Key.of(target))
+        found = self.open_cache().find_held(Key.of(target))
         return None if found is None else found.lease_id
 
     def record(
@@ -120,7 +120,7 @@ class Reads:
             content_hash=getattr(result, "content_hash", None),
             lineage=lineage,
             copy=copy,
-            command=records.of_type(records.selecting(self.command, selected), blob_type),
+            command=records.add_blob_type(records.add_selection(self.command, selected), blob_type),
         )
 
     def record_content(self, target: Target, written: Any, content: bytes, lineage: str | None) -> None:
@@ -155,13 +155,13 @@ def _needs_reads(operation: Operation, asked: RequestedConditions) -> bool:
     return operation.writes or _LAST in (asked.if_match, asked.if_none_match, asked.etag) or asked.lease_id == _HELD
 
 
-def _seen(entry: Entry | None) -> SeenVersion | None:
+def _convert(entry: Entry | None) -> SeenVersion | None:
     if entry is None:
         return None
     return SeenVersion(
         etag=entry.etag,
         lineage=entry.lineage,
         last_modified=entry.last_modified,
-        selected=records.selection(entry.command),
-        blob_type=records.blob_type(entry.command),
+        selected=records.find_selection(entry.command),
+        blob_type=records.find_blob_type(entry.command),
     )

@@ -109,33 +109,33 @@ def require_no_secrets(key: Key, command: str = "") -> Key:
     return key
 
 
-def selecting(command: str, names: str | None) -> str:
+def add_selection(command: str, names: str | None) -> str:
     """Return how a command is recorded that delivered only these properties; None is all."""
     return command if names is None else f"{command}{SELECTING}{names}"
 
 
-def selection(command: str) -> str | None:
+def find_selection(command: str) -> str | None:
     """Return the names of the properties that a recorded command delivered, None if it was all."""
     _, found, names = f"{command} ".partition(SELECTING)
     return names.strip() if found else None
 
 
-def of_type(command: str, blob_type: str | None) -> str:
+def add_blob_type(command: str, blob_type: str | None) -> str:
     """Return how a command is recorded that delivered a blob of this type; a block blob's is left out."""
     return command if blob_type in (None, BLOCK_BLOB) else f"{command}{_OF_TYPE}{blob_type}"
 
 
-def blob_type(command: str) -> str:
+def find_blob_type(command: str) -> str:
     """Return the type of the blob that a recorded command delivered."""
     return command.partition(_OF_TYPE)[2] or BLOCK_BLOB
 
 
-def ticks(moment: datetime) -> int:
+def count_microseconds(moment: datetime) -> int:
     """Return microseconds since 1970: as text, times with and without a fraction would not sort."""
     return (moment - _EPOCH) // _MICROSECOND
 
 
-def entry(row: Row) -> Entry:
+def parse_entry(row: Row) -> Entry:
     """Return the entry of a row."""
     scope, account, address, etag, last_modified, length, content_hash, lineage, path, time, command = row
     shown = None if path is None else os.fsdecode(path)
@@ -149,33 +149,33 @@ def entry(row: Row) -> Entry:
         content_hash,
         lineage,
         shown,
-        _iso(time),
+        _format_time(time),
         command,
     )
 
 
-def lease(row: Row) -> HeldLease:
+def parse_lease(row: Row) -> HeldLease:
     """Return the held lease of a row."""
     scope, account, address, lease_id, duration, action, confirmed, time = row
-    return HeldLease(scope, account, address, lease_id, duration, action, bool(confirmed), _iso(time))
+    return HeldLease(scope, account, address, lease_id, duration, action, bool(confirmed), _format_time(time))
 
 
-def record(found: Entry, *, copy: bool) -> dict[str, object]:
+def export_entry(found: Entry, *, copy: bool) -> dict[str, object]:
     """Return an entry as it is exported; ``copy`` says that it is tied to its file."""
     return {**asdict(found), "copy": copy}
 
 
-def rows(records: Iterable[Mapping[str, object]]) -> Iterator[Row]:
+def parse_records(records: Iterable[Mapping[str, object]]) -> Iterator[Row]:
     """Return the rows of exported records.
 
     Raises:
         UsageError: a record is not one of ours; names its line, counted from 1, and the field.
     """
     for line, each in enumerate(records, 1):
-        yield _row(each, line)
+        yield _parse_record(each, line)
 
 
-def _row(found: Mapping[str, object], line: int) -> Row:
+def _parse_record(found: Mapping[str, object], line: int) -> Row:
     if not isinstance(found, Mapping):
         raise UsageError(
             f"line {line} is not a record",
@@ -195,7 +195,7 @@ def _row(found: Mapping[str, object], line: int) -> Row:
     if values.get("copy") and path is None:
         raise UsageError(f"line {line}: path is missing, and the record is of a copy in a file")
     copy = path if values.get("copy") else b""
-    time = ticks(datetime.fromisoformat(values["time"]))
+    time = count_microseconds(datetime.fromisoformat(values["time"]))
     middle = (values.get(field) for field in ("last_modified", "length", "content_hash", "lineage"))
     return (
         values["scope"],
@@ -210,7 +210,7 @@ def _row(found: Mapping[str, object], line: int) -> Row:
     )
 
 
-def _iso(time: int) -> str:
+def _format_time(time: int) -> str:
     return iso(_EPOCH + time * _MICROSECOND) or ""
 
 

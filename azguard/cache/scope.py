@@ -14,7 +14,7 @@ DEFAULT = "default"
 _BOOT_CHARACTERS = 8
 
 
-def current_scope(
+def find_scope(
     option: str | None,
     environ: Mapping[str, str],
     *,
@@ -42,7 +42,7 @@ def current_scope(
         return _check(option, "the scope", argument="scope")
     if VARIABLE in environ:
         return _check(environ[VARIABLE], VARIABLE)
-    number = (session or _session)()
+    number = (session or _find_session)()
     if not number:
         # No sessions on this system, or (0) its leader is outside this container, where numbers are not
         # unique.
@@ -64,5 +64,5 @@ def _check(text: str, where: str, argument: str | None = None) -> str:
     return text
 
 
-def _session() -> int | None:
+def _find_session() -> int | None:
     return os.getsid(0) if sys.platform != "win32" else None

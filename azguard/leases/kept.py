@@ -47,7 +47,7 @@ class LeaseRecord(Protocol):
 class LeaseRecords(Protocol):
     """Where leases are written down, so that one left behind by a crash can be found."""
 
-    def held(self, target: Target) -> LeaseRecord | None:
+    def find_held(self, target: Target) -> LeaseRecord | None:
         """Return the newest lease that was asked for and is not known to be released."""
 
     def hold(self, target: Target, lease_id: str, seconds: int | None, *, has_reason: bool = False) -> None:
@@ -116,7 +116,7 @@ class KeptLease:
             OutcomeUnknown: it was sent, and whether it was granted cannot be known. The record stays.
         """
         lease_id, owner = request.lease_id, request.owner
-        before = self.records.held(self.target)
+        before = self.records.find_held(self.target)
         was_ours = before is not None and before.lease_id == lease_id
         self.records.hold(self.target, lease_id, request.seconds, has_reason=owner is not None)
         try:
@@ -136,7 +136,7 @@ class KeptLease:
             raise
         if done.attempts > 1:
             self.warn("an answer was lost, and its request may come late: after a release, look whether it is leased")
-        return done if owner is None else self._leave(owner, done, was_ours=was_ours)
+        return done if owner is None else self._leave_record(owner, done, was_ours=was_ours)
 
     def renew(self, conditions: Conditions) -> LeaseDone:
         """Renew the lease that ``conditions`` names, and write down since when its term counts.
@@ -144,8 +144,8 @@ class KeptLease:
         Raises:
             Locked: it is not held.
         """
-        lease_id, known, sent_at = str(conditions.lease_id), self._known(conditions), datetime.now(UTC)
-        with self._dropping(lease_id):
+        lease_id, known, sent_at = str(conditions.lease_id), self._find_record(conditions), datetime.now(UTC)
+        with self._drop_if_not_held(lease_id):
             done = actions.renew(self.target, conditions, self.deadline)
         self.records.confirm(self.target, lease_id, sent_at)
         return _add_term(done, known)
@@ -156,13 +156,13 @@ class KeptLease:
         Raises:
             Locked: it is not held.
         """
-        lease_id, known = str(conditions.lease_id), self._known(conditions)
+        lease_id, known = str(conditions.lease_id), self._find_record(conditions)
         # The term runs on; where it is not known, the record stays until the lease is released.
         seconds = None if known is None else known.duration
         since = None if known is None else datetime.fromisoformat(known.time)
         self.records.hold(self.target, proposed, seconds, has_reason=known is not None and known.has_reason)
         try:
-            with self._dropping(lease_id):
+            with self._drop_if_not_held(lease_id):
                 done = actions.change(self.target, proposed, conditions, self.deadline)
         except OutcomeUnknown:
             raise
@@ -180,18 +180,18 @@ class KeptLease:
         Raises:
             Locked: it is not held.
         """
-        lease_id, known = str(conditions.lease_id), self._known(conditions)
+        lease_id, known = str(conditions.lease_id), self._find_record(conditions)
         # A condition of the caller's is of the version that is there now, so that version must stay.
         if known is not None and known.has_reason and not conditions.headers:
-            self._remove(lease_id)
-        with self._dropping(lease_id):
+            self._remove_record(lease_id)
+        with self._drop_if_not_held(lease_id):
             done = actions.release(self.target, conditions, self.deadline)
         self.records.drop(self.target, lease_id)
         return done
 
-    def _known(self, conditions: Conditions) -> LeaseRecord | None:
+    def _find_record(self, conditions: Conditions) -> LeaseRecord | None:
         """Return what is written down of the lease that the conditions name."""
-        found = self.records.held(self.target)
+        found = self.records.find_held(self.target)
         return found if found is not None and found.lease_id == conditions.lease_id else None
 
     def _give_back(self, lease_id: str) -> bool:
@@ -200,7 +200,7 @@ class KeptLease:
             self.records.drop(self.target, lease_id)
         return is_free
 
-    def _leave(self, owner: Owner, done: LeaseDone, *, was_ours: bool) -> LeaseDone:
+    def _leave_record(self, owner: Owner, done: LeaseDone, *, was_ours: bool) -> LeaseDone:
         """Leave the owner record under a lease just acquired; if that fails, give back a lease that is new."""
         lease_id = str(done.lease_id)
         try:
@@ -213,7 +213,7 @@ class KeptLease:
         self.records.follow(self.target, moved)
         return replace(done, etag=moved.after, last_modified=moved.last_modified or done.last_modified)
 
-    def _remove(self, lease_id: str) -> None:
+    def _remove_record(self, lease_id: str) -> None:
         """Remove the owner record of a lease that is about to be released."""
         try:
             moved = owner_records.remove(self.target, lease_id, self.deadline.fresh())
@@ -226,7 +226,7 @@ class KeptLease:
             self.records.follow(self.target, moved)
 
     @contextmanager
-    def _dropping(self, lease_id: str) -> Iterator[None]:
+    def _drop_if_not_held(self, lease_id: str) -> Iterator[None]:
         """Drop the record of a lease that turns out not to be held; one that is being broken is held until it ends."""
         try:
             yield

@@ -50,7 +50,7 @@ class LeaseOperation:
             is_idempotent=True,
             look_after_refusal=self._look_after_refusal,
             judge_refusal=self.judge_refusal,
-            unknown=self._unknown(),
+            unknown=self._build_unknown(),
             # An interrupted acquire is given back, granted or not.
             is_undone_by_caller=self.action is Action.ACQUIRE,
         )
@@ -79,7 +79,7 @@ class LeaseOperation:
             return Finding(Verdict.NEVER)
         return Finding(Verdict.COMMITTED, {}) if state.free else Finding(Verdict.NEVER, seen=state)
 
-    def _unknown(self) -> OutcomeUnknown:
+    def _build_unknown(self) -> OutcomeUnknown:
         return OutcomeUnknown(
             f"the {self.action} of the lease on {self.target} was sent, and whether it was done cannot be known",
             address=str(self.target.address),

@@ -31,7 +31,8 @@ def key(number):
 def opened():
     return EtagCache.open(Path("cache"), name, warn=lambda text: print(text), now=lambda: datetime.now(UTC))
 def record(cache, number):
-    cache.record(key(number), etag=f"{name}-{number}", copy=copies.at(Path(f"{name}-{number}")), command="blob get")
+    copy = copies.find_at(Path(f"{name}-{number}"))
+    cache.record(key(number), etag=f"{name}-{number}", copy=copy, command="blob get")
 import sqlite3, fcntl
 print("ready", flush=True)
 sys.stdin.readline()
@@ -124,7 +125,7 @@ def test_processes_that_find_a_damaged_file_move_it_once_and_share_the_new_one(t
 def test_leases_of_processes_that_exited_are_all_known(tmp_path: Path) -> None:
     names = [f"scope-{number}" for number in range(8)]
     assert said([started(tmp_path, _HOLDS, name) for name in names]) == []
-    assert sorted(lease.lease_id for lease in opened(tmp_path, "x").all_held()) == names
+    assert sorted(lease.lease_id for lease in opened(tmp_path, "x").list_held()) == names
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")

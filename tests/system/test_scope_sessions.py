@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from azguard.cache.scope import current_scope
+from azguard.cache.scope import find_scope
 from tests.support.places import REPOSITORY
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
-_PRINT = "import os; from azguard.cache.scope import current_scope; print(current_scope(None, {}))"
+_PRINT = "import os; from azguard.cache.scope import find_scope; print(find_scope(None, {}))"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs ps")
 def test_without_proc_the_start_is_asked_of_ps_and_needs_no_zone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = current_scope(None, {}, session=os.getpid, proc=tmp_path)
+    first = find_scope(None, {}, session=os.getpid, proc=tmp_path)
     monkeypatch.setenv("TZ", "Asia/Tokyo")
-    second = current_scope(None, {}, session=os.getpid, proc=tmp_path)
+    second = find_scope(None, {}, session=os.getpid, proc=tmp_path)
     assert (first, second) == (first, first)
     assert first.startswith(f"session-{os.getpid()}-")
     assert "leaderless" not in first

@@ -116,7 +116,7 @@ def test_an_inode_number_that_is_used_again_is_another_file(tmp_path: Path) -> N
     seen, file = [], tmp_path / "file"
     for _ in range(50):
         file.write_text("same")
-        seen.append(copies.at(file).inode)
+        seen.append(copies.find_at(file).inode)
         file.unlink()
     assert (len(set(seen)), None in seen) == (50, False)
 
@@ -125,11 +125,11 @@ def test_a_file_is_the_same_by_its_path_and_by_its_descriptor(tmp_path: Path) ->
     file = tmp_path / os.fsdecode(b"caf\xe9 \n")
     file.write_text("x")
     with file.open("rb") as stream:
-        assert copies.behind(stream.fileno()) == copies.at(file) == copies.behind(stream.fileno(), file)
+        assert copies.find_behind(stream.fileno()) == copies.find_at(file) == copies.find_behind(stream.fileno(), file)
         file.rename(tmp_path / "moved")
-        moved = copies.behind(stream.fileno())
+        moved = copies.find_behind(stream.fileno())
         (tmp_path / "moved").unlink()
-        gone = copies.behind(stream.fileno())
+        gone = copies.find_behind(stream.fileno())
     assert (moved.path, moved.inode, gone.path) == (os.fsencode(tmp_path / "moved"), gone.inode, None)
 
 
@@ -137,14 +137,14 @@ def test_a_file_is_the_same_by_its_path_and_by_its_descriptor(tmp_path: Path) ->
 def test_where_the_system_does_not_tell_when_an_inode_was_made_an_edited_file_is_known_by_its_path_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], object]
 ) -> None:
-    monkeypatch.setattr(copies, "_born", lambda file, found: None)
+    monkeypatch.setattr(copies, "_find_birth", lambda file, found: None)
     file, moved = tmp_path / "file", tmp_path / "moved"
     file.write_text("x")
-    before = copies.at(file)
+    before = copies.find_at(file)
     file.rename(moved)
-    kept = copies.at(moved)
+    kept = copies.find_at(moved)
     change(moved)
-    assert (kept.inode == before.inode, copies.at(moved).inode == before.inode) == (True, False)
+    assert (kept.inode == before.inode, copies.find_at(moved).inode == before.inode) == (True, False)
 
 
 @pytest.mark.parametrize(

@@ -167,10 +167,10 @@ def test_a_lease_that_moved_since_it_was_read_is_not_forgotten(tmp_path: Path, m
     cache.hold(key, A, duration=60, action="lease acquire")
     if meanwhile != "never confirmed":
         cache.confirm(key, A)
-    (read,) = cache.all_held("test")
+    (read,) = cache.list_held("test")
     if meanwhile == "asked again":
         cache.hold(key, A, duration=60, action="lease acquire")
     if meanwhile == "renewed":
         cache.confirm(key, A, since=datetime(2026, 11, 21, 13, tzinfo=UTC))
     cache.strike(read)
-    assert [each.lease_id for each in cache.all_held("test")] == ([] if meanwhile == "nothing" else [A])
+    assert [each.lease_id for each in cache.list_held("test")] == ([] if meanwhile == "nothing" else [A])

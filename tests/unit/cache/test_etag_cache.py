@@ -96,9 +96,9 @@ def test_scopes_do_not_see_each_others_reads(opened: Open) -> None:
 
 def test_a_file_keeps_the_version_it_is_a_copy_of(opened: Open, tmp_path: Path) -> None:
     cache, copy = opened(), tmp_path / "config.json"
-    cache.record(CONFIG, etag='"0x1"', copy=copies.at(copy), command="blob get")
+    cache.record(CONFIG, etag='"0x1"', copy=copies.find_at(copy), command="blob get")
     cache.record(CONFIG, etag='"0x2"', command="blob get")
-    assert (cache.last(CONFIG), cache.bound(CONFIG, copies.at(copy)).path) == (
+    assert (cache.last(CONFIG), cache.find_bound(CONFIG, copies.find_at(copy)).path) == (
         plain('"0x2"'),
         plain('"0x1"', path=str(copy)),
     )
@@ -107,16 +107,16 @@ def test_a_file_keeps_the_version_it_is_a_copy_of(opened: Open, tmp_path: Path) 
 def test_a_file_is_known_by_its_real_path(opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    opened().record(CONFIG, etag='"0x1"', copy=copies.at(tmp_path / "link" / "config.json"), command="blob get")
+    opened().record(CONFIG, etag='"0x1"', copy=copies.find_at(tmp_path / "link" / "config.json"), command="blob get")
     monkeypatch.chdir(tmp_path / "real")
-    assert etag_of(opened().bound(CONFIG, copies.at(Path("config.json"))).path) == '"0x1"'
+    assert etag_of(opened().find_bound(CONFIG, copies.find_at(Path("config.json"))).path) == '"0x1"'
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="file names are any bytes")
 def test_a_path_that_is_not_text_is_kept(opened: Open, tmp_path: Path) -> None:
     copy = tmp_path / os.fsdecode(b"caf\xe9")
-    opened().record(CONFIG, etag='"0x1"', copy=copies.at(copy), command="blob get")
-    assert opened().bound(CONFIG, copies.at(copy)).path == plain('"0x1"', path=str(copy))
+    opened().record(CONFIG, etag='"0x1"', copy=copies.find_at(copy), command="blob get")
+    assert opened().find_bound(CONFIG, copies.find_at(copy)).path == plain('"0x1"', path=str(copy))
 
 
 def test_of_the_inodes_of_a_resource_the_newest_are_kept_and_all_paths(
@@ -126,8 +126,8 @@ def test_of_the_inodes_of_a_resource_the_newest_are_kept_and_all_paths(
     for number, file in enumerate(files):
         file.write_text("x")
         clock.after(seconds=1)
-        cache.record(CONFIG, etag=f'"{number}"', copy=copies.at(file), command="blob get")
-    found = [cache.bound(CONFIG, copies.at(file)) for file in files]
+        cache.record(CONFIG, etag=f'"{number}"', copy=copies.find_at(file), command="blob get")
+    found = [cache.find_bound(CONFIG, copies.find_at(file)) for file in files]
     assert [etag_of(each.path) for each in found] == [f'"{number}"' for number in range(70)]
     assert [etag_of(each.inode) for each in found] == [None] * 6 + [f'"{number}"' for number in range(6, 70)]
 
@@ -135,20 +135,20 @@ def test_of_the_inodes_of_a_resource_the_newest_are_kept_and_all_paths(
 def test_an_inode_is_not_exported(opened: Open, tmp_path: Path) -> None:
     file = tmp_path / "copy"
     file.write_text("x")
-    opened().record(CONFIG, etag='"0x1"', copy=copies.at(file), command="blob get")
+    opened().record(CONFIG, etag='"0x1"', copy=copies.find_at(file), command="blob get")
     assert [each["copy"] for each in opened().export()] == [False, True]
 
 
 def test_a_version_of_the_same_content_is_followed_by_the_files_that_have_it(opened: Open, tmp_path: Path) -> None:
     cache, old, new = opened(), tmp_path / "old", tmp_path / "new"
-    cache.record(CONFIG, etag='"0x1"', copy=copies.at(old), command="blob get")
-    cache.record(CONFIG, etag='"0x2"', copy=copies.at(new), command="blob get")
+    cache.record(CONFIG, etag='"0x1"', copy=copies.find_at(old), command="blob get")
+    cache.record(CONFIG, etag='"0x2"', copy=copies.find_at(new), command="blob get")
     opened("two").record(CONFIG, etag='"0x2"', command="blob get")
     cache.follow(CONFIG, '"0x2"', '"0x3"', "AAAAAAAAAAAAAAAA.0x2")
     found = (
         cache.last(CONFIG),
-        cache.bound(CONFIG, copies.at(old)).path,
-        cache.bound(CONFIG, copies.at(new)).path,
+        cache.find_bound(CONFIG, copies.find_at(old)).path,
+        cache.find_bound(CONFIG, copies.find_at(new)).path,
         opened("two").last(CONFIG),
     )
     assert [etag_of(entry) for entry in found] == ['"0x3"', '"0x1"', '"0x3"', '"0x2"']
@@ -158,10 +158,10 @@ def test_a_version_of_the_same_content_is_followed_by_the_files_that_have_it(ope
 def test_forget_drops_the_entry_and_its_files_of_this_scope_only(opened: Open, tmp_path: Path) -> None:
     one, two, copy = opened("one"), opened("two"), tmp_path / "config.json"
     for cache in (one, two):
-        cache.record(CONFIG, etag='"0x1"', copy=copies.at(copy), command="blob get")
+        cache.record(CONFIG, etag='"0x1"', copy=copies.find_at(copy), command="blob get")
     assert (one.forget(CONFIG), one.forget(CONFIG)) == (1, 0)
-    assert (one.last(CONFIG), one.bound(CONFIG, copies.at(copy)).path) == (None, None)
-    assert (etag_of(two.last(CONFIG)), etag_of(two.bound(CONFIG, copies.at(copy)).path)) == ('"0x1"', '"0x1"')
+    assert (one.last(CONFIG), one.find_bound(CONFIG, copies.find_at(copy)).path) == (None, None)
+    assert (etag_of(two.last(CONFIG)), etag_of(two.find_bound(CONFIG, copies.find_at(copy)).path)) == ('"0x1"', '"0x1"')
 
 
 def test_forget_in_all_scopes_drops_every_entry_of_the_resource(opened: Open) -> None:
@@ -178,7 +178,7 @@ def test_entries_are_listed_newest_first_and_narrowed(opened: Open, clock: Clock
     for seconds, (cache, key) in enumerate([(one, CONFIG), (one, OTHER), (two, CONFIG), (one, CONFIG)]):
         # With and without a fraction of a second: as text, these would not sort.
         clock.moment = NOON + timedelta(seconds=seconds // 2, milliseconds=500 * (seconds % 2))
-        cache.record(key, etag=f'"{seconds}"', copy=copies.at(tmp_path / "x"), command="blob get")
+        cache.record(key, etag=f'"{seconds}"', copy=copies.find_at(tmp_path / "x"), command="blob get")
     assert [
         [entry.etag for entry in one.entries()],
         [entry.etag for entry in one.entries("one")],
@@ -201,7 +201,7 @@ def test_recording_while_listing_loses_nothing(opened: Open) -> None:
 
 def test_clear_counts_entries_and_keeps_leases(opened: Open, tmp_path: Path) -> None:
     one, two = opened("one"), opened("two")
-    one.record(CONFIG, etag='"1"', copy=copies.at(tmp_path / "x"), command="blob get")
+    one.record(CONFIG, etag='"1"', copy=copies.find_at(tmp_path / "x"), command="blob get")
     two.record(CONFIG, etag='"2"', command="blob get")
     one.hold(CONFIG, "lease", duration=None, action="lease acquire")
     assert (one.clear("one"), etag_of(two.last(CONFIG)), one.clear(None), two.last(CONFIG)) == (
@@ -210,23 +210,27 @@ def test_clear_counts_entries_and_keeps_leases(opened: Open, tmp_path: Path) -> 
         1,
         None,
     )
-    assert one.held(CONFIG) is not None
-    assert one.bound(CONFIG, copies.at(tmp_path / "x")).path is None
+    assert one.find_held(CONFIG) is not None
+    assert one.find_bound(CONFIG, copies.find_at(tmp_path / "x")).path is None
 
 
 def test_prune_keeps_a_file_as_long_as_its_resource(opened: Open, clock: Clock, tmp_path: Path) -> None:
     cache = opened()
-    cache.record(CONFIG, etag='"1"', copy=copies.at(tmp_path / "x"), command="blob get")
-    cache.record(OTHER, etag='"1"', copy=copies.at(tmp_path / "y"), command="blob get")
+    cache.record(CONFIG, etag='"1"', copy=copies.find_at(tmp_path / "x"), command="blob get")
+    cache.record(OTHER, etag='"1"', copy=copies.find_at(tmp_path / "y"), command="blob get")
     clock.after(days=40)
     cache.record(CONFIG, etag='"2"', command="blob get")
     # Were the old copy's version dropped alone, the file would be guarded by the newer one it never saw.
     assert cache.prune(timedelta(days=30)) == 1
     assert [
         etag_of(entry)
-        for entry in (cache.last(CONFIG), cache.bound(CONFIG, copies.at(tmp_path / "x")).path, cache.last(OTHER))
+        for entry in (
+            cache.last(CONFIG),
+            cache.find_bound(CONFIG, copies.find_at(tmp_path / "x")).path,
+            cache.last(OTHER),
+        )
     ] == ['"2"', '"1"', None]
-    assert cache.bound(OTHER, copies.at(tmp_path / "y")).path is None
+    assert cache.find_bound(OTHER, copies.find_at(tmp_path / "y")).path is None
 
 
 def test_prune_drops_leases_whose_term_ended_long_ago(opened: Open, clock: Clock) -> None:
@@ -235,10 +239,10 @@ def test_prune_drops_leases_whose_term_ended_long_ago(opened: Open, clock: Clock
     cache.hold(CONFIG, "infinite", duration=None, action="lease acquire")
     clock.after(seconds=89)
     cache.prune(timedelta(seconds=30))
-    kept = [lease.lease_id for lease in cache.all_held()]
+    kept = [lease.lease_id for lease in cache.list_held()]
     clock.after(seconds=2)
     cache.prune(timedelta(seconds=30))
-    assert (kept, [lease.lease_id for lease in cache.all_held()]) == (["infinite", "finite"], ["infinite"])
+    assert (kept, [lease.lease_id for lease in cache.list_held()]) == (["infinite", "finite"], ["infinite"])
 
 
 @pytest.mark.parametrize(
@@ -258,7 +262,7 @@ def test_a_credential_is_never_written(opened: Open, key: Key) -> None:
     with pytest.raises(UsageError, match="never written") as holding:
         cache.hold(key, "lease", duration=60, action="lease acquire")
     said = str(recording.value) + str(holding.value)
-    assert ("abc" in said, list(cache.entries()), list(cache.all_held())) == (False, [], [])
+    assert ("abc" in said, list(cache.entries()), list(cache.list_held())) == (False, [], [])
 
 
 def test_a_command_with_a_credential_is_never_written(opened: Open) -> None:
@@ -285,14 +289,14 @@ def test_the_newest_lease_not_released_is_held_until_dropped(opened: Open, clock
     cache.confirm(CONFIG, "first")
     cache.hold(CONFIG, "second", duration=60, action="lock run")
     expected = HeldLease("one", *CONFIG, "second", 60, "lock run", False, "2026-11-21T12:00:00Z")
-    assert cache.held(CONFIG) == expected
+    assert cache.find_held(CONFIG) == expected
     clock.after(seconds=20)
     cache.confirm(CONFIG, "second", since=clock())
     renewed = replace(expected, confirmed=True, time="2026-11-21T12:00:20Z")
-    assert (cache.held(CONFIG), opened("two").held(CONFIG), cache.held(OTHER)) == (renewed, None, None)
+    assert (cache.find_held(CONFIG), opened("two").find_held(CONFIG), cache.find_held(OTHER)) == (renewed, None, None)
     cache.drop(CONFIG, "second")
     first = HeldLease("one", *CONFIG, "first", None, "lease acquire", True, "2026-11-21T12:00:00Z")
-    assert (cache.held(CONFIG), list(cache.all_held()), list(cache.all_held("two"))) == (first, [first], [])
+    assert (cache.find_held(CONFIG), list(cache.list_held()), list(cache.list_held("two"))) == (first, [first], [])
 
 
 def test_holding_the_same_lease_again_keeps_its_confirmation(opened: Open, clock: Clock) -> None:
@@ -301,7 +305,7 @@ def test_holding_the_same_lease_again_keeps_its_confirmation(opened: Open, clock
     cache.confirm(CONFIG, "id")
     clock.after(seconds=5)
     cache.hold(CONFIG, "id", duration=15, action="lease renew")
-    assert list(cache.all_held()) == [HeldLease("one", *CONFIG, "id", 15, "lease renew", True, "2026-11-21T12:00:05Z")]
+    assert list(cache.list_held()) == [HeldLease("one", *CONFIG, "id", 15, "lease renew", True, "2026-11-21T12:00:05Z")]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
@@ -329,7 +333,7 @@ def test_a_file_opened_up_to_others_is_closed_to_them(opened: Open) -> None:
 
 def test_an_account_that_begins_anew_is_forgotten_in_every_scope(opened: Open) -> None:
     elsewhere = Key("https://contoso.blob.core.windows.net", CONFIG.address)
-    opened("one").record(CONFIG, etag='"0x1"', copy=copies.at(Path("copy")), command="blob get")
+    opened("one").record(CONFIG, etag='"0x1"', copy=copies.find_at(Path("copy")), command="blob get")
     opened("two").record(CONFIG, etag='"0x1"', command="blob get")
     opened("one").record(elsewhere, etag='"0x9"', command="blob get")
     assert opened("one").forget_account(ACCOUNT) == 2

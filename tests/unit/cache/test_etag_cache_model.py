@@ -46,7 +46,7 @@ class AgainstADict(RuleBasedStateMachine):
         self.versions += 1
         self.clock.after(seconds=1)
         version = (f'"{self.versions}"', self.clock())
-        copy = None if name is None else copies.at(self._file(name))
+        copy = None if name is None else copies.find_at(self._file(name))
         self.caches[scope].record(key, etag=version[0], copy=copy, command="blob get")
         self.seen[scope, key] = version
         if name is not None:
@@ -89,7 +89,7 @@ class AgainstADict(RuleBasedStateMachine):
                 assert etag_of(cache.last(key)) == self.seen.get((scope, key), (None,))[0]
                 for name in ("x", "y"):
                     expected = self.copies.get((scope, key, name), (None,))[0]
-                    assert etag_of(cache.bound(key, copies.at(self._file(name))).path) == expected
+                    assert etag_of(cache.find_bound(key, copies.find_at(self._file(name))).path) == expected
         listed = [entry.etag for entry in self.caches["one"].entries()]
         assert listed == [etag for etag, _ in sorted(self.seen.values(), key=lambda each: each[1], reverse=True)]
 

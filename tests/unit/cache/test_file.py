@@ -220,13 +220,13 @@ def test_the_file_of_the_version_before_is_kept_with_all_that_is_in_it(tmp_path:
     (tmp_path / "copy").write_text("x")
     for _ in range(2):
         run = Run(tmp_path)
-        bound = run.cache.bound(CONFIG, copies.at(tmp_path / "copy"))
-        held = run.cache.held(CONFIG)
+        bound = run.cache.find_bound(CONFIG, copies.find_at(tmp_path / "copy"))
+        held = run.cache.find_held(CONFIG)
         found = (etag_of(run.cache.last(CONFIG)), etag_of(bound.path), bound.inode, held is not None and held.lease_id)
         assert (found, run.warnings) == (('"0x2"', '"0x1"', None, "id"), [])
         run.cache.close()
-    run.cache.record(CONFIG, etag='"0x3"', copy=copies.at(tmp_path / "copy"), command="blob put")
-    bound = run.cache.bound(CONFIG, copies.at(tmp_path / "copy"))
+    run.cache.record(CONFIG, etag='"0x3"', copy=copies.find_at(tmp_path / "copy"), command="blob put")
+    bound = run.cache.find_bound(CONFIG, copies.find_at(tmp_path / "copy"))
     assert [etag_of(each) for each in bound] == ['"0x3"'] * 2
     with closing(sqlite3.connect(tmp_path / "etags.db")) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (2,)
@@ -236,7 +236,7 @@ def test_a_folder_that_cannot_be_is_said_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     run = Run(tmp_path / "file" / "cache")
     run.cache.hold(CONFIG, "lease", duration=None, action="lease acquire")
-    assert (works(run.cache), run.cache.held(CONFIG) is not None) == (True, True)
+    assert (works(run.cache), run.cache.find_held(CONFIG) is not None) == (True, True)
     assert run.warnings == [
         f"the ETag cache {tmp_path}/file/cache/etags.db cannot be used: not a directory; "
         "what is read now will not guard later writes"

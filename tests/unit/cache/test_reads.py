@@ -80,22 +80,22 @@ def test_what_was_delivered_is_known_and_guards_the_next_write(room: Room) -> No
 def test_a_file_is_known_by_the_version_whose_content_it_holds(room: Room, tmp_path: Path) -> None:
     file = tmp_path / "config.json"
     file.write_text("{}")
-    room.reads.record(BLOB, Delivered(FIRST), copies.at(file))
+    room.reads.record(BLOB, Delivered(FIRST), copies.find_at(file))
     room.reads.record(BLOB, Delivered(SECOND))
-    assert room.reads.of(BLOB, copies.at(file)) == Remembered(last=seen(SECOND), copy=seen(FIRST))
+    assert room.reads.of(BLOB, copies.find_at(file)) == Remembered(last=seen(SECOND), copy=seen(FIRST))
 
 
 def test_a_file_moved_over_another_copy_has_two_versions(room: Room, tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
     here.write_text("{}")
     there.write_text("{ }")
-    room.reads.record(BLOB, Delivered(FIRST), copies.at(here))
-    room.reads.record(BLOB, Delivered(SECOND), copies.at(there))
+    room.reads.record(BLOB, Delivered(FIRST), copies.find_at(here))
+    room.reads.record(BLOB, Delivered(SECOND), copies.find_at(there))
     there.replace(here)
-    found = room.reads.of(BLOB, copies.at(here))
+    found = room.reads.of(BLOB, copies.find_at(here))
     assert found == Remembered(last=seen(SECOND), copy=seen(FIRST), other=seen(SECOND))
     with pytest.raises(Changed, match="two versions"):
-        room.reads.conditions(BLOB_PUT_BLOCK_BLOB, RequestedConditions(), BLOB, copies.at(here))
+        room.reads.conditions(BLOB_PUT_BLOCK_BLOB, RequestedConditions(), BLOB, copies.find_at(here))
 
 
 def test_a_version_that_the_content_names_comes_with_what_is_known_of_it(room: Room) -> None:

@@ -37,7 +37,7 @@ def test_what_was_exported_is_loaded_again_through_json(tmp_path: Path) -> None:
     here.record(
         CONFIG,
         etag='"0x1"',
-        copy=copies.at(tmp_path / "caf\udce9"),
+        copy=copies.find_at(tmp_path / "caf\udce9"),
         command="entity get",
     )
     clock.after(seconds=1)
@@ -45,10 +45,10 @@ def test_what_was_exported_is_loaded_again_through_json(tmp_path: Path) -> None:
     here.hold(CONFIG, "lease", duration=None, action="lease acquire")
     text = [json.dumps(record) for record in here.export()]
     assert there.load(json.loads(line) for line in text) == 2
-    assert (list(there.export()), list(there.all_held())) == (list(here.export()), [])
+    assert (list(there.export()), list(there.list_held())) == (list(here.export()), [])
     assert (
-        there.bound(CONFIG, copies.at(tmp_path / "caf\udce9")).path
-        == here.bound(CONFIG, copies.at(tmp_path / "caf\udce9")).path
+        there.find_bound(CONFIG, copies.find_at(tmp_path / "caf\udce9")).path
+        == here.find_bound(CONFIG, copies.find_at(tmp_path / "caf\udce9")).path
     )
 
 

@@ -37,7 +37,7 @@ class Records:
     known: Record | None = None
     notes: list[str] = field(default_factory=list)
 
-    def held(self, target: Any) -> Record | None:
+    def find_held(self, target: Any) -> Record | None:
         """Return what is known."""
         return self.known
 
