@@ -75,7 +75,7 @@ def _shows_whole(out: Output, rows: Sequence[_Row]) -> list[bool]:
 
 def _record_reads(env: Environment, table: Target, delivered: Iterable[Stored], select: Sequence[str]) -> None:
     """Record the versions of entities of one table that were just delivered, with all or only some properties."""
-    found = ((reads.address(table, each), reads.to_seen_version(each)) for each in delivered)
+    found = ((reads.find_address(table, each), reads.to_seen_version(each)) for each in delivered)
     names = ",".join(sorted(set(select))) or None
     env.cache.record_all(
         ((Key(table.endpoint, str(address)), seen) for address, seen in found if address is not None),

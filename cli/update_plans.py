@@ -164,7 +164,7 @@ def _initial(target: Target, given: UpdateOptions, typed: tuple[TypedEdit, ...])
         from azguard.tables import entity_edits
 
         try:
-            return entity_edits.initial(given.create or None, target.address)
+            return entity_edits.build_initial(given.create or None, target.address)
         except UsageError as error:
             raise error.but(message=f"--create: {error.message}") from None
     chosen = [edit_options.parse(option, text, inputs.read) for option, text in typed[:1]]

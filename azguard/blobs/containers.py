@@ -1,6 +1,6 @@
 """Containers: thin calls into the SDK, frozen values out.
 
-A container honours no ETag condition, so ``--etag`` on a delete is kept by a lease: acquire, compare,
+The service ignores an ETag condition on a container, so a lease guards a delete of one version: acquire, compare,
 delete under the lease and If-Unmodified-Since, which has a resolution of one second.
 """
 
@@ -70,7 +70,7 @@ def create(
     return _to_write_result(target, settled.answer, "if-none-match", settled.attempts)
 
 
-def properties(target: Target, deadline: Deadline) -> Any:
+def fetch(target: Target, deadline: Deadline) -> Any:
     """Return the SDK's properties of a container, the lineage in its metadata included."""
     client = target.account.container(target.address)
     return read(lambda t: client.get_container_properties(**t), target, deadline)
@@ -192,7 +192,7 @@ def _delete(
 def _find_create_outcome(target: Target, op: str, patience: Deadline) -> Finding[Any]:
     """Return whether the container that is there is the one we made."""
     try:
-        found = properties(target, patience)
+        found = fetch(target, patience)
     except NotFound:
         return Finding(Verdict.NOT_YET)
     if op in Lineage.parse((found.metadata or {}).get(KEY)):
@@ -203,7 +203,7 @@ def _find_create_outcome(target: Target, op: str, patience: Deadline) -> Finding
 def _find_delete_outcome(target: Target, patience: Deadline, alone: Callable[[], bool] | None) -> Finding[None]:
     """Return who deleted it: only the holder of a lease could have, if we held one."""
     try:
-        properties(target, patience)
+        fetch(target, patience)
     except NotFound:
         return Finding(Verdict.COMMITTED if alone is not None and alone() else Verdict.UNKNOWN)
     return Finding(Verdict.UNKNOWN if alone is None else Verdict.NOT_YET)

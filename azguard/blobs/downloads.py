@@ -30,7 +30,7 @@ _RESTARTS = 5
 
 @dataclass(frozen=True)
 class BlobGot:
-    """What a get delivered."""
+    """What a get wrote to its output."""
 
     address: str
     etag: str
@@ -44,13 +44,11 @@ class BlobGot:
 
 
 class Download:
-    """One version of a blob, being read. ``first`` is in hand when it is constructed.
-
-    ``patience`` gives the deadline of each range.
-    """
+    """One version of a blob, being read; the constructor reads its first range."""
 
     def __init__(self, target: Target, conditions: Conditions, patience: Callable[[], Deadline]) -> None:
         self.target = target
+        #: Returns the deadline of one range.
         self.patience = patience
         self.lease_id = conditions.lease_id
         self._client = target.account.blob(target.address)

@@ -27,7 +27,7 @@ def find_blob(upload: "Upload") -> WriteResult:
 def find_container(target: Target, op: str, deadline: Deadline) -> WriteResult:
     """Return the container that is there."""
     try:
-        found = containers.properties(target, deadline.fresh())
+        found = containers.fetch(target, deadline.fresh())
     except NotFound:  # deleted since
         return leave_alone(target, None, None)
     return _judge(target, found, op)

@@ -104,7 +104,7 @@ def read_standing_fence(target: Target, lease_id: str | None, deadline: Deadline
         BadRequest: its tag ``fence`` is none of azguard's.
     """
     try:
-        tags = properties.tags(target, lease_id, deadline)
+        tags = properties.fetch_tags(target, lease_id, deadline)
     except (Forbidden, BadRequest) as error:
         raise explain_fence(error) from error
     theirs = fences.read_fence(tags, target)

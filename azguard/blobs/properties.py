@@ -20,7 +20,7 @@ from azguard.requests.settle import NOTHING_THERE
 
 @dataclass(frozen=True)
 class BlobShown:
-    """A blob's properties. What only has uncommitted blocks has no ETag."""
+    """A blob's properties."""
 
     COLUMNS: ClassVar = (
         columns.NAME,
@@ -35,6 +35,7 @@ class BlobShown:
     address: str
     name: str
     container: str
+    #: None where there are only uncommitted blocks.
     etag: str | None
     last_modified: datetime | None
     created: datetime | None
@@ -76,7 +77,7 @@ def fetch(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
     )
 
 
-def tags(target: Target, lease_id: str | None, deadline: Deadline) -> dict[str, str]:
+def fetch_tags(target: Target, lease_id: str | None, deadline: Deadline) -> dict[str, str]:
     """Return a blob's index tags. They have no version: neither ETag nor Last-Modified moves with them.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/get-blob-tags
@@ -98,7 +99,7 @@ def describe_conflict(error: Changed, target: Target, deadline: Deadline) -> Cha
     except Exception:  # noqa: BLE001  # the explanation is optional; report the conflict even if it fails
         return error
     if current is NOTHING_THERE:
-        return gone(target, error.expected_etag, error) if error.expected_etag else error
+        return to_gone(target, error.expected_etag, error) if error.expected_etag else error
     now = f"now: {current.size:,} bytes, written {current.last_modified:%Y-%m-%d %H:%M:%S} UTC"
     return error.but(
         current_etag=current.etag,
@@ -125,7 +126,7 @@ def explain_stale_read(target: Target, conditions: Conditions, deadline: Deadlin
         raise found from error.__cause__
 
 
-def gone(target: Target, expected_etag: str, refusal: AzguardError) -> Gone:
+def to_gone(target: Target, expected_etag: str, refusal: AzguardError) -> Gone:
     """Return the error for a write that was refused because the blob is not there any more."""
     return Gone(
         f"{target} is no longer there",
@@ -153,7 +154,7 @@ def from_sdk(address: Address, found: Any) -> BlobShown:
         content_language=settings.content_language or None,
         content_disposition=settings.content_disposition or None,
         cache_control=settings.cache_control or None,
-        content_md5=base64_of(settings.content_md5),
+        content_md5=encode_base64(settings.content_md5),
         blob_type=_value(found.blob_type),
         tier=_value(found.blob_tier),
         tag_count=found.tag_count,
@@ -172,7 +173,7 @@ def type_of(found: Any) -> str | None:
     return _value(found.blob_type)
 
 
-def base64_of(digest: bytes | bytearray | None) -> str | None:
+def encode_base64(digest: bytes | bytearray | None) -> str | None:
     """Return a digest as the service writes it."""
     if not digest:
         return None

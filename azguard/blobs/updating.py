@@ -186,7 +186,7 @@ class BlobContent(_Blob):
         """Return the tags to send, ours among them; read as late as possible where they hold no fence."""
         if self.lock_fence is not None:
             return fences.with_fence_tag(kept.settings.tags or {}, self.lock_fence)
-        return properties.tags(self.target, self.lease_id, deadline) if kept.tag_count else None
+        return properties.fetch_tags(self.target, self.lease_id, deadline) if kept.tag_count else None
 
     def _add_fence(self, state: CurrentVersion, deadline: Deadline) -> CurrentVersion:
         """Return the state with the fence on it, and its other tags among what is kept.

@@ -16,7 +16,7 @@ from azguard.requests.lineage import KEY, UNSEEN, Lineage
 
 @dataclass(frozen=True)
 class Settings:
-    """What a blob is besides its content."""
+    """The properties of a blob that a put sets besides its content."""
 
     content_type: str | None = None
     content_encoding: str | None = None
@@ -67,17 +67,18 @@ class BlobPut:
 
 @dataclass(frozen=True)
 class Upload:
-    """One put in the making: what it writes to, under which conditions, as which op."""
+    """One put that is not sent yet: what it writes to, under which conditions, as which op."""
 
     target: Target
     settings: Settings
     conditions: Conditions
     deadline: Deadline
     op: str
+    #: The lineage that it carries; None without one.
     stamp: str | None = None
-    #: That of the content, where one Put Blob takes it: the service then keeps it.
+    #: That of the content, if one Put Blob writes it: then the service stores it.
     md5: bytes | None = None
-    #: Whether it may take the place of an append or page blob.
+    #: Whether it may replace an append or page blob.
     any_type: bool = False
 
     def add_lineage(self) -> "Upload":

@@ -27,7 +27,7 @@ def check_early(upload: "Upload") -> None:
         if error.service_code == "ContainerNotFound":
             raise
         if conditions.expected_etag is not None:
-            raise properties.gone(upload.target, conditions.expected_etag, error) from error
+            raise properties.to_gone(upload.target, conditions.expected_etag, error) from error
         return
     except Changed as error:
         if conditions.expected_etag is None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def find_outcome(upload: "Upload", ids: Sequence[str], patience: Deadline) -> Finding[Mapping[str, Any]]:
-    """Return what is known about a put, with the ETag it made where that can be told; ``ids`` are its blocks."""
+    """Return what is known about a put, with the ETag it made if that is known; ``ids`` are its blocks."""
     parent = upload.conditions.expected_etag
     try:
         found = properties.fetch(upload.target, Conditions(), patience)
@@ -37,7 +37,7 @@ def find_outcome(upload: "Upload", ids: Sequence[str], patience: Deadline) -> Fi
 
 
 def _equals(upload: "Upload", found: Any) -> bool:
-    """Return whether the content that is there is ours for all that is known, which matters without a lineage."""
+    """Return whether the content that is there equals ours, for an upload without a lineage."""
     theirs = found.content_settings.content_md5
     return upload.stamp is None and upload.md5 is not None and theirs is not None and bytes(theirs) == upload.md5
 

@@ -102,13 +102,13 @@ def prepare(upload: Upload, content: bytes) -> Callable[[Conditions], Mapping[st
     if len(content) <= SINGLE_BYTES:
         return lambda conditions: _put_blob(replace(upload, conditions=conditions), content)
     rest = io.BytesIO(content)
-    place = _place(upload, lambda: upload.deadline)
+    place = _to_place(upload, lambda: upload.deadline)
     staged = blocks.stage_stream(place, rest.read(SINGLE_BYTES), rest, lambda _: None)
     ids = [block for block, _ in staged]
     return lambda conditions: _commit(replace(upload, conditions=conditions), ids)
 
 
-def _place(upload: Upload, patience: Callable[[], Deadline]) -> blocks.Place:
+def _to_place(upload: Upload, patience: Callable[[], Deadline]) -> blocks.Place:
     return blocks.Place(
         target=upload.target,
         lease_id=upload.conditions.lease_id,
@@ -124,14 +124,16 @@ def _put_blocks(
     md5 = hashlib.md5(usedforsecurity=False)
     length = 0
     ids: list[str] = []
-    for block, piece in blocks.stage_stream(_place(upload, lambda: _extend_deadline(upload)), first, source, progress):
+    for block, piece in blocks.stage_stream(
+        _to_place(upload, lambda: _extend_deadline(upload)), first, source, progress
+    ):
         ids.append(block)
         md5.update(piece)
         if length:
             digest.update(piece)
         length += len(piece)
     _check_md5(upload.settings, md5.digest())
-    stored = replace(upload, settings=replace(upload.settings, content_md5=properties.base64_of(md5.digest())))
+    stored = replace(upload, settings=replace(upload.settings, content_md5=properties.encode_base64(md5.digest())))
     return _write_under_fence(stored, lambda fresh: _commit(fresh, ids), ids), length
 
 
@@ -206,6 +208,6 @@ def _explain_unread(error: Exists, upload: Upload) -> Exists:
 def _check_md5(settings: Settings, digest: bytes) -> None:
     if settings.content_md5 is not None and bytes(decode_md5(settings.content_md5) or b"") != digest:
         raise UsageError(
-            f"the content's MD5 is {properties.base64_of(digest)}, not {settings.content_md5}; nothing was written",
+            f"the content's MD5 is {properties.encode_base64(digest)}, not {settings.content_md5}; nothing was written",
             reason="content_md5_differs",
         )

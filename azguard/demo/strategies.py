@@ -37,7 +37,7 @@ class Strategy(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What one increment's caller was told."""
+    """What the caller of one increment knows."""
 
     DONE = "done"
     #: An error that leaves open whether it was applied.

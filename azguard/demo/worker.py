@@ -1,4 +1,4 @@
-"""One of the demonstration's writers: a process that applies increments as it is told.
+"""One of the demonstration's writers: a process that runs jobs of increments.
 
 A line on standard input is a job; a line on standard output is the outcome of one increment. When standard input
 closes, the process ends at once: the process that started it is gone, ``kill -9`` included.

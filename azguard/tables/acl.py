@@ -64,7 +64,7 @@ def get(target: Target, deadline: Deadline) -> TableAcl:
     policies = _parse_xml(answers[-1])
     return TableAcl(
         address=str(target.address),
-        etag=etag(policies),
+        etag=compute_etag(policies),
         last_modified=None,
         policies=policies,
     )
@@ -97,12 +97,14 @@ def replace(target: Target, policies: Policies, conditions: Conditions, deadline
         settled = send_until_settled(request, deadline)
     except OutcomeUnknown as error:
         raise error.but(reason="acl_outcome_unknown") from error
-    return to_write_result(target, conditions.guard, settled.attempts, etag(policies))
+    return to_write_result(target, conditions.guard, settled.attempts, compute_etag(policies))
 
 
-def etag(policies: Policies) -> str:
+def compute_etag(policies: Policies) -> str:
     """Return the ETag that azguard makes of access policies."""
-    canonical = [[name, *(_to_the_tick(policies[name].get(field)) for field in _FIELDS)] for name in sorted(policies)]
+    canonical = [
+        [name, *(_canonicalize_time(policies[name].get(field)) for field in _FIELDS)] for name in sorted(policies)
+    ]
     text = json.dumps(canonical)
     return f'"acl-{hashlib.sha256(text.encode()).hexdigest()[:32]}"'
 
@@ -157,7 +159,7 @@ def _is_time(value: Any) -> bool:
         return False
 
 
-def _to_the_tick(value: str | None) -> str | None:
+def _canonicalize_time(value: str | None) -> str | None:
     """Return a time as the service writes it, to 100 ns, however it was given; anything else as it is."""
     if value is None or not (found := _TIME.fullmatch(value)):
         return value or None

@@ -20,7 +20,7 @@ from azguard.tables.edm import ANNOTATION, KEYS, Entity
 _WHOLE = (edm.INT32, edm.INT64)
 
 
-def initial(text: str | None, address: Address) -> bytes:
+def build_initial(text: str | None, address: Address) -> bytes:
     """Return the entity that an update starts from where there is none: its keys, and what the text has.
 
     Raises:

@@ -81,7 +81,7 @@ def _stands_alone(token: re.Match[str]) -> bool:
     return before in _BEFORE and after in _AFTER
 
 
-def literal(name: str, kind: str, value: Any) -> str:
+def to_literal(name: str, kind: str, value: Any) -> str:
     """Return a value of an entity's JSON as OData writes it in a filter.
 
     Raises:
@@ -89,7 +89,7 @@ def literal(name: str, kind: str, value: Any) -> str:
     """
     sent = next(edm.iterate_properties({name: value, name + edm.ANNOTATION: kind}))[2]
     if kind == edm.DOUBLE:
-        return _double(name, sent)
+        return _write_double(name, sent)
     if kind in _BARE:
         return _BARE[kind].format(str(sent).lower())
     return _QUOTED[kind].format(sent.hex() if kind == edm.BINARY else str(sent).replace("'", "''"))
@@ -109,11 +109,11 @@ def _parse_literals(parameters: Iterable[str]) -> Mapping[str, str]:
                 values={"name": name},
             )
         kind = kind or edm.STRING
-        found[name] = literal(name, kind, typed_values.parse_value(name, kind, value))
+        found[name] = to_literal(name, kind, typed_values.parse_value(name, kind, value))
     return found
 
 
-def _double(name: str, number: float | str) -> str:
+def _write_double(name: str, number: float | str) -> str:
     """Return a double in full: not every server reads an exponent here."""
     if isinstance(number, str):
         raise UsageError(f"{name}: {number} cannot be compared with in a filter", reason="filter_number_not_finite")

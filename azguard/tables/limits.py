@@ -46,7 +46,7 @@ def check(entity: Mapping[str, Any]) -> None:
             f"and an entity has at most {PROPERTIES} besides its keys",
             reason="too_many_properties",
         )
-    sizes = {name: _size(name, kind, value) for name, kind, value in properties}
+    sizes = {name: _count_bytes(name, kind, value) for name, kind, value in properties}
     total = _ENTITY_BYTES + sum(_utf16(str(entity.get(key, ""))) for key in KEYS) + sum(sizes.values())
     if total > ENTITY_BYTES:
         largest = max(sizes, key=lambda name: sizes[name])
@@ -97,12 +97,12 @@ def _check_value(name: str, kind: str, value: Any) -> None:
         )
 
 
-def _size(name: str, kind: str, value: Any) -> int:
+def _count_bytes(name: str, kind: str, value: Any) -> int:
     """Return the bytes a property counts for."""
-    return _PROPERTY_BYTES + _utf16(name) + _value_size(kind, value)
+    return _PROPERTY_BYTES + _utf16(name) + _count_value_bytes(kind, value)
 
 
-def _value_size(kind: str, value: Any) -> int:
+def _count_value_bytes(kind: str, value: Any) -> int:
     if kind == edm.STRING:
         return _utf16(value) + _LENGTH_BYTES
     if kind == edm.BINARY:

@@ -77,7 +77,7 @@ def to_seen_version(stored: Stored) -> SeenVersion:
     return SeenVersion(stored.etag, str(stored.lineage) or None, stored.entity.get(TIMESTAMP))
 
 
-def address(table: Target, stored: Stored) -> Address | None:
+def find_address(table: Target, stored: Stored) -> Address | None:
     """Return the address of an entity of a table, or None: an empty key is legal, but no part of an address."""
     keys = (stored.entity[PARTITION_KEY], stored.entity[ROW_KEY])
     return Address(Kind.ENTITY, (table.address.container, *keys)) if all(keys) else None

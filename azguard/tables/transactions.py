@@ -104,7 +104,7 @@ def check(items: Sequence[Item]) -> None:
                 reason="transaction_entity_twice",
             )
         known[target.address] = item.line
-        size += _size(item)
+        size += _estimate_bytes(item)
         if size > MOST_BYTES:
             raise UsageError(
                 f"line {item.line}: up to here these are more than {MOST_BYTES:,} bytes, the most a transaction takes",
@@ -148,7 +148,7 @@ class _Transaction:
         self._items = items
         self._deadline = deadline
         self._table = items[0].write.target
-        self._operations = [_operation(item.write) for item in items]
+        self._operations = [_to_sdk_operation(item.write) for item in items]
         self._found: dict[int, Stored | None] = {}
         self._superseded: Item | None = None
         self._error: BaseException | None = None
@@ -250,7 +250,7 @@ class _Transaction:
         return self._items[0] if len(self._items) == 1 else None
 
 
-def _operation(made: EntityWrite) -> tuple[str, dict[str, Any], dict[str, Any]]:
+def _to_sdk_operation(made: EntityWrite) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """Return a write as the SDK takes it; an invalid one fails here, before anything is sent."""
     from azure.core import MatchConditions
     from azure.data.tables import UpdateMode
@@ -286,7 +286,7 @@ def _to_item_written(item: Item, etag: str | None, attempts: int) -> ItemWritten
     )
 
 
-def _size(item: Item) -> int:
+def _estimate_bytes(item: Item) -> int:
     """Return about how many bytes a write takes in the body of a transaction, where JSON is all ASCII."""
     sent = item.write.sent
     body: dict[str, Any] = {}

@@ -112,12 +112,12 @@ class ManyUpdates:
     patience: Deadline
     #: The folder of the journals of writes.
     journals: Path
-    #: Is told each event of an update.
+    #: Called with each event of an update.
     tell: Callable[[Target, Deadline, str], None] = lambda target, deadline, text: None
 
     def updates(self, clock: StoppableClock) -> Iterator[Update]:
         """Yield the update of each entity; its deadline goes by the clock."""
-        for target, found in matches(self.table, self.where, self.query_deadline):
+        for target, found in find_matches(self.table, self.where, self.query_deadline):
             deadline = Deadline(
                 seconds=self.patience.seconds,
                 clock=clock,
@@ -161,8 +161,9 @@ def update_all(
 ) -> None:
     """Make so many updates at a time.
 
-    ``on_failure`` is told of each that failed, or whose outcome is unknown, as it ends; ``on_end`` how all ended, also
-    where they are interrupted after the first. An interruption after the last is too late to be one.
+    ``on_failure`` is called for each that failed, or whose outcome is unknown, as it ends. ``on_end`` is called once
+    with the summary, also after an interruption if one update had begun. An interruption after the last update is
+    ignored.
 
     Raises:
         Partial: some failed, or their outcome is unknown.
@@ -174,9 +175,9 @@ def update_all(
         run_each(many.updates(clock), jobs, tally, on_failure, clock.stop)
         commits.announce()
     except BaseException as interruption:
-        # From here on signals are ignored, so that the summary of what was committed is told.
+        # From here on signals are ignored, so that the summary of what was committed is reported.
         commits.announce()
-        if not tally.counts:  # There is nothing to tell: the query itself failed.
+        if not tally.counts:  # There is nothing to report: the query itself failed.
             raise
         error = interruption
     summary = Summary.of(many.table, tally.counts)
@@ -189,7 +190,7 @@ def update_all(
 
 def preview_all(many: ManyUpdates) -> Iterator[tuple[Target, Preview]]:
     """Yield what each update would do now; nothing is written."""
-    for target, found in matches(many.table, many.where, many.query_deadline):
+    for target, found in find_matches(many.table, many.where, many.query_deadline):
         resource, plan = many.prepare(target, found, many.query_deadline)
         yield target, updates.preview(resource, plan, many.query_deadline)
 
@@ -229,7 +230,7 @@ class Matched:
         return next(found, None)
 
 
-def matches(table: Target, where: str, deadline: Deadline) -> Iterator[tuple[Target, Stored]]:
+def find_matches(table: Target, where: str, deadline: Deadline) -> Iterator[tuple[Target, Stored]]:
     """Yield the entities of a table that match a filter, in constant memory; the rows of a ledger stay out."""
     for page in calls.pages(table, deadline, where):
         for found in page:

@@ -41,7 +41,7 @@ class VersionedEntity:
             NotFound: there is no such table.
         """
         try:
-            return state_of(self.fetch(self.target, deadline))
+            return to_current_version(self.fetch(self.target, deadline))
         except NotFound as error:
             if error.service_code == _NO_TABLE:
                 raise
@@ -58,7 +58,7 @@ class VersionedEntity:
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
     ) -> Callable[[], CommittedVersion]:
         """Return a Merge Entity that changes nothing but the ETag and the lineage."""
-        touch: Entity = self.keys | stamp(state, lineage)
+        touch: Entity = self.keys | to_lineage_property(state, lineage)
         etag = str(state.etag)
         return lambda: CommittedVersion(
             calls.write(self.target, touch, etag, merge=True, timeouts=write_timeouts(deadline))
@@ -84,7 +84,7 @@ class VersionedEntity:
         return CommittedVersion(calls.write(self.target, entity, state.etag, merge=False, timeouts=timeouts))
 
 
-def state_of(found: Stored) -> CurrentVersion:
+def to_current_version(found: Stored) -> CurrentVersion:
     """Return an entity that was read as a version for the update loop."""
     return CurrentVersion(
         content=entity_json.encode_canonical(found.entity),
@@ -98,10 +98,10 @@ def state_of(found: Stored) -> CurrentVersion:
 def add_lineage(content: bytes, state: CurrentVersion, lineage: Lineage | None) -> Entity:
     """Return the entity to send, with the lineage on it."""
     entity: Entity = json.loads(content)
-    return entity | stamp(state, lineage)
+    return entity | to_lineage_property(state, lineage)
 
 
-def stamp(state: CurrentVersion, lineage: Lineage | None) -> Entity:
+def to_lineage_property(state: CurrentVersion, lineage: Lineage | None) -> Entity:
     """Return the property of the lineage: the new one, or the current one if ``lineage`` is None."""
     kept = str(state.lineage if lineage is None else lineage)
     return {KEY: kept} if kept else {}

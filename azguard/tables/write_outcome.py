@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def find_outcome(made: "EntityWrite", patience: Deadline) -> Finding[str | None]:
-    """Return what is known about a write, with the ETag it made where that can be told."""
+    """Return what is known about a write, with the ETag it made if that is known."""
     return to_finding(made, fetch_current(made, patience))
 
 
@@ -57,7 +57,7 @@ def find_etag(made: "EntityWrite", found: Stored | None) -> str | None:
 
 
 def _equals(made: "EntityWrite", found: Stored | None) -> bool:
-    """Return whether what is there is ours for all that is known, which matters without a lineage."""
+    """Return whether the entity that is there equals ours, for a write without a lineage."""
     if found is None or made.leaves_lineage:
         return False
     ours = _content(made.entity)

@@ -199,7 +199,7 @@ def test_patches_see_the_types_as_they_are() -> None:
 )
 def test_an_initial_that_is_no_such_entity_is_a_usage_error(initial: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        entity_edits.initial(initial, ADDRESS)
+        entity_edits.build_initial(initial, ADDRESS)
 
 
 # The service
