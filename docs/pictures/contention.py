@@ -15,6 +15,7 @@ _STYLES = {
     "SDK loop": (RED, ""),
     "az-style loop": (GREY, ""),
 }
+_ROUND = (1.2, 1.5, 2, 3, 4, 6, 8, 12)
 #: Where the ways are named below the panels.
 _KEYS = (24, 194, 374, 566, 690)
 _PANELS = (("updates per second", "commits_per_second"), ("99 of 100 updates done within, s", "p99"))
@@ -43,7 +44,7 @@ def _panel(picture: Drawing, left: float, title: str, key: str, rows: list[dict[
         return left + _WIDTH * math.log2(writers) / span, _TOP + _HEIGHT * (1 - value / most)
 
     picture.text(left, _TOP - 12, title, size=13, bold=True)
-    parts = 4 if most % 4 == 0 else 3
+    parts = 4 if math.isclose(most % 4, 0) else 3
     for part in range(parts + 1):
         value = most * part / parts
         y = place(1, value)[1]
@@ -59,5 +60,6 @@ def _panel(picture: Drawing, left: float, title: str, key: str, rows: list[dict[
 
 
 def _round_up(value: float) -> float:
-    step = 10.0 ** math.floor(math.log10(value))
-    return math.ceil(value / step) * step
+    """Return a round number that is not less, and which three or four grid lines divide well."""
+    magnitude = 10.0 ** math.floor(math.log10(value))
+    return next(part * magnitude for part in _ROUND if part * magnitude >= value)
