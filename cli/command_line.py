@@ -17,6 +17,7 @@ _ENDPOINTS = ("--blob-endpoint", "--table-endpoint", "--queue-endpoint", "--file
 #: The options that say which account it is about, and whose reads guard it.
 ACCOUNT = (*SECRETS, *_ENDPOINTS, "--account-name", "--auth-mode", "--profile", "--emulator", "--scope")
 _WITHOUT_VALUE = ("--emulator",)
+_STDIN = (["-f", "-"], ["--file", "-"], ["-f-"], ["--file=-"])
 _WITH_VALUE = frozenset((*GUARDS, *ACCOUNT, "-f", "--file", "--lease-id")) - {*_WITHOUT_VALUE}
 
 
@@ -51,7 +52,7 @@ def wants_json(argv: Sequence[str]) -> bool:
 
 def drop(argv: Sequence[str], options: Collection[str]) -> list[str]:
     """Return the words without some options and their values, and without ``-f -``, which cannot be read again."""
-    return [word for group in _group(argv) if _name(group) not in options and group != ["-f", "-"] for word in group]
+    return [word for group in _group(argv) if _name(group) not in options and group not in _STDIN for word in group]
 
 
 def keep(argv: Sequence[str], options: Collection[str]) -> list[str]:

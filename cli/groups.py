@@ -103,6 +103,7 @@ class Command(_Plain, TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         args = _fill_in(args, self.spec.optional_value)
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        _refuse_repeated(order)
         ctx.meta[ORDER] = [param.name for param in order]
         rest: list[str] = super().parse_args(ctx, args)
         return rest
@@ -147,6 +148,19 @@ class Command(_Plain, TyperCommand):
             raise UsageError(f"--{name.replace('_', '-')} is not enforced here: {reason}", hint="leave it out")
 
 
+def _refuse_repeated(typed: list[Any]) -> None:
+    """Refuse an option that takes one value and was given several times: the last one would win unnoticed."""
+    seen = set()
+    for param in typed:
+        if param.param_type_name != "option" or param.multiple or param.is_flag:
+            continue
+        if param.name in seen:
+            raise UsageError(
+                f"{'/'.join(param.opts)} is given twice, and takes one value", hint="leave one of them out"
+            )
+        seen.add(param.name)
+
+
 def _refuse_bytes(param: Any, value: Any) -> None:
     """Refuse text that is not UTF-8, except where any bytes are meant: in files' names, content and commands."""
     metavar = param.metavar or ""
@@ -176,6 +190,13 @@ class Group(_Plain, TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(self.commands)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        # A value before the command's name may be given again behind it, as an alias of a shell does, but not here.
+        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        _refuse_repeated(order)
+        rest: list[str] = super().parse_args(ctx, args)
+        return rest
 
     def invoke(self, ctx: Any) -> Any:
         if not ctx._protected_args:  # noqa: SLF001  # Typer offers no other way
