@@ -74,8 +74,7 @@ class LeaseOperation:
             return Finding(Verdict.NEVER)
         try:
             state = _look_briefly(self.target, patience)
-        # Whatever goes wrong with looking, the refusal is what must be told.
-        except Exception:  # noqa: BLE001
+        except Exception:  # noqa: BLE001  # However the read fails, the refusal must be reported.
             return Finding(Verdict.NEVER)
         return Finding(Verdict.COMMITTED, {}) if state.free else Finding(Verdict.NEVER, seen=state)
 
@@ -94,8 +93,7 @@ def explain(target: Target, error: AzguardError, deadline: Deadline) -> AzguardE
         state = error.seen or _look_briefly(target, deadline)
     except NotFound as gone:
         return gone
-    # Whatever goes wrong with explaining, the refusal itself is what must be told.
-    except Exception:  # noqa: BLE001
+    except Exception:  # noqa: BLE001  # However the read fails, the refusal must be reported.
         return error
     holder = None if state.free else state.holder
     return error.but(

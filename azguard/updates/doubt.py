@@ -1,7 +1,7 @@
-"""What became of an attempt in doubt: learnt from the lineage, from kept versions, or decided by a fence.
+"""Find the outcome of an attempt in doubt, from the lineage or from kept versions, or decide it by a fence.
 
-*Committed* is said only when our op is found; *never* only when a recorded successor, or a fence of ours, has taken
-the place of the version it would have replaced. Everything else is unknown: see ``lineage``.
+The outcome is *committed* only if our op is found. It is *never* only if a recorded successor, or a fence of ours, has
+replaced the version that the attempt would have replaced. Everything else is unknown: see ``lineage``.
 """
 
 from collections.abc import Sequence
@@ -17,12 +17,14 @@ from azguard.updates.resource import CommittedVersion, CurrentVersion, Version
 from azguard.updates.run import UpdateRun
 
 ALIKE = "it was refused, but what is there equals what was sent: an earlier copy of the request may have made it"
-# Between two tries of a fence: a few round trips.
-_PAUSE = 0.1
+# Between two attempts to write a fence: a few round trips.
+_PAUSE_SECONDS = 0.1
 
 
 def settle(run: UpdateRun, lease: GuardLease, state: CurrentVersion, deadline: Deadline) -> UpdateResult | None:
-    """Return the end if our write is found; else forget the doubt if it can never land, or keep it while it still may.
+    """Return the end if our write is found.
+
+    If not, forget the doubt once the write can never be committed, and keep it as long as it still can.
 
     Raises:
         OutcomeUnknown: the chain from the version in doubt to the current one is broken.
@@ -99,15 +101,16 @@ def prove_by_lease(run: UpdateRun, lease: GuardLease, over: CurrentVersion | Non
 
 
 def supersede(run: UpdateRun, lease: GuardLease) -> UpdateResult | None:
-    """Make the attempt in doubt impossible, by replacing the version it depends on, or find that it landed.
+    """Make the attempt in doubt impossible by replacing the version it depends on, or find that it was committed.
 
-    Returns None once it can never land.
+    Returns None once it can never be committed.
 
     Raises:
         OutcomeUnknown: neither can be done.
         AzguardError: the resource cannot be asked.
     """
-    patience, lease_id = run.start_deadline(run.deadline.settle_seconds), lease.in_use
+    patience = run.start_deadline(run.deadline.settle_seconds)
+    lease_id = lease.in_use
     abort = run.tools.new_op()
     while True:
         state = run.resource.read(patience)
@@ -128,26 +131,27 @@ def supersede(run: UpdateRun, lease: GuardLease) -> UpdateResult | None:
             return None
         if sent.error is not None and sent.outcome is CallOutcome.REFUSED:
             if is_lease_problem(sent.error):
-                lease_id = None  # Ours has ended; another's is over soon, or the time for asking is.
+                # Our lease has ended. Another holder's lease ends soon, or this loop's time does.
+                lease_id = None
             elif not is_conflict(sent.error):
                 raise run.build_unknown("it could not be fenced off", translate(sent.error, run.resource.target))
-        patience.pause(_PAUSE)
+        patience.pause(_PAUSE_SECONDS)
 
 
 def judge_by_ledger(parent: str | None, state: CurrentVersion) -> Verdict:
-    """Return what it says about a write over ``parent`` that the ledger does not have it.
+    """Return the verdict on a write over ``parent`` that is not in the ledger.
 
-    The ledger was asked after the resource: a write over a version that had been replaced by then would be in it. A
-    create may still land as soon as nothing is there, but not once our op is in the ledger, nor can any attempt then.
+    The ledger was read after the resource, so that a write over a version that had been replaced by then would be in
+    it. A create can still be committed while nothing is there. Once our op is in the ledger, no attempt can be.
     """
     replaced = parent is not None and bare(parent) != bare(state.etag)
     return Verdict.NEVER if replaced else Verdict.NOT_YET
 
 
 def judge_by_versions(history: Sequence[Version], op: str, parent: str | None) -> Verdict:
-    """Return what the kept versions, oldest first, say about ``op`` on ``parent``.
+    """Return the verdict of the kept versions, oldest first, on ``op`` over ``parent``.
 
-    The service keeps them all, whichever program writes; it is sound unless versions are deleted at the same moment.
+    The service keeps the versions of every program. The verdict is sound unless versions are deleted at the same time.
     """
     if any(op in version.lineage for version in history):
         return Verdict.COMMITTED
@@ -159,18 +163,20 @@ def judge_by_versions(history: Sequence[Version], op: str, parent: str | None) -
 
 def _end_by_own_op(run: UpdateRun, state: CurrentVersion) -> UpdateResult:
     """End because our op is in the lineage: we, or another run with the same key, committed it."""
-    landed, lineage = CommittedVersion(None), None
+    committed = CommittedVersion(None)
+    lineage = None
     if _is_ours(run, state):
-        landed, lineage = CommittedVersion(state.etag, state.last_modified, state.version_id), str(state.lineage)
+        committed = CommittedVersion(state.etag, state.last_modified, state.version_id)
+        lineage = str(state.lineage)
     where = "ledger" if state.in_ledger else "lineage"
     run.tell(
         f"settled: our write is in the {where}" if run.attempts else f"the {where} has this op: it was done before"
     )
-    return run.end(landed, "committed", lineage)
+    return run.end(committed, "committed", lineage)
 
 
 def _is_ours(run: UpdateRun, state: CurrentVersion) -> bool:
-    """Return whether the current version is the one we wrote, and not one that keeps our lineage by another writer."""
+    """Return whether we wrote the current version, rather than another writer who kept our lineage."""
     work = run.work
     return (
         work is not None

@@ -1,11 +1,11 @@
-"""What an update had under way when it ended without knowing: the memory of a key, beside the lineage's.
+"""The write that an update had sent when it ended without knowing its outcome, kept for the next run of the same key.
 
-The lineage forgets an op after sixteen more writes, and at once if a tool that is not azguard wipes it. A run that was
-killed with a write on its way leaves here which version it was sent for, so that the next run with the same key settles
-that first, and never writes a second time what may have landed.
+The lineage forgets an op after sixteen more writes, and at once if another tool removes it. A run that is killed while
+a write is under way leaves here the version that the write was sent for. The next run with the same key settles that
+write first, and so never writes twice what may have been committed.
 
-Not guaranteed: on another machine, or with another cache folder, only the lineage tells. Nor is it forced to the disk:
-it outlives the process, not a power failure.
+Not guaranteed: on another machine, or with another cache folder, only the lineage is known. The file is not forced to
+the disk: it outlives the process, not a power failure.
 """
 
 from pathlib import Path
@@ -15,20 +15,20 @@ from azguard.requests.lineage import bare
 
 
 class WriteJournal:
-    """The version that the latest write of one op was sent for, which is enough: see ``lineage``.
-
-    ``keyed`` says that the op has a key that a run after a kill will use again; without one only an end that leaves
-    the outcome unknown is worth remembering, because its message names the op.
-    """
+    """The version that the latest write of one op was sent for, which is enough: see ``lineage``."""
 
     def __init__(self, folder: Path, op: str, *, keyed: bool) -> None:
-        self._file, self._keyed = folder / op, keyed
+        self._file = folder / op
+        #: Whether the op has a key that a run after a kill uses again. Without a key only an unknown outcome is
+        #: recorded, because its message names the op.
+        self._keyed = keyed
+        #: What the file holds, as far as this run knows; None is no file.
         self._kept: str | None = None
 
     def read_pending(self) -> str | None:
-        """Return the ETag, without quotes, of the write that was sent and has no recorded end; ``-`` is nothing.
+        """Return the ETag, without quotes, that the write without a recorded outcome was sent over.
 
-        None is no such write.
+        ``-`` is a write over nothing, and None is no such write.
         """
         try:
             self._kept = self._file.read_text("ascii") or None
@@ -37,12 +37,12 @@ class WriteJournal:
         return self._kept
 
     def record_sending(self, etag: str | None) -> None:
-        """Write down that a write is about to be sent over this version."""
+        """Record that a write is about to be sent over this version."""
         if self._keyed:
             self.record_unknown(etag)
 
     def record_unknown(self, etag: str | None) -> None:
-        """Write down that a write over this version was sent, and that its end is not known."""
+        """Record that a write over this version was sent, and that its outcome is not known."""
         text = bare(etag)
         if text == self._kept:
             return
@@ -50,11 +50,11 @@ class WriteJournal:
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             write_atomically(self._file, text.encode("ascii"), durable=False)
         except OSError:
-            return  # No folder to remember in: then only the lineage tells.
+            return  # The folder cannot be written: then only the lineage shows the write.
         self._kept = text
 
     def forget(self) -> None:
-        """Forget it: what became of every write is known."""
+        """Delete the record, because the outcome of every write is known."""
         if self._kept is None:
             return
         try:

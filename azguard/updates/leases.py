@@ -1,4 +1,4 @@
-"""Leases around an update: our own as a guard for one write, and another holder's in the way."""
+"""Leases around an update: our own, which guards one write, and another holder's, which blocks it."""
 
 from azguard.accounts.exchanges import PACE_BYTES_PER_SECOND
 from azguard.errors import Locked, NotFound, Unavailable
@@ -7,28 +7,34 @@ from azguard.requests.service_errors import translate
 from azguard.updates.resource import CurrentVersion, Leasable
 from azguard.updates.run import UpdateRun
 
-# The shortest that the service gives: it covers one write, and a writer that dies holds up others no longer. For slow
-# work more, up to the longest; if it lapses all the same, what the work made is still there, and only the write is
-# sent again.
-_SHORTEST_SECONDS, _LONGEST_SECONDS = 15, 60
-# Where the lease is what proves whose a write was, it outlives three answers as late as can be: to the acquire, to the
-# write, and to the question that follows.
+# The shortest term of the service: it covers one write, and a writer that dies blocks others no longer.
+_SHORTEST_SECONDS = 15
+# The longest term of the service, for slow work. If the lease ends all the same, the new content is still in memory, so
+# that only the write is sent again.
+_LONGEST_SECONDS = 60
+# A lease that proves whose a write was outlives the latest possible answers to three requests: to the acquire, to the
+# write, and to the read that follows.
 GUARD_SECONDS = 30
 GUARD_ANSWER_SECONDS = GUARD_SECONDS / 3
-# A lease costs two more round trips, and all other writers wait: only for slow work after four conflicts, or for a
-# writer that starves. Acquired before the work begins, it shelters it: with 8 writers on hosts of their own and 300 ms
-# of work the slowest update took 6.5 s, not 9.6 s. Quick work it cannot shelter, since acquiring it is refused whenever
-# the write would be: with 32 writers on hosts of their own, 2.4 requests per commit were about leases when writers
-# asked for one after 8 conflicts, and 0.2 at 16.
-_ESCALATE_SLOW, _ESCALATE_ANY = 4, 16
-# Another writer's escalation holds its lease for a few round trips and its work, which is as slow as ours; a lease that
-# lasts longer is a lock.
+# After how many conflicts slow work acquires a lease. The lease costs two more round trips, and all other writers wait.
+# Acquired before the work begins, it protects the work: with 8 writers on hosts of their own and 300 ms of work the
+# slowest update took 6.5 s, not 9.6 s.
+_ESCALATE_SLOW = 4
+# After how many conflicts any writer acquires a lease. It cannot protect quick work, since acquiring it is refused
+# whenever the write would be: with 32 writers on hosts of their own, 2.4 requests per commit were about leases when
+# writers asked for one after 8 conflicts, and 0.2 at 16.
+_ESCALATE_ANY = 16
+# Another writer that escalates holds its lease for a few round trips and its work, which is as slow as ours. A lease
+# that lasts longer is a lock.
 SHORT_LEASE_SECONDS = 3.0
 _SHORT_LEASE_WORKS = 3.0
-# How often a lock is asked after; an escalation is over within a round trip or two.
-_POLL_SECONDS, _POLL_SOON_SECONDS = 0.5, 0.05
-# Bounded: if the release fails, the lease ends by itself.
-_RELEASE_SECONDS, _RELEASE_TRIES = 1.0, 2
+# How often to ask whether a lock is free.
+_POLL_SECONDS = 0.5
+# How often, at most, to ask whether an escalated write is over: that takes a round trip or two.
+_POLL_SOON_SECONDS = 0.05
+# Bounded: if the release fails, the lease expires on its own.
+_RELEASE_SECONDS = 1.0
+_RELEASE_TRIES = 2
 
 
 class GuardLease:
@@ -52,19 +58,17 @@ class GuardLease:
         return (self._run.plan.guard_by_lease and self._is_missing(state)) or self.is_due(state)
 
     def is_due(self, state: CurrentVersion) -> bool:
-        """Return whether to acquire a lease before the work begins, so that it is not in vain once more."""
+        """Return whether to acquire a lease before the work begins, so that no conflict wastes the work again."""
         run = self._run
         if not self._is_missing(state):
             return False
         if self._id is not None:
-            return True  # Once asked for, it may be ours already, and in the way of a write without it.
+            return True  # It was asked for before and may be ours already: a write without its id would be refused.
         slow = run.work_time > 2 * run.round_trip
         return run.conflicts >= (_ESCALATE_SLOW if slow else _ESCALATE_ANY)
 
     def _is_missing(self, state: CurrentVersion) -> bool:
-        """Return whether there is neither a lease of ours nor of the caller, and can be one: not on what is not there,
-        nor where the service knows none.
-        """
+        """Return whether neither we nor the caller hold a lease, although the resource exists and can be leased."""
         run = self._run
         return (
             not self.held and run.plan.lease_id is None and state.etag is not None and run.resource.leases is not None
@@ -77,7 +81,7 @@ class GuardLease:
     def acquire(self, state: CurrentVersion) -> CallResult[None]:
         """Ask once for a lease on the very version that was read."""
         run = self._run
-        # Known before it is sent: whatever interrupts us, it is released.
+        # Stored before the request is sent, so that the lease is released whatever interrupts us.
         lease_id = self._id = self._id or run.tools.new_lease_id()
         shortest = GUARD_SECONDS if run.plan.guard_by_lease else _SHORTEST_SECONDS
         sending = 0.0 if run.work is None else len(run.work.content) / PACE_BYTES_PER_SECOND
@@ -104,11 +108,13 @@ class GuardLease:
         return None if etag == state.etag else etag
 
     def release(self) -> None:
-        """Release what was ever asked for; a refusal says that it is not ours any more."""
-        run, lease_id = self._run, self._id
+        """Release the lease if it was ever asked for. A refusal proves that it is not ours any more."""
+        run = self._run
+        lease_id = self._id
         if lease_id is None:
             return
-        self._id, self.held = None, False
+        self._id = None
+        self.held = False
         patience = run.start_deadline(_RELEASE_SECONDS)
         try:
             for _ in range(_RELEASE_TRIES):
@@ -117,14 +123,15 @@ class GuardLease:
                     run.tell("lease: released" if sent.outcome is CallOutcome.COMMITTED else "lease: not ours any more")
                     return
         except KeyboardInterrupt:
-            pass  # How the update ended matters more; the lease ends by itself.
+            pass  # The end of the update must still be reported; the lease expires on its own.
 
 
 class OthersLease:
-    """Patience with another holder's lease: as long as asked for, or as long as an escalated write may take."""
+    """Waits for another holder's lease: as long as was asked for, or as long as an escalated write may take."""
 
     def __init__(self, run: UpdateRun) -> None:
         self._run = run
+        #: The version on which a lease was met last, and when it was first met there.
         self._met: tuple[str | None, float] | None = None
 
     def wait(self, state: CurrentVersion, error: BaseException) -> None:
@@ -139,21 +146,21 @@ class OthersLease:
             raise found
         run.leased = True
         if self._met is None or self._met[0] != state.etag:
-            # A version that moves is one that writers take turns at: each turn is a new lease.
+            # Where the version has changed, the lease is a new one, of the next writer that escalates.
             self._met = state.etag, run.deadline.clock()
         short = max(SHORT_LEASE_SECONDS, _SHORT_LEASE_WORKS * run.work_time)
         lasts = run.deadline.clock() - self._met[1] > short or state.lease_duration == "infinite"
         if lasts and not run.plan.wait_lease:
             raise found.but(reason="update_meets_lease")
         run.tell(f"lease: not ours, on {state.label}; waiting until it is free")
-        # Asked for by HEAD: to read and to be refused again would cost twice as much.
+        # Asked by HEAD: reading and writing again, only to be refused, would cost twice as much.
         pause = _POLL_SECONDS if lasts else max(_POLL_SOON_SECONDS, run.round_trip)
         while not run.deadline.passed:
             self._pause(pause)
             if not _require_leasable(run).is_leased(run.deadline):
                 return
             if not lasts and run.deadline.clock() - self._met[1] > short:
-                return  # to see whether it is still the same version
+                return  # Read again: the version tells whether it is still the same lease.
 
     def _pause(self, seconds: float) -> None:
         self._run.deadline.pause(self._run.tools.chance.uniform(0.5, 1.5) * seconds)

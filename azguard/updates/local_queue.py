@@ -1,10 +1,10 @@
 """A host-local queue of writers, one per address, first come first served.
 
-It is a courtesy, not a guard: writers on one machine would only conflict with each other. Every waiter holds a lock on
-its own ticket, so a killed process leaves the queue at once, a stopped one is passed over, and a writer that waits too
-long goes ahead without its turn; the condition on its write keeps it safe.
+The queue avoids conflicts between writers of one machine; it protects nothing. Every waiter holds a lock on its own
+ticket, so that a killed process leaves the queue at once. A stopped process is passed over. A writer that has waited
+too long goes ahead; the condition on its write keeps it safe.
 
-Reading and writing both belong inside the turn: what was read before it has been overwritten by the time it comes.
+Read and write both inside the ``with`` block: what was read before it has been overwritten by then.
 """
 
 import hashlib
@@ -19,15 +19,16 @@ from typing import Self
 from azguard.processes import identity, locked_file
 from azguard.requests.deadline import Deadline
 
-# A writer that is stuck at the head must not eat the whole deadline of those behind it.
-_PATIENCE = 0.5
+# The part of the deadline to wait at most: a writer that hangs at the head must not use up the deadlines of the others.
+_PART_OF_DEADLINE = 0.5
 # How often to see whether the process ahead was stopped. It costs 60 µs, and nothing else happens while waiting.
 _LOOK_SECONDS = 0.5
-_COUNTER_PAUSE = 0.002
+# The counter is locked for microseconds.
+_COUNTER_PAUSE_SECONDS = 0.002
 
 
 class LocalQueue(AbstractContextManager["LocalQueue"]):
-    """A place in the queue for one address, held while in the ``with`` block. ``tell`` is told of waiting."""
+    """A place in the queue for one address, held during the ``with`` block. ``tell`` is called when it waits."""
 
     def __init__(
         self, folder: Path, key: str, deadline: Deadline, tell: Callable[[str], None] = lambda text: None
@@ -38,7 +39,7 @@ class LocalQueue(AbstractContextManager["LocalQueue"]):
         self._ticket: tuple[int, int] | None = None
 
     def __enter__(self) -> Self:
-        patience = self._deadline.restarted(seconds=self._deadline.remaining * _PATIENCE)
+        patience = self._deadline.restarted(seconds=self._deadline.remaining * _PART_OF_DEADLINE)
         try:
             self._ticket = self._take(patience)
             if self._ticket is not None:
@@ -97,14 +98,15 @@ class LocalQueue(AbstractContextManager["LocalQueue"]):
         while not locked_file.try_lock(counter):
             if patience.passed:
                 raise TimeoutError
-            patience.pause(_COUNTER_PAUSE)
+            patience.pause(_COUNTER_PAUSE_SECONDS)
 
     def _next(self, counted: bytes) -> int:
         """Return the next number; where the counter is damaged, one after every ticket there is."""
         return int(counted) if counted.isdigit() else max(self._numbers(), default=-1) + 1
 
     def _wait(self, mine: int, patience: Deadline) -> None:
-        began, waited = patience.clock(), False
+        began = patience.clock()
+        waited = False
         while ahead := [number for number in self._numbers() if number < mine]:
             if not waited:
                 waited = True
@@ -143,7 +145,7 @@ class LocalQueue(AbstractContextManager["LocalQueue"]):
             if patience.passed:
                 return False
             if self._is_stopped(number):
-                # Out of the way at once: its writer finds out by its own condition if it ever goes on.
+                # Delete its ticket at once. If it goes on later, the condition on its write protects the content.
                 self._path(number).unlink(missing_ok=True)
                 self._tell("turn: passed over a process that is stopped")
                 return True
@@ -154,7 +156,7 @@ class LocalQueue(AbstractContextManager["LocalQueue"]):
         try:
             owner = identity.find(int(self._path(number).read_bytes()))
         except (OSError, ValueError):
-            return False  # Gone this moment, or not to be known.
+            return False  # It has just ended, or cannot be found.
         return owner is not None and owner.is_stopped
 
     def _numbers(self) -> list[int]:

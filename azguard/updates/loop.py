@@ -11,12 +11,14 @@ from azguard.updates.plan import UpdateResult
 from azguard.updates.resource import CommittedVersion, CurrentVersion
 from azguard.updates.run import UpdateRun, Work, check_fence, pluralize, require_existing, transform
 
-# A conflict is retried within so many round trips, whatever the count (losers must not wait longest),
-# and never later than this, however slow the transform: then a lease is the answer, not a longer wait. Measured on 4
-# hosts of 8 writers (benchmarks/contention.py): 5 round trips need 4.1 requests per commit, 8 need 3.8.
-_WINDOW_ROUND_TRIPS, _WINDOW_SECONDS = 8.0, 1.0
+# A conflict is retried within so many round trips, however often it happened, so that losers do not wait longest.
+# Measured on 4 hosts of 8 writers (benchmarks/contention.py): 5 round trips need 4.1 requests per commit, 8 need 3.8.
+_WINDOW_ROUND_TRIPS = 8.0
+# And never later than this, however slow the transform: slow work acquires a lease instead of waiting longer.
+_WINDOW_SECONDS = 1.0
 # Without an answer the service may be overloaded: ask again soon, then less and less often.
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
+_FIRST_PAUSE_SECONDS = 0.05
+_LONGEST_PAUSE_SECONDS = 2.0
 # Errors that end an update while its work is worth keeping.
 _WORTH_KEEPING = (GaveUp, Unavailable, OutcomeUnknown, Locked)
 
@@ -30,7 +32,7 @@ class Loop:
         self._others = OthersLease(run)
 
     def until_done(self) -> UpdateResult:
-        """Go round until the update is committed, changes nothing, or fails; failures may leave a write in doubt."""
+        """Repeat until the update is committed, changes nothing, or fails; failures may leave a write in doubt."""
         run = self.run
         while True:
             state = self._read()
@@ -52,7 +54,7 @@ class Loop:
                 return ended
 
     def leave(self, error: BaseException) -> UpdateResult:
-        """End for ``error``, but only once a write in doubt is settled: by finding it, or by a fence."""
+        """Raise ``error``, but first settle a write in doubt, by finding it or by a fence; return the end if found."""
         run = self.run
         if run.result is not None:
             commits.announce()
@@ -87,13 +89,14 @@ class Loop:
 
     def _read(self) -> CurrentVersion:
         run = self.run
-        patience, reach = run.deadline, run.plan.reach_seconds
+        patience = run.deadline
+        reach = run.plan.reach_seconds
         if reach is not None and not run.unsettled:
             patience = run.start_deadline(min(reach, max(1.0, run.deadline.remaining)))
         began = run.deadline.clock()
         try:
             state = run.resource.read(patience)
-        except Changed:  # It is overwritten faster than it can be read.
+        except Changed:  # Other writers overwrite it faster than it can be read.
             raise run.build_gave_up() from None
         run.round_trip = run.deadline.clock() - began
         run.tell(f"read {state.label}" + (", leased" if state.lease_duration else ""))
@@ -102,7 +105,7 @@ class Loop:
     def _check_limits(self) -> None:
         run = self.run
         most = run.plan.max_attempts
-        # An attempt that only met a lease has waited, not tried.
+        # An attempt that was refused because of a lease does not count.
         if run.deadline.passed or (most is not None and run.attempts - run.waits >= most):
             raise run.build_gave_up()
 
@@ -118,8 +121,8 @@ class Loop:
 
     def _end_unchanged(self, state: CurrentVersion) -> UpdateResult | None:
         run = self.run
-        # An attempt of ours in doubt would be on this very version, and so with this very content: there was none.
-        # But an earlier run of this key may have been about something else, and that could still land.
+        # This run has no attempt in doubt on this version: it would have sent this very content, and sent none. But an
+        # earlier run of the key may have sent other content, which could still be committed.
         if run.doubted is not None:
             return supersede(run, self.lease)
         return run.end(
@@ -127,7 +130,7 @@ class Loop:
         )
 
     def _attempt(self, state: CurrentVersion, work: Work) -> UpdateResult | None:
-        """Send one attempt; return the end of the update, or None to go round again."""
+        """Send one attempt; return the end of the update, or None to start over."""
         run = self.run
         if run.refused is not None:
             raise run.build_unknown(ALIKE)
@@ -141,7 +144,7 @@ class Loop:
             return run.end(sent.answer or CommittedVersion(None), "committed", _format(lineage))
         if sent.outcome is CallOutcome.REFUSED and sent.error is not None and is_lease_problem(sent.error):
             run.waits += 1
-        # Refused because of the lease, it is not ours any more and proves nothing.
+        # A refusal because of the lease says that the lease is not ours any more, so that it proves nothing.
         silent = sent.outcome is CallOutcome.NOT_SENT or (sent.error is not None and is_lease_problem(sent.error))
         proved = None if silent else prove_by_lease(run, self.lease, run.doubted or run.refused)
         if proved is None:
@@ -149,14 +152,14 @@ class Loop:
         return proved
 
     def _acquire_lease(self, state: CurrentVersion) -> bool:
-        """Acquire the lease; return whether we hold it now, having waited as long as the answer calls for if not."""
+        """Acquire the lease; return whether we hold it now. If not, wait as the answer requires."""
         asked = self.lease.acquire(state)
         if asked.outcome is not CallOutcome.COMMITTED:
             self._handle_failure(state, asked)
         return self.lease.held
 
     def _prepare(self, state: CurrentVersion, work: Work, lineage: Lineage | None) -> bool:
-        """Do what comes before the commit, once per version; return whether there is something to commit."""
+        """Send what must precede the commit, once per version; return whether there is something to commit."""
         if work.commit is not None:
             return True
         try:
@@ -180,13 +183,16 @@ class Loop:
             run.work_time += run.deadline.clock() - began  # Blocks sent in vain cost as much as a slow transform.
 
     def _transmit(self, state: CurrentVersion, work: Work) -> CallResult[CommittedVersion]:
-        """Send once. While it is in flight it is in doubt, so that Ctrl-C finds it there; and so it is until the end
-        of the update is written down.
+        """Send the commit once.
+
+        The attempt is in doubt from before it is sent until the end of the update is recorded, so that Ctrl-C at any
+        moment finds it in doubt.
         """
-        run, commit, lease_id = self.run, work.commit, self.lease.in_use
+        run = self.run
+        commit = work.commit
+        lease_id = self.lease.in_use
         assert commit is not None
-        # A lease of the caller's goes along; only one of our own was held for this very version.
-        run.guard = "lease" if self.lease.held else "if-match" if state.etag else "if-none-match"
+        run.guard = self._choose_guard(state)
         run.tell(f"attempt {run.attempts + 1}: writing {pluralize(len(work.content), 'byte')} over {state.label}")
         before = run.doubted
         run.note_sending(state)
@@ -196,19 +202,28 @@ class Loop:
         if sent.outcome is CallOutcome.NOT_SENT:
             run.attempts -= 1
         if sent.outcome is CallOutcome.REFUSED and sent.error and is_perhaps_ours(sent.error, run.resource.target):
-            run.refused = state  # It may be the second copy of the request that was refused, after the first was not.
+            run.refused = state  # Perhaps the second copy of the request was refused after the first was committed.
         if sent.outcome in (CallOutcome.REFUSED, CallOutcome.NOT_SENT):
-            run.doubted = before  # This one did not land; an earlier one on the same version still may.
-        run.doubts += sent.outcome is CallOutcome.IN_DOUBT
-        if sent.outcome is not CallOutcome.COMMITTED:  # That is told with the end, once it is written down.
+            run.doubted = before  # This attempt was not committed; an earlier one on the same version still can be.
+        if sent.outcome is CallOutcome.IN_DOUBT:
+            run.doubts += 1
+        if sent.outcome is not CallOutcome.COMMITTED:  # A commit is told with the end, once that is recorded.
             run.tell(f"attempt {attempt}: {describe(sent)}")
         return sent
 
-    # What stood in the way.
+    def _choose_guard(self, state: CurrentVersion) -> str:
+        """Return the name of what guards the next commit."""
+        # A lease of the caller's is sent as well, but only one of our own was acquired for this very version.
+        if self.lease.held:
+            return "lease"
+        return "if-match" if state.etag else "if-none-match"
+
+    # Failures of a step.
 
     def _handle_failure(self, state: CurrentVersion, sent: CallResult[CommittedVersion] | CallResult[None]) -> None:
-        """Wait as long as the failure calls for, or raise if it is for good."""
-        run, error = self.run, sent.error
+        """Wait as the failure requires, or raise if it is permanent."""
+        run = self.run
+        error = sent.error
         assert error is not None
         if sent.outcome is not CallOutcome.REFUSED:
             self._back_off(error)
@@ -222,7 +237,7 @@ class Loop:
     def _back_off(self, error: BaseException) -> None:
         run = self.run
         run.failure = error
-        window = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**run.unanswered)
+        window = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**run.unanswered)
         run.unanswered += 1
         self._pause(window, f"doubt {run.doubts}: asking what became of it" if run.doubted else "asking again")
 
@@ -231,7 +246,8 @@ class Loop:
         self.lease.held = False
         work = self.run.work
         if work is not None:
-            work.commit = None  # What a holder may change without a new version, such as tags, is read again.
+            # Prepare again: a holder can change tags, for example, without making a new version.
+            work.commit = None
         self._others.wait(state, error)
 
     def _start_over(self, why: str) -> None:
@@ -246,17 +262,18 @@ class Loop:
         self._pause(window, f"conflict {run.conflicts}: {why}; starting over")
 
     def _pause(self, window: float, why: str) -> None:
-        """Pause for a while in the later half of the window.
+        """Pause for a random time in the later half of the window.
 
-        A writer that starts over at once meets the others again: 4 hosts of 8 writers needed 4.4 requests per commit
-        when it was anywhere in the window, and 3.8 in the later half.
+        A writer that starts over at once conflicts again: 4 hosts of 8 writers needed 4.4 requests per commit when the
+        time was anywhere in the window, and 3.8 when it was in the later half.
         """
         seconds = self.run.tools.chance.uniform(0.5, 1.0) * window
         self.run.tell(f"{why} in {seconds:.3f} s")
         self.run.deadline.pause(seconds)
 
     def _reset_failures(self) -> None:
-        self.run.failure, self.run.unanswered = None, 0
+        self.run.failure = None
+        self.run.unanswered = 0
 
 
 def _format(lineage: Lineage | None) -> str | None:

@@ -1,4 +1,4 @@
-"""What an update is, what it may use of the world outside, and how it ended."""
+"""What an update is, what it uses of the world outside, and how it ended."""
 
 import os
 import random
@@ -20,7 +20,7 @@ class UpdatePlan:
 
     #: Makes the new content. It may run more than once and must depend on its input alone.
     transform: Callable[[bytes], bytes]
-    #: The identity of the update: what has it in its lineage is never written again for it.
+    #: The identity of the update: a resource with this op in its lineage is never written again for it.
     op: str
     #: The content to start from where there is nothing; None if nothing may be created.
     create: bytes | None = None
@@ -51,19 +51,20 @@ class UpdatePlan:
 
 @dataclass(frozen=True)
 class UpdateHooks:
-    """The world outside, as parameters: randomness, a queue of writers, a reader of the story."""
+    """What an update uses of the world outside, as parameters."""
 
+    #: Draws the random part of pauses.
     chance: random.Random = field(default_factory=random.Random)
     new_op: Callable[[], str] = lambda: new_op(os.urandom(12))
     new_lease_id: Callable[[], str] = lambda: str(uuid.uuid4())
-    #: Waits until it is this writer's turn among those of this machine.
+    #: Waits until this writer is first in the queue of this machine's writers.
     queue: Callable[[], AbstractContextManager[Any]] = nullcontext
-    #: Is told each event of the update, as a line of text.
+    #: Called with each event of the update, as a line of text.
     tell: Callable[[str], None] = lambda text: None
-    #: Is given the error that the update ends with, and the content that was not written, None if there is none yet;
+    #: Called with the error that ends the update and the content that was not written, None if there is none yet;
     #: returns the error to raise.
     keep: Callable[[AzguardError, bytes | None], AzguardError] = lambda error, content: error
-    #: Remembers what is under way for the next run of the same op; None if nothing does.
+    #: Where the write in doubt is recorded for the next run of the same op; None records nothing.
     journal: WriteJournal | None = None
 
 
@@ -79,9 +80,9 @@ class UpdateResult:
     attempts: int
     conflicts: int
     doubts: int
-    #: What we made of the version ``base``; None if that was never computed.
+    #: The content made from the version ``base``; None if it was never computed.
     content: bytes | None
     lineage: str | None
     created: bool
-    #: The ETag of the version that the content was made of.
+    #: The ETag of the version that the content was made from.
     base: str | None

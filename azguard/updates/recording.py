@@ -1,6 +1,6 @@
-"""One update with what it leaves on this machine: its journal, its place in the queue, and the version that it wrote.
+"""Run one update and keep its records on this machine: the journal, the queue, and the version that was written.
 
-What could not be written is saved in a file, which the error names.
+Content that could not be written is saved in a file, which the error names.
 """
 
 from collections.abc import Callable
@@ -58,7 +58,7 @@ class LocalRecords:
 
     folders: Folders
     reads: ReadRecords
-    #: Is told each event of the update, as a line of text.
+    #: Called with each event of the update, as a line of text.
     tell: Callable[[str], None] = lambda text: None
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
@@ -106,9 +106,9 @@ def _save(request: UpdateRequest, records: LocalRecords, error: AzguardError, co
 
 def _record(request: UpdateRequest, ended: UpdateResult, reads: ReadRecords) -> None:
     if ended.content is None:
-        return  # An earlier run of this key wrote it: nothing was read or written now.
+        return  # An earlier run of this key wrote it; this run read and wrote nothing.
     if request.is_of_metadata:
-        # The content is as it was: a scope that has read the version before has read this one too.
+        # The content did not change: a scope that has read the version before has read this one too.
         reads.follow(request.target, ended.base, ended.committed.etag, ended.lineage)
         return
     if ended.outcome == "unchanged" and not request.shows_content:

@@ -1,7 +1,8 @@
 """What the safe-update loop needs of a resource, whatever its kind.
 
-*read → (content, version)*, *write(content, version) → version*, and *did it land?* through the lineage that each
-version carries. One small adapter per kind of resource implements this; the loop knows no service.
+Read a version; write over it on the condition that it is still current; find by the lineage, which each version
+carries, whether a write was committed. One small adapter per kind of resource implements this, so that the loop needs
+to know no service.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +23,7 @@ class CurrentVersion:
     #: None where there is nothing.
     etag: str | None
     lineage: Lineage
-    #: What else a write leaves as it is. Equal values mean that nothing of it changed.
+    #: What else a write leaves as it is. Equal values mean that none of it changed.
     preserved: Any = None
     version_id: str | None = None
     last_modified: datetime | None = None
@@ -32,7 +33,7 @@ class CurrentVersion:
     fence: int | None = None
     #: Whether it is to be written even if the content stays, so that our fence is recorded.
     must_rewrite: bool = False
-    #: What the transform is given, where that is more than the content, which is what may change.
+    #: The input of the transform, where that is more than the content: only the content may change.
     transform_input: bytes | None = None
     #: Whether the ledger has our op, read after everything else here; None if no ledger was asked.
     in_ledger: bool | None = None
@@ -40,19 +41,20 @@ class CurrentVersion:
 
     @property
     def source(self) -> bytes:
-        """Return what the transform is given."""
+        """Return the input of the transform."""
         return self.content if self.transform_input is None else self.transform_input
 
     @property
     def label(self) -> str:
-        """Return its ETag, or a word for that there is none."""
+        """Return its ETag, or ``nothing`` if there is none."""
         return self.etag or "nothing"
 
 
 @dataclass(frozen=True)
 class CommittedVersion:
-    """A committed version: its ETag, None where later writes hide it, and when it was made."""
+    """A committed version."""
 
+    #: None where later writes hide it.
     etag: str | None
     last_modified: datetime | None = None
     version_id: str | None = None
@@ -84,7 +86,7 @@ class UpdatableResource(Protocol):
     def prepare(
         self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
     ) -> Callable[[str | None], CommittedVersion]:
-        """Return the one request that commits ``content`` over ``state``; what comes before it is done here.
+        """Send what must precede the commit, and return the one request that commits ``content`` over ``state``.
 
         ``lineage`` is stamped on the new version; None leaves what is there. ``lease_id`` is the lease held by now;
         the request takes the one to commit under, and may be sent more than once. The SDK's errors pass through it.
@@ -109,7 +111,7 @@ class UpdatableResource(Protocol):
         """Return how it is leased; None where the service knows no lease on such a resource."""
 
     def canonicalize(self, content: bytes) -> bytes:
-        """Return what the transform gave, in the one spelling that tells unchanged from changed.
+        """Return the result of the transform in canonical form, so that equal bytes mean unchanged content.
 
         Raises:
             TransformFailed: the service would not take it.

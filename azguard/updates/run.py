@@ -1,4 +1,4 @@
-"""One update under way: what it has been through so far, and the words for how it can end."""
+"""One update under way: its state so far, and the errors with which it can end."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,54 +15,60 @@ from azguard.updates.resource import CommittedVersion, CurrentVersion, Updatable
 
 @dataclass
 class Work:
-    """The new content, the version it was made of, and, once prepared, the request that commits it."""
+    """The new content of one attempt."""
 
+    #: The version that the content was made from.
     base: CurrentVersion
     content: bytes
+    #: The request that commits the content; None until it is prepared.
     commit: Callable[[str | None], CommittedVersion] | None = None
 
 
 @dataclass
 class UpdateRun:
-    """An update under way.
-
-    ``doubted`` is the version over which an attempt of ours is in doubt. One is enough: an attempt on another version
-    is sent only once the doubt on the old one is settled: see ``lineage``.
-    """
+    """An update under way."""
 
     resource: UpdatableResource
     plan: UpdatePlan
     deadline: Deadline
     tools: UpdateHooks
+    #: The version over which an attempt of ours is in doubt. One is enough: an attempt on another version is sent only
+    #: after this doubt is settled: see ``lineage``.
     doubted: CurrentVersion | None = None
-    refused: CurrentVersion | None = (
-        None  # the version over which an attempt was refused, until the next look tells by whom
-    )
+    #: The version over which an attempt was refused, until the next read shows who replaced it.
+    refused: CurrentVersion | None = None
     work: Work | None = None
     result: UpdateResult | None = None
-    attempts: int = 0  # writes that were sent
-    waits: int = 0  # of those, the ones that only found a lease in the way
+    #: How many writes were sent.
+    attempts: int = 0
+    #: How many of those were refused only because of a lease.
+    waits: int = 0
     conflicts: int = 0
     doubts: int = 0
-    unanswered: int = 0  # requests in a row without an answer
-    failure: BaseException | None = None  # why the last of them got none
-    leased: bool = False  # whether another holder's lease was the last obstacle
+    #: How many requests in a row got no answer.
+    unanswered: int = 0
+    #: Why the last of them got none.
+    failure: BaseException | None = None
+    #: Whether another holder's lease was the last obstacle.
+    leased: bool = False
     guard: str = "if-match"
-    round_trip: float = 0.0  # seconds
-    work_time: float = 0.0  # seconds from having read to being ready to commit: the transform, blocks sent
+    #: In seconds.
+    round_trip: float = 0.0
+    #: The seconds from the read until the commit was ready: for the transform, and for blocks that were sent.
+    work_time: float = 0.0
 
     def load_pending(self) -> None:
-        """Take over the doubt of a run of the same op that ended without knowing, killed perhaps."""
+        """Load the doubt of an earlier run of the same op that was killed, or ended with an unknown outcome."""
         journal = self.tools.journal
         pending = None if journal is None else journal.read_pending()
-        # Where nothing may be created, a create of the past is no attempt at this.
+        # Where nothing may be created, an earlier create is no attempt at this update.
         if pending is None or (pending == ABSENT and self.plan.create is None):
             return
         self.doubted = CurrentVersion(b"", None if pending == ABSENT else f'"{pending}"', Lineage())
         self.tell(f"an earlier run sent a write over {self.doubted.etag or 'nothing'}: settling that first")
 
     def note_sending(self, state: CurrentVersion) -> None:
-        """Note that a write is about to be sent over a version. From here on it is in doubt, until it is settled."""
+        """Note that a write is about to be sent over a version. From now on it is in doubt, until it is settled."""
         # A create in doubt stays one: "nothing there" can come back, an ETag cannot.
         over = state if self.doubted is None or self.doubted.etag is not None else self.doubted
         if self.tools.journal is not None and self.plan.leaves_trace:
@@ -70,7 +76,7 @@ class UpdateRun:
         self.doubted = over
 
     def close(self) -> None:
-        """Leave to the next run of this op what is still in doubt, and nothing else."""
+        """Record for the next run of this op what is still in doubt, and delete what is settled."""
         journal = self.tools.journal
         left = self.doubted or self.refused
         if journal is not None and left is None:
@@ -80,7 +86,7 @@ class UpdateRun:
 
     @property
     def unsettled(self) -> bool:
-        """Return whether a write of ours may be there, or come to be, for all that is known."""
+        """Return whether a write of ours may have been committed, or may still be."""
         return self.doubted is not None or self.refused is not None
 
     def tell(self, text: str) -> None:
@@ -88,16 +94,16 @@ class UpdateRun:
         self.tools.tell(text)
 
     def start_deadline(self, seconds: float) -> Deadline:
-        """Return a deadline of its own, by the same clock."""
+        """Return a new deadline of so many seconds, by the same clock."""
         return self.deadline.restarted(seconds=seconds)
 
     def end(self, committed: CommittedVersion, outcome: str, lineage: str | None) -> UpdateResult:
-        """End well. From here on the result stands, whatever interrupts us."""
+        """Record the result and return it. From now on it stands, whatever interrupts us."""
         work = self.work
         self.result = UpdateResult(
             committed=committed,
             outcome=outcome,
-            guard="fence" if self.plan.fence is not None else "ledger" if self.plan.ledger else self.guard,
+            guard=self._final_guard,
             attempts=self.attempts,
             conflicts=self.conflicts,
             doubts=self.doubts,
@@ -110,6 +116,13 @@ class UpdateRun:
         commits.announce()
         self.tell(self._describe_end(outcome, committed.etag))
         return self.result
+
+    @property
+    def _final_guard(self) -> str:
+        """Return the name of what guarded the update."""
+        if self.plan.fence is not None:
+            return "fence"
+        return "ledger" if self.plan.ledger else self.guard
 
     def _describe_end(self, outcome: str, etag: str | None) -> str:
         counts = (("attempt", self.attempts), ("conflict", self.conflicts), ("doubt", self.doubts))
@@ -132,7 +145,7 @@ class UpdateRun:
         )
 
     def build_unknown(self, why: str, cause: BaseException | None = None) -> OutcomeUnknown:
-        """Return the error that says so: sent, and it cannot be known whether it was applied."""
+        """Return the error for an update that was sent, and whose outcome cannot be known."""
         target = self.resource.target
         said = (str(cause),) if isinstance(cause, AzguardError) else ()
         return OutcomeUnknown(
@@ -143,7 +156,7 @@ class UpdateRun:
         )
 
     def collect_facts(self) -> dict[str, object]:
-        """Return what every error of an update tells."""
+        """Return the facts that every error of an update carries."""
         return {
             "op_id": f"op:{self.plan.op}",
             "attempts": self.attempts,
@@ -154,15 +167,15 @@ class UpdateRun:
 
 
 def pluralize(number: int, what: str) -> str:
-    """Return a number of things in words, such as ``1 attempt`` or ``2 attempts``."""
+    """Return a number with its noun, such as ``1 attempt`` or ``2 attempts``."""
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def require_existing(resource: UpdatableResource, plan: UpdatePlan, state: CurrentVersion) -> CurrentVersion:
-    """Return the state if there is something, or something may be made.
+    """Return the state if the resource exists, or may be created.
 
     Raises:
-        NotFound: there is nothing, and no ``create``.
+        NotFound: it does not exist, and there is no ``create``.
     """
     if state.etag is None and plan.create is None:
         raise NotFound(

@@ -1,11 +1,8 @@
 """Read-modify-write, retried on conflict, applied exactly once, even when responses get lost.
 
-``lineage`` has the proof. In short: every write carries the op's id and the ETag it
-replaces; an attempt in doubt is sent again only on the very same ETag, and on another one only after a recorded
-successor proves that the old attempt can never commit. What cannot be proved is *unknown*, never a guess.
-
-The rooms: ``update_plan`` is what goes in and comes out, ``update_loop`` the loop, ``update_doubt`` what became of a
-lost write, ``update_lease`` the leases, and ``update_run`` what they all share.
+``lineage`` has the proof. In short: every write carries the op's id and the ETag it replaces. An attempt in doubt is
+sent again only over the same ETag; over another one only after a recorded successor proves that the old attempt can
+never be committed. What cannot be proved is reported as *unknown*.
 """
 
 from dataclasses import dataclass
@@ -34,7 +31,7 @@ def update(
 ) -> UpdateResult:
     """Apply ``plan.transform`` to a resource exactly once.
 
-    Whatever ends it, a write in doubt is settled first, and a lease acquired on the way is released.
+    However the update ends, a write in doubt is settled first, and a lease that it acquired is released.
 
     Raises:
         NotFound: there is nothing, and no ``create``.
@@ -53,8 +50,7 @@ def update(
         loop.run.load_pending()
         try:
             return loop.until_done()
-        # Whatever it is, Ctrl-C included: leave() raises it again unless the update turns out to be done.
-        except BaseException as error:  # noqa: BLE001
+        except BaseException as error:  # noqa: BLE001  # leave() raises it again, unless the update is committed.
             return loop.leave(error)
         finally:
             loop.run.close()
@@ -74,7 +70,7 @@ def preview(resource: UpdatableResource, plan: UpdatePlan, deadline: Deadline) -
 
 
 def find_outcome(resource: UpdatableResource, op: str, deadline: Deadline) -> Verdict:
-    """Return what became of an op: COMMITTED, NOT_YET (no part of the history since the creation), or UNKNOWN.
+    """Return the outcome of an op: COMMITTED, NOT_YET (not in the history since the creation), or UNKNOWN.
 
     Raises:
         NotFound: there is nothing, or not any more, and no kept version tells.
