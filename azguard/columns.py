@@ -22,6 +22,8 @@ class Column:
     unit: Unit | None = None
     #: What says nothing as long as it is so in every row.
     usual: object = None
+    #: The values that a reader must not miss.
+    marked: tuple[str, ...] = ()
     #: Of several columns that do not fit, the one with the lowest rank is left out first; None is never left out.
     rank: int | None = None
     #: The name of a column that says the same once more, so that it is not shown beside this one.
@@ -30,7 +32,7 @@ class Column:
 
 NAME = Column(name="name", replaces="address")
 ADDRESS = Column(name="address")
-STATE = Column(name="state")
+STATE = Column(name="state", marked=("held", "changed", "vanished", "leased", "expired", "unanswered", "unknown"))
 HELD_BY = Column(name="held_by", title="by")
 AGE = Column(name="age", unit=Unit.SECONDS)
 CLOCK = Column(name="clock", usual="service", rank=2)
@@ -39,7 +41,7 @@ CONTENT_LENGTH = Column(name="content_length", title="bytes", unit=Unit.ITEMS, r
 LAST_MODIFIED = Column(name="last_modified", rank=8)
 ETAG = Column(name="etag")
 CONTENT_TYPE = Column(name="content_type", title="type", rank=4)
-LEASE_STATE = Column(name="lease_state", title="lease", usual="available", rank=7)
+LEASE_STATE = Column(name="lease_state", title="lease", usual="available", marked=("leased", "breaking"), rank=7)
 HOLDER = Column(name="holder", rank=3)
 LEASE_ID = Column(name="lease_id")
 CONFIRMED = Column(name="confirmed", rank=6)

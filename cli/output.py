@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 import typer
 
-from azguard.cli import result_stream
+from azguard.cli import result_stream, terminal
 from azguard.cli.progress import Progress
 from azguard.errors import OutputFailed, UsageError
 from azguard.times import iso
@@ -26,7 +26,9 @@ class Output:
     query: str | None = None
     quiet: bool = False
     is_verbose: bool = False
+    #: Whether the result is coloured, and whether messages are.
     color: bool = False
+    colors_messages: bool = False
     progress: bool = False
     #: What this run has warned of once.
     warned: list[str] = field(default_factory=list)
@@ -38,19 +40,18 @@ class Output:
         Raises:
             UsageError: the format is not known, or the query is not JMESPath.
         """
-        terminal = sys.stdout.isatty()
-        chosen = shared.get("output") or ("table" if terminal else "json")
+        chosen = shared.get("output") or ("table" if terminal.is_terminal(sys.stdout) else "json")
         if shared.get("output") == "" or chosen not in FORMATS:
             raise UsageError(f"--output {shared.get('output')!r} is not known", hint=" ".join(FORMATS))
         quiet = bool(shared.get("quiet"))
-        plain = bool(shared.get("no_color")) or "NO_COLOR" in environ or environ.get("TERM") == "dumb"
         return cls(
             format=chosen,
             query=_checked_query(shared.get("query")),
             quiet=quiet,
             is_verbose=bool(shared.get("verbose") or shared.get("debug")),
-            color=terminal and not plain,
-            progress=sys.stderr.isatty() and not quiet and not shared.get("no_progress"),
+            color=terminal.is_colored(sys.stdout, shared, environ),
+            colors_messages=terminal.is_colored(sys.stderr, shared, environ),
+            progress=terminal.is_terminal(sys.stderr) and not quiet and not shared.get("no_progress"),
         )
 
     def show(self, result: object, alone: str | None = None) -> None:
@@ -130,10 +131,15 @@ class Output:
         for record in records:
             _line(json.dumps(record, ensure_ascii=False))
 
+    def show_diff(self, diff: str) -> None:
+        """Print a unified diff as it is, coloured where colours are wanted."""
+        shown = terminal.paint_diff(diff) if self.color else diff
+        sys.stdout.write(shown if not diff or diff.endswith("\n") else f"{shown}\n")
+
     def info(self, text: str) -> None:
         """Print progress or a hint for people on stderr; ``--quiet`` silences it."""
         if not self.quiet:
-            _to(sys.stderr, text)
+            _to(sys.stderr, text, color=self.colors_messages)
 
     def warn(self, text: str) -> None:
         """Print a warning on stderr."""
@@ -152,7 +158,7 @@ class Output:
     def verbose(self, text: str) -> None:
         """Print what is happening, for ``--verbose``."""
         if self.is_verbose:
-            _to(sys.stderr, text)
+            _to(sys.stderr, text, color=self.colors_messages)
 
 
 def plain(value: object) -> Any:
@@ -221,10 +227,11 @@ def _line(text: str) -> None:
     sys.stdout.write(text + "\n")
 
 
-def _to(stream: TextIO, text: str) -> None:
+def _to(stream: TextIO, text: str, *, color: bool) -> None:
     from azguard.cli import redaction
 
     text = redaction.redacted(text)
+    text = terminal.paint_labels(text) if color else text
     try:
         stream.write(text + "\n")
         stream.flush()

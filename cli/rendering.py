@@ -3,6 +3,7 @@
 import sys
 from typing import Any
 
+from azguard.cli import terminal
 from azguard.cli.layout import Layout
 from azguard.columns import Unit
 from azguard.times import span
@@ -12,13 +13,21 @@ _MOST_FIELDS = 7
 # The first column may be folded down to this width; the others are shown whole or not at all.
 _NARROWEST = 20
 _GAP = 3
+_MARKED_STYLE = "bold yellow"
 
 
 def show(value: Any, layout: Layout, *, color: bool) -> None:
     """Print a value as a panel of keys and values, or as a table if it is a list of objects."""
     from rich.console import Console
 
-    console = Console(highlight=False, no_color=not color, soft_wrap=False)
+    console = Console(
+        highlight=False,
+        no_color=not color,
+        force_terminal=color,
+        color_system="standard" if color else None,
+        width=terminal.width(sys.stdout),
+        soft_wrap=False,
+    )
     with console.capture() as shown:
         if isinstance(value, dict):
             console.print(_panel(value, layout))
@@ -37,10 +46,8 @@ def show(value: Any, layout: Layout, *, color: bool) -> None:
 
 def shows_all(rows: list[dict[str, Any]], layout: Layout) -> bool:
     """Return whether this terminal is wide enough for every field of a list of results."""
-    from rich.console import Console
-
     said = {key for row in rows for key in row if _says(key, row[key], layout)}
-    return not rows or said <= set(fitting(rows, layout, Console().width))
+    return not rows or said <= set(fitting(rows, layout, terminal.width(sys.stdout)))
 
 
 def fitting(rows: list[dict[str, Any]], layout: Layout, width: int) -> list[str]:
@@ -70,14 +77,13 @@ def _panel(value: dict[str, Any], layout: Layout) -> Any:
     for key, each in value.items():
         if each is not None and each not in ({}, []):
             label = key if layout.is_verbatim else key.replace("_", " ")
-            table.add_row(Text(label), Text(_value(key, each, layout)))
+            table.add_row(Text(label), Text(_value(key, each, layout), style=_style(key, each, layout)))
     return table
 
 
 def _table(rows: list[dict[str, Any]], layout: Layout, width: int) -> Any:
     from rich import box
     from rich.table import Table
-    from rich.text import Text
 
     keys = fitting(rows, layout, width)
     table = Table(box=box.SIMPLE, pad_edge=False, padding=(0, _GAP - 1, 0, 0), header_style="bold")
@@ -90,7 +96,7 @@ def _table(rows: list[dict[str, Any]], layout: Layout, width: int) -> Any:
             style="bold" if not index else None,
         )
     for row in rows:
-        table.add_row(*(Text(_cell(key, row.get(key), layout)) for key in keys))
+        table.add_row(*(_text_of_cell(key, row.get(key), layout) for key in keys))
     return table
 
 
@@ -115,6 +121,17 @@ def _title(key: str, layout: Layout) -> str:
 def _unit(key: str, layout: Layout) -> Unit | None:
     column = layout.by_name.get(key)
     return None if column is None else column.unit
+
+
+def _style(key: str, value: Any, layout: Layout) -> str:
+    column = layout.by_name.get(key)
+    return _MARKED_STYLE if column is not None and value in column.marked else ""
+
+
+def _text_of_cell(key: str, value: Any, layout: Layout) -> Any:
+    from rich.text import Text
+
+    return Text(_cell(key, value, layout), style=_style(key, value, layout))
 
 
 def _cell(key: str, value: Any, layout: Layout) -> str:

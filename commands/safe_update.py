@@ -1,6 +1,5 @@
 """``azguard safe-update``: read, change and write back, retried on conflict, applied exactly once."""
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -108,7 +107,7 @@ def _show_preview(env: Environment, address: str, given: UpdateOptions, typed: t
     if env.shared.get("output") or env.out.query:
         env.out.show({"address": str(request.target.address), "etag": found.etag, "outcome": outcome, "diff": diff})
     elif diff:
-        _print_diff(diff)
+        env.out.show_diff(diff)
     else:
         env.out.info(f"{request.target} would not change")
 
@@ -124,14 +123,10 @@ def _update_many(env: Environment, address: str, given: UpdateOptions, typed: tu
             update_many.update_all(many, given.read_jobs(), lambda done: _show_failure(env, done), env.out.show)
         return
     for target, found in update_many.preview_all(many):
-        _print_diff(diffs.compare(found.before or b"", found.after, target.address.short))
+        env.out.show_diff(diffs.compare(found.before or b"", found.after, target.address.short))
 
 
 def _show_failure(env: Environment, done: "Done") -> None:
     if done.error is not None and env.out.format != "none":
         error = hints.in_words(done.error).known()
         env.out.json_lines([{"address": done.address, "outcome": done.outcome, "error": error}])
-
-
-def _print_diff(diff: str) -> None:
-    sys.stdout.write(diff if not diff or diff.endswith("\n") else f"{diff}\n")

@@ -225,7 +225,7 @@ def test_no_color_means_no_colour(cli: CliWorld, blob: str, words: tuple[str, ..
 
 def test_a_terminal_as_stdin_is_no_content(cli: CliWorld, blob: str) -> None:
     code, shown = on_a_terminal(cli, "blob", "put", blob)
-    assert (code, shown.splitlines()[0]) == (2, "error: nothing to write: stdin is a terminal")
+    assert (code, shown.splitlines()[0]) == (2, "\x1b[1;31merror:\x1b[0m nothing to write: stdin is a terminal")
 
 
 BLOBS = Layout(BlobShown.COLUMNS)

@@ -1,0 +1,77 @@
+"""What people see of a stream: whether it is a terminal, how wide, in colour, and in which characters.
+
+Nothing here takes time to import: errors and hints are coloured without rich. Only the colours that a terminal names
+itself are used, so that its own theme makes them readable on a dark and on a light background.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, TextIO
+
+_RESET = "\x1b[0m"
+_CODES = {"bold": "1", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+# The first word of a message says what it is.
+_LABELS = {"error": "bold red", "hint": "bold cyan", "warning": "bold yellow"}
+_LABEL = re.compile(r"^(error|hint|warning):", re.MULTILINE)
+_DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
+_DEFAULT_WIDTH = 80
+
+
+def is_colored(stream: TextIO, shared: Mapping[str, Any], environ: Mapping[str, str]) -> bool:
+    """Return whether a stream gets colours: ``--no-color`` and ``NO_COLOR`` outrank ``FORCE_COLOR``."""
+    if shared.get("no_color") or environ.get("NO_COLOR"):
+        return False
+    if forced := environ.get("FORCE_COLOR"):
+        return forced != "0"
+    return is_terminal(stream) and environ.get("TERM") != "dumb"
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Return whether a person looks at a stream; one that is closed is nobody's terminal."""
+    try:
+        return stream.isatty()
+    except ValueError:
+        return False
+
+
+def shows(stream: TextIO, text: str) -> bool:
+    """Return whether the encoding of a stream has all characters of a text."""
+    try:
+        text.encode(stream.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def width(stream: TextIO, environ: Mapping[str, str] = os.environ) -> int:
+    """Return how many columns a stream has: what ``COLUMNS`` says, else its terminal, else 80."""
+    said = environ.get("COLUMNS", "")
+    if said.isdecimal() and int(said):
+        return int(said)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _DEFAULT_WIDTH
+    except (OSError, ValueError):
+        return _DEFAULT_WIDTH
+
+
+def paint(text: str, style: str) -> str:
+    """Return a text in a style, such as ``bold red``."""
+    codes = ";".join(_CODES[word] for word in style.split())
+    return f"\x1b[{codes}m{text}{_RESET}"
+
+
+def paint_labels(text: str) -> str:
+    """Return messages with the word coloured that begins them: error, hint or warning."""
+    return _LABEL.sub(lambda found: paint(found[0], _LABELS[found[1]]), text)
+
+
+def paint_diff(diff: str) -> str:
+    """Return a unified diff with its lines coloured: added, removed, and where."""
+    return "".join(map(_paint_line, diff.splitlines(keepends=True)))
+
+
+def _paint_line(line: str) -> str:
+    body = line.removesuffix("\n")
+    style = "bold" if body.startswith(("--- ", "+++ ")) else _DIFF_STYLES.get(body[:1])
+    return line if style is None else paint(body, style) + line[len(body) :]
