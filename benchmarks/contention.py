@@ -1,6 +1,6 @@
 """What many writers of one blob get done: azguard beside the loops people write; for docs/benchmarks.md.
 
-    python -m benchmarks.contention [--rounds N] [--writers N...] [--latency-ms N] [--plot FILE]
+    python -m benchmarks.contention [--rounds N] [--writers N...] [--latency-ms N] [--data FILE]
 
 Each worker applies increments one after the other. Every race has an emulator of its own; the races of a round are run
 in turn, and each figure is the median of the rounds, so that a busy machine slows all of them. What shares the machine
@@ -69,7 +69,6 @@ def main() -> None:
     parser.add_argument("--writers", type=int, nargs="+", default=list(WRITERS), help="how many at once")
     parser.add_argument("--latency-ms", type=float, default=LATENCY_MS, help="added to each request")
     parser.add_argument("--ways", nargs="+", choices=[way.name for way in Way], default=[way.name for way in Way])
-    parser.add_argument("--plot", type=Path, help="a PNG to write; needs azguard[bench]")
     parser.add_argument("--data", type=Path, help="a JSON file to write, from which docs/pictures draws")
     asked = parser.parse_args()
     ways = [Way[name] for name in asked.ways]
@@ -82,10 +81,6 @@ def main() -> None:
         _say(line)
     if asked.data:
         asked.data.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n", encoding="utf-8")
-    if asked.plot:
-        from benchmarks import contention_plot
-
-        contention_plot.save(rows, asked.plot)
 
 
 def measured(ways: list[Way], sizes: list[int], rounds: int, latency: float) -> list[Row]:
