@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from azguard.accounts.target import Target
-from azguard.address import Address, Kind
+from azguard.address import Address, Kind, parse
 from azguard.cli import command_line, ending, lease_options, options, values
 from azguard.cli.context import Environment
 from azguard.errors import GaveUp, UsageError
@@ -27,6 +27,7 @@ from azguard.processes import child
 # As everything in azguard waits; by then a crashed holder's lease has ended.
 _WAIT_SECONDS = 60.0
 _GRACE_SECONDS = 5.0
+_CONTAINER_VARIABLE = "AZGUARD_LOCK_CONTAINER"
 ON_LOST = ("term", "kill", "continue")
 
 
@@ -127,7 +128,7 @@ def split(words: Sequence[str], argv: Sequence[str]) -> tuple[list[str], list[st
     if not command or not command[0]:
         raise UsageError("there is no command to run", hint="write it after --, as in: -- ./deploy.sh")
     if not addresses:
-        raise UsageError("there is no lock", hint="name it before --, as in: blob:locks/deploy-prod -- ./deploy.sh")
+        raise UsageError("there is no lock", hint="name it before --, as in: deploy-prod -- ./deploy.sh")
     return addresses, command
 
 
@@ -159,20 +160,38 @@ def plan(
 
 
 def lock(env: Environment, text: str, container: str | None) -> Target:
-    """Return the blob that a lock's address names: itself, or the one that stands for a table.
+    """Return the blob that a lock's address names: itself, the one of a bare name, or the one that stands for a table.
 
     Raises:
         UsageError: neither a blob nor a table.
     """
-    target = env.locate(text, writable=True)
+    target = env.locate(_expand_name(env, text, container), writable=True)
     if target.kind is Kind.BLOB:
         return target
     if target.kind is not Kind.TABLE:
         raise UsageError(
             f"a lock is a blob, or a table that a blob stands for; not a {target.kind}",
-            hint="blob:locks/NAME, or lease a container with azguard lease acquire",
+            hint="NAME or blob:CONTAINER/NAME, or lease a container with azguard lease acquire",
         )
     return _designated(env, target, container)
+
+
+def container_of_locks(env: Environment, named: str | None) -> str:
+    """Return the container of the locks that are named without one.
+
+    Raises:
+        UsageError: it is no name of a container.
+    """
+    name = values.not_empty(named, "--lock-container") or env.environ.get(_CONTAINER_VARIABLE) or lock_blobs.CONTAINER
+    return parse(name, Kind.CONTAINER).address.container
+
+
+def _expand_name(env: Environment, text: str, container: str | None) -> str:
+    """Return the address that a bare name stands for, and anything else as it is."""
+    # With a colon it is more likely a misspelt kind of resource than a name: it would be a lock of its own.
+    if not text.strip() or "/" in text or ":" in text:
+        return text
+    return f"{Kind.BLOB}:{container_of_locks(env, container)}/{text}"
 
 
 @contextmanager
@@ -195,8 +214,7 @@ def around_write(env: Environment, target: Target, asked: TableLock) -> Iterator
 
 
 def _designated(env: Environment, table: Target, container: str | None) -> Target:
-    named = values.not_empty(container, "--lock-container") or env.environ.get("AZGUARD_LOCK_CONTAINER")
-    blob = lock_blobs.choose_lock_blob(table, named or lock_blobs.CONTAINER)
+    blob = lock_blobs.choose_lock_blob(table, container_of_locks(env, container))
     env.out.info(f"{table.address} has no lease of its own; its lock is {blob.address}")
     return blob
 

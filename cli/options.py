@@ -32,7 +32,7 @@ LockContainer = Annotated[
     typer.Option(
         "--lock-container",
         metavar="NAME",
-        help="Where the lock blobs of tables are; AZGUARD_LOCK_CONTAINER, or locks, by default.",
+        help="Where the locks of bare names and of tables are; AZGUARD_LOCK_CONTAINER, or locks, by default.",
     ),
 ]
 BreakPeriod = Annotated[

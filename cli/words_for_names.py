@@ -10,7 +10,9 @@ _KEYS = "keys may not hold / \\ # ? or the control characters U+0000 to U+001F a
 HINTS: Mapping[str, Words] = {
     "address_empty": "an unset shell variable looks like this; write for example site/config.json",
     "address_incomplete": "write {kind}:{form}",
-    "address_without_kind": "write blob:{text} or another of: {kinds}",
+    "address_without_kind": (
+        "write container:{text}, table:{text}, or CONTAINER/{text} for a blob; the kinds are {kinds}"
+    ),
     "container_name_malformed": (
         "3 to 63 lower-case letters, digits and single hyphens, beginning and ending with a letter or digit"
     ),

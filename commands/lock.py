@@ -11,14 +11,13 @@ from azguard.address import Kind
 from azguard.cli import completers, context, lock_options, options
 from azguard.cli.groups import group
 from azguard.conditions import operations
-from azguard.locks import lock_blobs
 from azguard.locks import run as core
 
 _Lock = Annotated[
     str,
     typer.Argument(
         metavar="ADDRESS",
-        help="The lock, e.g. blob:locks/deploy-prod or table:Orders.",
+        help="The lock, e.g. deploy-prod (which is blob:locks/deploy-prod), blob:site/state or table:Orders.",
         autocompletion=completers.addresses,
     ),
 ]
@@ -33,7 +32,7 @@ def run(
         list[str],
         typer.Argument(
             metavar="ADDRESS... -- CMD [ARG...]",
-            help="The locks, blobs or tables, and the command.",
+            help="The locks: names, blobs or tables; and the command.",
             autocompletion=completers.addresses,
         ),
     ],
@@ -75,10 +74,10 @@ def run(
 ) -> None:
     """Run a command while holding locks, and exit with its status.
 
-    A lock is a lease on a blob, which is made if it is missing. It is renewed while the command runs and released when
-    it ends. If it is lost, because it was broken or the network is gone for too long, the command and all it
-    started get TERM, after --grace KILL, and the exit status is 77. A lost lock is noticed within 5 s. kill -9 of
-    azguard ends the command, too; so does kill -9 of its second process, lock-guardian.
+    A lock is a lease on a blob, which is made if it is missing; a bare NAME is blob:locks/NAME. It is renewed while the
+    command runs and released when it ends. If it is lost, because it was broken or the network is gone for too long,
+    the command and all it started get TERM, after --grace KILL, and the exit status is 77. A lost lock is noticed
+    within 5 s. kill -9 of azguard ends the command, too; so does kill -9 of its second process, lock-guardian.
 
     TERM, INT and HUP to azguard are passed on to the command. When the command has ended, all that it left running gets
     TERM, after --grace KILL, and then the lock is released.
@@ -95,7 +94,7 @@ def run(
     Linux kills the command, and what it started runs on. What the command leaves running when it ends by itself runs on
     without the lock.
 
-    Example: azguard lock run blob:locks/deploy-prod --wait 10m -- ./deploy.sh
+    Example: azguard lock run deploy-prod --wait 10m -- ./deploy.sh
     """
     env = context.of(ctx)
     addresses, command = lock_options.split(words, env.argv)
@@ -128,7 +127,7 @@ def show(
     Of a lock with several slots, all are shown. A holder that crashed is shown as its owner until the lease ends. Ages
     are by the service's clock.
 
-    Example: azguard lock show blob:locks/deploy-prod
+    Example: azguard lock show deploy-prod
     """
     from azguard.locks import listing
 
@@ -141,8 +140,13 @@ def show(
 def list_(
     ctx: typer.Context,
     container: Annotated[
-        str, typer.Argument(metavar="CONTAINER", help="Where the locks are.", autocompletion=completers.containers)
-    ] = lock_blobs.CONTAINER,
+        str | None,
+        typer.Argument(
+            metavar="CONTAINER",
+            help="Where the locks are; AZGUARD_LOCK_CONTAINER, or locks, by default.",
+            autocompletion=completers.containers,
+        ),
+    ] = None,
     prefix: options.Prefix = None,
     held: Annotated[bool, typer.Option("--held", help="Only those that are held now.")] = False,
 ) -> None:
@@ -153,7 +157,8 @@ def list_(
     from azguard.locks import listing
 
     env = context.of(ctx)
-    found = listing.list_locks(env.locate(container, Kind.CONTAINER), env.deadline, prefix)
+    where = lock_options.container_of_locks(env, None) if container is None else container
+    found = listing.list_locks(env.locate(where, Kind.CONTAINER), env.deadline, prefix)
     env.out.show_each(each for each in found if each.held or not held)
 
 
@@ -174,7 +179,7 @@ def break_(
     --lease-break-period 0 both run side by side until the holder notices. A script says that it is meant by --yes,
     --if-owner, --if-older-than or --if-match. Who has taken the lock meanwhile is never hit (exit 42).
 
-    Example: azguard lock break blob:locks/deploy-prod --yes
+    Example: azguard lock break deploy-prod --yes
     """
     from azguard.cli import breaking, lease_options, signals
 

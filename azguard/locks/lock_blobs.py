@@ -15,7 +15,7 @@ from azguard.leases.owners import FENCE, SLOTS, Owner
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import new_op
 
-# Where the locks of tables are kept, unless another container is named.
+# Where the locks of tables and of bare names are kept, unless another container is named.
 CONTAINER = "locks"
 _NEW = Conditions({"If-None-Match": "*"}, "if-none-match")
 

@@ -1,0 +1,54 @@
+"""The blob that a lock's name means."""
+
+import pytest
+
+from azguard.cli import lock_options
+from azguard.cli.context import Environment
+from azguard.cli.hints import in_words
+from azguard.errors import UsageError
+
+_ACCOUNT = "AccountName=acc;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:9/acc"
+
+
+def _environment(**environ: str) -> Environment:
+    return Environment({}, None, "lock run", {"AZURE_STORAGE_CONNECTION_STRING": _ACCOUNT, **environ})
+
+
+@pytest.mark.parametrize(
+    ("text", "container", "address"),
+    [
+        ("deploy", None, "blob:locks/deploy"),
+        ("deploy", "other", "blob:other/deploy"),
+        ("site/deploy", "other", "blob:site/deploy"),
+        ("blob:site/deploy", None, "blob:site/deploy"),
+        ("Déploiement 1.4", None, "blob:locks/Déploiement 1.4"),
+        ("http://127.0.0.1:9/acc/site/deploy", None, "blob:site/deploy"),
+    ],
+)
+def test_a_bare_name_is_a_blob_in_the_container_of_locks(text: str, container: str | None, address: str) -> None:
+    assert str(lock_options.lock(_environment(), text, container).address) == address
+
+
+def test_the_environment_names_the_container_unless_an_option_does() -> None:
+    env = _environment(AZGUARD_LOCK_CONTAINER="ours")
+    found = [str(lock_options.lock(env, "a", container).address) for container in (None, "other")]
+    assert found == ["blob:ours/a", "blob:other/a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "container", "message"),
+    [
+        ("", None, "the address is empty"),
+        (" ", None, "the address is empty"),
+        ("tabel:Orders", None, "'tabel:Orders' does not say what kind of resource it is"),
+        ("queue:jobs", None, "a lock is a blob, or a table that a blob stands for; not a queue"),
+        ("deploy?sig=x", None, "a SAS stands behind 'blob:locks/deploy', and a plain address takes none"),
+        ("deploy", "", "--lock-container is empty"),
+        ("deploy", "a/b", "'a/b' is not a container name"),
+        ("deploy", "table:Orders", "'table:Orders' names a table, and this command takes a container"),
+    ],
+)
+def test_what_is_no_name_is_refused(text: str, container: str | None, message: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        lock_options.lock(_environment(), text, container)
+    assert in_words(refused.value).message == message
