@@ -3,7 +3,7 @@
 ``actions``   acquire, renew, change, release, break
 ``kinds``     the kinds of resources that have leases: one row for each
 ``state``     the state of a lease
-``outcome``   how the outcome of an operation is learnt when its answer was lost
+``outcome``   find the outcome of an operation whose answer was lost
 ``owners``    the record that a holder leaves
 ``owner_records``  the record written under the lease
 ``facts``     one lease, its holder and its age, as commands show it

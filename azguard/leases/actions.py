@@ -1,11 +1,11 @@
 """Leases: acquire, renew, change, release and break, one implementation for every kind of resource that has them.
 
-Repeating one of these is harmless to what it did: acquiring with the same proposed id is the same lease, and the other
-four lead to the state they led to before. So a lost answer is settled by looking, and by sending again.
+Each operation can be repeated: an acquire with the same proposed id is the same lease, and the other four lead to the
+same state as before. A lost answer is therefore settled by reading the state, and by sending the request again.
 
-Not guaranteed: a request that the network delivers late. An acquire that arrives after its lease was released leaves a
-lease that is not used, for ever if it is infinite; its id is known, and releases it. A break that arrives late, and is
-not tied to a version, hits the one who holds the lease then.
+Not guaranteed: a request that the network delivers late. An acquire that arrives after its lease was released leaves an
+unused lease, for ever if it is infinite; its id is known, and releases it. A break that arrives late, and is not tied
+to a version, breaks the lease of the next holder.
 
 Source: https://learn.microsoft.com/rest/api/storageservices/lease-blob and /lease-container
 """
@@ -28,30 +28,32 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import is_lease_problem, status
 from azguard.requests.settle import Finding, Settled, Verdict
 
-# What the service takes for a lease that ends by itself, in seconds.
-SHORTEST, LONGEST = 15, 60
-# A holder that dies holds up others no longer than this.
+# The terms that the service accepts for a finite lease, in seconds.
+SHORTEST = 15
+LONGEST = 60
+# A holder that dies blocks others no longer than this.
 DEFAULT_SECONDS = 60
+# The longest break period that the service accepts, in seconds.
 LONGEST_BREAK = 60
+# The service's term for a lease without end.
 INFINITE = -1
-# Bounded: after Ctrl-C a finite lease that is not released ends by itself.
-_RELEASE_SECONDS, _RELEASE_PAUSE = 3.0, 0.2
+# Bounded: after Ctrl-C a finite lease that is not released expires on its own.
+_RELEASE_SECONDS = 3.0
+_RELEASE_PAUSE = 0.2
 
 
 @dataclass(frozen=True)
 class LeaseDone:
-    """What an operation on a lease did.
-
-    ``duration`` is the term in seconds, or ``infinite``; None is not known here. ``lease_time`` is what a break said
-    remains, in seconds; None if its answer was lost.
-    """
+    """What an operation on a lease did."""
 
     address: str
     lease_id: str | None
     etag: str | None
     last_modified: datetime | None
     action: str
+    #: The term in seconds, or ``infinite``; None if it is not known here.
     duration: int | str | None
+    #: The seconds that remain after a break, as its answer says; None if the answer was lost.
     lease_time: int | None
     guard: str
     attempts: int
@@ -64,7 +66,7 @@ def acquire(
 ) -> LeaseDone:
     """Acquire a lease with our own id, for ``seconds`` (15 to 60) or, with None, for ever.
 
-    Interrupted, it may be granted all the same: ``give_back`` it.
+    If it is interrupted, the lease may be granted all the same: the caller must ``give_back`` it.
 
     Raises:
         Locked: another holds it.
@@ -77,7 +79,7 @@ def acquire(
     term = INFINITE if seconds is None else seconds
 
     def judge_refusal(error: AzguardError, found: Finding[Facts]) -> Finding[Facts]:
-        # ETags do not recur: tied to one that has gone, ours can never be granted. Nor on what does not exist.
+        # ETags do not recur: an acquire tied to a replaced ETag can never be granted. Nor can one where nothing is.
         never = isinstance(error, NotFound) or (isinstance(error, Changed) and error.expected_etag is not None)
         return Finding(Verdict.NEVER if never and found.verdict is Verdict.NOT_YET else Verdict.UNKNOWN)
 
@@ -105,7 +107,7 @@ def renew(target: Target, conditions: Conditions, deadline: Deadline) -> LeaseDo
         action=Action.RENEW,
         conditions=conditions,
         send=lambda: _send_once(client(target, lease_id), "renew", conditions=conditions, deadline=deadline),
-        look=lambda _: Finding(Verdict.NOT_YET),  # that it is held says nothing of its term
+        look=lambda _: Finding(Verdict.NOT_YET),  # A lease that is held does not show when it was renewed last.
         judge_refusal=lambda error, found: Finding(Verdict.NEVER),
     )
     return _build_result(operation, operation.perform(deadline), lease_id)
@@ -161,7 +163,7 @@ def release(target: Target, conditions: Conditions, deadline: Deadline) -> Lease
 
 
 def break_(target: Target, period: int | None, conditions: Conditions, deadline: Deadline) -> LeaseDone:
-    """Break whatever lease is on a resource; its holder needs not be asked.
+    """Break the lease on a resource, without its id.
 
     ``period`` is how long it may still last, 0 to 60 seconds; by default a finite lease runs to its end and an
     infinite one ends at once. The answer's ``lease_time`` says how many seconds remain.
@@ -183,7 +185,7 @@ def break_(target: Target, period: int | None, conditions: Conditions, deadline:
         )
 
     def judge_refusal(error: AzguardError, _found: Finding[Facts]) -> Finding[Facts]:
-        # Leased, and changed since: by the holder we were to break, or by the next one after our break.
+        # Another holder changed it: the one whose lease we were to break, or the next one after our break.
         return Finding(Verdict.UNKNOWN if isinstance(error, Changed) else Verdict.NEVER)
 
     operation = LeaseOperation(
@@ -198,9 +200,9 @@ def break_(target: Target, period: int | None, conditions: Conditions, deadline:
 
 
 def give_back(target: Target, lease_id: str, deadline: Deadline, seconds: float = _RELEASE_SECONDS) -> bool:
-    """Release a lease on the way out, without an error; return whether it is known not to be held any more.
+    """Release a lease before an error is raised, and raise none; return whether it is known not to be held any more.
 
-    ``seconds`` bounds it all.
+    It takes at most so many seconds.
     """
     patience = deadline.restarted(seconds=seconds)
     while True:
@@ -236,7 +238,7 @@ def _send_once(lease: Any, action: str, *arguments: Any, conditions: Conditions,
 
 def _send_break_once(target: Target, period: int | None, conditions: Conditions, deadline: Deadline) -> Facts:
     """Send a break once and return what the answer says."""
-    answers: list[Any] = []  # of which the SDK keeps the time alone
+    answers: list[Any] = []  # The SDK returns only the time of the answer.
     sent = {"headers": dict(conditions.headers), "raw_response_hook": answers.append, **write_timeouts(deadline)}
     left = client(target, None).break_lease(period, **sent)
     headers = answers[-1].http_response.headers
@@ -252,7 +254,7 @@ def _parse_date(http_date: str | None) -> datetime | None:
 
 
 def _never_if_not_yet(found: Finding[Facts]) -> Finding[Facts]:
-    """Return what a refusal proves that could not be the echo of our own success, if the look says it was not done."""
+    """Return what a refusal proves that our own success cannot have caused, given the state that was read after it."""
     return Finding(Verdict.NEVER if found.verdict is Verdict.NOT_YET else Verdict.UNKNOWN)
 
 

@@ -1,6 +1,6 @@
 """How long a lease has been held: by the service's clock, never by that of the machine that asks.
 
-The service does not tell when a lease was taken; a record in the metadata does. A record of azguard's has the service's
+The service does not say when a lease was taken; a record in the metadata does. A record of azguard's has the service's
 time. Terraform's, and those of earlier versions of azguard, have the time of the holder's machine, which may be wrong.
 Such a record proves one thing: it was there when the resource was last written, which is by the service's clock.
 
@@ -21,9 +21,9 @@ _SLACK_SECONDS = 5.0
 class LeaseAge:
     """How long ago a lease was taken, in seconds."""
 
-    #: What the record says, counted to the service's clock; None if it says nothing that can be true.
+    #: The age by the record's time and the service's clock; None if the record's time cannot be right.
     seconds: float | None
-    #: What is certain: the lease was taken at least so long ago. None if nothing is.
+    #: The lease was certainly taken at least so long ago; None if nothing is certain.
     at_least: float | None
     #: Why ``seconds`` is missing or not certain, in words; None if it is certain.
     doubt: str | None
@@ -66,4 +66,6 @@ def _seconds_since(holder: Holder, now: datetime) -> float | None:
     except ValueError:
         return None
     # Every record is in UTC, also one that does not say so.
-    return (now - (then if then.tzinfo is not None else then.replace(tzinfo=UTC))).total_seconds()
+    if then.tzinfo is None:
+        then = then.replace(tzinfo=UTC)
+    return (now - then).total_seconds()

@@ -1,4 +1,4 @@
-"""Breaking a lease as an operator does: only the one that was looked at, and only if it is what it was taken for."""
+"""Break a lease as an operator does: only the lease that was shown, and only if the safeguards hold for it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -16,7 +16,7 @@ from azguard.leases.state import LeaseState, look
 from azguard.requests.deadline import Deadline
 from azguard.times import http_date, span
 
-# The holder may write while we look: each time we look again, but not for ever.
+# The holder may write between our read and our break: each time we read again, but only so often.
 _TRIES = 5
 
 
@@ -29,17 +29,18 @@ class BreakDone(LeaseDone):
 
 @dataclass(frozen=True)
 class Safeguards:
-    """What must hold of the one who holds a lease."""
+    """What must be true of the holder of a lease."""
 
+    #: The holder's name; None is any.
     owner: str | None = None
-    #: In seconds.
+    #: How many seconds ago the lease must have been taken; None is any time.
     older_than: float | None = None
 
     def check(self, state: LeaseState, target: Target) -> None:
-        """Judge by the record that the holder left, and by the service's clock.
+        """Check the record that the holder left, by the service's clock.
 
         Raises:
-            Changed: it says otherwise, or there is none, or it does not prove it.
+            Changed: the record contradicts the safeguards, does not prove them, or is missing.
         """
         holder = state.holder
         if self == Safeguards():
@@ -77,7 +78,7 @@ class BreakRequest:
 
     @property
     def is_meant(self) -> bool:
-        """Return whether the caller's words say that the break is meant, so that it need not be asked."""
+        """Return whether the caller's options say that the break is meant, so that no person need be asked."""
         return self.is_confirmed or self.safeguards != Safeguards() or self._names_a_version
 
     @property
@@ -86,10 +87,10 @@ class BreakRequest:
         return asked.expected_etag is not None or Condition.IF_UNMODIFIED_SINCE.header in asked.headers
 
     def check(self) -> None:
-        """Refuse safeguards beside a condition that does not say which version they judge.
+        """Refuse safeguards together with a condition that does not name the version they are about.
 
         Raises:
-            UsageError: that is the case.
+            UsageError: there are both.
         """
         if self.safeguards != Safeguards() and self.conditions.headers and self.conditions.expected_etag is None:
             raise UsageError(
@@ -142,9 +143,9 @@ def break_shown(
 ) -> BreakDone:
     """Break the very lease that was shown.
 
-    Without conditions of the caller's the break is tied to the version that was shown, so that the next holder, who
-    leaves a record there, is never hit. The holder itself may write meanwhile: its record says that it is still the
-    same.
+    Without conditions of the caller's the break is tied to the version that was shown, so that it never breaks the
+    lease of the next holder, who leaves a record there. The holder itself may write meanwhile: its record shows that
+    it is still the same.
 
     Raises:
         Locked: there is no lease any more.
@@ -167,7 +168,7 @@ def break_shown(
             raise _build_refusal(
                 state, target, f"{target} was written meanwhile, and no record says whether its holder is the same"
             )
-        # The kind of a lease that is being broken is not told any more.
+        # The service does not say whether a lease that is being broken is finite.
         other_kind = state.state == shown.state and state.duration != shown.duration
         if state.holder != shown.holder or other_kind:
             raise _build_refusal(state, target, f"another holds the lease on {target} now")
@@ -180,7 +181,7 @@ def _add_broken_lease(done: LeaseDone, state: LeaseState) -> BreakDone:
 
 
 def _tie_to_version(target: Target, state: LeaseState) -> Conditions:
-    """Return what ties a break to the version that was shown, where the service honours something that does."""
+    """Return the condition that ties a break to the version that was shown, if the service honours one."""
     honours = operation_of(target, Action.BREAK).honours
     if Condition.IF_MATCH in honours:
         return Conditions({Condition.IF_MATCH.header: state.etag}, "if-match", state.etag)

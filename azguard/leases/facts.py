@@ -71,8 +71,10 @@ class BrokenLease:
 
 
 def summarize(state: LeaseState) -> LeaseFacts:
-    """Return what one answer of the service says of a lease."""
-    owner, terraform, holder = owners.read_owner(state.metadata), owners.read_terraform(state.metadata), state.holder
+    """Return what one answer of the service says about a lease."""
+    owner = owners.read_owner(state.metadata)
+    terraform = owners.read_terraform(state.metadata)
+    holder = state.holder
     age = None if state.free else lease_age.measure(state)
     return LeaseFacts(
         address=state.address,
@@ -95,8 +97,9 @@ def summarize(state: LeaseState) -> LeaseFacts:
 
 
 def summarize_broken(state: LeaseState) -> BrokenLease:
-    """Return what is to be told of a lease that was broken, from the last look at it."""
-    holder, age = state.holder, lease_age.measure(state)
+    """Return what is reported of a lease that was broken, from the state that was read last."""
+    holder = state.holder
+    age = lease_age.measure(state)
     return BrokenLease(
         held_by=None if holder is None else holder.name,
         age=age.whole,

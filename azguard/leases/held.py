@@ -1,9 +1,9 @@
 """Which of the leases that this machine remembers are still held: the service is asked, where it can be.
 
-A lease counts as over only by proof. What is gone has no lease, and gets none back. Where another lease is held, or
-none, the remembered id is worth nothing, because an id is never used again. Not a proof are an acquire whose answer was
-never seen, which may still arrive; an expired lease, which its holder can renew; an answer that does not come from the
-service; and a clock.
+A lease counts as over only by proof. A resource that was deleted has no lease, and never gets that lease back. Where
+another lease is held, or none, the remembered id is worth nothing, because an id is never used again. These prove
+nothing: an acquire whose answer was never seen, which may still arrive; an expired lease, which its holder can renew;
+an answer that does not come from the service; and a clock.
 """
 
 import threading
@@ -24,10 +24,10 @@ from azguard.times import iso
 
 # The service answers each in a few milliseconds; more threads than this only wait for each other.
 _PARALLEL = 8
-# The codes by which the service says that what was leased is gone. A plain 404, or ResourceNotFound, is also what it
-# answers to those who may not know.
+# The codes by which the service says that the leased resource was deleted. A plain 404, or ResourceNotFound, is also
+# its answer to a caller without permission.
 _GONE = ("BlobNotFound", "ContainerNotFound")
-# A term counts from before the request was sent, and after its end the service may take up to a minute.
+# A term counts from before the request was sent, and the service may end it up to a minute late.
 _MARGIN = timedelta(seconds=60)
 
 
@@ -35,9 +35,12 @@ class Standing(StrEnum):
     """What is known of a remembered lease."""
 
     HELD = "held"
-    EXPIRED = "expired"  # its term is over; its holder can still renew it
-    GONE = "gone"  # what it was on was deleted
-    OVER = "over"  # it was released, broken, or another has taken its place
+    #: Its term is over; its holder can still renew it.
+    EXPIRED = "expired"
+    #: The resource was deleted.
+    GONE = "gone"
+    #: It was released or broken, or another lease has replaced it.
+    OVER = "over"
     UNKNOWN = "unknown"
 
 
@@ -175,7 +178,7 @@ def ask_each(
         except Unavailable:
             silent.set()
         except AzguardError:
-            pass  # it may not be asked, for whatever reason; the list is of what is remembered
+            pass  # Its state stays unknown: the list is of what is remembered.
         return CheckedLease(lease, Standing.UNKNOWN)
 
     with ThreadPoolExecutor(min(_PARALLEL, max(1, len(leases)))) as pool:

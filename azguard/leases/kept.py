@@ -20,12 +20,12 @@ from azguard.leases.owners import Owner
 from azguard.leases.state import LeaseState
 from azguard.requests.deadline import Deadline
 
-# The service's codes for a lease of another holder, which can be waited for.
+# The service's codes for a lease of another holder: such a lease can be waited for.
 _HELD_BY_ANOTHER = ("LeaseAlreadyPresent", "LeaseIsBreakingAndCannotBeAcquired")
 
 
 class LeaseRecord(Protocol):
-    """What was written down of a lease."""
+    """The record of a lease."""
 
     @property
     def lease_id(self) -> str:
@@ -45,22 +45,22 @@ class LeaseRecord(Protocol):
 
 
 class LeaseRecords(Protocol):
-    """Where leases are written down, so that one left behind by a crash can be found."""
+    """The records of leases, so that a lease left behind by a crash can be found."""
 
     def find_held(self, target: Target) -> LeaseRecord | None:
         """Return the newest lease that was asked for and is not known to be released."""
 
     def hold(self, target: Target, lease_id: str, seconds: int | None, *, has_reason: bool = False) -> None:
-        """Write down a lease before it is asked for; ``seconds`` None is infinite, or not known."""
+        """Record a lease before it is asked for; ``seconds`` None is infinite, or not known."""
 
     def confirm(self, target: Target, lease_id: str, since: datetime | None = None) -> None:
-        """Write down that it was granted; ``since`` is the moment from which its term counts, by default unchanged."""
+        """Record that it was granted; ``since`` is the moment from which its term counts, by default unchanged."""
 
     def drop(self, target: Target, lease_id: str) -> None:
         """Delete the record of a lease that is not held any more."""
 
     def follow(self, target: Target, moved: Moved) -> None:
-        """Write down that our own change of the metadata gave the resource another ETag."""
+        """Record that our own change of the metadata gave the resource another ETag."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,8 @@ class KeptLease:
             Locked: another holds it.
             OutcomeUnknown: it was sent, and whether it was granted cannot be known. The record stays.
         """
-        lease_id, owner = request.lease_id, request.owner
+        lease_id = request.lease_id
+        owner = request.owner
         before = self.records.find_held(self.target)
         was_ours = before is not None and before.lease_id == lease_id
         self.records.hold(self.target, lease_id, request.seconds, has_reason=owner is not None)
@@ -139,12 +140,14 @@ class KeptLease:
         return done if owner is None else self._leave_record(owner, done, was_ours=was_ours)
 
     def renew(self, conditions: Conditions) -> LeaseDone:
-        """Renew the lease that ``conditions`` names, and write down since when its term counts.
+        """Renew the lease that ``conditions`` names, and record since when its term counts.
 
         Raises:
             Locked: it is not held.
         """
-        lease_id, known, sent_at = str(conditions.lease_id), self._find_record(conditions), datetime.now(UTC)
+        lease_id = str(conditions.lease_id)
+        known = self._find_record(conditions)
+        sent_at = datetime.now(UTC)
         with self._drop_if_not_held(lease_id):
             done = actions.renew(self.target, conditions, self.deadline)
         self.records.confirm(self.target, lease_id, sent_at)
@@ -156,8 +159,9 @@ class KeptLease:
         Raises:
             Locked: it is not held.
         """
-        lease_id, known = str(conditions.lease_id), self._find_record(conditions)
-        # The term runs on; where it is not known, the record stays until the lease is released.
+        lease_id = str(conditions.lease_id)
+        known = self._find_record(conditions)
+        # A change does not renew the lease. Where its term is not known, the record stays until the release.
         seconds = None if known is None else known.duration
         since = None if known is None else datetime.fromisoformat(known.time)
         self.records.hold(self.target, proposed, seconds, has_reason=known is not None and known.has_reason)
@@ -166,7 +170,7 @@ class KeptLease:
                 done = actions.change(self.target, proposed, conditions, self.deadline)
         except OutcomeUnknown:
             raise
-        # Interrupted, it is known not to have been done: what was in flight was asked about.
+        # Interrupted, the change is known not to be done: the state was read after the interruption.
         except (AzguardError, KeyboardInterrupt):
             self.records.drop(self.target, proposed)
             raise
@@ -180,8 +184,9 @@ class KeptLease:
         Raises:
             Locked: it is not held.
         """
-        lease_id, known = str(conditions.lease_id), self._find_record(conditions)
-        # A condition of the caller's is of the version that is there now, so that version must stay.
+        lease_id = str(conditions.lease_id)
+        known = self._find_record(conditions)
+        # Removing the record makes a new version, for which a condition of the caller's would not hold.
         if known is not None and known.has_reason and not conditions.headers:
             self._remove_record(lease_id)
         with self._drop_if_not_held(lease_id):
@@ -190,7 +195,7 @@ class KeptLease:
         return done
 
     def _find_record(self, conditions: Conditions) -> LeaseRecord | None:
-        """Return what is written down of the lease that the conditions name."""
+        """Return the record of the lease that the conditions name."""
         found = self.records.find_held(self.target)
         return found if found is not None and found.lease_id == conditions.lease_id else None
 
@@ -201,7 +206,7 @@ class KeptLease:
         return is_free
 
     def _leave_record(self, owner: Owner, done: LeaseDone, *, was_ours: bool) -> LeaseDone:
-        """Leave the owner record under a lease just acquired; if that fails, give back a lease that is new."""
+        """Write the owner record under a lease just acquired. If that fails, release the lease if it is new."""
         lease_id = str(done.lease_id)
         try:
             moved = owner_records.leave(self.target, lease_id, owner, self.deadline.fresh())
@@ -218,7 +223,7 @@ class KeptLease:
         try:
             moved = owner_records.remove(self.target, lease_id, self.deadline.fresh())
         except (Locked, NotFound):
-            return  # the release will say so
+            return  # The release reports it.
         except AzguardError as error:
             self.warn(f"the record of who held {self.target} stays there: {error.message}")
             return
@@ -227,7 +232,7 @@ class KeptLease:
 
     @contextmanager
     def _drop_if_not_held(self, lease_id: str) -> Iterator[None]:
-        """Drop the record of a lease that turns out not to be held; one that is being broken is held until it ends."""
+        """Delete the record of a lease that proves not to be held; one that is being broken is held until its end."""
         try:
             yield
         except (Locked, NotFound) as error:

@@ -24,16 +24,19 @@ class Action(StrEnum):
 
 @dataclass(frozen=True)
 class LeaseKind:
-    """How one kind of resource is leased: its operations, and the SDK's clients.
+    """How one kind of resource is leased: its operations, and the SDK's clients."""
 
-    ``finite`` says whether a lease can have a term at all.
-    """
-
+    #: The operations of the actions that this kind has.
     actions: Mapping[Action, Operation]
+    #: The operation that reads the state of the lease.
     read: Operation
+    #: Returns the SDK's client of a resource.
     client: Callable[[Target], Any]
+    #: Returns the method of that client that reads the properties.
     properties: Callable[[Any], Callable[..., Any]]
+    #: Returns the SDK's client of a lease on it.
     lease: Callable[[Any, str | None], Any]
+    #: Whether a lease can have a term at all.
     finite: bool = True
 
 
@@ -46,50 +49,50 @@ def _blob_lease(client: Any, lease_id: str | None) -> Any:
 # One entry for each kind of resource; all else is the same for every kind.
 KINDS = {
     Kind.BLOB: LeaseKind(
-        {
+        actions={
             Action.ACQUIRE: operations.BLOB_LEASE_ACQUIRE,
             Action.RENEW: operations.BLOB_LEASE_RENEW,
             Action.CHANGE: operations.BLOB_LEASE_CHANGE,
             Action.RELEASE: operations.BLOB_LEASE_RELEASE,
             Action.BREAK: operations.BLOB_LEASE_BREAK,
         },
-        operations.BLOB_GET_PROPERTIES,
-        lambda target: target.account.blob(target.address),
-        lambda client: client.get_blob_properties,
-        _blob_lease,
+        read=operations.BLOB_GET_PROPERTIES,
+        client=lambda target: target.account.blob(target.address),
+        properties=lambda client: client.get_blob_properties,
+        lease=_blob_lease,
     ),
     Kind.CONTAINER: LeaseKind(
-        {
+        actions={
             Action.ACQUIRE: operations.CONTAINER_LEASE_ACQUIRE,
             Action.RENEW: operations.CONTAINER_LEASE_RENEW,
             Action.CHANGE: operations.CONTAINER_LEASE_CHANGE,
             Action.RELEASE: operations.CONTAINER_LEASE_RELEASE,
             Action.BREAK: operations.CONTAINER_LEASE_BREAK,
         },
-        operations.CONTAINER_GET_PROPERTIES,
-        lambda target: target.account.container(target.address),
-        lambda client: client.get_container_properties,
-        _blob_lease,
+        read=operations.CONTAINER_GET_PROPERTIES,
+        client=lambda target: target.account.container(target.address),
+        properties=lambda client: client.get_container_properties,
+        lease=_blob_lease,
     ),
 }
 
 
 def operation_of(target: Target, action: Action | None = None) -> Operation:
-    """Return the row of the operations table; without an action that of looking at the lease.
+    """Return the row of the operations table; without an action, the row that reads the lease.
 
     Raises:
         UsageError: this kind of resource has no leases, or no such action.
     """
-    way = kind_of(target)
+    kind = kind_of(target)
     if action is None:
-        return way.read
-    if action not in way.actions:
+        return kind.read
+    if action not in kind.actions:
         raise UsageError(
             f"the lease of a {target.kind} cannot be {action}ed: it has no term",
             address=str(target.address),
             reason="lease_lasts_until_released",
         )
-    return way.actions[action]
+    return kind.actions[action]
 
 
 def kind_of(target: Target) -> LeaseKind:
@@ -98,11 +101,11 @@ def kind_of(target: Target) -> LeaseKind:
     Raises:
         UsageError: it has no leases, or none that azguard knows.
     """
-    way = KINDS.get(target.kind)
-    if way is None:
+    kind = KINDS.get(target.kind)
+    if kind is None:
         raise UsageError(
             f"a {target.kind} cannot be leased with azguard",
             address=str(target.address),
             reason="kind_without_lease",
         )
-    return way
+    return kind

@@ -20,8 +20,8 @@ from azguard.requests.service_dates import Answers
 
 STATES = ("available", "leased", "breaking", "broken", "expired")
 LOCKED = frozenset({"leased", "breaking"})
-# The service knows no filter by lease, so every blob passes through; a page of the largest size takes five times the
-# memory and is hardly faster.
+# The service has no filter by lease, so that every blob is read. A page of the largest size takes five times the memory
+# and is hardly faster.
 _PAGE = 1000
 
 
@@ -105,7 +105,8 @@ def _parse_state(item: Any, address: Address, answered_at: datetime | None) -> L
 
 
 def _build_leased_blob(state: LeaseState, name: str) -> LeasedBlob:
-    found, holder = facts.summarize(state), None if state.free else state.holder
+    found = facts.summarize(state)
+    holder = None if state.free else state.holder
     return LeasedBlob(
         address=state.address,
         name=name,

@@ -1,7 +1,7 @@
-"""How the outcome of an operation on a lease is learnt, for the loop in ``requests.settle``.
+"""Find the outcome of an operation on a lease, for the loop in ``requests.settle``.
 
-A lost answer is asked about before the request is sent again: repeating it is harmless to what it did, but a break
-that is repeated could hit the next holder.
+After a lost answer the state is read before the request is sent again: a repeated break could break the lease of the
+next holder.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,21 +17,21 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Finding, Settled, Verdict, WriteRequest, send_until_settled
 
 Facts = Mapping[str, Any]
-# What only explains a refusal is not worth a long wait.
+# Bounded: this read only explains a refusal that is known already.
 _EXPLAIN_SECONDS = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeaseOperation:
-    """An operation on a lease: how it is sent, and how its outcome is learnt when an answer was lost."""
+    """An operation on a lease: how it is sent, and how its outcome is found after a lost answer."""
 
     target: Target
     action: Action
     conditions: Conditions
     send: Callable[[], Facts]
-    #: Looks at the resource, and says whether the operation is done.
+    #: Reads the resource, and returns whether the operation is done.
     look: Callable[[Deadline], Finding[Facts]]
-    #: Says what a refusal proves after a transmission in doubt, given what that look found.
+    #: Returns what a refusal proves after a transmission in doubt, given what ``look`` found.
     judge_refusal: Callable[[AzguardError, Finding[Facts]], Finding[Facts]]
 
     def perform(self, deadline: Deadline) -> Settled[Facts]:
@@ -51,7 +51,7 @@ class LeaseOperation:
             look_after_refusal=self._look_after_refusal,
             judge_refusal=self.judge_refusal,
             unknown=self._build_unknown(),
-            # An interrupted acquire is given back, granted or not.
+            # The caller releases the lease of an interrupted acquire, granted or not.
             is_undone_by_caller=self.action is Action.ACQUIRE,
         )
         try:
@@ -68,7 +68,7 @@ class LeaseOperation:
     def _look_after_refusal(self, patience: Deadline) -> Finding[Facts]:
         """Return whether an earlier copy of the request was done.
 
-        Only the second copy of a release is refused. Not held any more is what a release is for.
+        That matters for a release alone: its second copy is refused because the first one succeeded.
         """
         if self.action is not Action.RELEASE:
             return Finding(Verdict.NEVER)
@@ -88,7 +88,7 @@ class LeaseOperation:
 
 
 def explain(target: Target, error: AzguardError, deadline: Deadline) -> AzguardError:
-    """Add to a refusal what is the case now, if that can be learnt quickly."""
+    """Add the present state to a refusal, if it can be read quickly."""
     try:
         state = error.seen or _look_briefly(target, deadline)
     except NotFound as gone:

@@ -25,7 +25,7 @@ class Version:
 
     etag: str
     metadata: Mapping[str, str]
-    #: The service's clock when it said so; None if it did not tell.
+    #: The service's clock when it answered; None if the answer did not say.
     answered_at: datetime | None = None
 
 
@@ -34,7 +34,7 @@ class Moved:
     """A change of metadata: the version it replaced, and the one with the same content that took its place."""
 
     before: str
-    #: None where a lost answer was settled without learning them.
+    #: None where a lost answer was settled without learning the new version.
     after: str | None
     last_modified: datetime | None
     lineage: str
@@ -56,7 +56,7 @@ def check_kind(target: Target) -> None:
 
 
 def read_version(target: Target, deadline: Deadline, lease_id: str | None = None) -> Version:
-    """Return what is there; with ``lease_id`` only while that is the lease held on it.
+    """Return the current version; with ``lease_id`` only while that lease is held on it.
 
     Raises:
         Locked: ``lease_id`` is not held.
@@ -132,7 +132,7 @@ def change_metadata(
     def look(patience: Deadline) -> Finding[Any]:
         found = read_version(target, patience, conditions.lease_id)
         history = Lineage.parse(found.metadata.get(KEY))
-        # What was written after ours is another version.
+        # If another write follows ours, the current ETag is not that of our version.
         newest = bool(history.entries) and history.entries[0][0] == op
         return Finding(
             verdict_from_lineage(history, op, version.etag, found.etag), {"etag": found.etag if newest else None}

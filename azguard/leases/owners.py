@@ -17,16 +17,20 @@ from azguard.errors import UsageError
 from azguard.times import iso
 
 # One key each: metadata is 8 KiB in all, and the names must be C# identifiers.
-OWNER, FENCE, SLOTS = "azguardowner", "azguardfence", "azguardslots"
+OWNER = "azguardowner"
+FENCE = "azguardfence"
+SLOTS = "azguardslots"
 # https://github.com/hashicorp/terraform/blob/main/internal/backend/remote-state/azure/client.go
 TERRAFORM = "terraformlockid"
-# What of a command line is worth keeping in 8 KiB of metadata.
+# In characters: metadata hold 8 KiB in all.
 _LONGEST_COMMAND = 500
-# Metadata hold 8 KiB in all, and a character can take 12 bytes there.
+# In characters, each of which can take 12 bytes of the 8 KiB.
 _LONGEST_REASON = 200
 
-# By whose clock a record's time is. The service's is the one that ages are counted on; a holder's may be wrong.
-SERVICE_CLOCK, HOLDER_CLOCK = "service", "holder"
+# A record whose time is by the service's clock, which ages are counted on.
+SERVICE_CLOCK = "service"
+# A record whose time is by the holder's clock, which may be wrong.
+HOLDER_CLOCK = "holder"
 
 
 @dataclass(frozen=True)
@@ -225,14 +229,14 @@ def _escape_optional(value: object) -> str | None:
 
 
 def _escape(value: object) -> str:
-    """Return text without what could drive a terminal: others wrote it, and people read it."""
+    """Return text without control characters, which could drive a terminal: others wrote it."""
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in str(value))
 
 
 def _parse_object(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
-    # A hundred thousand brackets are too deep for the reader.
+    # The parser fails on a hundred thousand nested brackets with RecursionError.
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -18,20 +18,20 @@ from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_dates import Answers
 
-# Bounded: this only explains a refusal that is known already.
+# Bounded: this read only explains a refusal that is known already.
 _EXPLAIN_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
 class LeaseState:
-    """A lease as the service tells it: neither its id nor how long it still lasts can be asked.
-
-    ``state`` is available, leased, breaking, broken or expired; ``duration`` is infinite or fixed.
-    """
+    """A lease as the service describes it: neither its id nor its remaining time can be read."""
 
     address: str
+    #: Available, leased, breaking, broken or expired.
     state: str
+    #: Locked or unlocked.
     status: str
+    #: Infinite or fixed; None where there is no lease.
     duration: str | None
     etag: str
     last_modified: datetime
@@ -59,15 +59,18 @@ def look(
         Locked: ``lease_id`` is not held.
         NotFound: there is no such resource.
     """
-    way = kind_of(target)
+    kind = kind_of(target)
     conditions = conditions or Conditions()
     headers = dict(conditions.headers)
     if lease_id is not None:
         headers["x-ms-lease-id"] = lease_id
-    asked, answers = way.properties(way.client(target)), Answers()
+    read_properties = kind.properties(kind.client(target))
+    answers = Answers()
     try:
         found = read(
-            lambda timeouts: asked(headers=dict(headers), raw_response_hook=answers.hear, **timeouts), target, deadline
+            lambda timeouts: read_properties(headers=dict(headers), raw_response_hook=answers.hear, **timeouts),
+            target,
+            deadline,
         )
     except Changed as error:
         if not conditions.headers:
@@ -87,8 +90,8 @@ def look(
 
 def client(target: Target, lease_id: str | None) -> Any:
     """Return the SDK's client of one lease."""
-    way = kind_of(target)
-    return way.lease(way.client(target), lease_id)
+    kind = kind_of(target)
+    return kind.lease(kind.client(target), lease_id)
 
 
 def _with_both_versions(error: Changed, target: Target, conditions: Conditions, deadline: Deadline) -> Changed:

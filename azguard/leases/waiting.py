@@ -8,8 +8,10 @@ from azguard.leases.state import LeaseState, look
 from azguard.requests.deadline import Deadline
 from azguard.times import span
 
-# Often enough to notice soon, seldom enough for many who wait; jittered, so that they do not come all at once.
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.25, 1.0
+# Short enough to notice the end soon, long enough for many waiters. The pause is random between the two, so that the
+# waiters do not ask all at once.
+_SHORTEST_PAUSE_SECONDS = 0.25
+_LONGEST_PAUSE_SECONDS = 1.0
 
 
 def until_free(
@@ -20,7 +22,7 @@ def until_free(
 ) -> LeaseState:
     """Wait until the lease is free to be acquired, and return its state then.
 
-    ``tell`` is called with the state at first, and whenever another holder shows. ``uniform`` draws a random number
+    ``tell`` is called with the first state, and again whenever the holder changes. ``uniform`` draws a random number
     between two others.
 
     Raises:
@@ -38,11 +40,11 @@ def until_free(
         if patience.passed:
             detail = () if state.holder is None else (f"held by {state.holder}",)
             raise build_gave_up(target, patience, state.state, detail)
-        patience.pause(uniform(_SHORTEST_PAUSE, _LONGEST_PAUSE))
+        patience.pause(uniform(_SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS))
 
 
 def build_gave_up(target: Target, patience: Deadline, state: str | None, detail: tuple[str, ...]) -> GaveUp:
-    """Return the error that says that the wait was too short."""
+    """Return the error for a lease that was not free in time."""
     return GaveUp(
         f"{target} is still leased after {span(patience.seconds)}",
         address=str(target.address),
