@@ -5,7 +5,7 @@
 ``etag_cache``   the cache as one scope sees it
 ``records``      its values, their rows, and their form in an export
 ``database``     the statements, safe under any number of processes
-``file``         the file: found, checked, moved aside when damaged
+``file``         find, check and create the file; set a damaged one aside
 ``scope``        whose reads guard whose writes
 ``copies``       which file a copy is, whatever its name
 """

@@ -1,9 +1,9 @@
-"""Files that hold a copy of a resource: told by their real path, and by the inode behind it.
+"""Files that hold a copy of a resource: identified by their real path, and by their inode.
 
-A path tells a file that an editor wrote anew under the same name; an inode tells one that was moved or linked. An inode
-number is used again after its file is gone, so the moment when the inode was made belongs to it. Where the system does
-not tell that moment, size and time of the last change take its place: a file that was edited is then known by its path
-alone.
+The path identifies a file that an editor replaced under the same name; the inode identifies one that was moved or
+linked. The number of an inode is used again after its file is deleted, so that the time of its creation is needed too.
+Where the system does not give that time, the size and the time of the last change replace it: a file that was edited is
+then known by its path alone.
 """
 
 import os
@@ -12,22 +12,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # Linux, from the header linux/stat.h; Python has no statx before 3.15.
-_HERE, _EMPTY_PATH, _BIRTH_TIME, _STATX_BYTES, _BIRTH_OFFSET = -100, 0x1000, 0x800, 256, 80
-_F_GETPATH, _LONGEST_PATH = 50, 1024
+_HERE = -100
+_EMPTY_PATH = 0x1000
+_BIRTH_TIME = 0x800
+_STATX_BYTES = 256
+_BIRTH_OFFSET = 80
+# macOS, from the header sys/fcntl.h.
+_F_GETPATH = 50
+_LONGEST_PATH = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
     """A file that holds a copy. Bytes, for not every path is text."""
 
-    #: Its real path; None if it has none, or none that can be learnt.
+    #: Its real path; None if it has none, or none that can be found.
     path: bytes | None
-    #: What tells its inode from all others, past ones included. No path begins with its first byte.
+    #: The identity of its inode among all others, past ones included. No path begins with its first byte.
     inode: bytes | None = None
 
     @property
     def marks(self) -> tuple[bytes, ...]:
-        """Return what the copy is known by."""
+        """Return the values that identify the copy."""
         return tuple(mark for mark in (self.path, self.inode) if mark is not None)
 
 
@@ -41,7 +47,7 @@ def find_at(path: str | os.PathLike[str]) -> Copy:
 
 
 def find_behind(descriptor: int, path: Path | None = None) -> Copy:
-    """Return the copy in an open file; its path is looked for if it is not given."""
+    """Return the copy in an open file; its path is found if it is not given."""
     real = _find_path(descriptor) if path is None else os.fsencode(os.path.realpath(path))
     return Copy(real, _identify_inode(descriptor))
 
@@ -54,7 +60,7 @@ def _identify_inode(file: int | str) -> bytes:
 
 
 def _find_birth(file: int | str, found: os.stat_result) -> int | None:
-    """Return when a file's inode was made, in nanoseconds, if the system tells it."""
+    """Return when a file's inode was created, in nanoseconds, if the system gives that time."""
     seconds = getattr(found, "st_birthtime", None)
     if seconds is not None:
         return int(getattr(found, "st_birthtime_ns", seconds * 1e9))
@@ -69,7 +75,7 @@ def _find_birth_by_statx(file: int | str) -> int | None:
     try:
         statx = ctypes.CDLL(None).statx
     except (OSError, AttributeError):
-        return None  # This C library is older than the call.
+        return None  # This C library is older than statx.
     folder, path, flags = (file, b"", _EMPTY_PATH) if isinstance(file, int) else (_HERE, os.fsencode(file), 0)
     if statx(folder, path, flags, _BIRTH_TIME, answer) != 0:
         return None

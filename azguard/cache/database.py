@@ -1,7 +1,7 @@
 """The database of the ETag cache: statements in, rows out, never an exception of SQLite.
 
-A damaged file is set aside and the statement run again on a new one; whatever else goes wrong is said once,
-and the statement does nothing. That is the safe side: an ETag that was not recorded leads to a refused write.
+A damaged file is set aside, and the statement is run again on a new one. Any other failure is reported once, and the
+statement does nothing. That is safe: an ETag that was not recorded leads to a refused write.
 """
 
 import threading
@@ -22,7 +22,7 @@ Row = tuple[Any, ...]
 Step = tuple[str, Sequence[Row]]
 Result = TypeVar("Result")
 
-# Made, damaged by another, made again: more than this is not chance.
+# How often to open a file that other processes replace or damage meanwhile: more often is no coincidence.
 _OPENINGS = 4
 
 
@@ -31,7 +31,8 @@ class CacheDatabase:
 
     def __init__(self, path: Path, *, warn: Callable[[str], None], now: Callable[[], datetime]) -> None:
         self.path = path
-        self._warn, self._now = warn, now
+        self._warn = warn
+        self._now = now
         self._warned = False
         self._lock = threading.RLock()
         self._connection: Connection | None = None
@@ -39,7 +40,7 @@ class CacheDatabase:
         self._identity: Identity | None = None
 
     def open(self) -> None:
-        """Open the file now, making it if there is none, and say what is wrong with it."""
+        """Open the file now, creating it if there is none, and report what is wrong with it."""
         self._attempt(lambda connection: None, None)
 
     def close(self) -> None:
@@ -48,7 +49,7 @@ class CacheDatabase:
 
         with self._lock:
             if self._connection is not None:
-                # A disk that fails at the last moment changes nothing: what was committed is in the log.
+                # A failure here loses nothing: what was committed is in the log.
                 with suppress(sqlite3.Error):
                     self._connection.close()
             self._connection = None
@@ -60,7 +61,7 @@ class CacheDatabase:
     def write(self, *steps: Step, durable: bool = False) -> int:
         """Run all steps or none, and return how many rows the last one changed; 0 if they cannot run.
 
-        ``durable`` waits until the disk has it, so that it outlives a crash of the machine.
+        ``durable`` waits until it is on the disk, so that it outlives a crash of the machine.
         """
         return self._attempt(lambda connection: _commit(connection, steps, durable=durable), 0)
 
@@ -100,7 +101,7 @@ class CacheDatabase:
                 return otherwise
 
     def _connect(self) -> "Connection":
-        """Return the connection to the file that is there now: others may have set it aside or deleted it."""
+        """Return the connection to the present file: other processes may have set aside or deleted the earlier one."""
         if self._connection is not None:
             if self._uri == MEMORY or file.find_identity(self.path) == self._identity:
                 return self._connection
@@ -143,7 +144,7 @@ class CacheDatabase:
         return file.open_in_memory()
 
     def _repair(self, error: Exception) -> bool:
-        """Set a damaged file aside, and return whether to try again; otherwise say what is wrong."""
+        """Set a damaged file aside, and return whether to try again; report any other error."""
         import sqlite3
 
         if self._uri == MEMORY:
@@ -171,7 +172,7 @@ class CacheDatabase:
             )
 
     def _warn_once(self, reason: str, verb: str = "written") -> None:
-        """Warn, once: a batch of a thousand must not say it a thousand times."""
+        """Warn at the first failure only: a batch of a thousand must not warn a thousand times."""
         if not self._warned:
             self._warned = True
             self._warn(f"the ETag cache {self.path} cannot be {verb}: {reason}; {_CONSEQUENCE}")

@@ -1,9 +1,8 @@
 """What was last delivered to the user, per scope and resource, and which leases a scope holds.
 
-A write is guarded by the version its author has seen. The cache remembers that version, for each scope on its
-own, and for each file the version whose content it is. Whatever goes wrong with the cache, it never fails a
-command, and it errs to the safe side: an entry that is missing or old leads to a refused write, never to an
-unguarded one.
+A write is guarded by the version that its author has seen. The cache remembers that version for each scope, and for
+each file the version of its content. A failure of the cache never fails a command, and is safe: an entry that is
+missing or old leads to a refused write, never to an unguarded one.
 
 Not guaranteed: content delivered while the cache could not be written (a warning said so) is not tied to its
 version; neither is a file that ``cp`` made, which is guarded by what the scope last read, nor one that was moved and is
@@ -25,9 +24,9 @@ from azguard.cache.records import Entry, HeldLease, Key, Row, count_microseconds
 from azguard.conditions.seen import SeenVersion
 from azguard.errors import UsageError
 
-# The empty copy: the version the scope last read, from wherever.
+# The empty copy: the version that the scope last read, into any file or none.
 _LAST = b""
-# Rows of one transaction of an import; it holds up other processes for some milliseconds.
+# Rows of one transaction of an import: it blocks other processes for some milliseconds.
 _BATCH = 2000
 _ENTRY = "scope, account, address, etag, last_modified, length, content_hash, lineage, path, time, command"
 _LEASE = "scope, account, address, lease_id, duration, action, confirmed, time"
@@ -42,14 +41,14 @@ _UPDATE = _INSERT.format(or_replace="") + (
     " last_modified = excluded.last_modified, length = excluded.length, content_hash = excluded.content_hash,"
     " lineage = excluded.lineage, path = excluded.path, time = excluded.time, command = excluded.command WHERE "
 )
-# An import never takes the place of something read since.
+# An import never replaces what was read since.
 _MERGE = _UPDATE + "excluded.time >= entries.time"
-# What was read in part takes the place of the same part only: who read it whole has not seen the rest anew.
+# A part that was read replaces the entry of the same part only: the rest of a whole entry was not read again.
 _RECORD_PART = _UPDATE + (
     f"substr(entries.command, instr(entries.command, '{cache_records.SELECTING}'))"
     f" = substr(excluded.command, instr(excluded.command, '{cache_records.SELECTING}'))"
 )
-# Each get -f makes another inode: of those of a resource, only the newest are kept.
+# Each get -f creates another inode: only the newest ones of a resource are kept.
 _INODES = 64
 _TRIM = (
     f"DELETE FROM entries WHERE {{this}} AND copy >= x'00' AND copy < x'01' AND time < (SELECT time FROM entries"
@@ -75,9 +74,11 @@ _HOLD = (
 
 
 class Bound(NamedTuple):
-    """The versions that a file is tied to: by its path, and by its inode."""
+    """The versions that a file is tied to."""
 
+    #: By its path.
     path: Entry | None
+    #: By its inode.
     inode: Entry | None
 
 
@@ -86,15 +87,15 @@ class EtagCache:
 
     def __init__(self, database: CacheDatabase, scope: str, now: Callable[[], datetime]) -> None:
         self.scope = scope
-        self._database, self._now = database, now
+        self._database = database
+        self._now = now
 
     @classmethod
     def open(cls, folder: Path, scope: str, *, warn: Callable[[str], None], now: Callable[[], datetime]) -> "EtagCache":
-        """Open the cache in ``folder``, making both if need be; a failure goes to ``warn`` and never raises.
+        """Open the cache in ``folder``, creating both if they are missing; a failure goes to ``warn`` and never raises.
 
-        A damaged or foreign file is moved aside and a new one made. A newer azguard's is left alone. If the
-        file cannot be opened, the cache lives in memory for this process; if it cannot be written, records
-        are dropped.
+        A damaged or foreign file is moved aside, and a new one is created. The file of a newer azguard stays. If the
+        file cannot be opened, the cache lives in memory for this process; if it cannot be written, nothing is recorded.
         """
         database = CacheDatabase(Path(os.path.abspath(folder)) / NAME, warn=warn, now=now)
         database.open()
@@ -222,12 +223,12 @@ class EtagCache:
             yield cache_records.export_entry(cache_records.parse_entry(tuple(row)), copy=bool(copy))
 
     def load(self, records: Iterable[Mapping[str, object]]) -> int:
-        """Take in exported records, and return how many; what is newer here stays.
+        """Import exported records, and return how many; entries that are newer here stay.
 
         Raises:
-            UsageError: a record is not one of ours; names its line and field. Nothing was taken in.
+            UsageError: a record is not one of ours; names its line and field. Nothing was imported.
         """
-        # All are checked before the first is taken in. They wait in a file of SQLite's own, not in memory.
+        # All are checked before the first is imported. Until then they are in a file of SQLite's own, not in memory.
         import sqlite3
 
         scratch = sqlite3.connect("", isolation_level=None)

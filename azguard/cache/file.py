@@ -1,7 +1,7 @@
-"""The file of the ETag cache: found, made, and set aside when it is not a whole database of ours.
+"""The file of the ETag cache: find it, create it, and set it aside if it is not a complete database of ours.
 
-Every process finds either no file or a whole one: a new database is made under another name and renamed into
-place. Making and setting aside happen under a lock; opening takes none.
+Every process finds either no file or a complete one: a new database is created under another name, and then renamed.
+To create a file or to set one aside takes a lock; to open one takes none.
 """
 
 import os
@@ -28,7 +28,11 @@ BUSY_SECONDS = 10.0
 MEMORY = ":memory:"
 _SIDECARS = ("-wal", "-shm")
 # SQLite's primary result codes, as numbers because the module is imported late. https://sqlite.org/rescode.html
-_BUSY, _READ_ONLY, _INPUT_OUTPUT, _FULL, _CANNOT_OPEN = 5, 8, 10, 13, 14
+_BUSY = 5
+_READ_ONLY = 8
+_INPUT_OUTPUT = 10
+_FULL = 13
+_CANNOT_OPEN = 14
 _UNWRITABLE = (_READ_ONLY, _INPUT_OUTPUT, _FULL, _CANNOT_OPEN)
 _REASONS = {
     _BUSY: f"other processes have kept it locked for {BUSY_SECONDS:g} seconds",
@@ -79,10 +83,12 @@ def find_identity(path: Path) -> Identity | None:
 
 
 class Opened(NamedTuple):
-    """A connection, the URI by which more are opened, and why it only reads, if it does."""
+    """A connection to a database of ours."""
 
     connection: "Connection"
+    #: The URI that opens further connections.
     uri: str
+    #: Why it can only read; None if it can write.
     trouble: "Error | None"
 
 
@@ -142,14 +148,14 @@ def is_damage(error: "Error") -> bool:
 
 
 def describe(error: Exception) -> str:
-    """Return in plain words why the file cannot be used."""
+    """Return the reason why the file cannot be used, for people."""
     if isinstance(error, OSError):
         return (error.strerror or str(error)).lower()
     return _REASONS.get(_find_code(error), str(error))
 
 
 def create(path: Path) -> None:
-    """Make an empty database of ours at ``path``, unless another process has done so meanwhile.
+    """Create an empty database of ours at ``path``, unless another process has created one meanwhile.
 
     Raises:
         OSError, sqlite3.Error: it cannot be made.
@@ -161,7 +167,7 @@ def create(path: Path) -> None:
 
 
 def set_aside(path: Path, damaged: Identity, now: datetime) -> Path | None:
-    """Move a damaged file away with its log, and make a new one; None if another process has done so.
+    """Move a damaged file away with its log, and create a new one; return None if another process has done so.
 
     Raises:
         OSError, sqlite3.Error: it cannot be moved, or no new one made.
@@ -225,7 +231,7 @@ def _write_empty(path: Path) -> None:
         finally:
             connection.close()
         for orphan in _list_sidecars(path):
-            # A log without its database; the new one must not take it for its own.
+            # A log without its database: the new database must not read it as its own.
             with suppress(FileNotFoundError):
                 os.rename(orphan, _choose_unused(orphan.with_name(f"{orphan.name}.orphan")))
         os.rename(fresh, path)
@@ -237,13 +243,13 @@ def _write_empty(path: Path) -> None:
 
 @contextmanager
 def _lock_folder(path: Path) -> Iterator[None]:
-    """Let one process at a time make or set aside the file.
+    """Let one process at a time create the file or set it aside.
 
     Raises:
         OSError: another process held the lock for ``BUSY_SECONDS``, or this file system has no locks.
     """
     if not locked_file.IS_SUPPORTED:
-        # A file that is open is not renamed there, nor renamed over, so two processes cannot clash.
+        # Such a system cannot rename an open file, or rename over one, so that two processes cannot conflict.
         yield
         return
     with locked_file.hold(path.with_name(f"{path.name}.lock"), BUSY_SECONDS):
@@ -263,7 +269,8 @@ def _has_content(sidecar: Path) -> bool:
 
 
 def _choose_unused(path: Path) -> Path:
-    number, found = 1, path
+    number = 1
+    found = path
     while found.exists():
         number += 1
         found = path.with_name(f"{path.name}-{number}")

@@ -9,7 +9,8 @@ from azguard.urls import same_host
 
 def find_entries(cache: EtagCache, location: Location, scope: str | None) -> list[Entry]:
     """Return what a scope, or with None every scope, has read of an address; of a URL, in the account it names."""
-    wanted, where = str(location.address), location.endpoint
+    wanted = str(location.address)
+    where = location.endpoint
     found = (entry for entry in cache.entries(scope, wanted) if entry.address == wanted)
     return [entry for entry in found if where is None or same_host(entry.account) == same_host(where)]
 

@@ -17,18 +17,19 @@ from azguard.conditions.seen import Remembered, SeenVersion
 from azguard.requests.existing import EXISTS
 from azguard.times import iso
 
-_LAST, _HELD = "@last", "@held"
+_LAST = "@last"
+_HELD = "@held"
 
 
 @dataclass(frozen=True)
 class Reads:
     """What one scope has read, and which leases it holds, as one run of one command sees and records it."""
 
-    #: Return the cache of the scope. It is opened when it is first needed: most reads need no cache.
+    #: Returns the cache of the scope. It is opened when it is first needed: most reads need no cache.
     open_cache: Callable[[], EtagCache]
     #: The command that is recorded beside each version.
     command: str
-    #: Return the id of the lease that a ``lock run`` around us holds on a resource, None if there is none.
+    #: Returns the id of the lease that a ``lock run`` around us holds on a resource, None if there is none.
     outer_lease: Callable[[Target], str | None]
 
     def of(self, target: Target, copy: Copy | SeenVersion | None = None) -> Remembered:
@@ -36,7 +37,8 @@ class Reads:
 
         ``copy`` is the file whose content is to be written, or the version that the content itself names.
         """
-        last, lease = self.last(target), self.held_id(target)
+        last = self.last(target)
+        lease = self.held_id(target)
         if copy is None:
             return Remembered(last=last, lease=lease)
         if isinstance(copy, SeenVersion):
@@ -44,7 +46,8 @@ class Reads:
             is_last = last is not None and last.etag == copy.etag
             return Remembered(last=last, copy=last if is_last else copy, lease=lease)
         bound = self.open_cache().find_bound(Key.of(target), copy)
-        path, inode = _convert(bound.path), _convert(bound.inode)
+        path = _convert(bound.path)
+        inode = _convert(bound.inode)
         is_moved = path is not None and inode is not None and path.etag != inode.etag
         return Remembered(last=last, copy=path or inode, other=inode if is_moved else None, lease=lease)
 
@@ -70,7 +73,7 @@ class Reads:
         outer = self.outer_lease(target)
         if outer is None or found.lease_id is not None or operation.lease is not Lease.REQUIRED:
             return found
-        # Without the lease id the service would refuse the write; the version that guards it stays what it is.
+        # Without the lease id the service would refuse the write; the version still guards it.
         return replace(found, lease_id=outer, guard="lease" if found.guard == "none" else found.guard)
 
     def lease_id(self, target: Target, asked: str | None) -> str | None:

@@ -23,7 +23,7 @@ _MICROSECOND = timedelta(microseconds=1)
 # An endpoint has neither a query nor a user; a SAS has its signature behind one of these.
 _SECRET_ACCOUNT = re.compile(r"sig=|[?@]")
 _SECRET_ADDRESS = re.compile(r"[?&]sig=|accountkey=|sharedaccesssignature=", re.IGNORECASE)
-# How a command is recorded that delivered a part of what it names: as it would be typed.
+# A command that delivered only a part is recorded with these options, as a user would type it.
 SELECTING = " --select "
 _OF_TYPE = " --blob-type "
 # The largest length SQLite can hold; the largest blob is far below.
@@ -44,11 +44,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What was last delivered to the user, or written by us.
-
-    ``length`` is in bytes, ``path`` is the real path if it went to a file, ``lineage`` the azguard lineage
-    that version carried. ``time`` is when it was recorded.
-    """
+    """The version that was last delivered to the user, or written by us."""
 
     COLUMNS: ClassVar = (columns.ADDRESS, columns.LAST_MODIFIED, columns.ETAG)
 
@@ -57,10 +53,14 @@ class Entry:
     address: str
     etag: str
     last_modified: str | None
+    #: In bytes.
     length: int | None
     content_hash: str | None
+    #: The azguard lineage that the version carried.
     lineage: str | None
+    #: The real path, if it went to a file.
     path: str | None
+    #: When it was recorded.
     time: str
     command: str
 
@@ -72,20 +72,18 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class HeldLease:
-    """A lease this scope asked for and has not released.
-
-    ``duration`` is in seconds, None is infinite. ``confirmed`` says whether the service's answer was seen;
-    without it the request may or may not have arrived. ``time`` is the moment before the request, from which
-    a term counts.
-    """
+    """A lease this scope asked for and has not released."""
 
     scope: str
     account: str
     address: str
     lease_id: str
+    #: In seconds; None is infinite.
     duration: int | None
     action: str
+    #: Whether the service's answer was seen. If not, the request may or may not have arrived.
     confirmed: bool
+    #: The moment before the request, from which a term counts.
     time: str
 
     @property
@@ -140,24 +138,33 @@ def parse_entry(row: Row) -> Entry:
     scope, account, address, etag, last_modified, length, content_hash, lineage, path, time, command = row
     shown = None if path is None else os.fsdecode(path)
     return Entry(
-        scope,
-        account,
-        address,
-        etag,
-        last_modified,
-        length,
-        content_hash,
-        lineage,
-        shown,
-        _format_time(time),
-        command,
+        scope=scope,
+        account=account,
+        address=address,
+        etag=etag,
+        last_modified=last_modified,
+        length=length,
+        content_hash=content_hash,
+        lineage=lineage,
+        path=shown,
+        time=_format_time(time),
+        command=command,
     )
 
 
 def parse_lease(row: Row) -> HeldLease:
     """Return the held lease of a row."""
     scope, account, address, lease_id, duration, action, confirmed, time = row
-    return HeldLease(scope, account, address, lease_id, duration, action, bool(confirmed), _format_time(time))
+    return HeldLease(
+        scope=scope,
+        account=account,
+        address=address,
+        lease_id=lease_id,
+        duration=duration,
+        action=action,
+        confirmed=bool(confirmed),
+        time=_format_time(time),
+    )
 
 
 def export_entry(found: Entry, *, copy: bool) -> dict[str, object]:

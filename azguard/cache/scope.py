@@ -10,7 +10,7 @@ from azguard.processes import identity
 
 VARIABLE = "AZGUARD_SCOPE"
 DEFAULT = "default"
-# Enough to tell the few boots apart that one machine's cache outlives.
+# Enough to tell apart the few boots that the cache of one machine lives through.
 _BOOT_CHARACTERS = 8
 
 
@@ -44,8 +44,7 @@ def find_scope(
         return _check(environ[VARIABLE], VARIABLE)
     number = (session or _find_session)()
     if not number:
-        # No sessions on this system, or (0) its leader is outside this container, where numbers are not
-        # unique.
+        # This system has no sessions; or the leader is outside this container (0), where numbers are not unique.
         return DEFAULT
     start = identity.find_start(number, proc) or "leaderless"
     boot = (identity.find_boot(proc) or "")[:_BOOT_CHARACTERS]
