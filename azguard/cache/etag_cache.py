@@ -260,10 +260,8 @@ class EtagCache:
     def confirm(self, key: Key, lease_id: str, *, since: datetime | None = None) -> None:
         """Remember that the service granted it; ``since`` is the moment before a renewal was sent."""
         moment = None if since is None else count_microseconds(since)
-        self._database.write(
-            (f"UPDATE leases SET confirmed = 1, time = coalesce(?, time) WHERE {_THIS} AND lease_id = ?",
-             [(moment, *self._this(key), lease_id)])
-        )  # fmt: skip
+        change = f"UPDATE leases SET confirmed = 1, time = coalesce(?, time) WHERE {_THIS} AND lease_id = ?"
+        self._database.write((change, [(moment, *self._this(key), lease_id)]))
 
     def drop(self, key: Key, lease_id: str) -> None:
         """Remember that a lease was released, refused or lost."""

@@ -38,7 +38,8 @@ class LeaseAge:
 
 def measure(state: LeaseState) -> LeaseAge:
     """Return how long ago the lease was taken, from what one answer of the service says."""
-    holder, now = state.holder, state.answered_at
+    holder = state.holder
+    now = state.answered_at
     if holder is None:
         return LeaseAge(None, None, "there is no record of who holds it")
     if now is None:

@@ -30,7 +30,8 @@ def choose_lock_blob(table: Target, container: str) -> Target:
 
 def list_slots(target: Target, count: int) -> list[Target]:
     """Return the blobs of a lock with so many slots; the first is the lock's own blob, which every holder checks."""
-    container, name = target.address.container, target.address.name
+    container = target.address.container
+    name = target.address.name
     more = [Address(Kind.BLOB, (container, f"{name}.slot{number}")) for number in range(2, count + 1)]
     return [target, *(Target(target.account, each) for each in more)]
 
