@@ -10,6 +10,7 @@ from types import FrameType
 
 from azguard.errors import CommandNotFound, NotExecutable
 from azguard.processes.forwarded import ENDING
+from azguard.processes.signals import handle_unless_ignored
 from azguard.processes.terminal import in_foreground
 
 
@@ -84,13 +85,5 @@ class _Child:
 @contextmanager
 def _forward() -> Iterator[_Child]:
     child = _Child()
-    before = {number: signal.getsignal(number) for number in (*ENDING, signal.SIGQUIT)}
-    try:
-        for number, handler in before.items():
-            # What we were started to ignore (nohup, a background job), the child ignores too.
-            if handler is not signal.SIG_IGN:
-                signal.signal(number, child.pass_on)
+    with handle_unless_ignored((*ENDING, signal.SIGQUIT), child.pass_on):
         yield child
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING
 from azguard.errors import GaveUp, TransformFailed, UsageError
 from azguard.processes.child import needs_shell
 from azguard.processes.filter_tree import FilterTree
+from azguard.processes.forwarded import ENDING
+from azguard.processes.signals import restore_handlers
 
 if TYPE_CHECKING:
     import subprocess
@@ -96,15 +98,11 @@ def _hold_back_interruptions() -> Iterator[None]:
         yield
         return
     held: list[int] = []
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    handlers = {number: handler for number in numbers if callable(handler := signal.getsignal(number))}
-    for number in handlers:
-        signal.signal(number, lambda received, _: held.append(received))
-    try:
+    with restore_handlers(*ENDING) as before:
+        for number, handler in before.items():
+            if callable(handler):
+                signal.signal(number, lambda received, _: held.append(received))
         yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
     for received in held:
         signal.raise_signal(received)
 

@@ -3,17 +3,35 @@
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from azguard.processes.forwarded import ENDING, FORWARDED
-from azguard.processes.guardian import Guardian
+
+if TYPE_CHECKING:
+    from azguard.processes.guardian import Guardian
+
+Handler = Callable[[int, FrameType | None], Any] | int | signal.Handlers | None
 
 # How long a signal to ourselves may take to stop us.
 _STOPPING_TICKS = 50
 _TICK_SECONDS = 0.02
+
+
+@contextmanager
+def restore_handlers(*numbers: int) -> Iterator[dict[int, Handler]]:
+    """Let the block handle these signals in another way; it gets their handlers, which are put back when it ends.
+
+    Call it on the main thread.
+    """
+    before: dict[int, Handler] = {number: signal.getsignal(number) for number in numbers}
+    try:
+        yield before
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class Stops:
@@ -29,16 +47,15 @@ class Stops:
         Where no shell is there to do so, the system does not stop it in the first place.
         """
         self.asked = self._continued = False
-        before = signal.signal(signal.SIGCONT, self._note)
-        handler = signal.signal(signal.SIGTSTP, signal.SIG_DFL)
-        os.killpg(os.getpgrp(), signal.SIGTSTP)
-        # Another thread may be the one that takes the signal, some instructions from here.
-        for _ in range(_STOPPING_TICKS):
-            if self._continued:
-                break
-            time.sleep(_TICK_SECONDS)
-        signal.signal(signal.SIGTSTP, handler)
-        signal.signal(signal.SIGCONT, before)
+        with restore_handlers(signal.SIGTSTP, signal.SIGCONT):
+            signal.signal(signal.SIGCONT, self._note)
+            signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+            os.killpg(os.getpgrp(), signal.SIGTSTP)
+            # Another thread may be the one that takes the signal, some instructions from here.
+            for _ in range(_STOPPING_TICKS):
+                if self._continued:
+                    break
+                time.sleep(_TICK_SECONDS)
         return self._continued
 
     def _note(self, number: int, frame: FrameType | None) -> None:
@@ -60,15 +77,11 @@ def raise_at_end() -> Iterator[None]:
 
         return note
 
-    before = {number: signal.getsignal(number) for number in ENDING}
-    try:
+    with restore_handlers(*ENDING) as before:
         for number, handler in before.items():
             if callable(handler):
                 signal.signal(number, noting(handler))
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
     if raised:
         raise raised[0]
 
@@ -76,16 +89,14 @@ def raise_at_end() -> Iterator[None]:
 @contextmanager
 def ignore_ending() -> Iterator[None]:
     """Ignore ending signals while we release what we hold. Call it on the main thread."""
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in ENDING}
-    try:
+    with restore_handlers(*ENDING):
+        for number in ENDING:
+            signal.signal(number, signal.SIG_IGN)
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager
-def pass_on_all(guardian: Guardian) -> Iterator[Stops]:
+def pass_on_all(guardian: "Guardian") -> Iterator[Stops]:
     """Pass signals on to the command, while we go on waiting for it. Call it on the main thread."""
     stops = Stops()
 
@@ -93,13 +104,18 @@ def pass_on_all(guardian: Guardian) -> Iterator[Stops]:
         stops.asked = stops.asked or number == signal.SIGTSTP
         guardian.pass_on(number)
 
-    before = {number: signal.getsignal(number) for number in FORWARDED}
-    try:
-        for number, handler in before.items():
-            # What we were started to ignore (nohup, a background job), the command ignores too.
-            if handler is not signal.SIG_IGN:
-                signal.signal(number, pass_on)
+    with handle_unless_ignored(FORWARDED, pass_on):
         yield stops
-    finally:
+
+
+@contextmanager
+def handle_unless_ignored(numbers: Iterable[int], handle: Callable[[int, FrameType | None], Any]) -> Iterator[None]:
+    """Handle signals so during the block, except those that this process was started to ignore.
+
+    What nohup or a background job ignores, the command ignores too. Call it on the main thread.
+    """
+    with restore_handlers(*numbers) as before:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            if handler is not signal.SIG_IGN:
+                signal.signal(number, handle)
+        yield
