@@ -8,7 +8,7 @@ from dataclasses import replace
 from azguard.documents import metadata as metadata_rules
 from azguard.documents import numbers, paths
 from azguard.documents import text as json_text
-from azguard.documents.edits import Append, Edit, Increment, JsonPatch, MergePatch, Set, Unset
+from azguard.documents.edits import Append, AppendLine, Edit, Increment, JsonPatch, MergePatch, Set, Unset
 from azguard.documents.numbers import LiteralNumber
 from azguard.documents.paths import Path, describe
 from azguard.documents.text import NotJson
@@ -27,10 +27,8 @@ def parse(option: str, text: str, read: Callable[[str], bytes], *, metadata: boo
     Raises:
         UsageError: the text is malformed; the hint says how to write it.
     """
-    if option == "--append":
-        if metadata:
-            raise UsageError("--append does not apply to metadata", hint="use --set NAME=VALUE")
-        return Append(text)
+    if option in ("--append", "--append-line"):
+        return _parse_append(option, text, metadata)
     if not _is_utf8(text):
         raise UsageError(f"{option}: {text!r} is not UTF-8")
     if option == "--merge-patch":
@@ -43,6 +41,8 @@ def parse(option: str, text: str, read: Callable[[str], bytes], *, metadata: boo
         return _parse_increment(text, metadata)
     if option == "--set":
         return _parse_set(text, metadata)
+    if option == "--set-string":
+        return _parse_set_string(text, metadata)
     raise ValueError(f"{option} is not an edit")
 
 
@@ -57,7 +57,7 @@ def parse_for_entity(option: str, text: str, read: Callable[[str], bytes]) -> Ed
     edit = parse(option, text, read)
     if isinstance(edit, Append):
         raise UsageError(
-            "--append does not apply to an entity, which is no text", hint="""--set 'NAME="VALUE"' sets a property"""
+            f"{option} does not apply to an entity, which is no text", hint="--set-string NAME=TEXT sets a property"
         )
     if not isinstance(edit, (Set, Unset, Increment)):
         return edit
@@ -86,9 +86,37 @@ def _path_of(option: str, text: str, metadata: bool) -> Path:
             raise UsageError(f"{option}: {text!r} is not one name, and metadata is flat", hint="write NAME")
         if not metadata_rules.is_name(name):
             raise UsageError(f"{option}: {name!r} is not a metadata name", reason="metadata_name_malformed")
-    elif path.steps[-1].end and path.steps[-1].name is None and option != "--set":
+    elif path.steps[-1].end and path.steps[-1].name is None and option not in ("--set", "--set-string"):
         raise UsageError(f"{option}: {text!r} names no element", hint="[-] is after the last; write [-1]")
     return path
+
+
+def _parse_append(option: str, text: str, metadata: bool) -> Append:
+    if metadata:
+        raise UsageError(f"{option} does not apply to metadata", hint="use --set NAME=VALUE")
+    if option == "--append":
+        return Append(text)
+    if not text:
+        raise UsageError(
+            "--append-line: the line is empty", hint="an unset shell variable looks like this; --append adds any text"
+        )
+    if "\n" in text or "\r" in text:
+        raise UsageError("--append-line: that is more than one line", hint="repeat it for each, or use --append")
+    return AppendLine(text)
+
+
+def _parse_set_string(text: str, metadata: bool) -> Set:
+    target, value = paths.split(text)
+    path = _path_of("--set-string", target, metadata)
+    if value is None:
+        raise UsageError(f"--set-string: {text!r} has no =", hint=f"write --set-string {shlex.quote(text + '=TEXT')}")
+    if not value:
+        empty = f"--set {shlex.quote(target + '=' + chr(34) * 2)}"
+        raise UsageError(
+            f"--set-string: no value for {target}",
+            hint=f"an unset shell variable looks like this; for an empty text write {empty}",
+        )
+    return Set(path, value)
 
 
 def _parse_set(text: str, metadata: bool) -> Set:
@@ -105,7 +133,8 @@ def _parse_set(text: str, metadata: bool) -> Set:
         if metadata:
             return Set(path, value)
         raise UsageError(
-            f"--set: the value for {target} is not JSON: {error}", hint=f"if it is text, quote it: {quoted}"
+            f"--set: the value for {target} is not JSON: {error}",
+            hint=f"if it is text, write --set-string {shlex.quote(text)}",
         ) from None
     if metadata and isinstance(parsed, dict | list):
         raise UsageError(f"--set: {target} cannot hold {describe(parsed)}", hint=f"for text write {quoted}")

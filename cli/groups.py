@@ -32,7 +32,7 @@ _CONDITIONS = frozenset(
     for name in inspect.signature(declaration).parameters
 )
 # Options whose text is content.
-_OF_BYTES = ("append", "create")
+_OF_BYTES = ("append", "append_line", "create")
 
 
 class _Text:

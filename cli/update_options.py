@@ -15,11 +15,13 @@ from azguard.updates.op_ids import RAW_OP
 
 _EDITS = {
     "set_": "--set",
+    "set_string": "--set-string",
     "unset": "--unset",
     "increment": "--increment",
     "merge_patch": "--merge-patch",
     "json_patch": "--json-patch",
     "append": "--append",
+    "append_line": "--append-line",
 }
 
 
@@ -43,6 +45,10 @@ class UpdateOptions:
         str | None, typer.Option("--jobs", metavar="N", help="With --where: how many at a time; 16 by default.")
     ] = None
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=JSON", help="Set a value.")] = None
+    set_string: Annotated[
+        list[str] | None,
+        typer.Option("--set-string", metavar="PATH=TEXT", help="Set a text, which needs no quotes of JSON."),
+    ] = None
     unset: Annotated[list[str] | None, typer.Option("--unset", metavar="PATH", help="Remove a value.")] = None
     increment: Annotated[
         list[str] | None, typer.Option("--increment", metavar="PATH[=N]", help="Add N (1) to a number.")
@@ -57,6 +63,10 @@ class UpdateOptions:
     ] = None
     append: Annotated[
         list[str] | None, typer.Option("--append", metavar="TEXT", help="Add text at the end, as it stands.")
+    ] = None
+    append_line: Annotated[
+        list[str] | None,
+        typer.Option("--append-line", metavar="TEXT", help="Add text at the end, as a line of its own."),
     ] = None
     metadata: Annotated[
         bool,

@@ -8,4 +8,4 @@ set -eu
 blob=${1:?usage: release-version.sh CONTAINER/NAME VERSION} version=${2:?which version}
 run=${GITHUB_RUN_ID:-${CI_PIPELINE_ID:-${BUILD_BUILDID:?set it to what stays the same when this run is repeated}}}
 
-azguard safe-update "blob:$blob" --set "version=\"$version\"" --increment releases --op-id "release-$run"
+azguard safe-update "blob:$blob" --set-string "version=$version" --increment releases --op-id "release-$run"

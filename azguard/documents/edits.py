@@ -65,6 +65,11 @@ class Append:
     text: str
 
 
+@dataclass(frozen=True)
+class AppendLine(Append):
+    """Add the text as a line of its own: a line without an end before it gets one, and so does the text."""
+
+
 Edit = Set | Unset | Increment | MergePatch | JsonPatch | Append
 
 
@@ -87,7 +92,8 @@ def apply(edits: Iterable[Edit], content: bytes) -> bytes:
     """
     for literal, group in itertools.groupby(edits, lambda edit: isinstance(edit, Append)):
         if literal:
-            content += b"".join(_bytes_of(edit) for edit in group)
+            for edit in group:
+                content += _bytes_after(content, edit)
         else:
             content = _apply_to_json(group, content)
     return content
@@ -122,9 +128,17 @@ def apply_to_metadata_text(edits: Iterable[Edit], content: bytes, reserved: str)
     return json.dumps(apply_to_metadata(edits, json.loads(content), reserved)).encode()
 
 
-def _bytes_of(edit: Edit) -> bytes:
+def _bytes_after(content: bytes, edit: Edit) -> bytes:
+    """Return what an append adds behind the content."""
+    if not isinstance(edit, Append):
+        return b""
     # An argument that was not UTF-8 arrives with its bytes as surrogates, and leaves as it was typed.
-    return edit.text.encode("utf-8", "surrogateescape") if isinstance(edit, Append) else b""
+    text = edit.text.encode("utf-8", "surrogateescape")
+    if not isinstance(edit, AppendLine):
+        return text
+    # A file of Windows keeps its ends of lines.
+    end = b"\r\n" if content.endswith(b"\r\n") else b"\n"
+    return (b"" if not content or content.endswith(b"\n") else end) + text + end
 
 
 def _apply_to_json(edits: Iterable[Edit], content: bytes) -> bytes:

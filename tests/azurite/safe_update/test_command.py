@@ -73,6 +73,22 @@ def test_an_update_says_all_there_is_to_say(cli: CliWorld, address: str) -> None
     assert (ran.code, ran.err, content(cli, address)) == (0, "", {"n": 2})
 
 
+def test_texts_and_lines_are_applied_once_and_told_when_nothing_changes(cli: CliWorld, address: str) -> None:
+    log = f"{address}.log"
+    first = cli.call("safe-update", address, "--set-string", "owner=null", "--increment", "n")
+    again = cli.call("safe-update", address, "--set-string", "owner=null")
+    keyed = [
+        cli.call("safe-update", log, "--append-line", "deployed 1.4", "--create", "--op-id", "run-71") for _ in range(2)
+    ]
+    assert cli.call("safe-update", log, "--append-line", "deployed 1.5").code == 0
+    assert [first.json["outcome"], again.json["outcome"]] == ["committed", "unchanged"]
+    assert (content(cli, address), [each.json["outcome"] for each in keyed]) == (
+        {"n": 2, "owner": "null"},
+        ["committed", "committed"],
+    )
+    assert cli.call("blob", "get", log.removeprefix("blob:")).out == "deployed 1.4\ndeployed 1.5\n"
+
+
 def test_a_command_gets_the_content_and_gives_the_new_one(cli: CliWorld, address: str) -> None:
     assert cli.call("safe-update", address, "--", *INCREMENT).code == 0
     assert content(cli, address) == {"n": 2}

@@ -195,6 +195,14 @@ def test_work_that_cannot_be_written_is_kept_with_its_types(cli: CliWorld, name:
     assert ran.error["hint"].startswith(f"resume it: azguard safe-update entity:{name}")
 
 
+def test_a_text_is_set_as_a_text_except_where_the_type_says_otherwise(cli: CliWorld, name: str) -> None:
+    done = cli.call("safe-update", f"entity:{name}", "--set-string", "state=5", "--set-string", "total=7")
+    refused = cli.call("safe-update", f"entity:{name}", "--set-string", "total=many")
+    found = cli.call("entity", "get", name).json
+    assert (done.code, refused.code) == (0, 65)
+    assert (found["state"], found["total"], found["total@odata.type"]) == ("5", "7", "Edm.Int64")
+
+
 def test_writers_at_the_same_time_all_count(cli: CliWorld, name: str) -> None:
     with ThreadPoolExecutor(4) as pool:
         runs = list(pool.map(lambda _: cli.run("safe-update", f"entity:{name}", "--increment", "n"), range(8)))
@@ -205,6 +213,7 @@ def test_writers_at_the_same_time_all_count(cli: CliWorld, name: str) -> None:
     ("words", "message"),
     [
         (("--append", "x"), "--append does not apply to an entity, which is no text"),
+        (("--append-line", "x"), "--append-line does not apply to an entity, which is no text"),
         (("--set", "a.b=1"), "--set: 'a.b' is not a property: an entity is flat"),
         (("--set", "n=1", "--guard", "lease"), "--guard lease: the Table service has no leases"),
         (("--set", "n=1", "--lease-id", "@held"), "--lease-id does not apply to an entity"),

@@ -46,7 +46,7 @@ def failure(kind: type[AzguardError], act: Callable[[], object]) -> tuple[str, s
             "--set",
             "name=x",
             "--set: the value for name is not JSON: line 1, column 1: Expecting value",
-            """if it is text, quote it: --set 'name="x"'""",
+            "if it is text, write --set-string name=x",
         ),
         ("--set", "name=", "--set: no value for name", """for an empty text write --set 'name=""'"""),
         ("--set", "a=1e999", "--set: 1e999 is infinity to most readers of JSON", "stay below 1.8e308"),
@@ -278,6 +278,50 @@ def test_append_takes_any_bytes_and_mixes_with_json_in_order() -> None:
         edits.apply([edit("--append", "{}"), edit("--set", "a=1"), edit("--append", "\n")], b""),
         edits.apply([], b"\xff"),
     ] == [b"\xff\x00\xc3\xa9\n", b"raw \xff", b'{"a": 1}\n', b"\xff"]
+
+
+@pytest.mark.parametrize(
+    ("content", "lines", "result"),
+    [
+        (b"", ["one"], b"one\n"),
+        (b"zero\n", ["one"], b"zero\none\n"),
+        (b"zero", ["one", "two"], b"zero\none\ntwo\n"),
+        (b"zero\r\n", ["one"], b"zero\r\none\r\n"),
+        (b"\xff\n\n", ["\udcff"], b"\xff\n\n\xff\n"),
+    ],
+)
+def test_an_appended_line_is_a_line_of_its_own(content: bytes, lines: list[str], result: bytes) -> None:
+    assert edits.apply([edit("--append-line", each) for each in lines], content) == result
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "message"),
+    [
+        ("--append-line", "", "--append-line: the line is empty"),
+        ("--append-line", "a\nb", "--append-line: that is more than one line"),
+        ("--append-line", "a\r", "--append-line: that is more than one line"),
+        ("--set-string", "a", "--set-string: 'a' has no ="),
+        ("--set-string", "a=", "--set-string: no value for a"),
+        ("--set-string", "=a", "--set-string: the path is empty"),
+        ("--set-string", "a..b=c", "--set-string: 'a..b' is not a path"),
+    ],
+)
+def test_a_text_that_is_none_is_refused(option: str, text: str, message: str) -> None:
+    assert failure(UsageError, lambda: edit(option, text))[0] == message
+
+
+@pytest.mark.parametrize(
+    ("content", "text", "result"),
+    [
+        ('{"a": 1}', "a=2", '{"a": "2"}'),
+        ('{"a": 1}', "a=null", '{"a": "null"}'),
+        ('{"a": 1}', 'b.c="x"=y', '{"a": 1, "b": {"c": "\\"x\\"=y"}}'),
+        ('{"a": [1]}', "/a/-=é", '{"a": [1, "é"]}'),
+        ('{"a":  "x"}', "a=x", '{"a":  "x"}'),
+    ],
+)
+def test_a_text_needs_no_quotes_of_json(content: str, text: str, result: str) -> None:
+    assert edits.apply([edit("--set-string", text)], content.encode()).decode() == result
 
 
 def test_an_edit_applied_twice_does_not_remember_the_first_time() -> None:

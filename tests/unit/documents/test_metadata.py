@@ -62,10 +62,19 @@ def test_patches_apply_to_metadata_too() -> None:
     ] == [{"count": "5", "n": "1.0"}, {"count": "5", "by": "bob"}, {"owner": "bob", "count": "5"}]
 
 
+def test_a_text_in_metadata_is_taken_as_it_is() -> None:
+    assert metadata_after({"a": "1"}, "--set-string", "a=null", "--set-string", 'b={"x"}') == {
+        "a": "null",
+        "b": '{"x"}',
+    }
+
+
 @pytest.mark.parametrize(
     ("option", "text", "message"),
     [
         ("--append", "x", "--append does not apply to metadata"),
+        ("--append-line", "x", "--append-line does not apply to metadata"),
+        ("--set-string", "a.b=1", "--set-string: 'a.b' is not one name, and metadata is flat"),
         ("--set", "a.b=1", "--set: 'a.b' is not one name, and metadata is flat"),
         ("--set", "[0]=1", "--set: '[0]' is not one name, and metadata is flat"),
         ("--set", 'a={"b":1}', "--set: a cannot hold an object"),
