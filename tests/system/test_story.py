@@ -14,7 +14,7 @@ from azguard.updates.local_queue import LocalQueue
 from tests.azurite.safe_update.test_command import address, first_write, through
 from tests.support.cli_world import CliWorld
 from tests.support.fake_resource import Fault, Store
-from tests.unit.updates.test_update import Case, others_update, stored
+from tests.support.update_case import Case, others_update, stored
 
 __all__ = ["address"]
 NONE, LOST, RESET, REFUSED, LATE = Fault.NONE, Fault.LOST, Fault.RESET, Fault.REFUSED, Fault.LATE

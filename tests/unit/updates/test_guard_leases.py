@@ -1,0 +1,176 @@
+"""An update under a lease of its own: what the lease proves, and that it is released."""
+
+from collections.abc import Callable
+
+import pytest
+
+from azguard.errors import AzguardError, Locked, NotFound, TransformFailed, Unavailable
+from azguard.requests.deadline import Deadline
+from azguard.updates.leases import GUARD_ANSWER_SECONDS, GUARD_SECONDS
+from azguard.updates.resource import CurrentVersion
+from tests.support.fake_resource import Clock, Fault, Store
+from tests.support.update_case import OP, Case, others_update, plus_one, stored
+
+
+def test_a_lease_that_is_to_prove_outlives_three_late_answers() -> None:
+    case = Case(stored())
+    case.end(guard_by_lease=True)
+    assert [told for told in case.told if "acquiring" in told] == ['lease: acquiring it on "E1" for 30 s']
+    assert Deadline(60).answered_within(GUARD_ANSWER_SECONDS).answer_seconds * 3 <= GUARD_SECONDS
+
+
+@pytest.mark.parametrize(("by_lease", "seconds"), [(True, 10.0), (False, 20.0)])
+def test_only_under_a_guard_lease_are_answers_waited_for_ten_seconds_at_most(by_lease: bool, seconds: float) -> None:
+    case, patience = Case(stored()), []
+    plain = case.resource.read
+
+    def read(deadline: Deadline) -> CurrentVersion:
+        patience.append(deadline.answer_seconds)
+        return plain(deadline)
+
+    case.resource.read = read  # type: ignore[method-assign]  # of this case alone
+    case.end(guard_by_lease=by_lease)
+    assert patience == [seconds]
+
+
+def test_a_shorter_patience_with_answers_begins_no_new_deadline() -> None:
+    clock = Clock()
+    deadline = clock.deadline(60)
+    clock.sleep(20)
+    shorter = deadline.answered_within(10)
+    assert (shorter.remaining, shorter.answer_seconds, deadline.answer_seconds) == (40.0, 10, 20.0)
+
+
+def test_a_write_in_doubt_under_our_lease_is_ours_beside_any_writer() -> None:
+    # Without a lineage nothing else could tell.
+    case = Case(stored(), (Fault.NONE, Fault.LOST))
+    assert (case.outcome(guard_by_lease=True, stamps=False), case.truth()) == (("committed", '"E2"'), (b"2", 0))
+    assert case.resource.requests == ["read", "acquire", "put", "head", "release"]
+
+
+@pytest.mark.parametrize("writes", [1, 9])
+def test_our_lease_proves_a_write_whether_its_etag_sorts_before_or_behind_the_one_it_replaced(writes: int) -> None:
+    store = stored()
+    for _ in range(writes - 1):
+        store.foreign_write()
+    assert store.etag == f'"E{writes}"'
+    assert Case(store, (Fault.NONE, Fault.LOST)).outcome(guard_by_lease=True, stamps=False) == (
+        "committed",
+        f'"E{writes + 1}"',
+    )
+
+
+def test_a_write_that_our_lease_proved_is_told_with_its_lineage() -> None:
+    ended = Case(stored(), (Fault.NONE, Fault.LOST)).end(guard_by_lease=True)
+    assert (ended.committed.etag, ended.lineage) == ('"E2"', f"{OP}.E1")
+
+
+def test_a_write_in_doubt_under_our_lease_that_did_not_land_is_sent_again() -> None:
+    case = Case(stored(), (Fault.NONE, Fault.RESET))
+    assert case.outcome(guard_by_lease=True) == ("committed", '"E2"')
+    assert case.resource.requests == ["read", "acquire", "put", "head", "read", "put", "release"]
+
+
+@pytest.mark.parametrize("fault", [Fault.LOST, Fault.RESET, Fault.LATE, Fault.BUSY, Fault.REFUSED])
+def test_an_acquire_in_doubt_is_sent_again_with_the_same_id(fault: Fault) -> None:
+    case = Case(stored(), (fault,))
+    assert (case.outcome(guard_by_lease=True), case.store.active_lease()) == (("committed", '"E2"'), None)
+
+
+def test_a_write_that_lands_after_the_look_under_our_lease_is_ours_too() -> None:
+    store = stored()
+    case = Case(store, (Fault.NONE, Fault.LATE), {5: store.deliver})
+    assert case.outcome(guard_by_lease=True, stamps=False) == ("committed", '"E2"')
+
+
+def test_a_write_that_lands_while_giving_up_under_our_lease_is_ours_too() -> None:
+    store = stored()
+    case = Case(store, (Fault.NONE, Fault.LATE), {6: store.deliver})
+    assert case.outcome(guard_by_lease=True, stamps=False, max_attempts=1) == ("committed", '"E2"')
+
+
+def test_an_acquire_in_doubt_counts_as_not_acquired() -> None:
+    case = Case(stored(), (Fault.RESET,))
+    case.end(guard_by_lease=True)
+    assert case.resource.requests == ["read", "acquire", "read", "acquire", "put", "release"]
+
+
+def test_a_lease_that_was_asked_for_is_wanted_to_the_end() -> None:
+    # It was acquired for a slow transform, the answer was lost, and then the service slows down instead.
+    store = stored()
+
+    def slow(content: bytes) -> bytes:
+        store.clock.sleep(1)
+        return plus_one(content)
+
+    others: dict[int, Callable[[], object]] = {number: others_update(store) for number in range(2, 10, 2)}
+    case = Case(
+        store,
+        (Fault.NONE, Fault.NONE, Fault.NONE, Fault.NONE, Fault.LOST),
+        {**others, 11: lambda: store.clock.sleep(1)},
+    )
+    case.end(slow)
+    assert case.resource.requests[8:] == ["read", "acquire", "read", "acquire", "put", "release"]
+
+
+def test_a_lease_that_expired_in_our_hands_is_acquired_again() -> None:
+    store = stored()
+    case = Case(store, others={3: lambda: store.clock.sleep(40)})
+    ended = case.end(guard_by_lease=True)
+    assert (ended.outcome, ended.conflicts) == ("committed", 0)
+    assert case.resource.requests == ["read", "acquire", "put", "head", "read", "acquire", "put", "release"]
+
+
+@pytest.mark.parametrize(
+    "error", [Locked("lost"), NotFound("gone"), Unavailable("silence")], ids=lambda error: error.kind
+)
+def test_a_lease_that_cannot_be_asked_after_proves_nothing_and_the_update_goes_on(error: AzguardError) -> None:
+    case = Case(stored(), (Fault.NONE, Fault.RESET))
+
+    def read_etag_under_lease(lease_id: str, deadline: Deadline) -> str:
+        case.resource.requests.append("head")
+        raise error
+
+    case.resource.read_etag_under_lease = read_etag_under_lease  # type: ignore[method-assign]  # of this case alone
+    assert (case.outcome(guard_by_lease=True), case.truth()) == (("committed", '"E2"'), (b"2", 1))
+    assert case.resource.requests == ["read", "acquire", "put", "head", "read", "acquire", "put", "release"]
+
+
+def test_a_lease_lost_while_in_doubt_leaves_it_to_the_lineage() -> None:
+    store = stored()
+    case = Case(store, (Fault.NONE, Fault.LOST), {4: lambda: store.clock.sleep(20)})
+    assert (case.outcome(guard_by_lease=True), case.truth()) == (("committed", '"E2"'), (b"2", 1))
+
+
+def test_ctrl_c_during_the_acquire_releases_what_may_have_been_acquired() -> None:
+    case = Case(stored(), (Fault.CTRL_C,))
+    assert (case.outcome(guard_by_lease=True), case.store.active_lease()) == ("interrupted", None)
+
+
+@pytest.mark.parametrize("fault", [Fault.LOST, Fault.RESET, Fault.BUSY])
+def test_a_release_in_doubt_is_sent_once_more(fault: Fault) -> None:
+    case = Case(stored(), (Fault.NONE, Fault.NONE, fault))
+    assert (case.outcome(guard_by_lease=True), case.store.active_lease()) == (("committed", '"E2"'), None)
+
+
+def test_a_failing_transform_under_a_lease_releases_it() -> None:
+    store = stored()
+    case = Case(store, (Fault.NONE, Fault.RESET), {5: others_wait(store)})
+
+    def fails_the_second_time(content: bytes) -> bytes:
+        if content != b"1":
+            raise TransformFailed("no")
+        return plus_one(content)
+
+    case.outcome(fails_the_second_time, guard_by_lease=True)
+    assert store.active_lease() is None
+
+
+def others_wait(store: Store) -> Callable[[], object]:
+    """Return what happens when our lease ends and another writes at once."""
+
+    def act() -> None:
+        store.lease = None
+        others_update(store)()
+
+    return act
