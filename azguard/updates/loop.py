@@ -60,7 +60,7 @@ class Loop:
             commits.announce()
             return run.result
         if run.unsettled and not isinstance(error, OutcomeUnknown):
-            run.tell("leaving, but first: what became of the write in doubt")
+            run.tell("leaving, but first: settling the write in doubt")
             end = self._settle_before_leaving(error)
             if isinstance(end, UpdateResult):
                 return end
@@ -239,7 +239,7 @@ class Loop:
         run.failure = error
         window = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**run.unanswered)
         run.unanswered += 1
-        self._pause(window, f"doubt {run.doubts}: asking what became of it" if run.doubted else "asking again")
+        self._pause(window, f"doubt {run.doubts}: reading again" if run.doubted else "asking again")
 
     def _wait_for_lease(self, state: CurrentVersion, error: BaseException) -> None:
         self._reset_failures()

@@ -87,7 +87,7 @@ class Findings:
 
 @dataclass(frozen=True)
 class History:
-    """All that is known of a race: the sections' log, what became of the runs, and what the service did for them.
+    """All that is known of a race: the sections' log, how the runs ended, and what the service did for them.
 
     ``left`` are the runs whose sections had processes left when all was over.
     """

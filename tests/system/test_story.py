@@ -20,7 +20,7 @@ __all__ = ["address"]
 NONE, LOST, RESET, REFUSED, LATE = Fault.NONE, Fault.LOST, Fault.RESET, Fault.REFUSED, Fault.LATE
 WRITING = 'attempt 1: writing 1 byte over "E1"'
 NO_ANSWER = "attempt 1: in doubt (no answer)"
-ASKING = "doubt 1: asking what became of it in 0.028 s"
+ASKING = "doubt 1: reading again in 0.028 s"
 DONE = 'done: committed as "E2" (1 attempt, 0 conflicts, 0 doubts)'
 
 
@@ -116,7 +116,7 @@ STORIES: dict[str, tuple[Callable[[Store], Case], dict[str, Any], list[str]]] = 
             ASKING,
             'read "E1"',
             'still open: "E1" is current, so writing over it again is safe',
-            "leaving, but first: what became of the write in doubt",
+            "leaving, but first: settling the write in doubt",
             'still open: "E1" is current, so writing over it again is safe',
             'settled: "E1" is fenced off, so our write over it can never land',
         ],

@@ -87,7 +87,7 @@ def said(expected: Expected, wanted: RequestedConditions, known: Remembered) -> 
 
 
 def unguarded(expected: Expected) -> Conditions | tuple[str, int, list[str]]:
-    """Return what becomes of an operation with no condition, where no version guards it."""
+    """Return how an operation with no condition ends where no version guards it."""
     if expected.write == "changes":
         return "UsageError", 2, [NOTHING_GUARDS]
     if expected.write == "puts":

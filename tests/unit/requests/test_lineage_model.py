@@ -66,7 +66,7 @@ class Blob(RuleBasedStateMachine):
 
     @rule(target=sent)
     def send(self) -> Attempt:
-        """Send an update; what becomes of it is open."""
+        """Send an update; it may or may not be applied."""
         return self.attempt()
 
     @rule(attempt=sent)
