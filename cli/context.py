@@ -44,7 +44,7 @@ class Environment:
     @cached_property
     def out(self) -> Output:
         """Return where results and hints go."""
-        return Output.of(self.shared, self.environ)
+        return Output.of(self.shared, self.environ, self.command)
 
     @cached_property
     def folders(self) -> Folders:

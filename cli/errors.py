@@ -125,9 +125,4 @@ def _for_people(error: AzguardError, *, quiet: bool) -> str:
     lines += [f"  {line}" for line in error.detail]
     if error.hint and not quiet:
         lines.append(f"hint: {error.hint}")
-    return "\n".join(_printable(line) for line in "\n".join(lines).split("\n"))
-
-
-def _printable(text: str) -> str:
-    # A blob's name must not be able to drive the terminal.
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+    return "\n".join(terminal.printable(line) for line in "\n".join(lines).split("\n"))

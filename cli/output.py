@@ -26,6 +26,8 @@ class Output:
     query: str | None = None
     quiet: bool = False
     is_verbose: bool = False
+    #: The command that answers, such as ``blob put``, where one line says what it did; None where all fields are shown.
+    summarizes: str | None = None
     #: Whether the result is coloured, and whether messages are.
     color: bool = False
     colors_messages: bool = False
@@ -34,21 +36,25 @@ class Output:
     warned: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, shared: Mapping[str, Any], environ: Mapping[str, str]) -> "Output":
-        """Read the shared options.
+    def of(cls, shared: Mapping[str, Any], environ: Mapping[str, str], command: str = "") -> "Output":
+        """Read the shared options of a command.
 
         Raises:
             UsageError: the format is not known, or the query is not JMESPath.
         """
-        chosen = shared.get("output") or ("table" if terminal.is_terminal(sys.stdout) else "json")
+        is_watched = terminal.is_terminal(sys.stdout)
+        chosen = shared.get("output") or ("table" if is_watched else "json")
         if shared.get("output") == "" or chosen not in FORMATS:
             raise UsageError(f"--output {shared.get('output')!r} is not known", hint=" ".join(FORMATS))
         quiet = bool(shared.get("quiet"))
+        is_verbose = bool(shared.get("verbose") or shared.get("debug"))
+        wants_all = shared.get("output") or shared.get("query") or is_verbose
         return cls(
             format=chosen,
             query=_checked_query(shared.get("query")),
             quiet=quiet,
-            is_verbose=bool(shared.get("verbose") or shared.get("debug")),
+            is_verbose=is_verbose,
+            summarizes=command if is_watched and not wants_all else None,
             color=terminal.is_colored(sys.stdout, shared, environ),
             colors_messages=terminal.is_colored(sys.stderr, shared, environ),
             progress=terminal.is_terminal(sys.stderr) and not quiet and not shared.get("no_progress"),
@@ -84,10 +90,20 @@ class Output:
         elif self.format == "tsv":
             for row in value if isinstance(value, list) else [value]:
                 _line(_tsv(row))
-        else:
+        elif not self._summarize(value):
             from azguard.cli import layout, rendering
 
             rendering.show(value, layout.of(result), color=self.color)
+
+    def _summarize(self, value: Any) -> bool:
+        """Print a result in one line, and return whether that is possible and wanted."""
+        from azguard.cli import summaries
+
+        wanted = self.summarizes is not None and isinstance(value, dict)
+        line = summaries.summarize(value, str(self.summarizes)) if wanted else None
+        if line is not None:
+            _line(summaries.show(line, color=self.color, stream=sys.stdout))
+        return line is not None
 
     def show_each(self, results: Iterable[object]) -> None:
         """Print many results; JSON and TSV as they come, so that memory stays constant."""

@@ -55,6 +55,16 @@ def width(stream: TextIO, environ: Mapping[str, str] = os.environ) -> int:
         return _DEFAULT_WIDTH
 
 
+def printable(text: str) -> str:
+    """Return a line without what would drive the terminal: a blob's name must not be able to."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number of things, such as ``1,024 bytes``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def paint(text: str, style: str) -> str:
     """Return a text in a style, such as ``bold red``."""
     codes = ";".join(_CODES[word] for word in style.split())

@@ -217,6 +217,22 @@ def test_a_terminal_gets_a_panel_with_colours(cli: CliWorld, blob: str) -> None:
     assert (code, "\x1b[1;36mcontent length" in shown, "{" in shown) == (0, True, False)
 
 
+def test_a_terminal_gets_one_line_for_a_write(cli: CliWorld, blob: str) -> None:
+    code, shown = on_a_terminal(cli, "blob", "put", blob, "-f", "/dev/null", "--allow-empty", "--no-progress")
+    first, _, version = shown.partition(": 0 bytes, version ")
+    assert (code, first, version.count("\n")) == (0, f"\x1b[32m✓\x1b[0m updated {blob}", 1)
+
+
+@pytest.mark.parametrize("options", [("-v",), ("-o", "table")])
+def test_all_fields_of_a_write_are_behind_an_option(cli: CliWorld, blob: str, options: tuple[str, ...]) -> None:
+    code, shown = on_a_terminal(cli, "blob", "delete", blob, *options)
+    assert (code, "if-match" in shown) == (0, True)
+
+
+def test_a_query_on_a_terminal_shows_what_it_picks(cli: CliWorld, blob: str) -> None:
+    assert on_a_terminal(cli, "blob", "delete", blob, "--query", "guard") == (0, "if-match\n")
+
+
 @pytest.mark.parametrize(("words", "environ"), [(("--no-color",), {}), ((), {"NO_COLOR": "1"}), ((), {"TERM": "dumb"})])
 def test_no_color_means_no_colour(cli: CliWorld, blob: str, words: tuple[str, ...], environ: dict[str, str]) -> None:
     code, shown = on_a_terminal(cli, "blob", "show", blob, *words, **environ)

@@ -1,0 +1,124 @@
+"""One line for what a command did, as a terminal shows it; all fields are behind ``-v`` and ``-o table``."""
+
+from collections.abc import Mapping
+from typing import Any, TextIO
+
+from azguard import address as addresses
+from azguard.address import Kind
+from azguard.cli import terminal
+from azguard.errors import AzguardError
+from azguard.times import span
+
+_MARK = "✓ "
+#: What every result of a write has, and nothing else.
+_OF_A_WRITE = frozenset({"address", "guard", "attempts", "outcome"})
+#: What a command did, by its last words, where the result does not say whether it created.
+_VERBS = {
+    "put": "wrote",
+    "safe-update": "updated",
+    "create": "created",
+    "insert": "inserted",
+    "replace": "replaced",
+    "merge": "merged",
+    "upsert": "wrote",
+    "delete": "deleted",
+    "acl set": "set the access policies of",
+}
+#: What was done to a lease.
+_LEASE_VERBS = {
+    "acquire": "acquired",
+    "renew": "renewed",
+    "change": "changed",
+    "release": "released",
+    "break": "broke",
+}
+
+
+def summarize(result: Mapping[str, Any], command: str) -> str | None:
+    """Return what a command did to which resource, and the version now; None of what needs more than a line."""
+    if command == "blob get":
+        return _MARK + _join(f"read {_name(result)} into {result.get('file')}", _size(result), _version(result))
+    if not result.keys() >= _OF_A_WRITE:
+        return None
+    if result["outcome"] == "exists":
+        return _join(f"{_name(result)} exists, and was left alone", _version(result))
+    if result["outcome"] == "unchanged":
+        return _join(f"{_name(result)} is unchanged", _version(result))
+    if "lease_id" in result:
+        return _MARK + _describe_lease(result)
+    what = f"{_verb(result, command)} {_name(result)}"
+    return _MARK + _join(what, _size(result), _tries(result), _version(result))
+
+
+def show(line: str, stream: TextIO, *, color: bool) -> str:
+    """Return a line as a terminal shows it: its mark coloured, or left out where the encoding has none."""
+    line = terminal.printable(line)
+    if not line.startswith(_MARK):
+        return line
+    rest = line.removeprefix(_MARK)
+    if not terminal.shows(stream, _MARK):
+        return rest
+    return f"{terminal.paint(_MARK.strip(), 'green')} {rest}" if color else line
+
+
+def _join(what: str, *details: str) -> str:
+    said = ", ".join(each for each in details if each)
+    return f"{what}: {said}" if said else what
+
+
+def _name(result: Mapping[str, Any]) -> str:
+    """Return the name of a resource; of what is no blob, its kind too."""
+    try:
+        found = addresses.parse(result["address"]).address
+    except AzguardError:
+        return str(result["address"])
+    return found.short if found.kind is Kind.BLOB else f"{found.kind} {found.short}"
+
+
+def _verb(result: Mapping[str, Any], command: str) -> str:
+    match result.get("created"):
+        case True:
+            return "created"
+        case False:
+            return "updated"
+    return next((verb for words, verb in _VERBS.items() if f" {command}".endswith(f" {words}")), command)
+
+
+def _size(result: Mapping[str, Any]) -> str:
+    count = result.get("content_length")
+    return "" if count is None else terminal.count(count, "byte")
+
+
+def _tries(result: Mapping[str, Any]) -> str:
+    if conflicts := result.get("conflicts"):
+        return f"after {terminal.count(conflicts, 'conflict')}"
+    return f"after {result['attempts']} attempts" if result["attempts"] > 1 else ""
+
+
+def _version(result: Mapping[str, Any]) -> str:
+    etag = result.get("etag")
+    return "" if etag is None else f"version {etag}"
+
+
+def _describe_lease(result: Mapping[str, Any]) -> str:
+    action = result["action"]
+    what = f"{_LEASE_VERBS.get(action, action)} the lease of {_name(result)}"
+    if action == "break":
+        return what + _describe_broken(result)
+    if action == "release":
+        return what
+    return f"{what}{_describe_term(result)}: {result['lease_id']}"
+
+
+def _describe_term(result: Mapping[str, Any]) -> str:
+    term = result.get("duration")
+    if term is None:
+        return ""
+    return f" for {span(term)}" if isinstance(term, int) else " until it is released"
+
+
+def _describe_broken(result: Mapping[str, Any]) -> str:
+    broken, left = result.get("broken") or {}, result.get("lease_time")
+    by = f", held by {broken['held_by']}" if broken.get("held_by") else ""
+    age = f" for {span(broken['age'])}" if by and broken.get("age") is not None else ""
+    return f"{by}{age}" + (f"; it ends in {span(left)}" if left else "")

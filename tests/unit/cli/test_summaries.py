@@ -1,0 +1,88 @@
+"""What a command did, in one line for a terminal."""
+
+import io
+from typing import Any
+
+import pytest
+
+from azguard.cli import summaries
+
+WRITE: dict[str, Any] = {
+    "address": "blob:site/a",
+    "etag": '"0x1"',
+    "guard": "if-match",
+    "attempts": 1,
+    "conflicts": 0,
+    "outcome": "committed",
+}
+LEASE = {**WRITE, "lease_id": "0f3c", "duration": 60, "lease_time": None}
+BROKEN = {"held_by": "alice@build1", "age": 10_800}
+
+
+@pytest.mark.parametrize(
+    ("command", "result", "line"),
+    [
+        ("blob put", {"created": True, "content_length": 16}, '✓ created site/a: 16 bytes, version "0x1"'),
+        ("blob put", {"created": False, "content_length": 1234}, '✓ updated site/a: 1,234 bytes, version "0x1"'),
+        ("blob put", {"created": None, "content_length": 1}, '✓ wrote site/a: 1 byte, version "0x1"'),
+        ("safe-update", {"conflicts": 2, "attempts": 3}, '✓ updated site/a: after 2 conflicts, version "0x1"'),
+        ("safe-update", {"attempts": 3}, '✓ updated site/a: after 3 attempts, version "0x1"'),
+        ("safe-update", {"outcome": "unchanged"}, 'site/a is unchanged: version "0x1"'),
+        ("blob put", {"outcome": "exists"}, 'site/a exists, and was left alone: version "0x1"'),
+        ("blob delete", {"etag": None}, "✓ deleted site/a"),
+        ("container create", {"address": "container:site"}, '✓ created container site: version "0x1"'),
+        ("entity merge", {"address": "entity:Orders/eu/1"}, '✓ merged entity Orders/eu/1: version "0x1"'),
+        ("table create", {"address": "table:Orders", "etag": None}, "✓ created table Orders"),
+        ("table acl set", {"address": "table:Orders"}, '✓ set the access policies of table Orders: version "0x1"'),
+    ],
+)
+def test_a_write_is_one_line(command: str, result: dict[str, Any], line: str) -> None:
+    assert summaries.summarize({**WRITE, **result}, command) == line
+
+
+@pytest.mark.parametrize(
+    ("result", "line"),
+    [
+        ({"action": "acquire"}, "✓ acquired the lease of site/a for 1m: 0f3c"),
+        ({"action": "acquire", "duration": "infinite"}, "✓ acquired the lease of site/a until it is released: 0f3c"),
+        ({"action": "renew", "duration": None}, "✓ renewed the lease of site/a: 0f3c"),
+        ({"action": "change", "duration": 15}, "✓ changed the lease of site/a for 15s: 0f3c"),
+        ({"action": "release"}, "✓ released the lease of site/a"),
+        ({"action": "break", "lease_id": None}, "✓ broke the lease of site/a"),
+        (
+            {"action": "break", "lease_time": 50, "broken": BROKEN},
+            "✓ broke the lease of site/a, held by alice@build1 for 3h; it ends in 50s",
+        ),
+    ],
+)
+def test_what_was_done_to_a_lease_is_one_line(result: dict[str, Any], line: str) -> None:
+    assert summaries.summarize({**LEASE, **result}, "lease") == line
+
+
+def test_a_blob_read_into_a_file_is_one_line() -> None:
+    got = {"address": "blob:site/a", "etag": '"0x1"', "content_length": 16, "file": "a.json"}
+    assert summaries.summarize(got, "blob get") == '✓ read site/a into a.json: 16 bytes, version "0x1"'
+
+
+@pytest.mark.parametrize("result", [{"address": "blob:site/a", "etag": '"0x1"'}, {"forgotten": 1}])
+def test_what_is_no_write_is_not_summarized(result: dict[str, Any]) -> None:
+    assert summaries.summarize(result, "blob show") is None
+
+
+@pytest.mark.parametrize(
+    ("encoding", "color", "shown"),
+    [
+        ("utf-8", True, "\x1b[32m✓\x1b[0m created a"),
+        ("utf-8", False, "✓ created a"),
+        ("ascii", True, "created a"),
+        ("ascii", False, "created a"),
+    ],
+)
+def test_the_mark_is_shown_where_the_encoding_has_it(encoding: str, color: bool, shown: str) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    assert summaries.show("✓ created a", stream, color=color) == shown
+
+
+def test_a_summary_cannot_drive_the_terminal() -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    assert summaries.show("✓ wrote site/a\x1b[2J", stream, color=False) == "✓ wrote site/a\\x1b[2J"
