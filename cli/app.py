@@ -12,8 +12,9 @@ import typer
 from typer.main import get_command
 
 from azguard import __version__
-from azguard.cli import groups, run_keys
+from azguard.cli import groups, help_text, run_keys
 from azguard.cli.registry import COMMANDS, ROOT
+from azguard.cli.topics import TOPICS
 from azguard.errors import OutputFailed
 
 
@@ -36,14 +37,18 @@ class Root(groups.Group):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+            help_text.write_rows(formatter, [(name, entry.summary) for name, entry in COMMANDS.items()])
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Topics (azguard help TOPIC)"):
+            formatter.write_text(", ".join(TOPICS))
 
     def invoke(self, ctx: Any) -> Any:
         shared = ctx.meta.setdefault(run_keys.SHARED, {})
         for name in [name for name in ctx.params if name in _GENERAL]:
             shared[name] = ctx.params.pop(name)
         if set(ctx.meta[run_keys.ARGV]) <= {"--"}:
-            typer.echo(ctx.get_help())
+            typer.echo(help_text.emphasize(ctx.get_help(), sys.stdout))
             return None
         return super().invoke(ctx)
 
@@ -62,8 +67,12 @@ def _root() -> Any:
         cls=Root,
         rich_markup_mode=None,
         add_completion=False,
-        help="Concurrency-safe operations on Azure Storage.\n\n"
-        "No write is unconditional unless you say so, and a read-modify-write is applied exactly once.",
+        help="Concurrency-safe operations on Azure Storage. "
+        "No write is unconditional unless you say so, and a read-modify-write is applied exactly once.\n\n"
+        "Examples:\n"
+        "  azguard demo\n"
+        "  azguard blob get site/config.json -f config.json\n"
+        "  azguard safe-update blob:site/config.json --increment replicas",
         context_settings={"help_option_names": ["--help", "-h"]},
     )
 

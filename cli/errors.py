@@ -7,7 +7,7 @@ from typing import Any, TextIO
 
 import typer
 
-from azguard.cli import command_line, groups, hints, run_keys, signals, terminal
+from azguard.cli import command_line, groups, help_text, hints, run_keys, signals, terminal
 from azguard.cli.result_stream import silence
 from azguard.errors import AzguardError, Changed, Gone, Interrupted, OutputFailed, UsageError
 
@@ -76,7 +76,7 @@ def _words(
             {"error": redaction.redacted_values(known.known(), secrets)}, indent=2, ensure_ascii=False
         )
     if isinstance(error, groups.CommandMissing):
-        return text + error.help
+        return text + help_text.emphasize(error.help, sys.stderr)
     words = redaction.redacted(_for_people(known, quiet=bool(shared.get("quiet"))), secrets)
     plain = {**shared, "no_color": shared.get("no_color") or "--no-color" in argv}
     return text + (terminal.paint_labels(words) if terminal.is_colored(sys.stderr, plain, environ) else words)

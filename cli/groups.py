@@ -19,7 +19,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
 from azguard import naming
-from azguard.cli import options, signals
+from azguard.cli import help_text, options, signals
 from azguard.cli.command_spec import LOCAL, CommandSpec
 from azguard.cli.run_keys import COMMAND, OPERATION, ORDER, SHARED
 from azguard.conditions.operations import Condition, Operation
@@ -33,6 +33,8 @@ _CONDITIONS = frozenset(
 )
 # Options whose text is content.
 _OF_BYTES = ("append", "append_line", "create")
+# A summary longer than this would be cut.
+_WHOLE = 200
 
 
 class _Text:
@@ -59,31 +61,40 @@ class _Plain:
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]  # a mixin, as above
         places = [param for param in self.get_params(ctx) if param.param_type_name == "argument"]
-        return [*pieces[: len(pieces) - len(places)], *map(_place, places)] if places else pieces
+        return [*pieces[: len(pieces) - len(places)], *map(help_text.place, places)] if places else pieces
+
+    def get_help(self, ctx: Any) -> str:
+        formatter = ctx.formatter_class(width=help_text.width())
+        self.format_help(ctx, formatter)  # type: ignore[attr-defined]  # a mixin, as above
+        text: str = formatter.getvalue().rstrip("\n")
+        return text
+
+    def get_help_option(self, ctx: Any) -> Any:
+        option = super().get_help_option(ctx)  # type: ignore[misc]  # a mixin, as above
+        option.callback = help_text.show
+        return option
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        help_text.write_summary(formatter, help_text.HelpText(self.help or ""))  # type: ignore[attr-defined]  # as above
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         sections: dict[str, list[Any]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if param.param_type_name == "argument":
-                record = (_place(param), param.help or "")
-            if record is not None:
+                record = (help_text.place(param), param.help or "")
+            # The name of the command says that it has --help.
+            if record is not None and param.name != "help":
                 arguments = "Arguments" if param.param_type_name == "argument" else None
                 heading = arguments or getattr(param, "rich_help_panel", None) or "Options"
                 sections.setdefault(heading, []).append(record)
-        order = ["Arguments", "Options", options.CONDITIONS, options.ACCOUNT, options.GENERAL]
-        for heading in sorted(sections, key=order.index):
-            with formatter.section(heading):
-                formatter.write_dl(sections[heading])
+        help_text.write_options(formatter, sections)
         if isinstance(self, TyperGroup):
             self.format_commands(ctx, formatter)
 
-
-def _place(param: Any) -> str:
-    """Return how an argument is written: in brackets if it may be left out."""
-    name = param.metavar or param.name.upper()
-    name = f"{name}..." if param.nargs == -1 and "..." not in name else name
-    return name if param.required or name.startswith("[") else f"[{name}]"
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        command = ctx.command_path.partition(" ")[2]
+        help_text.write_pointers(formatter, command, help_text.HelpText(self.help or ""))  # type: ignore[attr-defined]
 
 
 class Command(_Plain, TyperCommand):
@@ -190,6 +201,11 @@ class Group(_Plain, TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(self.commands)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            rows = [(name, command.get_short_help_str(_WHOLE)) for name, command in self.commands.items()]
+            help_text.write_rows(formatter, rows)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         # A value before the command's name may be given again behind it, as an alias of a shell does, but not here.

@@ -43,7 +43,12 @@ def get(
     A file it was read into, by -f or by the shell's >, keeps the version that it came with, also when it is moved. What
     went to /dev/null was not read.
 
-    Example: azguard blob get site/config.json -f config.json
+    Examples:
+        azguard blob get site/config.json -f config.json
+        azguard blob get site/config.json > copy.json
+        azguard blob get site/config.json -f theirs.json --result result.json
+
+    Topics: scopes
     """
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB)
@@ -153,7 +158,12 @@ def put(ctx: typer.Context, blob: _Blob, given: PutOptions) -> None:
     higher one wrote it. That holds as long as every writer of the blob names a fence: a write without one can
     take the tag away.
 
-    Example: azguard blob put site/config.json -f config.json
+    Examples:
+        azguard blob put site/config.json -f config.json
+        echo '{"replicas": 3}' | azguard blob put site/config.json
+        azguard blob put site/new.json -f config.json --if-none-match '*'
+
+    Topics: conditions, fences
     """
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB, writable=True)
@@ -186,7 +196,12 @@ def put(ctx: typer.Context, blob: _Blob, given: PutOptions) -> None:
 def show(ctx: typer.Context, blob: _Blob) -> None:
     """Show a blob's properties, without its content.
 
-    Example: azguard blob show site/config.json --query etag -o tsv
+    Examples:
+        azguard blob show site/config.json
+        azguard blob show site/config.json --query etag -o tsv
+        azguard blob show site/config.json -o json > properties.json
+
+    Topics: conditions
     """
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB)
@@ -197,7 +212,11 @@ def show(ctx: typer.Context, blob: _Blob) -> None:
 def exists(ctx: typer.Context, blob: _Blob) -> None:
     """Exit 0 if the blob exists, 44 if not.
 
-    Example: azguard blob exists site/config.json
+    Examples:
+        azguard blob exists site/config.json
+        azguard blob exists site/config.json -o none && echo "it is there"
+
+    Topics: conditions
     """
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB)
@@ -227,7 +246,10 @@ def list_(
 ) -> None:
     """List a container's blobs.
 
-    Example: azguard blob list site --prefix conf
+    Examples:
+        azguard blob list site
+        azguard blob list site --prefix conf
+        azguard blob list site --query '[].name' -o tsv
     """
     env = context.of(ctx)
     target = env.locate(container, Kind.CONTAINER)
@@ -258,7 +280,12 @@ def delete(
     With --fence whatever is there is deleted, unless a holder of your lock with a higher number wrote it. The fence
     goes with the blob: a holder that was overtaken can then create it anew. Keep an empty blob where that matters.
 
-    Example: azguard blob delete site/config.json
+    Examples:
+        azguard blob delete site/config.json
+        azguard blob delete site/config.json --etag @last
+        azguard blob delete site/config.json --last-writer-wins
+
+    Topics: conditions, fences
     """
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB)

@@ -17,7 +17,12 @@ app = group("The ETags this machine remembers, and for whom.")
 def list_(ctx: typer.Context, prefix: options.Prefix = None, all_scopes: options.AllScopes = False) -> None:
     """List what this scope has read, newest first.
 
-    Example: azguard cache list
+    Examples:
+        azguard cache list
+        azguard cache list --all-scopes
+        azguard cache list --prefix blob:site/
+
+    Topics: scopes
     """
     env = context.of(ctx)
     env.out.show_each(env.cache.entries(None if all_scopes else env.scope, prefix))
@@ -33,7 +38,8 @@ def show(
 ) -> None:
     """Show what this scope has read of one resource, and into which files.
 
-    Example: azguard cache show blob:site/config.json
+    Examples:
+        azguard cache show blob:site/config.json
     """
     env = context.of(ctx)
     env.out.show(lookup.require_entries(env.cache, env.location(address), env.scope))
@@ -50,7 +56,8 @@ def forget(
 ) -> None:
     """Forget what was read; the next write then needs a condition.
 
-    Example: azguard cache forget blob:site/config.json
+    Examples:
+        azguard cache forget blob:site/config.json
     """
     env = context.of(ctx)
     scope = None if all_scopes else env.scope
@@ -61,7 +68,9 @@ def forget(
 def clear(ctx: typer.Context, all_scopes: options.AllScopes = False) -> None:
     """Forget everything that this scope has read.
 
-    Example: azguard cache clear --all-scopes
+    Examples:
+        azguard cache clear
+        azguard cache clear --all-scopes
     """
     env = context.of(ctx)
     env.out.show({"forgotten": env.cache.clear(None if all_scopes else env.scope)})
@@ -77,7 +86,8 @@ def prune(
 ) -> None:
     """Forget what was read long ago, of every scope.
 
-    Example: azguard cache prune --older-than 7d
+    Examples:
+        azguard cache prune --older-than 7d
     """
     env = context.of(ctx)
     age = timedelta(seconds=values.duration(older_than, "--older-than"))
@@ -88,7 +98,8 @@ def prune(
 def export(ctx: typer.Context, all_scopes: options.AllScopes = False) -> None:
     """Print what was read as JSON lines, for the next CI job to import.
 
-    Example: azguard cache export
+    Examples:
+        azguard cache export
     """
     env = context.of(ctx)
     env.out.json_lines(env.cache.export(None if all_scopes else env.scope))
@@ -101,7 +112,8 @@ def import_(
 ) -> None:
     """Take in what export printed: all of it, or nothing.
 
-    Example: azguard cache export | azguard cache import
+    Examples:
+        azguard cache export | azguard cache import
     """
     env = context.of(ctx)
     if file == "-" and inputs.stdin_is_terminal():
@@ -113,7 +125,8 @@ def import_(
 def path(ctx: typer.Context) -> None:
     """Show where the cache is.
 
-    Example: azguard cache path
+    Examples:
+        azguard cache path
     """
     env = context.of(ctx)
     env.out.show({"path": str(env.cache.path), "scope": env.scope})

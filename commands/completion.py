@@ -12,16 +12,13 @@ from azguard.cli.groups import alone
 def completion(
     shell: Annotated[str, typer.Argument(metavar="bash|zsh|fish|powershell", help="The shell.")],
 ) -> None:
-    r"""Print the script that completes commands, options, and names of containers and blobs.
+    """Print the script that completes commands, options, and names of containers and blobs.
 
-    \b
-    bash, in ~/.bashrc                    eval "$(azguard completion bash)"
-    zsh, in ~/.zshrc, after compinit      eval "$(azguard completion zsh)"
-    fish, in ~/.config/fish/config.fish   azguard completion fish | source
-    PowerShell, in $PROFILE
-      azguard completion powershell | Out-String | Invoke-Expression
-
-    Example: azguard completion bash
+    Examples:
+        eval "$(azguard completion bash)"   # in ~/.bashrc
+        eval "$(azguard completion zsh)"    # in ~/.zshrc, after compinit
+        azguard completion fish | source    # in ~/.config/fish/config.fish
+        azguard completion powershell | Out-String | Invoke-Expression  # in $PROFILE
     """
     sys.stdout.write(completion_scripts.of(shell))
 

@@ -35,7 +35,10 @@ def create(
 ) -> None:
     """Create a container; one that exists is left alone (exit 45, or 0 with --if-exists skip).
 
-    Example: azguard container create site
+    Examples:
+        azguard container create site
+        azguard container create site --if-exists skip
+        azguard container create backups --metadata owner=ops
     """
     env = context.of(ctx)
     target = env.locate(container, Kind.CONTAINER)
@@ -56,7 +59,9 @@ def create(
 def show(ctx: typer.Context, container: _Container) -> None:
     """Show a container's properties and metadata.
 
-    Example: azguard container show site
+    Examples:
+        azguard container show site
+        azguard container show site --query etag -o tsv
     """
     env = context.of(ctx)
     target = env.locate(container, Kind.CONTAINER)
@@ -67,7 +72,9 @@ def show(ctx: typer.Context, container: _Container) -> None:
 def exists(ctx: typer.Context, container: _Container) -> None:
     """Exit 0 if the container exists, 44 if not.
 
-    Example: azguard container exists site
+    Examples:
+        azguard container exists site
+        azguard container exists site -o none && echo "it is there"
     """
     env = context.of(ctx)
     target = env.locate(container, Kind.CONTAINER)
@@ -80,7 +87,10 @@ def exists(ctx: typer.Context, container: _Container) -> None:
 def list_(ctx: typer.Context, prefix: options.Prefix = None, num_results: options.Limit = None) -> None:
     """List the account's containers.
 
-    Example: azguard container list --prefix si
+    Examples:
+        azguard container list
+        azguard container list --prefix si
+        azguard container list --query '[].name' -o tsv
     """
     env = context.of(ctx)
     limit = values.count(num_results, "--num-results")
@@ -99,7 +109,12 @@ def delete(ctx: typer.Context, container: _Container, with_contents: lifecycle_o
     The service honours no ETag here, so --etag is kept by a lease and a comparison; a change of its metadata within
     the same second as the one before can slip through.
 
-    Example: azguard container delete site
+    Examples:
+        azguard container delete site
+        azguard container delete site --with-contents
+        azguard container delete site --last-writer-wins
+
+    Topics: conditions
     """
     env = context.of(ctx)
     target = env.locate(container, Kind.CONTAINER)

@@ -31,7 +31,9 @@ def demo(
     way: as scripts do it today, as careful scripts do it, and with azguard safe-update. Needs no account, touches
     nothing of yours, takes less than a minute. Exit 0 only if azguard's count is exact.
 
-    Example: azguard demo
+    Examples:
+        azguard demo
+        azguard demo --writers 4 --increments 10
     """
     check_system()
     env = context.of(ctx)

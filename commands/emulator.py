@@ -40,7 +40,8 @@ def start(
 
     Azurite is taken from PATH if that is the version azguard was proved on, else installed once from npm.
 
-    Example: azguard emulator start && eval "$(azguard emulator env)"
+    Examples:
+        azguard emulator start && eval "$(azguard emulator env)"
     """
     env = _local(ctx)
     ports = _ports({"blob": blob_port, "queue": queue_port, "table": table_port})
@@ -68,7 +69,8 @@ def start(
 def stop(ctx: typer.Context) -> None:
     """Stop the emulator; what it held in memory is gone.
 
-    Example: azguard emulator stop
+    Examples:
+        azguard emulator stop
     """
     env = _local(ctx)
     stopped = azurite.stop(env.folders.emulator)
@@ -81,7 +83,8 @@ def stop(ctx: typer.Context) -> None:
 def status(ctx: typer.Context) -> None:
     """Tell where the emulator answers; exit 44 if it does not.
 
-    Example: azguard emulator status
+    Examples:
+        azguard emulator status
     """
     env = _local(ctx)
     found = azurite.status(env.folders.emulator)
@@ -101,7 +104,8 @@ def env_(
     sh, bash, zsh: eval "$(azguard emulator env)". fish: azguard emulator env | source.
     PowerShell: azguard emulator env | Out-String | Invoke-Expression.
 
-    Example: eval "$(azguard emulator env)"
+    Examples:
+        eval "$(azguard emulator env)"
     """
     env = _local(ctx)
     syntax = shell if shell is not None else _shell(env)
@@ -120,7 +124,8 @@ def run(
 
     The emulator is empty and in memory, and ends with the command, or with azguard, however that ends.
 
-    Example: azguard emulator run -- azguard container create site
+    Examples:
+        azguard emulator run -- azguard container create site
     """
     from azguard.processes import child
 

@@ -27,14 +27,17 @@ app = group("Entities of tables: get, query, insert, replace, merge, upsert, del
 def get(ctx: typer.Context, entity: Entity, select: Select = None) -> None:
     """Read an entity and remember its version, which guards the next write.
 
-    It is printed as the service's own JSON: each property, beside it its type where JSON does not tell it
-    ("n@odata.type": "Edm.Int64"), and the ETag as "odata.etag". What was printed can be edited and written back as it
-    is, ETag and Timestamp included; that ETag then guards it, whatever was read since.
+    It is printed as the service's own JSON. What was printed can be edited and written back as it is. The "odata.etag"
+    in it then guards the write, whatever was read since.
 
-    What was read with --select can be merged, but not replaced (exit 42). What went to /dev/null, or was not printed
-    whole because of --query or -o none, was not read.
+    What was read with --select can be merged, but not replaced (exit 42).
 
-    Example: azguard entity get Orders/eu/1007
+    Examples:
+        azguard entity get Orders/eu/1007
+        azguard entity get Orders/eu/1007 -o json > order.json
+        azguard entity get Orders/eu/1007 --select status
+
+    Topics: tables, scopes
     """
     env = context.of(ctx)
     target = env.locate(entity, Kind.ENTITY)
@@ -59,11 +62,15 @@ def query(
 ) -> None:
     """Read the entities that a filter finds, and remember their versions, which guard the next writes.
 
-    JSON is one entity per line, each as entity get prints it. A parameter is a value and can be nothing else, whatever
-    is in it: --param name="O'Brien" --param n:int64=5. The types are string, boolean, int32, int64, double, datetime,
-    guid and binary (in base64); without one it is a string.
+    JSON is one entity per line, each as entity get prints it. The types of a parameter are string (the default),
+    boolean, int32, int64, double, datetime, guid and binary (in base64).
 
-    Example: azguard entity query Orders --filter 'PartitionKey eq @p and n gt @n' --param p=eu --param n:int64=5
+    Examples:
+        azguard entity query Orders --filter "PartitionKey eq 'eu'"
+        azguard entity query Orders --filter 'n gt @n' --param n:int64=3
+        azguard entity query Orders --select status --top 10
+
+    Topics: tables
     """
     env = context.of(ctx)
     target = env.locate(table, Kind.TABLE)
@@ -84,10 +91,14 @@ def insert(
 ) -> None:
     """Create an entity; one that exists is left alone (exit 45, or 0 with --if-exists skip).
 
-    An answer that was lost is settled by looking whose entity is there. Not guaranteed: an insert that the network
-    delivers late can bring back an entity that was deleted meanwhile.
+    Not guaranteed: an insert that the network delivers late can bring back an entity that was deleted meanwhile.
 
-    Example: azguard entity insert Orders/eu/1008 status=new n:int64=5
+    Examples:
+        azguard entity insert Orders/eu/1008 status=new n:int64=5
+        azguard entity insert Orders/eu/1008 status=new --if-exists skip
+        echo '{"status": "new"}' | azguard entity insert Orders/eu/1009
+
+    Topics: tables
     """
     env = context.of(ctx)
     _write(env, entity, Verb.INSERT, given, skip=lifecycle_options.skips(env, if_exists))
@@ -102,13 +113,17 @@ def replace(
 ) -> None:
     """Replace an entity, but only the version you have seen; properties that are not named are gone.
 
-    What azguard entity get prints can be edited and put back: its "odata.etag", or the "etag" that az prints, is the
-    version it was made of, and guards it whatever was read since. --etag @last is what was read last instead.
+    The "odata.etag" that azguard entity get prints, or the "etag" that az prints, guards the write, whatever was read
+    since. --etag @last is what was read last instead.
 
-    One never read here is refused before any request, and one that changed since too (exit 42); one that is missing is
-    not created (exit 44). --last-writer-wins replaces whatever is there, and creates nothing either.
+    One that was never read here, or changed since, is refused (exit 42). One that is missing is not created (exit 44).
 
-    Example: azguard entity replace Orders/eu/1007 -f order.json
+    Examples:
+        azguard entity replace Orders/eu/1007 -f order.json
+        azguard entity replace Orders/eu/1007 status=packed n:int64=6
+        azguard entity replace Orders/eu/1007 status=done --last-writer-wins
+
+    Topics: tables, conditions
     """
     _write(context.of(ctx), entity, Verb.REPLACE, given)
 
@@ -122,13 +137,15 @@ def merge(
 ) -> None:
     """Set properties of an entity, but only of the version you have seen; the others stay.
 
-    A merge removes nothing: what is null in it stays as it is.
+    A merge removes nothing: what is null in it stays as it is. One that was never read here, or changed since, is
+    refused (exit 42). --last-writer-wins creates nothing (exit 44). After it, read the entity before you replace it.
 
-    One never read here is refused before any request, and one that changed since too (exit 42). --last-writer-wins
-    merges into whatever is there, but creates nothing (exit 44). After that its version is not known here, because
-    you have not seen the other properties: read it before you replace it.
+    Examples:
+        azguard entity merge Orders/eu/1007 status=shipped
+        azguard entity merge Orders/eu/1007 n:int64=6 --etag @last
+        azguard entity merge Orders/eu/1007 status=done --last-writer-wins
 
-    Example: azguard entity merge Orders/eu/1007 status=shipped
+    Topics: tables, conditions
     """
     _write(context.of(ctx), entity, Verb.MERGE, given)
 
@@ -145,11 +162,15 @@ def upsert(
 ) -> None:
     """Write an entity whatever is there, nothing included; needs --last-writer-wins.
 
-    To the service an upsert is a write without a condition: it overwrites what others wrote since you read, and nothing
-    can guard it. That is why it has to be said. With a guard, use insert for a new entity, and replace or merge for one
-    that is there; azguard safe-update --create does what is needed of both.
+    To the service an upsert is a write without a condition: nothing can guard it. With a guard, use insert for a new
+    entity, and replace or merge for one that is there. azguard safe-update --create does what is needed of both.
 
-    Example: azguard entity upsert Orders/eu/1007 status=new --last-writer-wins
+    Examples:
+        azguard entity upsert Orders/eu/1007 status=new --last-writer-wins
+        azguard entity upsert Orders/eu/1007 n:int64=1 --last-writer-wins
+        azguard entity upsert Orders/eu/1010 n=1 --mode replace --last-writer-wins
+
+    Topics: tables
     """
     merges = values.choice(mode, "--mode", ("merge", "replace")) == "merge"
     _write(context.of(ctx), entity, Verb.UPSERT, given, merges=merges)
@@ -172,7 +193,12 @@ def delete(
 
     One that is missing is exit 44, not success: so of several who claim an entity by deleting it, one gets 0.
 
-    Example: azguard entity delete Orders/eu/1007
+    Examples:
+        azguard entity delete Orders/eu/1007
+        azguard entity delete Orders/eu/1007 --with-table-lock
+        azguard entity delete Orders/eu/1007 --last-writer-wins
+
+    Topics: tables, conditions
     """
     _write(context.of(ctx), entity, Verb.DELETE, EntityOptions(file=file, lock=lock))
 
@@ -190,13 +216,15 @@ def transaction(
 
     Each line is a JSON object: "op" is insert, replace, merge, upsert or delete, "address" is TABLE/PARTITION/ROW,
     "entity" is what azguard entity get prints. "etag", "if_match" and "last_writer_wins" are that item's condition, and
-    "mode" is merge or replace, for an upsert. Without a condition the rules and defaults of the single commands hold:
-    the "odata.etag" of the entity guards a replace, merge or delete, else what was read last; an insert only creates;
-    an upsert needs last_writer_wins.
+    "mode" is merge or replace, for an upsert. Without a condition the rules of the single commands hold.
 
     If one item fails nothing is written; the error names its line, and the exit status is that item's.
 
-    Example: azguard entity transaction orders.jsonl
+    Examples:
+        azguard entity transaction orders.jsonl --dry-run
+        azguard entity transaction orders.jsonl
+
+    Topics: tables
     """
     env = context.of(ctx)
     lock.check()

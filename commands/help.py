@@ -1,10 +1,13 @@
-"""``azguard help``: the help of a command, as ``--help`` prints it."""
+"""``azguard help``: the help of a command with its notes, or the text of a topic."""
 
-from typing import Annotated
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+from azguard.cli import help_text, topics
 from azguard.cli.groups import alone
 from azguard.errors import UsageError
 
@@ -13,24 +16,47 @@ def show(
     ctx: typer.Context,
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[COMMAND [SUBCOMMAND]]", help="The command; azguard itself by default."),
+        typer.Argument(metavar="[COMMAND [SUBCOMMAND]|TOPIC]", help="A command or a topic; azguard itself by default."),
     ] = None,
 ) -> None:
-    """Show the help of a command, as COMMAND --help does.
+    """Show the help of a command with its notes, or explain a topic.
 
-    Example: azguard help blob put
+    Examples:
+        azguard help blob put
+        azguard help conditions
+        azguard help exit-status
     """
-    asked = ctx.find_root()
-    for word in command or ():
-        group = asked.command
-        if not isinstance(group, TyperGroup):
-            raise UsageError(
-                f"{asked.command_path} has no command {word!r}", hint=asked.command_path.replace(" ", " help ", 1)
-            )
-        name, found, _ = group.resolve_command(asked, [word])
-        assert found is not None
-        asked = type(asked)(found, info_name=name, parent=asked)
-    typer.echo(asked.get_help())
+    words = command or []
+    text = topics.render(words[0], help_text.width()) if words in [[name] for name in topics.TOPICS] else None
+    typer.echo(help_text.emphasize(text or _help_of(ctx, words), sys.stdout))
 
 
 app = alone(show, "help")
+
+
+def _help_of(ctx: Any, words: Sequence[str]) -> str:
+    """Return the help of a command, with its notes."""
+    asked = ctx.find_root()
+    for word in words:
+        group = asked.command
+        found = group.get_command(asked, word) if isinstance(group, TyperGroup) else None
+        if found is None:
+            raise _unknown(asked, word)
+        asked = type(asked)(found, info_name=word, parent=asked)
+    text = help_text.HelpText(asked.command.help or "")
+    return help_text.with_notes(asked.get_help(), text) if len(words) and text.notes else str(asked.get_help())
+
+
+def _unknown(asked: Any, word: str) -> UsageError:
+    """Return the error for what is neither a command nor a topic, with the most similar name."""
+    from difflib import get_close_matches
+
+    is_root = asked.parent is None
+    known = asked.command.list_commands(asked) if isinstance(asked.command, TyperGroup) else []
+    similar = get_close_matches(word, [*known, *(topics.TOPICS if is_root else ())], n=1)
+    path = asked.command_path.replace("azguard", "azguard help", 1)
+    what = "command or topic" if is_root else "command"
+    return UsageError(
+        f"{asked.command_path} has no {what} {word!r}",
+        hint=f"did you mean: {path} {similar[0]}" if similar else path,
+    )

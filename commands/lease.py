@@ -69,7 +69,12 @@ def acquire(
     Not guaranteed: a finite lease ends by itself, also under a writer that was held up; its writes are then refused,
     but only those that carry the lease id. The lease of a container keeps it from being deleted, and nothing else.
 
-    Example: azguard lease acquire blob:site/config.json --lease-duration 30s
+    Examples:
+        azguard lease acquire blob:site/config.json --lease-duration 30s
+        azguard lease acquire blob:site/config.json --infinite --reason "migration"
+        azguard lease acquire blob:site/config.json --wait 60s
+
+    Topics: leases
     """
     env = context.of(ctx)
     target = lease_options.locate(env, address)
@@ -87,7 +92,9 @@ def acquire(
 def renew(ctx: typer.Context, address: _Leasable, lease_id: _HeldLease = "@held") -> None:
     """Renew a lease for its own term from now.
 
-    Example: azguard lease renew blob:site/config.json
+    Examples:
+        azguard lease renew blob:site/config.json
+        azguard lease renew blob:site/config.json --lease-id @held
     """
     env = context.of(ctx)
     target = lease_options.locate(env, address)
@@ -104,7 +111,8 @@ def change(
 ) -> None:
     """Change the id of a lease; the old one is worth nothing from then on.
 
-    Example: azguard lease change blob:site/config.json
+    Examples:
+        azguard lease change blob:site/config.json
     """
     env = context.of(ctx)
     target = lease_options.locate(env, address)
@@ -117,7 +125,9 @@ def change(
 def release(ctx: typer.Context, address: _Leasable, lease_id: _HeldLease = "@held") -> None:
     """Release a lease, so that others can acquire it at once.
 
-    Example: azguard lease release blob:site/config.json
+    Examples:
+        azguard lease release blob:site/config.json
+        azguard lease release blob:site/config.json --lease-id @held
     """
     env = context.of(ctx)
     target = lease_options.locate(env, address)
@@ -145,7 +155,11 @@ def break_(
     --if-older-than goes by the service's clock. A record with the time of its holder's machine, such as Terraform's,
     proves no age; there the blob must not have been written for so long.
 
-    Example: azguard lease break blob:site/config.json --yes
+    Examples:
+        azguard lease break blob:site/config.json --yes
+        azguard lease break blob:site/config.json --yes --lease-break-period 0
+
+    Topics: leases, locks
     """
     env = context.of(ctx)
     target, period = lease_options.locate(env, address), breaking.period_of(lease_break_period)
@@ -164,7 +178,9 @@ def show(ctx: typer.Context, address: _Leasable) -> None:
     Where the lease is free it is shown as last_owner. Ages are by the service's clock; Terraform notes the time of its
     own machine, which can be wrong (clock: holder).
 
-    Example: azguard lease show blob:site/config.json
+    Examples:
+        azguard lease show blob:site/config.json
+        azguard lease show blob:site/config.json --query state -o tsv
     """
     env = context.of(ctx)
     target = lease_options.locate(env, address)
@@ -198,7 +214,11 @@ def list_(
     With --held the service is asked for each; what it proves to be over, because it was deleted, broken or taken by
     another, is forgotten. Without an answer the list is of what is remembered (state: unknown, or ended).
 
-    Example: azguard lease list site
+    Examples:
+        azguard lease list site
+        azguard lease list --held
+
+    Topics: leases
     """
     env = context.of(ctx)
     if held:
@@ -227,7 +247,9 @@ def wait(
 
     Not guaranteed: another may be quicker. To wait and acquire in one go: azguard lease acquire --wait 60s.
 
-    Example: azguard lease wait blob:site/config.json
+    Examples:
+        azguard lease wait blob:site/config.json
+        azguard lease wait blob:site/config.json --timeout 10m && echo free
     """
     env = context.of(ctx)
     target = lease_options.locate(env, address)

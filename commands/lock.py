@@ -94,7 +94,12 @@ def run(
     Linux kills the command, and what it started runs on. What the command leaves running when it ends by itself runs on
     without the lock.
 
-    Example: azguard lock run deploy-prod --wait 10m -- ./deploy.sh
+    Examples:
+        azguard lock run deploy-prod --wait 10m -- ./deploy.sh
+        azguard lock run table:Orders --no-wait -- ./deploy.sh
+        azguard lock run api --slots 3 -- ./deploy.sh
+
+    Topics: locks, fences
     """
     env = context.of(ctx)
     addresses, command = lock_options.split(words, env.argv)
@@ -127,7 +132,11 @@ def show(
     Of a lock with several slots, all are shown. A holder that crashed is shown as its owner until the lease ends. Ages
     are by the service's clock.
 
-    Example: azguard lock show deploy-prod
+    Examples:
+        azguard lock show deploy-prod
+        azguard lock show deploy-prod --query state -o tsv
+
+    Topics: locks
     """
     from azguard.locks import listing
 
@@ -152,7 +161,9 @@ def list_(
 ) -> None:
     """List the locks in a container: the blobs that were ever locked, and what is leased now, by Terraform for example.
 
-    Example: azguard lock list locks --held
+    Examples:
+        azguard lock list
+        azguard lock list locks --held
     """
     from azguard.locks import listing
 
@@ -179,7 +190,11 @@ def break_(
     --lease-break-period 0 both run side by side until the holder notices. A script says that it is meant by --yes,
     --if-owner, --if-older-than or --if-match. Who has taken the lock meanwhile is never hit (exit 42).
 
-    Example: azguard lock break deploy-prod --yes
+    Examples:
+        azguard lock break deploy-prod --yes
+        azguard lock break deploy-prod --yes --lease-break-period 0
+
+    Topics: locks
     """
     from azguard.cli import breaking, lease_options, signals
 

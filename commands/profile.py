@@ -19,7 +19,8 @@ _Name = Annotated[str, typer.Argument(metavar="NAME", help="The profile.", autoc
 def list_(ctx: typer.Context) -> None:
     """List the profiles, without their secrets.
 
-    Example: azguard profile list
+    Examples:
+        azguard profile list
     """
     env = context.of(ctx)
     env.out.show([profile.shown for profile in profiles.load(env.folders.profiles).values()])
@@ -29,7 +30,8 @@ def list_(ctx: typer.Context) -> None:
 def show(ctx: typer.Context, name: _Name) -> None:
     """Show one profile, without its secrets.
 
-    Example: azguard profile show prod
+    Examples:
+        azguard profile show prod
     """
     env = context.of(ctx)
     env.out.show(_require_profiles(env, name)[name].shown)
@@ -45,7 +47,12 @@ def set_(
 
     Put secrets into files and name them as @FILE; one that is given itself is kept in the configuration file.
 
-    Example: azguard profile set prod --account-name contoso --auth-mode login --default
+    Examples:
+        azguard profile set prod --account-name contoso --auth-mode login
+        azguard profile set local --emulator
+        azguard profile set prod --account-name contoso --auth-mode login --default
+
+    Topics: accounts
     """
     env = context.of(ctx)
     settings = accounts.to_keep(env.shared)
@@ -62,7 +69,8 @@ def set_(
 def delete(ctx: typer.Context, name: _Name) -> None:
     """Delete a profile.
 
-    Example: azguard profile delete prod
+    Examples:
+        azguard profile delete prod
     """
     env = context.of(ctx)
     known = _require_profiles(env, name)

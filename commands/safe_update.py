@@ -64,7 +64,12 @@ def safe_update(
     are left out. One that does not match any more when it is read again is skipped. If any fails, the exit status is
     20, and each of those has a line of JSON with its own.
 
-    Example: azguard safe-update blob:site/config.json --increment replicas
+    Examples:
+        azguard safe-update blob:site/config.json --increment replicas
+        azguard safe-update blob:site/config.json -- sed s/1/2/
+        azguard safe-update entity:Orders/eu/1007 --set 'status="packed"'
+
+    Topics: paths, updates, tables, fences
     """
     env = context.of(ctx)
     given.check(env.location(address).address)

@@ -30,7 +30,12 @@ def status(
 
     The ETag of a container or a table says nothing of what is in it: properties_unchanged is all it can tell.
 
-    Example: azguard status
+    Examples:
+        azguard status
+        azguard status blob:site/config.json
+        azguard status -o json
+
+    Topics: scopes
     """
     env = context.of(ctx)
     found = list(azguard_status.check_each(_reads(env, addresses or ()), env.deadline.fresh))

@@ -26,7 +26,9 @@ def create(ctx: typer.Context, table: options.Table, if_exists: lifecycle_option
     A table carries no mark of its maker. If the answer gets lost and the table is there afterwards, whose it is cannot
     be known (exit 74).
 
-    Example: azguard table create Orders
+    Examples:
+        azguard table create Orders
+        azguard table create Orders --if-exists skip
     """
     env = context.of(ctx)
     target = env.locate(table, Kind.TABLE)
@@ -39,7 +41,10 @@ def create(ctx: typer.Context, table: options.Table, if_exists: lifecycle_option
 def list_(ctx: typer.Context, prefix: options.Prefix = None, num_results: options.Limit = None) -> None:
     """List the account's tables.
 
-    Example: azguard table list --prefix Ord
+    Examples:
+        azguard table list
+        azguard table list --prefix Ord
+        azguard table list --query '[].name' -o tsv
     """
     env = context.of(ctx)
     limit = values.count(num_results, "--num-results")
@@ -57,7 +62,11 @@ def delete(ctx: typer.Context, table: options.Table, with_contents: lifecycle_op
     A table that is not there is an error (exit 44). Its name is free again after 40 seconds or more; until then a
     create ends with 49.
 
-    Example: azguard table delete Orders --last-writer-wins
+    Examples:
+        azguard table delete Orders --last-writer-wins
+        azguard table delete Orders --last-writer-wins --with-contents
+
+    Topics: tables
     """
     env = context.of(ctx)
     target = env.locate(table, Kind.TABLE)
@@ -74,7 +83,9 @@ def get(ctx: typer.Context, table: options.Table) -> None:
 
     The service gives them no ETag; the one shown is azguard's own, made of their content.
 
-    Example: azguard table acl get Orders
+    Examples:
+        azguard table acl get Orders
+        azguard table acl get Orders -o json > policies.json
     """
     env = context.of(ctx)
     target = env.locate(table, Kind.TABLE)
@@ -100,7 +111,10 @@ def set_(
     Nothing in the service guards that. With --allow-race they are compared with what was last read here, or with
     --etag; another writer can still come between. It takes the service up to 30 seconds to heed them.
 
-    Example: azguard table acl get Orders | azguard table acl set Orders --allow-race
+    Examples:
+        azguard table acl get Orders | azguard table acl set Orders --allow-race
+
+    Topics: tables
     """
     env = context.of(ctx)
     target = env.locate(table, Kind.TABLE)

@@ -9,7 +9,8 @@ from azguard.cli.groups import alone
 def version() -> None:
     """Print the version of azguard.
 
-    Example: azguard version
+    Examples:
+        azguard version
     """
     typer.echo(f"azguard {__version__}")
 

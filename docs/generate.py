@@ -3,7 +3,8 @@
     python -m docs.generate            write them, between their marks, into the pages
     python -m docs.generate --check    only say which pages are stale; exit status 1 if any
 
-A table stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``. While a page is stale,
+A table stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``. From the pages come the topics of
+``azguard help TOPIC``, and from those and the commands' help the manual pages in docs/man. While one of them is stale,
 ``tests/system/test_docs.py`` fails.
 """
 
@@ -14,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from azguard import errors
-from azguard.cli import app, options
+from azguard.cli import app, help_text, options, topics
 from azguard.cli.registry import COMMANDS
 from azguard.conditions.operations import FULL, Condition, Guard, Lease, Operation, Write
+from docs import manual
 
 PAGES = Path(__file__).parent
 EXAMPLES = PAGES.parent / "examples"
@@ -142,9 +144,19 @@ def _section(name: str, command: Any) -> str:
             elif panel is None:
                 own.append((f"`{_ARGUMENT_TYPE.sub('', record[0])}`", record[1].removesuffix("  [required]")))
         summary = command.get_short_help_str(200)
-    text = f"### azguard {name}\n\n{summary}\n\n```text\n{usage}\n```\n"
+        told = help_text.HelpText(command.help or "")
+    lines = "\n".join([usage, "", *told.examples])
+    text = f"### azguard {name}\n\n{summary}\n\n```text\n{lines}\n```\n"
+    text += "".join(f"\n{_marked_down(note)}\n" for note in told.notes)
     text += f"\n{_table(('option', 'meaning'), own)}" if own else ""
     return text + (f"\nConditions: {', '.join(conditions)}.\n" if conditions else "")
+
+
+def _marked_down(text: str) -> str:
+    """Return plain text such that Markdown changes nothing of it."""
+    return re.sub(
+        r"(?<![\w`])(--?[a-z][\w-]*)", r"`\1`", " ".join(text.split()).replace("*", "\\*").replace("~", "\\~")
+    )
 
 
 def shared_options() -> str:
@@ -175,15 +187,53 @@ TABLES: dict[str, Callable[[], str]] = {
 }
 
 
+#: The page of each topic, and the sections that the topic has of it. The text above the first section is named "".
+_SECTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "addresses": ("addresses", ("",)),
+    "accounts": ("accounts", ("", "All ways", "Your Azure identity", "A SAS", "A profile", "Secrets", "In CI")),
+    "options": ("commands", ("Options that many commands share",)),
+    "conditions": (
+        "conditions",
+        ("Without any option", "Three strategies", "The options", "Deleting with contents", "Empty content"),
+    ),
+    "scopes": ("scopes-and-cache", ("", "Scopes", "What counts as read", "Files")),
+    "updates": ("safe-update", ("", "What stays", "Run it again safely", "A lost answer", "Guards")),
+    "paths": ("paths", ("",)),
+    "tables": ("tables", ("Read entities", "Types", "Names and limits", "Write entities", "Update entities")),
+    "leases": ("leases", ("", "After a crash", "Say who holds it", "Break a lease", "What is not guaranteed")),
+    "locks": ("locks", ("", "Wait for a lock", "Inside the command", "Several locks, and slots",
+                        "When the lock is lost", "What is not guaranteed")),
+    "fences": ("fences", ("", "How it works", "What to know")),
+    "output": ("output", ("", "Bytes", "Errors", "Switches")),
+    "exit-status": ("exit-status", ("", "The table")),
+    "environment": ("environment", ("", "Account", "azguard", "Inside a command")),
+    "guarantees": ("guarantees", ("The promise", "Exactly once", "How", "What is not guaranteed")),
+}  # fmt: skip
+
+
+def topic(name: str) -> str:
+    """Return the text of a topic: sections of its page, without samples of what a terminal shows, and pictures."""
+    page, wanted = _SECTIONS[name]
+    text = written((PAGES / f"{page}.md").read_text(encoding="utf-8"))
+    text = re.sub(r"^```console\n.*?^```\n|^!\[[^\n]*\n|<!--.*?-->\n", "", text, flags=re.DOTALL | re.MULTILINE)
+    first, *rest = re.split(r"^## ", text, flags=re.MULTILINE)
+    sections = {part.partition("\n")[0]: f"## {part}" for part in rest}
+    # The title of the page, and the question that it answers, are in the list of topics.
+    sections[""] = re.sub(r"^# .*\n+This page answers: (?:.+\n)+", "", first)
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(sections[each] for each in wanted)).strip() + "\n"
+
+
 def written(text: str) -> str:
     """Return the text of a page with its tables as the code knows them now."""
     return _MARKED.sub(lambda mark: f"{mark['name']} -->\n\n{TABLES[mark['name']]().rstrip()}\n\n", text)
 
 
 def stale() -> dict[Path, str]:
-    """Return the pages whose tables are not up to date, each with what it should be."""
-    pages = {path: path.read_text(encoding="utf-8") for path in sorted(PAGES.glob("*.md"))}
-    return {path: new for path, text in pages.items() if (new := written(text)) != text}
+    """Return the files that are not up to date, each with what it should be."""
+    wanted = {path: written(path.read_text(encoding="utf-8")) for path in sorted(PAGES.glob("*.md"))}
+    explained = {name: topic(name) for name in topics.TOPICS}
+    wanted |= {topics.path(name): text for name, text in explained.items()} | manual.pages(explained)
+    return {path: text for path, text in wanted.items() if not path.exists() or path.read_text("utf-8") != text}
 
 
 def main(words: list[str]) -> int:
@@ -192,6 +242,7 @@ def main(words: list[str]) -> int:
     for path, text in found.items():
         sys.stdout.write(f"{path.name}\n")
         if "--check" not in words:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
     return int(bool(found) and "--check" in words)
 

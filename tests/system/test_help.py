@@ -1,14 +1,16 @@
-"""``--help`` of every command: readable in 80 columns, with an example that runs as printed."""
+"""``--help`` of every command: readable in 80 columns, and the topics that it names."""
 
+import os
 import re
-import shlex
 from collections.abc import Iterator
+from io import StringIO
 from typing import Any
 
 import pytest
 from typer.core import TyperGroup
 
-from azguard.cli import app
+from azguard.cli import app, help_text, markdown, topics
+from azguard.cli.help_text import HelpText
 from tests.support.cli_world import CliWorld
 
 
@@ -24,23 +26,11 @@ def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]
 EVERY = [pytest.param(path, id=" ".join(path)) for path in commands(app._root())]
 
 
-def example(cli: CliWorld, path: tuple[str, ...]) -> str:
-    text = re.sub(r"\s+", " ", cli.call(*path, "--help", env={"COLUMNS": "500"}).out)
-    found = re.search(r"Example: (.*?)(?= (?:Arguments|Options|Conditions|Account|General):)", text)
-    assert found is not None, f"{' '.join(path)} has no example"
-    return found[1]
-
-
-@pytest.mark.parametrize("path", EVERY)
-def test_every_command_has_an_example_of_itself(offline: CliWorld, path: tuple[str, ...]) -> None:
-    assert f"azguard {' '.join(path)}" in example(offline, path)
-
-
 @pytest.mark.parametrize("path", [pytest.param((), id="azguard"), *EVERY])
 def test_help_fits_eighty_columns_and_groups_its_options(offline: CliWorld, path: tuple[str, ...]) -> None:
     ran = offline.call(*path, "--help", env={"COLUMNS": "80"})
-    headings = re.findall(r"^(\w+):$", ran.out, re.MULTILINE)
-    order = ["Arguments", "Options", "Conditions", "Account", "General", "Commands"]
+    headings = re.findall(r"^([\w ]+):$", ran.out, re.MULTILINE)
+    order = ["Examples", "Arguments", "Options", "Conditions", "Commands", "Read on"]
     assert (ran.code, ran.err, [line for line in ran.out.splitlines() if len(line) > 80]) == (0, "", [])
     assert headings == sorted(headings, key=order.index)
 
@@ -53,24 +43,47 @@ def test_every_option_and_argument_says_what_it_is_for(path: tuple[str, ...]) ->
     assert [param.name for param in command.params if not param.help] == []
 
 
-# In an order in which each finds what it needs.
-RUNNABLE = [
-    ("container", "create"), ("blob", "put"), ("blob", "get"), ("blob", "show"), ("blob", "exists"), ("blob", "list"),
-    ("container", "show"), ("container", "exists"), ("container", "list"), ("lease", "acquire"), ("lease", "renew"),
-    ("lease", "change"), ("lease", "show"), ("lease", "list"), ("lease", "release"), ("lease", "wait"), ("status",),
-    ("cache", "list"), ("cache", "show"), ("cache", "path"), ("cache", "export"), ("blob", "delete"),
-    ("container", "delete"), ("cache", "forget"), ("cache", "prune"), ("cache", "clear"), ("profile", "set"),
-    ("profile", "show"), ("profile", "list"), ("profile", "delete"), ("help",), ("version",), ("completion",),
-]  # fmt: skip
+def test_options_of_all_commands_stand_in_a_topic_of_their_own(offline: CliWorld) -> None:
+    shown, topic = offline.call("blob", "put", "--help").out, offline.call("help", "options").out
+    assert [name in shown for name in ("--account-name", "--query", "azguard help options")] == [False, False, True]
+    assert [name in topic for name in ("--account-name", "--query")] == [True, True]
 
 
-def test_the_examples_run_as_printed(cli: CliWorld) -> None:
-    site = f"site{cli.container()}"
-    cli.file("config.json", '{"replicas": 1}')
-    ended = {}
-    for path in RUNNABLE:
-        if path == ("cache", "forget"):
-            cli.call("blob", "get", f"{site}/config.json")
-        line = re.sub(r"\bsite\b", site, example(cli, path)).partition(" > ")[0]
-        ended[" ".join(path)] = (cli.call(*shlex.split(line)[1:]).code, line)
-    assert {name: (code, line) for name, (code, line) in ended.items() if code} == {}
+@pytest.mark.parametrize("name", topics.TOPICS)
+def test_a_topic_is_readable_in_eighty_columns(offline: CliWorld, name: str) -> None:
+    ran = offline.call("help", name, env={"COLUMNS": "80"})
+    # What is to be typed stands as it is.
+    text = [each for each in markdown.parse(topics.path(name).read_text("utf-8")) if each.kind != "code"]
+    too_wide = [line for line in markdown.render(text, 78).splitlines() if len(line) > 78]
+    assert (ran.code, ran.out.splitlines()[0], too_wide) == (0, topics.TOPICS[name], [])
+
+
+@pytest.mark.parametrize("path", EVERY)
+def test_topics_that_a_help_names_exist(path: tuple[str, ...]) -> None:
+    command: Any = app._root()
+    for name in path:
+        command = command.get_command(None, name)
+    assert set(HelpText(command.help).topics) <= set(topics.TOPICS)
+
+
+@pytest.mark.parametrize(
+    ("typed", "similar"), [("conditons", "conditions"), ("exitstatus", "exit-status"), ("tabel", "table")]
+)
+def test_a_misspelt_topic_or_command_is_answered_with_the_right_one(
+    offline: CliWorld, typed: str, similar: str
+) -> None:
+    ran = offline.call("help", typed)
+    assert (ran.code, ran.err) == (
+        2, f"error: azguard has no command or topic '{typed}'\nhint: did you mean: azguard help {similar}\n",
+    )  # fmt: skip
+
+
+def test_headings_are_bold_only_on_a_terminal_that_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    shown = []
+    for environ in ({"TERM": "xterm"}, {"TERM": "dumb"}, {"TERM": "xterm", "NO_COLOR": "1"}):
+        monkeypatch.setattr(os, "environ", environ)
+        shown.append(help_text.emphasize("Usage: azguard\n\nOptions:\n  Not: one\n", terminal))
+    plain = "Usage: azguard\n\nOptions:\n  Not: one\n"
+    assert shown == ["\x1b[1mUsage:\x1b[0m azguard\n\n\x1b[1mOptions:\x1b[0m\n  Not: one\n", plain, plain]

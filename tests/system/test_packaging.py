@@ -81,7 +81,15 @@ def modules() -> list[str]:
 def test_a_wheel_holds_every_module_once_and_nothing_else(built: Built) -> None:
     with zipfile.ZipFile(built.wheel) as wheel:
         names = wheel.namelist()
-    assert sorted(name for name in names if ".dist-info/" not in name) == modules()
+    assert sorted(name for name in names if ".dist-info/" not in name and ".data/" not in name) == modules()
+
+
+def test_a_wheel_installs_every_manual_page_where_man_looks(built: Built) -> None:
+    with zipfile.ZipFile(built.wheel) as wheel:
+        data = [name for name in wheel.namelist() if ".data/" in name]
+    pages = (REPOSITORY / "docs" / "man").iterdir()
+    places = [f"azguard-{__version__}.data/data/share/man/man{page.suffix[1:]}/{page.name}" for page in pages]
+    assert sorted(data) == sorted(places)
 
 
 def test_a_wheel_built_directly_holds_the_same(built: Built) -> None:
@@ -93,7 +101,8 @@ def test_an_sdist_holds_what_building_needs_and_no_link(built: Built) -> None:
     with tarfile.open(built.sdist) as sdist:
         members = sdist.getmembers()
     assert {member.name.split("/")[1] for member in members if "/" in member.name} == {
-        *SOURCES, "azguard.egg-info", "pyproject.toml", "setup.cfg", "MANIFEST.in", "LICENSE", "PKG-INFO", "README.md",
+        *SOURCES, "docs", "azguard.egg-info", "pyproject.toml", "setup.cfg", "MANIFEST.in", "LICENSE", "PKG-INFO",
+        "README.md",
     }  # fmt: skip
     assert [member.name for member in members if not (member.isfile() or member.isdir())] == []
 
@@ -138,3 +147,4 @@ def test_it_runs_where_there_is_no_checkout(how: str, built: Built, venv: Path, 
     assert run(tmp_path, script, "--version") == f"azguard {__version__}\n"
     assert run(tmp_path, inside, "-m", "azguard", "--help") == run(tmp_path, script, "--help")
     assert run(tmp_path, script, "blob", "--help").startswith("Usage: azguard blob ")
+    assert run(tmp_path, script, "help", "paths").startswith("How --set, --unset and --increment name a value.\n")

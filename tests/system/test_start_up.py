@@ -48,7 +48,7 @@ def imported(line: str, packages: tuple[str, ...], cwd: Path, environ: dict[str,
     return answer.stderr.splitlines()[-1]
 
 
-@pytest.mark.parametrize("line", ["--help", "--version"])
+@pytest.mark.parametrize("line", ["--help", "--version", "help", "help conditions", "help options"])
 def test_help_and_version_import_no_sdk_and_nothing_slow(line: str, tmp_path: Path) -> None:
     assert imported(line, (*_SDKS, *_SLOW), tmp_path) == "status 0 loaded "
 

@@ -1,0 +1,145 @@
+"""The little Markdown that the pages of docs/ are written in, as blocks, and as plain text of a given width."""
+
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
+
+_ITEM = re.compile(r"(?:- |\d+\. )")
+_CELL = re.compile(r"(?<!\\)\|")
+_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_CODE = re.compile(r"`([^`]+)`")
+_STRONG = re.compile(r"\*\*([^*]+)\*\*|(?<![\w*])\*([^*\s][^*]*)\*(?![\w*])")
+# A column of a table is not made narrower than this: its lines would hold one word each.
+_NARROWEST = 12
+_GAP = 2
+_PAIR = 2
+
+
+@dataclass(frozen=True)
+class Block:
+    """A heading, a paragraph, the items of a list, a table, or code."""
+
+    kind: Literal["heading", "paragraph", "list", "table", "code"]
+    #: The text, line by line: of code as it stands, of a list an item each, else one line.
+    lines: tuple[str, ...] = ()
+    #: The cells of a table, its head first.
+    rows: tuple[tuple[str, ...], ...] = ()
+
+
+def parse(text: str) -> list[Block]:
+    """Return the blocks of a text. Comments are left out."""
+    text = re.sub(r"<!--.*?-->\n?", "", text, flags=re.DOTALL)
+    found: list[Block] = []
+    # Code is split off first: what is in it has no other meaning.
+    for position, part in enumerate(re.split(r"^```\w*\n(.*?)^```$\n?", text, flags=re.DOTALL | re.MULTILINE)):
+        if position % 2:
+            found.append(Block("code", tuple(part.splitlines())))
+        else:
+            found += map(_block, _paragraphs(part))
+    return found
+
+
+def _paragraphs(text: str) -> Iterator[list[str]]:
+    for is_empty, lines in groupby(text.splitlines(), key=lambda line: not line.strip()):
+        if not is_empty:
+            yield list(lines)
+
+
+def _block(lines: list[str]) -> Block:
+    if lines[0].startswith("#"):
+        return Block("heading", (plain(lines[0].lstrip("# ")),))
+    if lines[0].startswith("|"):
+        rows = [_cells(line) for line in lines if not re.fullmatch(r"[|\s:-]+", line)]
+        return Block("table", rows=tuple(rows))
+    if _ITEM.match(lines[0]):
+        return Block("list", tuple(map(plain, _items(lines))))
+    return Block("paragraph", (plain(" ".join(line.strip().removeprefix("> ") for line in lines)),))
+
+
+def _cells(line: str) -> tuple[str, ...]:
+    return tuple(plain(cell.strip().replace("\\|", "|")) for cell in _CELL.split(line.strip())[1:-1])
+
+
+def _items(lines: list[str]) -> list[str]:
+    """Return each item with its mark, on one line."""
+    found: list[str] = []
+    for line in lines:
+        if _ITEM.match(line):
+            found.append(line)
+        else:
+            found[-1] += f" {line.strip()}"
+    return found
+
+
+def plain(text: str) -> str:
+    """Return a text without the marks of Markdown; what stands between backticks stays as it is."""
+    pieces = _CODE.split(_LINK.sub(r"\1", text))
+    return "".join(piece if place % 2 else _STRONG.sub(r"\1\2", piece) for place, piece in enumerate(pieces))
+
+
+def render(blocks: Sequence[Block], width: int) -> str:
+    """Return blocks as plain text; a heading begins at the left, all else is indented."""
+    parts: list[str] = []
+    for block in blocks:
+        if block.kind == "heading":
+            parts.append(f"{block.lines[0]}:")
+            continue
+        text = textwrap.indent("\n".join(_lines(block, width - _GAP)), " " * _GAP)
+        # A heading stands right above what it is of.
+        is_first = bool(parts) and parts[-1].endswith(":") and not parts[-1].startswith(" ")
+        if is_first and "\n" not in parts[-1]:
+            parts[-1] += f"\n{text}"
+        else:
+            parts.append(text)
+    return "\n\n".join(parts)
+
+
+def _lines(block: Block, width: int) -> list[str]:
+    if block.kind == "code":
+        return list(block.lines)
+    if block.kind == "table":
+        # The meaning of two columns is plain without their head.
+        return _table(block.rows if len(block.rows[0]) > _PAIR else block.rows[1:], width)
+    if block.kind == "list":
+        return [line for item in block.lines for line in _wrapped(item, width, " " * len(item.split(" ")[0]) + " ")]
+    return _wrapped(block.lines[0], width)
+
+
+def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def _table(rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Return a table: in columns if there is room for them, else each row as a paragraph below its first cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    room = width - _GAP * (len(widths) - 1)
+    while sum(widths) > room:
+        widest = widths.index(max(widths))
+        widths[widest] -= 1
+        if widths[widest] < _NARROWEST:
+            return _stacked(rows if len(rows[0]) == _PAIR else rows[1:], width)
+    return [line for row in rows for line in _row(row, widths)]
+
+
+def _row(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+    cells = [_wrapped(cell, wide) or [""] for cell, wide in zip(row, widths, strict=True)]
+    if any(len(line) > wide for cell, wide in zip(cells, widths, strict=True) for line in cell):
+        return _stacked([row], sum(widths) + _GAP * (len(widths) - 1))
+    height = max(map(len, cells))
+    padded = [[*cell, *[""] * (height - len(cell))] for cell in cells]
+    lines = zip(*padded, strict=True)
+    return [
+        (" " * _GAP).join(cell.ljust(wide) for cell, wide in zip(line, widths, strict=True)).rstrip() for line in lines
+    ]
+
+
+def _stacked(rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    found: list[str] = []
+    for row in rows:
+        found.append(row[0])
+        rest = "; ".join(cell for cell in row[1:] if cell)
+        found += _wrapped(f"    {rest}", width, "    ")
+    return found
