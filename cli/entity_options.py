@@ -15,13 +15,13 @@ Entity = Annotated[
 ]
 Select = Annotated[
     list[str] | None,
-    typer.Option("--select", metavar="NAME,…", help="Only these properties; the keys and the ETag come along."),
+    typer.Option("--select", metavar="NAME,…", help="Read only these properties, the keys, the ETag."),
 ]
 NoLineage = Annotated[
     bool,
     typer.Option(
         "--no-lineage",
-        help="Write no property azguardlineage. A lost response can then end as exit 74 instead of being settled.",
+        help="Write no lineage; see azguard help updates.",
     ),
 ]
 
@@ -32,11 +32,11 @@ class EntityOptions:
 
     properties: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME[:TYPE]=VALUE", help="Its properties, e.g. status=shipped n:int64=5; or use -f."),
+        typer.Argument(metavar="NAME[:TYPE]=VALUE", help="Its properties, such as status=shipped n:int64=5."),
     ] = None
     file: Annotated[
         str | None,
-        typer.Option("--file", "-f", metavar="FILE|-", help="Read the entity from here, as JSON; stdin by default."),
+        typer.Option("--file", "-f", metavar="FILE|-", help="Read JSON from this file; by default, stdin."),
     ] = None
     no_lineage: NoLineage = False
     lock: TableLock = field(default_factory=TableLock)

@@ -114,7 +114,7 @@ def write_options(formatter: Any, sections: dict[str, list[tuple[str, str]]]) ->
 def write_pointers(formatter: Any, command: str, text: HelpText) -> None:
     """Write where to read on: the notes of the command, the shared options, the topics."""
     rows = [(f"azguard help {command}", "Notes on this command.")] if text.notes else []
-    rows += [("azguard help options", "The options of all commands: account, output, scope.")]
+    rows += [("azguard help options", "Shared options: account, output, scope.")]
     if text.topics:
         rows += [("azguard help TOPIC", f"TOPIC: {', '.join(text.topics)}.")]
     with formatter.section("Read on"):

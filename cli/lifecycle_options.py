@@ -15,11 +15,9 @@ from azguard.requests.contents import Contents
 
 IfExists = Annotated[
     str | None,
-    typer.Option("--if-exists", metavar="skip", help="Leave alone what is there, and exit 0 with the outcome exists."),
+    typer.Option("--if-exists", metavar="skip", help="If it exists, leave it alone and exit 0."),
 ]
-WithContents = Annotated[
-    bool, typer.Option("--with-contents", help="Delete it with all that is in it, without looking or asking.")
-]
+WithContents = Annotated[bool, typer.Option("--with-contents", help="Delete it with all its contents; do not ask.")]
 
 
 def skips(env: Environment, if_exists: str | None) -> bool:

@@ -98,11 +98,11 @@ class TableLock:
 
     with_table_lock: Annotated[
         bool,
-        typer.Option("--with-table-lock", help="Hold the lock of the table meanwhile, as azguard lock run does."),
+        typer.Option("--with-table-lock", help="Hold the lock of the table during the write."),
     ] = False
     wait: Annotated[
         str | None,
-        typer.Option("--wait", metavar="DURATION", help="With --with-table-lock: wait so long for it; 60s by default."),
+        typer.Option("--wait", metavar="DURATION", help="Wait this long for the lock; by default, 60s."),
     ] = None
     lock_container: options.LockContainer = None
 

@@ -16,48 +16,48 @@ from azguard.conditions.operations import Operation
 CONDITIONS, ACCOUNT, GENERAL = "Conditions", "Account", "General"
 
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="The table, or its URL.", autocompletion=completers.tables)]
-AllScopes = Annotated[bool, typer.Option("--all-scopes", help="Of every scope, not only this one.")]
+AllScopes = Annotated[bool, typer.Option("--all-scopes", help="Include all scopes, not only this one.")]
 Metadata = Annotated[
     list[str] | None,
-    typer.Option("--metadata", metavar="KEY=VALUE", help="Metadata to set; repeat for more."),
+    typer.Option("--metadata", metavar="KEY=VALUE", help="Set metadata; repeat it for more."),
 ]
-Prefix = Annotated[str | None, typer.Option("--prefix", metavar="TEXT", help="Only names that begin with it.")]
-Limit = Annotated[str | None, typer.Option("--num-results", metavar="N", help="At most so many; all by default.")]
+Prefix = Annotated[str | None, typer.Option("--prefix", metavar="TEXT", help="Show only names that begin with TEXT.")]
+Limit = Annotated[str | None, typer.Option("--num-results", metavar="N", help="Show at most N; by default, all.")]
 LeaseDuration = Annotated[
     str | None,
-    typer.Option("--lease-duration", metavar="DURATION", help="How long it lasts: 15s to 60s; 60s by default."),
+    typer.Option("--lease-duration", metavar="DURATION", help="Set its term: 15s to 60s; by default, 60s."),
 ]
 LockContainer = Annotated[
     str | None,
     typer.Option(
         "--lock-container",
         metavar="NAME",
-        help="Where the locks of bare names and of tables are; AZGUARD_LOCK_CONTAINER, or locks, by default.",
+        help="Look for locks here; by default, in locks.",
     ),
 ]
 BreakPeriod = Annotated[
     str | None,
-    typer.Option("--lease-break-period", metavar="DURATION", help="How long it may still last, 0 to 60s."),
+    typer.Option("--lease-break-period", metavar="DURATION", help="Let it last this long, 0 to 60s."),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 IfOwner = Annotated[
     str | None,
-    typer.Option("--if-owner", metavar="NAME", help="Only if its record names this user, host or user@host."),
+    typer.Option("--if-owner", metavar="NAME", help="Only if this user, host or user@host holds it."),
 ]
 IfOlderThan = Annotated[
     str | None,
-    typer.Option("--if-older-than", metavar="DURATION", help="Only if it was certainly taken longer ago."),
+    typer.Option("--if-older-than", metavar="DURATION", help="Only if it was taken longer ago than this."),
 ]
 Reason = Annotated[
     str | None,
-    typer.Option("--reason", metavar="TEXT", help="What it is held for; shown to all who may read the blob."),
+    typer.Option("--reason", metavar="TEXT", help="Say why you hold it; all readers can see this."),
 ]
-WaitUntilFree = Annotated[bool, typer.Option("--wait", help="Wait until it is free (exit 75 after --timeout).")]
+WaitUntilFree = Annotated[bool, typer.Option("--wait", help="Wait until it is free; after --timeout, exit 75.")]
 NoLineage = Annotated[
     bool,
     typer.Option(
         "--no-lineage",
-        help="Write no azguardlineage metadata. A lost response can then end as exit 74 instead of being settled.",
+        help="Write no lineage; see azguard help updates.",
     ),
 ]
 
@@ -78,20 +78,20 @@ def conditions(
         typer.Option(
             "--if-match",
             metavar="ETAG|*|@last",
-            help="Only if the ETag is this; @last is the one this scope last read.",
+            help="Only if this is the version.",
         ),
     ] = None,
     if_none_match: Annotated[
         str | None,
-        typer.Option("--if-none-match", metavar="ETAG|*", help="Only if the ETag differs; * is: only create."),
+        typer.Option("--if-none-match", metavar="ETAG|*", help="Only if the version differs; * only creates."),
     ] = None,
     if_modified_since: Annotated[
         str | None,
-        typer.Option("--if-modified-since", metavar="TIME", help="Only if modified since; whole seconds."),
+        typer.Option("--if-modified-since", metavar="TIME", help="Only if it changed since TIME."),
     ] = None,
     if_unmodified_since: Annotated[
         str | None,
-        typer.Option("--if-unmodified-since", metavar="TIME", help="Only if not modified since; whole seconds."),
+        typer.Option("--if-unmodified-since", metavar="TIME", help="Only if it did not change since TIME."),
     ] = None,
     if_tags: Annotated[
         str | None,
@@ -102,30 +102,25 @@ def conditions(
         typer.Option(
             "--etag",
             metavar="ETAG|@last",
-            help="Only if it is still this version, kept by the service or, where it cannot, by a lease.",
+            help="Only if this is the version; also by a lease.",
         ),
     ] = None,
     lease_id: Annotated[
         str | None,
-        typer.Option(
-            "--lease-id", metavar="ID|@held", help="The lease you hold; @held is this scope's. The version guards too."
-        ),
+        typer.Option("--lease-id", metavar="ID|@held", help="Use the lease that you hold."),
     ] = None,
     fence: Annotated[
         str | None,
         typer.Option(
             "--fence",
             metavar="N",
-            help="The lock you hold, by its number: refused (exit 77) once a holder with a higher one has written. It "
-            "is an index tag: needs t in a SAS or Storage Blob Data Owner, and no hierarchical namespace.",
+            help="Refuse it if a later holder has written.",
         ),
     ] = None,
-    last_writer_wins: Annotated[
-        bool, typer.Option("--last-writer-wins", help="No condition at all: overwrite whatever is there.")
-    ] = False,
+    last_writer_wins: Annotated[bool, typer.Option("--last-writer-wins", help="Overwrite whatever is there.")] = False,
     allow_race: Annotated[
         bool,
-        typer.Option("--allow-race", help="Accept compare-then-write where the service offers no guard."),
+        typer.Option("--allow-race", help="Accept a gap between comparing and writing."),
     ] = False,
 ) -> None:
     """Declare the condition options of every operation."""
@@ -180,48 +175,50 @@ def rare_conditions(
 def account(
     connection_string: Annotated[
         str | None,
-        typer.Option("--connection-string", metavar="TEXT|@FILE", help="A storage connection string."),
+        typer.Option("--connection-string", metavar="TEXT|@FILE", help="Use this connection string."),
     ] = None,
     account_name: Annotated[
-        str | None, typer.Option("--account-name", metavar="NAME", help="The storage account.")
+        str | None, typer.Option("--account-name", metavar="NAME", help="Use this storage account.")
     ] = None,
-    account_key: Annotated[str | None, typer.Option("--account-key", metavar="KEY|@FILE", help="Its key.")] = None,
+    account_key: Annotated[
+        str | None, typer.Option("--account-key", metavar="KEY|@FILE", help="Use this key of the account.")
+    ] = None,
     sas_token: Annotated[
-        str | None, typer.Option("--sas-token", metavar="SAS|@FILE", help="A shared access signature.")
+        str | None, typer.Option("--sas-token", metavar="SAS|@FILE", help="Use this shared access signature.")
     ] = None,
     auth_mode: Annotated[
         str | None,
-        typer.Option("--auth-mode", metavar="login|key|anonymous", help="login: your Azure identity."),
+        typer.Option("--auth-mode", metavar="login|key|anonymous", help="Choose how you prove who you are."),
     ] = None,
     profile: Annotated[
         str | None,
         typer.Option(
             "--profile",
             metavar="NAME",
-            help="A profile from the configuration file.",
+            help="Use this profile of the configuration file.",
             autocompletion=completers.profiles,
         ),
     ] = None,
     blob_endpoint: Annotated[
-        str | None, typer.Option("--blob-endpoint", metavar="URL", help="Where its blobs are, if not in a usual place.")
+        str | None, typer.Option("--blob-endpoint", metavar="URL", help="Set the URL of the blobs.")
     ] = None,
     table_endpoint: Annotated[
-        str | None, typer.Option("--table-endpoint", metavar="URL", help="The same for tables.")
+        str | None, typer.Option("--table-endpoint", metavar="URL", help="Set the URL of the tables.")
     ] = None,
     queue_endpoint: Annotated[
-        str | None, typer.Option("--queue-endpoint", metavar="URL", help="The same for queues.")
+        str | None, typer.Option("--queue-endpoint", metavar="URL", help="Set the URL of the queues.")
     ] = None,
     file_endpoint: Annotated[
-        str | None, typer.Option("--file-endpoint", metavar="URL", help="The same for files.")
+        str | None, typer.Option("--file-endpoint", metavar="URL", help="Set the URL of the files.")
     ] = None,
     endpoint_suffix: Annotated[
         str | None,
-        typer.Option("--endpoint-suffix", metavar="SUFFIX", help="Its cloud, e.g. core.chinacloudapi.cn."),
+        typer.Option("--endpoint-suffix", metavar="SUFFIX", help="Use this cloud, such as core.chinacloudapi.cn."),
     ] = None,
-    emulator: Annotated[bool, typer.Option("--emulator", help="The emulator on this machine.")] = False,
+    emulator: Annotated[bool, typer.Option("--emulator", help="Use the emulator on this machine.")] = False,
     timeout: Annotated[
         str | None,
-        typer.Option("--timeout", metavar="DURATION", help="How long to keep trying, e.g. 90s; 5s by default."),
+        typer.Option("--timeout", metavar="DURATION", help="Try for this long; by default, 5s."),
     ] = None,
 ) -> None:
     """Declare the options that choose an account."""
@@ -230,19 +227,19 @@ def account(
 def general(
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", metavar="json|table|tsv|yaml|none", help="A table on a terminal, else JSON."),
+        typer.Option("--output", "-o", metavar="json|table|tsv|yaml|none", help="Choose the format."),
     ] = None,
     query: Annotated[
         str | None, typer.Option("--query", metavar="JMESPATH", help="Show only this part of the result.")
     ] = None,
     scope: Annotated[
         str | None,
-        typer.Option("--scope", metavar="NAME", help="Whose reads guard the writes; this session's by default."),
+        typer.Option("--scope", metavar="NAME", help="Use the reads of this scope as guards."),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No hints, warnings or progress.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Tell what happens.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no hints, warnings or progress.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what azguard does.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-    no_color: Annotated[bool, typer.Option("--no-color", help="No colours; NO_COLOR does the same.")] = False,
-    no_progress: Annotated[bool, typer.Option("--no-progress", help="No progress bars.")] = False,
+    no_color: Annotated[bool, typer.Option("--no-color", help="Show no colours; NO_COLOR does the same.")] = False,
+    no_progress: Annotated[bool, typer.Option("--no-progress", help="Show no progress bars.")] = False,
 ) -> None:
     """Declare the options of every command."""

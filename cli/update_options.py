@@ -31,27 +31,18 @@ class UpdateOptions:
 
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[-- CMD...]", help="Gets the content on stdin, gives the new content on stdout."),
-    ] = None
-    where: Annotated[
-        str | None,
-        typer.Option("--where", metavar="ODATA", help="Of a table: update each entity that matches this filter."),
-    ] = None
-    param: Annotated[
-        list[str] | None,
-        typer.Option("--param", metavar="NAME[:TYPE]=VALUE", help="The value of @NAME in the filter; repeat for more."),
-    ] = None
-    jobs: Annotated[
-        str | None, typer.Option("--jobs", metavar="N", help="With --where: how many at a time; 16 by default.")
+        typer.Argument(
+            metavar="[-- CMD...]", help="A command that reads the content from stdin and prints the new content."
+        ),
     ] = None
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=JSON", help="Set a value.")] = None
     set_string: Annotated[
         list[str] | None,
-        typer.Option("--set-string", metavar="PATH=TEXT", help="Set a text, which needs no quotes of JSON."),
+        typer.Option("--set-string", metavar="PATH=TEXT", help="Set a text; it needs no JSON quotes."),
     ] = None
     unset: Annotated[list[str] | None, typer.Option("--unset", metavar="PATH", help="Remove a value.")] = None
     increment: Annotated[
-        list[str] | None, typer.Option("--increment", metavar="PATH[=N]", help="Add N (1) to a number.")
+        list[str] | None, typer.Option("--increment", metavar="PATH[=N]", help="Add N to a number; by default, 1.")
     ] = None
     merge_patch: Annotated[
         list[str] | None,
@@ -61,44 +52,41 @@ class UpdateOptions:
         list[str] | None,
         typer.Option("--json-patch", metavar="FILE|-", help="Apply a JSON patch (RFC 6902)."),
     ] = None
-    append: Annotated[
-        list[str] | None, typer.Option("--append", metavar="TEXT", help="Add text at the end, as it stands.")
-    ] = None
+    append: Annotated[list[str] | None, typer.Option("--append", metavar="TEXT", help="Add this text at the end.")] = (
+        None
+    )
     append_line: Annotated[
         list[str] | None,
-        typer.Option("--append-line", metavar="TEXT", help="Add text at the end, as a line of its own."),
+        typer.Option("--append-line", metavar="TEXT", help="Add this line at the end."),
     ] = None
     metadata: Annotated[
         bool,
-        typer.Option("--metadata", help="Update the metadata, a JSON object of strings, not the content."),
+        typer.Option("--metadata", help="Update the metadata, not the content."),
     ] = False
     create: Annotated[
         str | None,
         typer.Option(
             "--create",
             metavar="[INITIAL]",
-            help="Where there is nothing, start from this ({} for JSON edits).",
+            help="Create it from INITIAL if it is missing.",
         ),
     ] = None
-    allow_empty: Annotated[
-        bool, typer.Option("--allow-empty", help="The command may print nothing where there was something.")
-    ] = False
-    any_content: Annotated[bool, typer.Option("--any-content", help="What was JSON may become something else.")] = False
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print a diff, write nothing.")] = False
+    allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Let the output be empty.")] = False
+    any_content: Annotated[bool, typer.Option("--any-content", help="Let JSON become something else.")] = False
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the difference; write nothing.")] = False
     op_id: Annotated[
         str | None,
         typer.Option(
             "--op-id",
             metavar="KEY",
-            help="Your idempotency key: run again with it, and nothing is done twice. It is for this resource in this "
-            "account: by its own name, secondary or private link, but not by a domain of yours.",
+            help="Name the change by a key; a key works once.",
         ),
     ] = None
     status: Annotated[
         bool,
         typer.Option(
             "--status",
-            help="Say the outcome of --op-id: exit 0 committed, 44 not, or there is nothing, 74 unknown.",
+            help="Ask for the outcome of --op-id.",
         ),
     ] = False
     guard: Annotated[
@@ -106,30 +94,41 @@ class UpdateOptions:
         typer.Option(
             "--guard",
             metavar="lineage|lease|ledger",
-            help="lease (blobs), ledger (entities): sound beside writers that are not azguard.",
+            help="Choose the guard; see azguard help updates.",
         ),
     ] = None
     lease_id: Annotated[
-        str | None, typer.Option("--lease-id", metavar="ID|@held", help="Work inside a lease you hold.")
+        str | None, typer.Option("--lease-id", metavar="ID|@held", help="Use the lease that you hold.")
     ] = None
     fence: Annotated[
         str | None,
         typer.Option(
             "--fence",
             metavar="N",
-            help="The lock you hold, by its number: refused (exit 77) once a holder with a higher one has written.",
+            help="Refuse it if a later holder has written.",
         ),
     ] = None
-    wait_lease: Annotated[
-        bool, typer.Option("--wait-lease", help="Wait for the lease of another holder, up to the timeout.")
-    ] = False
-    no_lineage: options.NoLineage = False
-    max_attempts: Annotated[
-        str | None, typer.Option("--max-attempts", metavar="N", help="Give up after so many writes.")
+    where: Annotated[
+        str | None,
+        typer.Option("--where", metavar="ODATA", help="Update each entity of the table that matches."),
     ] = None
+    param: Annotated[
+        list[str] | None,
+        typer.Option("--param", metavar="NAME[:TYPE]=VALUE", help="Give @NAME in the filter this value."),
+    ] = None
+    jobs: Annotated[
+        str | None, typer.Option("--jobs", metavar="N", help="Update N entities at a time; by default, 16.")
+    ] = None
+    wait_lease: Annotated[bool, typer.Option("--wait-lease", help="Wait until another holder releases its lease.")] = (
+        False
+    )
+    no_lineage: options.NoLineage = False
+    max_attempts: Annotated[str | None, typer.Option("--max-attempts", metavar="N", help="Give up after N writes.")] = (
+        None
+    )
     timeout: Annotated[
         str | None,
-        typer.Option("--timeout", metavar="DURATION", help="Give up after so long; 60s by default."),
+        typer.Option("--timeout", metavar="DURATION", help="Give up after this long; by default, 60s."),
     ] = None
 
     @property

@@ -31,11 +31,11 @@ def get(
     blob: _Blob,
     file: Annotated[
         str | None,
-        typer.Option("--file", "-f", metavar="FILE", help="Write here, whole or not at all; stdout by default."),
+        typer.Option("--file", "-f", metavar="FILE", help="Write to this file; by default, to stdout."),
     ] = None,
     result: Annotated[
         str | None,
-        typer.Option("--result", metavar="FILE", help="Write the result here too, for when stdout has the bytes."),
+        typer.Option("--result", metavar="FILE", help="Write the result here as JSON."),
     ] = None,
 ) -> None:
     """Read a blob and remember its version, which guards the next put.
@@ -74,40 +74,42 @@ class PutOptions:
     """The options of blob put, as typed."""
 
     file: Annotated[
-        str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Read from here; stdin by default.")
+        str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Read this file; by default, stdin.")
     ] = None
     content_type: Annotated[
-        str | None, typer.Option("--content-type", metavar="TYPE", help="Guessed from the name by default.")
+        str | None, typer.Option("--content-type", metavar="TYPE", help="Set Content-Type; by default, from the name.")
     ] = None
     content_encoding: Annotated[
-        str | None, typer.Option("--content-encoding", metavar="TEXT", help="For example gzip.")
+        str | None, typer.Option("--content-encoding", metavar="TEXT", help="Set Content-Encoding, such as gzip.")
     ] = None
     content_language: Annotated[
-        str | None, typer.Option("--content-language", metavar="TEXT", help="For example de.")
+        str | None, typer.Option("--content-language", metavar="TEXT", help="Set Content-Language, such as de.")
     ] = None
     content_disposition: Annotated[
-        str | None, typer.Option("--content-disposition", metavar="TEXT", help="For example attachment.")
+        str | None, typer.Option("--content-disposition", metavar="TEXT", help="Set Content-Disposition.")
     ] = None
     content_cache: Annotated[
-        str | None, typer.Option("--content-cache", metavar="TEXT", help="Cache-Control, for example no-store.")
+        str | None, typer.Option("--content-cache", metavar="TEXT", help="Set Cache-Control, such as no-store.")
     ] = None
     content_md5: Annotated[
         str | None,
-        typer.Option("--content-md5", metavar="BASE64", help="Refuse content that has another MD5."),
+        typer.Option("--content-md5", metavar="BASE64", help="Refuse content with another MD5."),
     ] = None
-    tier: Annotated[str | None, typer.Option("--tier", metavar="Hot|Cool|Cold|Archive", help="The access tier.")] = None
+    tier: Annotated[
+        str | None, typer.Option("--tier", metavar="Hot|Cool|Cold|Archive", help="Set the access tier.")
+    ] = None
     metadata: options.Metadata = None
     tags: Annotated[
         list[str] | None,
-        typer.Option("--tags", metavar="KEY=VALUE", help="Index tags to set; repeat for more."),
+        typer.Option("--tags", metavar="KEY=VALUE", help="Set index tags; repeat it for more."),
     ] = None
-    allow_empty: Annotated[
-        bool, typer.Option("--allow-empty", help="Write an empty blob if stdin, or the pipe or device -f, is empty.")
-    ] = False
+    allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Write an empty blob if the input is empty.")] = (
+        False
+    )
     if_exists: lifecycle_options.IfExists = None
     blob_type: Annotated[
         str | None,
-        typer.Option("--blob-type", metavar="block", help="Make it a block blob, also if it is of another type."),
+        typer.Option("--blob-type", metavar="block", help="Replace also a blob of another type."),
     ] = None
     no_lineage: options.NoLineage = False
 
@@ -232,14 +234,14 @@ def list_(
     prefix: options.Prefix = None,
     delimiter: Annotated[
         str | None,
-        typer.Option("--delimiter", metavar="TEXT", help="Show what shares a name up to it as one line."),
+        typer.Option("--delimiter", metavar="TEXT", help="Show one line for names that are equal up to it."),
     ] = None,
     include: Annotated[
         str | None,
         typer.Option(
             "--include",
             metavar="LIST",
-            help="Of: metadata, snapshots, versions, deleted, tags, uncommittedblobs.",
+            help="Show also metadata, snapshots, versions, deleted, tags, uncommittedblobs.",
         ),
     ] = None,
     num_results: options.Limit = None,
@@ -272,7 +274,7 @@ def delete(
     blob: _Blob,
     delete_snapshots: Annotated[
         str | None,
-        typer.Option("--delete-snapshots", metavar="include|only", help="What to do with its snapshots."),
+        typer.Option("--delete-snapshots", metavar="include|only", help="Delete its snapshots too, or only those."),
     ] = None,
 ) -> None:
     """Delete a blob, but only the version you have seen.

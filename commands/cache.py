@@ -33,7 +33,9 @@ def show(
     ctx: typer.Context,
     address: Annotated[
         str,
-        typer.Argument(metavar="ADDRESS", help="e.g. blob:site/config.json", autocompletion=completers.addresses),
+        typer.Argument(
+            metavar="ADDRESS", help="The resource, such as blob:site/config.json.", autocompletion=completers.addresses
+        ),
     ],
 ) -> None:
     """Show what this scope has read of one resource, and into which files.
@@ -50,7 +52,7 @@ def forget(
     ctx: typer.Context,
     addresses: Annotated[
         list[str],
-        typer.Argument(metavar="ADDRESS...", help="What to forget.", autocompletion=completers.addresses),
+        typer.Argument(metavar="ADDRESS...", help="The resources to forget.", autocompletion=completers.addresses),
     ],
     all_scopes: options.AllScopes = False,
 ) -> None:
@@ -81,7 +83,7 @@ def prune(
     ctx: typer.Context,
     older_than: Annotated[
         str,
-        typer.Option("--older-than", metavar="DURATION", help="Forget what was read longer ago, in every scope."),
+        typer.Option("--older-than", metavar="DURATION", help="Forget what was read longer ago than this."),
     ] = "30d",
 ) -> None:
     """Forget what was read long ago, of every scope.
@@ -108,7 +110,7 @@ def export(ctx: typer.Context, all_scopes: options.AllScopes = False) -> None:
 @app.command(name="import")
 def import_(
     ctx: typer.Context,
-    file: Annotated[str, typer.Argument(metavar="FILE|-", help="What export printed.")] = "-",
+    file: Annotated[str, typer.Argument(metavar="FILE|-", help="The file that export printed.")] = "-",
 ) -> None:
     """Take in what export printed: all of it, or nothing.
 

@@ -29,7 +29,7 @@ def create(
     metadata: options.Metadata = None,
     public_access: Annotated[
         str | None,
-        typer.Option("--public-access", metavar="blob|container", help="Who may read it; only you by default."),
+        typer.Option("--public-access", metavar="blob|container", help="Let others read it; by default, only you can."),
     ] = None,
     if_exists: lifecycle_options.IfExists = None,
 ) -> None:

@@ -17,13 +17,11 @@ _MOST_WRITERS, _MOST_INCREMENTS, _MOST_SEED = 64, 1000, 9999
 
 def demo(
     ctx: typer.Context,
-    writers: Annotated[str, typer.Option("--writers", metavar="N", help="How many processes write.")] = _WRITERS,
+    writers: Annotated[str, typer.Option("--writers", metavar="N", help="Let N processes write.")] = _WRITERS,
     increments: Annotated[
-        str, typer.Option("--increments", metavar="N", help="How many increments each of them applies.")
+        str, typer.Option("--increments", metavar="N", help="Let each of them apply N increments.")
     ] = _INCREMENTS,
-    seed: Annotated[
-        str | None, typer.Option("--seed", metavar="N", help="Which answers get lost; by default, it is chosen.")
-    ] = None,
+    seed: Annotated[str | None, typer.Option("--seed", metavar="N", help="Choose which answers get lost.")] = None,
 ) -> None:
     """Watch updates get lost, doubled, and applied exactly once.
 

@@ -18,7 +18,7 @@ app = groups.group("Run Azurite, Microsoft's emulator of blobs, queues and table
 _WAIT = "60s"
 _LAST_PORT = 65_535
 
-Wait = Annotated[str, typer.Option("--wait", metavar="DURATION", help="How long it may take to answer.")]
+Wait = Annotated[str, typer.Option("--wait", metavar="DURATION", help="Wait this long for its answer.")]
 
 
 @app.command()
@@ -26,14 +26,18 @@ def start(
     ctx: typer.Context,
     data: Annotated[
         str | None,
-        typer.Option("--data", metavar="DIR", help="Keep the data in this folder; in memory by default."),
+        typer.Option("--data", metavar="DIR", help="Keep the data here; by default, in memory."),
     ] = None,
     blob_port: Annotated[
         str | None,
-        typer.Option("--blob-port", metavar="N", help="The blob service's port; a free one by default."),
+        typer.Option("--blob-port", metavar="N", help="The port for blobs; by default, a free one."),
     ] = None,
-    queue_port: Annotated[str | None, typer.Option("--queue-port", metavar="N", help="The same for queues.")] = None,
-    table_port: Annotated[str | None, typer.Option("--table-port", metavar="N", help="The same for tables.")] = None,
+    queue_port: Annotated[
+        str | None, typer.Option("--queue-port", metavar="N", help="Set the URL of the queues.")
+    ] = None,
+    table_port: Annotated[
+        str | None, typer.Option("--table-port", metavar="N", help="Set the URL of the tables.")
+    ] = None,
     wait: Wait = _WAIT,
 ) -> None:
     """Start the emulator in the background, or say where it runs.
@@ -96,7 +100,7 @@ def env_(
     ctx: typer.Context,
     shell: Annotated[
         str | None,
-        typer.Option("--shell", metavar="sh|fish|powershell", help="The shell asking, by default."),
+        typer.Option("--shell", metavar="sh|fish|powershell", help="The syntax; by default, that of your shell."),
     ] = None,
 ) -> None:
     """Print the line that points a shell at the emulator.

@@ -51,14 +51,14 @@ def query(
     ctx: typer.Context,
     table: options.Table,
     filter_: Annotated[
-        str | None, typer.Option("--filter", metavar="ODATA", help="Only these, e.g. 'PartitionKey eq @p and n gt @n'.")
+        str | None, typer.Option("--filter", metavar="ODATA", help="Read only the entities that match this filter.")
     ] = None,
     param: Annotated[
         list[str] | None,
-        typer.Option("--param", metavar="NAME[:TYPE]=VALUE", help="The value of @NAME in the filter; repeat for more."),
+        typer.Option("--param", metavar="NAME[:TYPE]=VALUE", help="Give @NAME in the filter this value."),
     ] = None,
     select: Select = None,
-    top: Annotated[str | None, typer.Option("--top", metavar="N", help="At most so many; all by default.")] = None,
+    top: Annotated[str | None, typer.Option("--top", metavar="N", help="Show at most N; by default, all.")] = None,
 ) -> None:
     """Read the entities that a filter finds, and remember their versions, which guard the next writes.
 
@@ -157,7 +157,7 @@ def upsert(
     entity: Entity,
     given: EntityOptions,
     mode: Annotated[
-        str, typer.Option("--mode", metavar="merge|replace", help="What becomes of the other properties of one there.")
+        str, typer.Option("--mode", metavar="merge|replace", help="Keep (merge) or remove the other properties.")
     ] = "merge",
 ) -> None:
     """Write an entity whatever is there, nothing included; needs --last-writer-wins.
@@ -184,7 +184,7 @@ def delete(
     lock: TableLock,
     file: Annotated[
         str | None,
-        typer.Option("--file", "-f", metavar="FILE|-", help="Only the version that this copy was read as, as JSON."),
+        typer.Option("--file", "-f", metavar="FILE|-", help="Delete only the version of this copy."),
     ] = None,
 ) -> None:
     """Delete an entity, but only the version you have seen.
@@ -207,9 +207,9 @@ def delete(
 @option_classes.expand
 def transaction(
     ctx: typer.Context,
-    file: Annotated[str, typer.Argument(metavar="FILE|-", help="JSON lines, one write on each.")],
+    file: Annotated[str, typer.Argument(metavar="FILE|-", help="The file: JSON lines, one write on each.")],
     lock: TableLock,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and send nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything; send nothing.")] = False,
     no_lineage: NoLineage = False,
 ) -> None:
     """Write up to 100 entities of one partition, all or none, each under its own condition.

@@ -35,10 +35,10 @@ _Leasable = Annotated[
     ),
 ]
 _HeldLease = Annotated[
-    str, typer.Option("--lease-id", metavar="ID|@held", help="The lease; by default @held, which this scope holds.")
+    str, typer.Option("--lease-id", metavar="ID|@held", help="The lease; by default, the one this scope holds.")
 ]
 _ProposedLeaseId = Annotated[
-    str | None, typer.Option("--proposed-lease-id", metavar="GUID", help="The id to have; a fresh one by default.")
+    str | None, typer.Option("--proposed-lease-id", metavar="GUID", help="Use this id; by default, a new one.")
 ]
 
 app = group("Leases of blobs and containers: acquire, renew, change, release, break, show, list, wait.")
@@ -49,11 +49,11 @@ def acquire(
     ctx: typer.Context,
     address: _Leasable,
     lease_duration: options.LeaseDuration = None,
-    infinite: Annotated[bool, typer.Option("--infinite", help="It lasts until it is released or broken.")] = False,
+    infinite: Annotated[bool, typer.Option("--infinite", help="Keep it until it is released or broken.")] = False,
     proposed_lease_id: _ProposedLeaseId = None,
     wait: Annotated[
         str | None,
-        typer.Option("--wait", metavar="DURATION", help="Wait so long for another's lease (exit 75); else exit 49."),
+        typer.Option("--wait", metavar="DURATION", help="Wait this long for the lease; then exit 75."),
     ] = None,
     reason: options.Reason = None,
 ) -> None:
@@ -201,11 +201,11 @@ def list_(
     ] = None,
     state: Annotated[
         str | None,
-        typer.Option("--state", metavar="LIST", help="Of: available, leased, breaking, broken, expired."),
+        typer.Option("--state", metavar="LIST", help="Choose from available, leased, breaking, broken, expired."),
     ] = None,
     prefix: options.Prefix = None,
     num_results: options.Limit = None,
-    held: Annotated[bool, typer.Option("--held", help="What this scope holds and has not released.")] = False,
+    held: Annotated[bool, typer.Option("--held", help="List the leases that this scope holds.")] = False,
     all_scopes: options.AllScopes = False,
 ) -> None:
     """List the leased blobs of a container, or with --held the leases that this scope has not released.
@@ -240,7 +240,7 @@ def wait(
     address: _Leasable,
     timeout: Annotated[
         str | None,
-        typer.Option("--timeout", metavar="DURATION", help="Give up after so long (exit 75); 60s by default."),
+        typer.Option("--timeout", metavar="DURATION", help="Give up after this long (exit 75); by default, 60s."),
     ] = None,
 ) -> None:
     """Wait until a lease is free to be acquired.

@@ -37,38 +37,40 @@ def run(
         ),
     ],
     wait: Annotated[
-        str | None, typer.Option("--wait", metavar="DURATION", help="Wait so long for the locks; 60s by default.")
+        str | None, typer.Option("--wait", metavar="DURATION", help="Wait this long for the locks; by default, 60s.")
     ] = None,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait.")] = False,
     conflict_exit_code: Annotated[
         str | None,
-        typer.Option("--conflict-exit-code", "-E", metavar="N", help="Exit so if others hold a lock; 75 by default."),
+        typer.Option(
+            "--conflict-exit-code", "-E", metavar="N", help="Exit with N if others hold a lock; by default, 75."
+        ),
     ] = None,
     slots: Annotated[
         str | None,
-        typer.Option("--slots", metavar="N", help="Let N hold it at the same time; all must say the same N."),
+        typer.Option("--slots", metavar="N", help="Let N jobs hold it at a time; all give the same N."),
     ] = None,
     lease_duration: options.LeaseDuration = None,
     grace: Annotated[
         str | None,
-        typer.Option("--grace", metavar="DURATION", help="Between TERM and KILL; 5s by default."),
+        typer.Option("--grace", metavar="DURATION", help="Wait between TERM and KILL; by default, 5s."),
     ] = None,
     on_lost: Annotated[
         str,
-        typer.Option("--on-lost", metavar="term|kill|continue", help="What becomes of the command if a lock is lost."),
+        typer.Option("--on-lost", metavar="term|kill|continue", help="Choose how the command ends if a lock is lost."),
     ] = "term",
     heartbeat_file: Annotated[
         str | None,
-        typer.Option("--heartbeat-file", metavar="FILE", help="A file that is there while the locks are held."),
+        typer.Option("--heartbeat-file", metavar="FILE", help="Keep this file as long as the locks are held."),
     ] = None,
-    no_create: Annotated[bool, typer.Option("--no-create", help="Do not make a lock blob that is missing.")] = False,
+    no_create: Annotated[bool, typer.Option("--no-create", help="Do not create a lock blob that is missing.")] = False,
     lock_container: options.LockContainer = None,
     reason: options.Reason = None,
     publish_command: Annotated[
         bool,
         typer.Option(
             "--publish-command",
-            help="Record the arguments of the command, too, for all who may read the lock; by default its name alone.",
+            help="Record the arguments too; all readers see them.",
         ),
     ] = False,
 ) -> None:
@@ -152,12 +154,12 @@ def list_(
         str | None,
         typer.Argument(
             metavar="CONTAINER",
-            help="Where the locks are; AZGUARD_LOCK_CONTAINER, or locks, by default.",
+            help="The container of the locks; by default, locks.",
             autocompletion=completers.containers,
         ),
     ] = None,
     prefix: options.Prefix = None,
-    held: Annotated[bool, typer.Option("--held", help="Only those that are held now.")] = False,
+    held: Annotated[bool, typer.Option("--held", help="List only locks that are held now.")] = False,
 ) -> None:
     """List the locks in a container: the blobs that were ever locked, and what is leased now, by Terraform for example.
 

@@ -41,7 +41,7 @@ def show(ctx: typer.Context, name: _Name) -> None:
 def set_(
     ctx: typer.Context,
     name: _Name,
-    default: Annotated[bool, typer.Option("--default", help="Use it where nothing else names an account.")] = False,
+    default: Annotated[bool, typer.Option("--default", help="Use it if nothing else names an account.")] = False,
 ) -> None:
     """Write a profile from the account options.
 

@@ -29,7 +29,7 @@ def safe_update(
         str,
         typer.Argument(
             metavar="ADDRESS",
-            help="What to update: blob:CONTAINER/NAME, entity:TABLE/PARTITION/ROW, or table:NAME.",
+            help="blob:CONTAINER/NAME, entity:TABLE/PARTITION/ROW or table:NAME.",
             autocompletion=completers.addresses,
         ),
     ],

@@ -21,7 +21,7 @@ def status(
         list[str] | None,
         typer.Argument(
             metavar="[ADDRESS...]",
-            help="Only these; all that this scope read by default.",
+            help="The resources; by default, all that you read.",
             autocompletion=completers.addresses,
         ),
     ] = None,

@@ -103,7 +103,7 @@ def set_(
     ctx: typer.Context,
     table: options.Table,
     file: Annotated[
-        str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Read from here; stdin by default.")
+        str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Read this file; by default, stdin.")
     ] = None,
 ) -> None:
     """Replace all access policies of a table by those of a JSON file, as acl get prints them.
