@@ -14,10 +14,9 @@ from io import BytesIO
 from typing import Any
 
 import pytest
-import requests
 import yaml
 
-from azguard.accounts.account import Account, Auth, emulator
+from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.blobs import containers, properties, uploads
@@ -30,7 +29,7 @@ from azguard.leases import actions as lease_actions
 from azguard.leases.kinds import KINDS, Action, LeaseKind, operation_of
 from azguard.leases.state import client, look
 from azguard.requests.deadline import Deadline
-from tests.support.answering_transport import AnsweringTransport
+from tests.support.lease_script import Answer, now_is, scripted
 from tests.support.places import DATA
 
 EVIDENCE: dict[str, Any] = yaml.load(
@@ -39,8 +38,6 @@ EVIDENCE: dict[str, Any] = yaml.load(
 MACHINE: dict[str, dict[str, str]] = EVIDENCE["table"]
 A, B, C = (f"{letter * 8}-0000-4000-8000-000000000000" for letter in "abc")
 TERM = 15
-# What the service answers: its status, its code, its headers.
-Answer = tuple[int, str | None, dict[str, str]]
 # What each action of the table is: its kind, and what it is given; None is an id that was never used.
 ACTIONS: dict[str, tuple[str, Any]] = {
     "acquire_no_id": ("acquire", None), "acquire_A": ("acquire", A), "acquire_B": ("acquire", B),
@@ -273,38 +270,6 @@ def outcome(call: Callable[[], object]) -> str | None:
 def said(code: "re.Match[str] | None") -> str | None:
     """Return the words for a code of the evidence, None if it succeeds."""
     return None if code is None else SAID[code[0]]
-
-
-class Scripted(AnsweringTransport):
-    """Answers with what was recorded or is stated, one after the other, and keeps what was asked."""
-
-    def __init__(self, *answers: Answer) -> None:
-        self._answers = list(answers)
-        self.asked: list[tuple[str, str | None]] = []
-
-    def answer(self, request: Any) -> requests.Response:
-        self.asked.append((request.method, request.headers.get("x-ms-lease-action")))
-        status, code, headers = self._answers.pop(0)
-        answer = requests.Response()
-        answer.status_code = status
-        answer.headers.update({**headers, **({"x-ms-error-code": code} if code else {})})
-        return answer
-
-
-def scripted(kind: Kind, *answers: Answer) -> tuple[Target, Scripted]:
-    transport = Scripted(*answers)
-    account = Account(
-        "acc", {"blob": "https://acc.blob.core.windows.net"}, Auth.ANONYMOUS, None, {"transport": transport}
-    )
-    parts = ("site", "a") if kind is Kind.BLOB else ("site",)
-    return Target(account, Address(kind, parts)), transport
-
-
-def now_is(state: str) -> tuple[int, None, dict[str, str]]:
-    """Return the live service's answer to a look at a lease."""
-    locked = "locked" if state in ("leased", "breaking") else "unlocked"
-    headers = {"etag": '"0x8D6D418B6C08663"', "last-modified": "Thu, 09 May 2019 00:53:12 GMT"}
-    return 200, None, {**headers, "x-ms-lease-state": state, "x-ms-lease-status": locked}
 
 
 @pytest.mark.parametrize("kind", [Kind.BLOB, Kind.CONTAINER])

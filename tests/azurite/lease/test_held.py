@@ -14,8 +14,8 @@ from azguard.cache.records import HeldLease, Key
 from azguard.leases import held
 from azguard.leases.held import Standing
 from azguard.requests.deadline import Deadline
-from tests.azurite.lease.test_actions import Answer, now_is, scripted
 from tests.support.cli_world import CliWorld
+from tests.support.lease_script import Answer, now_is, scripted
 
 A, B = "aaaaaaaa-0000-4000-8000-000000000000", "bbbbbbbb-0000-4000-8000-000000000000"
 ENDPOINT = "https://acc.blob.core.windows.net"

@@ -16,7 +16,7 @@ from azguard.leases.owners import HOLDER_CLOCK, OWNER, SERVICE_CLOCK, Owner
 from azguard.leases.state import LeaseState
 from azguard.requests import service_dates
 from azguard.requests.deadline import Deadline
-from tests.azurite.lease.test_actions import now_is, scripted
+from tests.support.lease_script import now_is, scripted
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 TARGET = Target(emulator(), Address(Kind.BLOB, ("site", "a")))

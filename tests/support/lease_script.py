@@ -1,0 +1,55 @@
+"""The answers of a service about a lease, one after the other, without a network."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import requests
+
+from azguard.accounts.account import Account, Auth
+from azguard.accounts.target import Target
+from azguard.address import Address, Kind
+from tests.support.answering_transport import AnsweringTransport
+
+#: What the service answers: its status, its code, its headers.
+Answer = tuple[int, str | None, dict[str, str]]
+
+#: The ETag of ``now_is``.
+ETAG = '"0x8D6D418B6C08663"'
+
+
+class Scripted(AnsweringTransport):
+    """Answers with what was recorded or is stated, one after the other, and keeps what was asked."""
+
+    def __init__(self, *answers: Answer) -> None:
+        self._answers = list(answers)
+        #: The method of each request, and its action on the lease.
+        self.asked: list[tuple[str, str | None]] = []
+        #: The headers of each request.
+        self.headers: list[dict[str, str]] = []
+
+    def answer(self, request: Any) -> requests.Response:
+        self.asked.append((request.method, request.headers.get("x-ms-lease-action")))
+        self.headers.append({name.lower(): str(value) for name, value in request.headers.items()})
+        status, code, headers = self._answers.pop(0)
+        answer = requests.Response()
+        answer.status_code = status
+        answer.headers.update({**headers, **({"x-ms-error-code": code} if code else {})})
+        return answer
+
+
+def scripted(kind: Kind, *answers: Answer) -> tuple[Target, Scripted]:
+    """Return a blob or a container of a service that gives these answers, and what it was asked."""
+    transport = Scripted(*answers)
+    account = Account(
+        "acc", {"blob": "https://acc.blob.core.windows.net"}, Auth.ANONYMOUS, None, {"transport": transport}
+    )
+    parts = ("site", "a") if kind is Kind.BLOB else ("site",)
+    return Target(account, Address(kind, parts)), transport
+
+
+def now_is(state: str, metadata: Mapping[str, str] | None = None, **headers: str) -> Answer:
+    """Return the live service's answer to a look at a lease; ``headers`` replace some of its own."""
+    locked = "locked" if state in ("leased", "breaking") else "unlocked"
+    told = {"etag": ETAG, "last-modified": "Thu, 09 May 2019 00:53:12 GMT", **headers}
+    told |= {f"x-ms-meta-{name}": value for name, value in (metadata or {}).items()}
+    return 200, None, {**told, "x-ms-lease-state": state, "x-ms-lease-status": locked}

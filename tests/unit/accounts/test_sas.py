@@ -1,0 +1,32 @@
+"""The fields of a SAS that say what it is for."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from azguard.accounts import sas
+
+NOW = datetime(2026, 11, 21, 10, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "ends"),
+    [
+        ("2026-11-21", NOW.replace(hour=0)),
+        ("2026-11-21T10:00Z", NOW),
+        ("2026-11-21T10%3A00%3A00Z", NOW),
+        ("2026-11-21T10:00:00.0000000Z", NOW),
+        ("soon", None),
+    ],
+)
+def test_the_times_of_a_sas_have_many_forms(text: str, ends: datetime | None) -> None:
+    assert sas.read(f"?sv=2025&se={text}&sig=x").ends == ends
+
+
+def test_a_sas_ends_with_the_key_of_the_user_who_made_it() -> None:
+    found = sas.read("se=2026-11-23&ske=2026-11-21T10:00:00Z&st=2026-11-19&skt=2026-11-20&sig=x")
+    assert (found.starts, found.ends) == (NOW.replace(day=20, hour=0), NOW)
+
+
+def test_the_signature_is_not_among_what_is_read() -> None:
+    assert "c2VjcmV0" not in repr(sas.read("sp=r&sig=c2VjcmV0"))

@@ -1,0 +1,158 @@
+"""The record of who holds a lease: written and removed under that lease, and never over another's write."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import requests
+
+from azguard.accounts.target import Target
+from azguard.address import Kind
+from azguard.errors import AzguardError, Changed, Locked, OutcomeUnknown, UsageError
+from azguard.leases import owner_records
+from azguard.leases.owners import HOLDER_CLOCK, OWNER, SERVICE_CLOCK, Owner
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY, Lineage, new_op
+from tests.support.fake_resource import Clock
+from tests.support.lease_script import ETAG, Answer, Scripted, now_is, scripted
+
+LEASE = "aaaaaaaa-0000-4000-8000-000000000000"
+ALICE = Owner("alice", "build1", 7, "deploy.sh", "2026-11-21T03:00:00Z")
+SERVICE_TIME = "Sat, 21 Nov 2026 12:00:00 GMT"
+EARLIER = Lineage().after(new_op(bytes(12)), '"0"')
+OURS = {"team": "web", "AzguardOwner": "alice", KEY: str(EARLIER)}
+DONE: Answer = (200, None, {"etag": '"2"', "last-modified": SERVICE_TIME})
+CHANGED: Answer = (412, "ConditionNotMet", {})
+LOST: Answer = (412, "LeaseIdMismatchWithBlobOperation", {})
+BUSY: Answer = (500, "OperationTimedOut", {})
+
+Act = Callable[[Target, Deadline], object]
+ACTS: dict[str, Act] = {
+    "leave": lambda target, deadline: owner_records.leave(target, LEASE, ALICE, deadline),
+    "remove": lambda target, deadline: owner_records.remove(target, LEASE, deadline),
+}
+
+
+def found(metadata: dict[str, str] | None = None, etag: str = ETAG) -> Answer:
+    return now_is("leased", metadata, etag=etag, Date=SERVICE_TIME)
+
+
+def written(service: Scripted, request: int = -1) -> dict[str, str]:
+    """Return the metadata that a request writes."""
+    prefix = "x-ms-meta-"
+    sent = service.headers[request]
+    return {name.removeprefix(prefix): value for name, value in sent.items() if name.startswith(prefix)}
+
+
+def test_a_record_is_written_under_the_lease_and_over_the_version_that_was_read() -> None:
+    target, service = scripted(Kind.BLOB, found(OURS), DONE)
+    moved = owner_records.leave(target, LEASE, ALICE, Clock().deadline())
+    assert (service.headers[0]["x-ms-lease-id"], service.headers[1]["x-ms-lease-id"]) == (LEASE, LEASE)
+    assert (service.headers[1]["if-match"], moved.before, moved.after) == (ETAG, ETAG, '"2"')
+
+
+def test_a_record_replaces_an_earlier_one_and_leaves_other_metadata() -> None:
+    target, service = scripted(Kind.BLOB, found(OURS), DONE)
+    moved = owner_records.leave(target, LEASE, ALICE, Clock().deadline())
+    metadata = written(service)
+    assert set(metadata) == {"team", OWNER, KEY}
+    assert (metadata["team"], json.loads(metadata[OWNER])["who"]) == ("web", "alice")
+    assert Lineage.parse(metadata[KEY]).entries[1:] == EARLIER.entries
+    assert (Lineage.parse(metadata[KEY]).entries[0][1], metadata[KEY]) == (ETAG.strip('"'), moved.lineage)
+
+
+@pytest.mark.parametrize(
+    ("answer", "since", "clock"),
+    [
+        (found(), "2026-11-21T12:00:00Z", SERVICE_CLOCK),
+        (now_is("leased"), "2026-11-21T03:00:00Z", HOLDER_CLOCK),
+    ],
+)
+def test_the_time_of_a_record_is_the_services_where_it_told_it(answer: Answer, since: str, clock: str) -> None:
+    target, service = scripted(Kind.BLOB, answer, DONE)
+    owner_records.leave(target, LEASE, ALICE, Clock().deadline())
+    record = json.loads(written(service)[OWNER])
+    assert (record["since"], record["clock"]) == (since, clock)
+
+
+def test_a_write_under_the_same_lease_that_came_between_is_not_overwritten() -> None:
+    target, service = scripted(
+        Kind.BLOB, found({"team": "web"}), CHANGED, found({"team": "db"}, '"2"'), found({"team": "db"}, '"2"'), DONE
+    )
+    owner_records.leave(target, LEASE, ALICE, Clock().deadline())
+    assert (service.headers[-1]["if-match"], written(service)["team"]) == ('"2"', "db")
+
+
+@pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
+def test_writes_that_come_between_to_the_end_of_the_time_leave_no_record(act: Act) -> None:
+    target, service = scripted(Kind.BLOB, found(OURS), CHANGED, found(OURS, '"2"'))
+    with pytest.raises(Changed):
+        act(target, Clock().deadline(0))
+    assert [method for method, _ in service.asked].count("PUT") == 1
+
+
+@pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
+def test_a_lease_that_is_lost_writes_nothing(act: Act) -> None:
+    target, service = scripted(Kind.BLOB, LOST)
+    with pytest.raises(Locked):
+        act(target, Clock().deadline())
+    assert [method for method, _ in service.asked] == ["HEAD"]
+
+
+def test_a_record_is_removed_whatever_the_case_of_its_key_and_other_metadata_stay() -> None:
+    target, service = scripted(Kind.BLOB, found(OURS), DONE)
+    moved = owner_records.remove(target, LEASE, Clock().deadline())
+    assert moved is not None
+    assert (set(written(service)), service.headers[1]["if-match"], moved.after) == ({"team", KEY}, ETAG, '"2"')
+
+
+def test_without_a_record_there_is_nothing_to_remove() -> None:
+    target, service = scripted(Kind.BLOB, found({"team": "web"}))
+    assert owner_records.remove(target, LEASE, Clock().deadline()) is None
+    assert [method for method, _ in service.asked] == ["HEAD"]
+
+
+class Echo(Scripted):
+    """A service that loses the answer to a write it has committed, and shows the metadata that were written."""
+
+    def __init__(self, *, etag: str, covered: bool = False) -> None:
+        super().__init__(found(OURS), BUSY)
+        self._etag, self._covered = etag, covered
+
+    def answer(self, request: Any) -> requests.Response:
+        if not self._answers:
+            metadata = written(self, 1)
+            if self._covered:
+                later = Lineage.parse(metadata[KEY]).after(new_op(b"later writer"), '"2"')
+                metadata[KEY] = str(later)
+            self._answers.append(found(metadata, self._etag))
+        return super().answer(request)
+
+
+@pytest.mark.parametrize(("is_covered", "after"), [(False, '"2"'), (True, None)])
+def test_a_lost_answer_is_settled_by_the_lineage(is_covered: bool, after: str | None) -> None:
+    target, _ = scripted(Kind.BLOB)
+    service = Echo(etag='"2"' if not is_covered else '"3"', covered=is_covered)
+    target.account._shared["transport"] = service
+    moved = owner_records.leave(target, LEASE, ALICE, Clock().deadline())
+    assert (moved.before, moved.after, [method for method, _ in service.asked]) == (
+        ETAG,
+        after,
+        ["HEAD", "PUT", "HEAD"],
+    )
+
+
+def test_a_lost_answer_after_which_the_lease_is_lost_is_unknown() -> None:
+    target, _ = scripted(Kind.BLOB, found(OURS), BUSY, *[LOST] * 40)
+    with pytest.raises(AzguardError) as caught:
+        owner_records.leave(target, LEASE, ALICE, Clock().deadline(5))
+    assert type(caught.value) is OutcomeUnknown
+
+
+def test_only_a_blob_can_carry_the_record() -> None:
+    target, _ = scripted(Kind.CONTAINER)
+    with pytest.raises(UsageError) as caught:
+        owner_records.check_kind(target)
+    assert (caught.value.reason, caught.value.values) == ("record_needs_blob", {"kind": "container"})
+    owner_records.check_kind(scripted(Kind.BLOB)[0])

@@ -1,0 +1,154 @@
+"""Why credentials are not accepted: which field of a SAS, the clock, the key or the login; said, not guessed."""
+
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from azguard.accounts.account import Account, Auth
+from azguard.accounts.target import Target
+from azguard.address import parse
+from azguard.requests import denials
+
+NOW = datetime(2026, 11, 21, 10, tzinfo=UTC)
+AZURE = {"blob": "https://acc.blob.core.windows.net", "table": "https://acc.table.core.windows.net"}
+
+
+def request(method: str = "GET", url: str = "https://acc/site/a", **headers: str) -> Any:
+    return SimpleNamespace(method=method, url=url, headers=headers)
+
+
+def refusal(code: str, asked: Any, token: str | None = None, **headers: str) -> denials.Denial:
+    """Return what is made of an answer of the service at ``NOW`` to a request under a SAS, or the key."""
+    response = SimpleNamespace(headers={"Date": format_datetime(NOW, usegmt=True), **headers}, request=asked)
+    kind = "entity" if "Tables" in asked.url or "Orders" in asked.url else "blob"
+    which = "entity:Orders/a/b" if kind == "entity" else "blob:site/a"
+    account = Account("acc", AZURE, Auth.KEY if token is None else Auth.SAS, token or "key")
+    return denials.explain(SimpleNamespace(response=response), code, Target(account, parse(which).address))
+
+
+@pytest.mark.parametrize(("minutes", "way"), [(-20, "20m behind"), (540, "9h ahead")])
+def test_a_clock_that_is_wrong_is_named_with_its_distance(minutes: int, way: str) -> None:
+    sent = format_datetime(NOW + timedelta(minutes=minutes), usegmt=True)
+    found = refusal("AuthenticationFailed", request(**{"x-ms-date": sent}))
+    assert (f"this machine's clock is {way}" in found.message, found.reason) == (True, "clock_is_off")
+
+
+def test_a_clock_that_is_right_is_not_blamed() -> None:
+    sent = format_datetime(NOW - timedelta(minutes=14), usegmt=True)
+    assert "account key" in refusal("AuthenticationFailed", request(**{"x-ms-date": sent})).message
+
+
+@pytest.mark.parametrize(
+    ("code", "token", "words"),
+    [
+        ("AuthenticationFailed", "se=2026-11-21T09:59:59Z&sp=r&sr=b&sig=x", "ended at 2026-11-21T09:59:59Z"),
+        ("AuthenticationFailed", "se=2026-11-21&sp=r&sr=b&sig=x", "ended at 2026-11-21T00:00:00Z"),
+        ("AuthorizationServiceMismatch", "ss=q&srt=o&sp=r&se=2027-01-01&sig=x", "is for the service queue (ss=q)"),
+        ("AuthorizationProtocolMismatch", "spr=https&sp=r&sr=b&sig=x", "AuthorizationProtocolMismatch; it has sr=b"),
+        ("AuthorizationSourceIPMismatch", "sip=10.0.0.1-10.0.0.9&sp=r&sr=b&sig=x", "from 10.0.0.1-10.0.0.9 only"),
+        ("AuthorizationPermissionMismatch", "sp=rc&sr=b&sig=x", "it has sp=rc"),
+        ("AuthorizationFailure", "sp=r&sr=b&sig=x", "does not let this machine in"),
+        ("KeyBasedAuthenticationNotPermitted", "sp=r&sr=b&sig=x", "accepts neither keys nor a SAS"),
+    ],
+)
+def test_what_only_the_real_service_says_is_understood(code: str, token: str, words: str) -> None:
+    assert words in refusal(code, request(), token).message
+
+
+@pytest.mark.parametrize(
+    ("service", "asked", "needed"),
+    [
+        ("blob", request("PUT"), ("cw",)),
+        ("blob", request("PUT", **{"x-ms-tags": "fence=1"}), ("cw", "t")),
+        ("blob", request("PUT", "https://acc/site/a?comp=metadata"), ("w",)),
+        ("blob", request("PUT", "https://acc/site/a?comp=lease"), ("wd",)),
+        ("blob", request("GET", "https://acc/site?restype=container&comp=list"), ("l",)),
+        ("blob", request("DELETE", "https://acc/site/a?versionid=2026"), ("x",)),
+        ("blob", request("PUT", "https://acc/site?restype=container&comp=acl"), ()),
+        ("table", request("PATCH", "https://acc/Orders(PartitionKey='a',RowKey='b')"), ("u", "a")),
+        ("table", request("PUT", "https://acc/Orders(PartitionKey='a',RowKey='b')", **{"If-Match": "*"}), ("u",)),
+        ("table", request("POST", "https://acc/Tables"), ("cw",)),
+        ("table", request("POST", "https://acc/$batch"), ()),
+        ("queue", request(), ()),
+    ],
+)  # fmt: skip
+def test_a_request_tells_what_it_needs(service: str, asked: Any, needed: tuple[str, ...]) -> None:
+    assert denials.needed_permissions(asked, service) == needed
+
+
+def denial(auth: Auth, code: str, text: str = "", endpoint: str = AZURE["blob"]) -> denials.Denial:
+    """Return what is made of an answer of the service to a request with these credentials."""
+    response = SimpleNamespace(headers={"Date": format_datetime(NOW, usegmt=True)}, request=request())
+    secret = "sp=r&sr=b&sig=x" if auth is Auth.SAS else "key"
+    account = Account("acc", {"blob": endpoint}, auth, secret)
+    error = Refused(text)
+    error.response = response
+    return denials.explain(error, code, Target(account, parse("blob:site/a").address))
+
+
+class Refused(Exception):
+    """What the SDK raises."""
+
+    response: Any = None
+
+
+@pytest.mark.parametrize(
+    ("auth", "code", "reason"),
+    [
+        (Auth.KEY, "KeyBasedAuthenticationNotPermitted", "keys_not_accepted"),
+        (Auth.KEY, "AuthenticationFailed", "key_of_another_account"),
+        (Auth.KEY, "AuthorizationFailure", "kept_out"),
+        (Auth.ANONYMOUS, "PublicAccessNotPermitted", "not_public"),
+        (Auth.LOGIN, "AuthorizationPermissionMismatch", "role_missing"),
+        (Auth.LOGIN, "InsufficientAccountPermissions", "role_missing"),
+        (Auth.LOGIN, "AuthorizationFailure", "kept_out"),
+        (Auth.LOGIN, "InvalidAuthenticationInfo", "login_not_accepted"),
+        (Auth.SAS, "AuthenticationFailed", "sas_does_not_fit"),
+        (Auth.SAS, "AuthorizationFailure", "kept_out"),
+    ],
+)
+def test_each_way_to_prove_an_identity_has_its_own_reason(auth: Auth, code: str, reason: str) -> None:
+    assert denial(auth, code).reason == reason
+
+
+def test_a_login_whose_token_has_ended_is_told_from_one_that_is_not_accepted() -> None:
+    found = denial(Auth.LOGIN, "InvalidAuthenticationInfo", "Lifetime validation failed. The token is expired.")
+    assert (found.reason, found.message) == ("login_ended", "the login's token for site/a has ended")
+
+
+@pytest.mark.parametrize("auth", [Auth.KEY, Auth.SAS])
+def test_the_emulator_says_nothing_of_the_network_by_an_authorization_failure(auth: Auth) -> None:
+    found = denial(auth, "AuthorizationFailure", endpoint="http://127.0.0.1:10000/acc")
+    assert found.reason == {Auth.KEY: "key_of_another_account", Auth.SAS: "sas_does_not_fit"}[auth]
+
+
+def test_a_refusal_without_an_answer_blames_nothing() -> None:
+    target = Target(Account("acc", AZURE, Auth.KEY, "key"), parse("blob:site/a").address)
+    assert denials.explain(Refused("no"), None, target) == denials.Denial(
+        "the service does not allow this to site/a", reason="not_allowed"
+    )
+
+
+@pytest.mark.parametrize("date", ["soon", None])
+def test_an_answer_without_a_date_has_no_time(date: str | None) -> None:
+    headers = {} if date is None else {"Date": date}
+    assert denials.service_time(SimpleNamespace(headers=headers)) is None
+
+
+@pytest.mark.parametrize(
+    ("token", "asked", "reason"),
+    [
+        ("st=2026-11-22&sp=r&sr=b&sig=x", request(), "sas_not_yet_valid"),
+        ("ss=b&srt=c&sp=r&sig=x", request(), "sas_for_other_resource_types"),
+        ("ss=b&srt=o&sp=r&sig=x", request(url="https://acc/?comp=list"), "sas_for_other_resource_types"),
+        ("ss=b&srt=o&sp=r&sig=x", request(url="https://acc/site?restype=container"), "sas_for_other_resource_types"),
+        ("tn=Other&sp=r&sig=x", request(url="https://acc/Orders"), "sas_unsuitable"),
+        ("sp=r&sr=b&sig=x", request("PUT"), "sas_without_permission"),
+        ("si=readers&sr=b&sig=x", request(), "sas_policy_refuses"),
+    ],
+)
+def test_a_field_of_a_sas_that_does_not_allow_it_is_the_reason(token: str, asked: Any, reason: str) -> None:
+    assert refusal("AuthenticationFailed", asked, token).reason == reason

@@ -1,0 +1,116 @@
+"""A create that finds something: left alone and told so, ours only where the lineage says so."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from azguard.errors import AzguardError, Changed, Exists, Forbidden, Locked, NotFound, OutcomeUnknown
+from azguard.requests import existing
+from azguard.requests.existing import Existence
+from azguard.requests.lineage import Lineage, new_op
+from azguard.requests.written import WriteResult
+from tests.support.fake_resource import TARGET
+
+WRITTEN = datetime(2026, 11, 21, 10, tzinfo=UTC)
+OURS, OTHERS = new_op(bytes(12)), new_op(b"\1" * 12)
+CREATED = WriteResult("blob:site/config.json", '"1"', WRITTEN, "if-none-match", 1)
+FOUND = existing.leave_alone(TARGET, '"7"', WRITTEN)
+NOTHING_FOUND = existing.leave_alone(TARGET, None, None)
+
+
+def ending(error: Exception) -> Callable[[], WriteResult]:
+    """Return a request that ends with an error."""
+
+    def make() -> WriteResult:
+        raise error
+
+    return make
+
+
+def outcome(error: Exception, found: WriteResult = FOUND, *, skip: bool = True) -> tuple[object, int]:
+    """Return how a create ends that was refused so, and how many times it was looked."""
+    looks: list[WriteResult] = []
+
+    def look() -> WriteResult:
+        looks.append(found)
+        return found
+
+    try:
+        return existing.create(ending(error), look, skip=skip), len(looks)
+    except AzguardError as raised:
+        return raised, len(looks)
+
+
+def test_what_was_created_is_not_looked_at() -> None:
+    assert existing.create(lambda: CREATED, ending(AssertionError()), skip=True) is CREATED
+
+
+@pytest.mark.parametrize(
+    "error",
+    [Exists("there"), Changed("there"), Locked("leased", service_code="LeaseIdMissing")],
+    ids=lambda error: error.kind,
+)
+def test_what_is_there_already_is_left_alone_and_told(error: AzguardError) -> None:
+    assert outcome(error) == (FOUND, 1)
+    assert (FOUND.outcome, FOUND.etag) == ("exists", '"7"')
+
+
+@pytest.mark.parametrize(
+    "error",
+    [Exists("there"), Changed("there"), Locked("leased", service_code="LeaseIdMissing"), OutcomeUnknown("lost")],
+    ids=lambda error: error.kind,
+)
+def test_where_a_refusal_is_asked_for_the_error_is_raised_as_it_is(error: AzguardError) -> None:
+    ended, looks = outcome(error, skip=False)
+    assert (ended is error, looks) == (True, 0)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [Locked("leased", service_code="LeaseAlreadyPresent"), Forbidden("no"), NotFound("no container")],
+    ids=lambda error: error.kind,
+)
+def test_a_refusal_for_another_reason_is_not_taken_for_something_that_exists(error: AzguardError) -> None:
+    ended, looks = outcome(error)
+    assert (ended is error, looks) == (True, 0)
+
+
+def test_blocks_that_were_discarded_are_not_taken_for_something_that_exists() -> None:
+    error = Changed("discarded")
+    ended, looks = outcome(error, NOTHING_FOUND)
+    assert (ended is error, looks) == (True, 1)
+
+
+def test_a_create_in_doubt_is_never_told_as_exists() -> None:
+    ended, looks = outcome(OutcomeUnknown("lost"))
+    assert isinstance(ended, OutcomeUnknown)
+    assert (ended.reason, looks) == ("create_unknown", 0)
+
+
+@pytest.mark.parametrize(
+    ("lineage", "result"),
+    [
+        (Lineage(), existing.leave_alone(TARGET, '"7"', WRITTEN)),
+        (Lineage().after(OTHERS, None), existing.leave_alone(TARGET, '"7"', WRITTEN)),
+        (Lineage().after(OURS, None), WriteResult(str(TARGET.address), '"7"', WRITTEN, "if-none-match", 1)),
+        # Another version has replaced ours: its ETag and its time are not ours.
+        (
+            Lineage().after(OURS, None).after(OTHERS, '"1"'),
+            WriteResult(str(TARGET.address), None, None, "if-none-match", 1),
+        ),
+    ],
+    ids=["no-lineage", "others", "ours", "ours-replaced"],
+)
+def test_a_version_is_ours_only_if_its_lineage_has_our_op(lineage: Lineage, result: WriteResult) -> None:
+    assert existing.judge_version(TARGET, '"7"', WRITTEN, lineage, OURS) == result
+
+
+@pytest.mark.parametrize(("look", "is_there"), [(lambda: None, True), (ending(NotFound("gone")), False)])
+def test_only_not_found_means_that_something_does_not_exist(look: Callable[[], object], is_there: bool) -> None:
+    assert existing.ask_whether_exists(TARGET, look) == Existence(str(TARGET.address), exists=is_there)
+
+
+def test_a_refused_question_does_not_say_that_nothing_exists() -> None:
+    with pytest.raises(Forbidden):
+        existing.ask_whether_exists(TARGET, ending(Forbidden("no")))
