@@ -3,6 +3,7 @@
 An error may come before Typer has read the line to its end, and a hint shows the line again.
 """
 
+import re
 import shlex
 from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
@@ -48,6 +49,19 @@ def wants_json(argv: Sequence[str]) -> bool:
     """Return whether ``-o json`` was typed."""
     own, _ = split(argv)
     return "-ojson" in own or "json" in (find_value(own, "-o"), find_value(own, "--output"))
+
+
+def fill_in(args: list[str], option: str | None) -> list[str]:
+    """Write ``--create`` as ``--create=`` where no value follows: the end, an option, or an address."""
+    if option is None or option not in args:
+        return args
+    position = args.index(option)
+    if "--" in args[:position]:
+        return args
+    after = args[position + 1] if position + 1 < len(args) else "--"
+    if after.startswith("-") or re.match(r"[a-z]+:[^\s{\[\"]", after):
+        return [*args[:position], f"{option}=", *args[position + 1 :]]
+    return args
 
 
 def drop(argv: Sequence[str], options: Collection[str]) -> list[str]:

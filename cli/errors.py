@@ -28,7 +28,7 @@ def report(error: BaseException, meta: Mapping[str, Any], argv: Sequence[str], e
     if isinstance(error, BrokenPipeError):
         silence(sys.stdout)
         return _CLOSED_PIPE
-    known = _known(error)
+    known = _known(error, argv)
     status = error.status if isinstance(error, signals.Ended) else known.exit_code
     deliver(sys.stdout, status)
     _tell(_words(error, known, meta, argv, environ))
@@ -90,13 +90,13 @@ def _tell(text: str) -> None:
         pass  # The reader has gone; the exit status still tells.
 
 
-def _known(error: BaseException) -> AzguardError:
+def _known(error: BaseException, argv: Sequence[str]) -> AzguardError:
     if isinstance(error, AzguardError):
         return error
     if isinstance(error, (KeyboardInterrupt, typer.Abort)):
         return Interrupted("interrupted")
     if isinstance(error, typer.TyperException):
-        return _usage(error)
+        return _usage(error, argv)
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return AzguardError(f"{where}{error.strerror}")
@@ -107,9 +107,15 @@ def _known(error: BaseException) -> AzguardError:
     )
 
 
-def _usage(error: Any) -> UsageError:
+def _usage(error: Any, argv: Sequence[str]) -> UsageError:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "azguard"
+    option = getattr(error, "option_name", None)
+    if context is not None and option is not None and hasattr(error, "possibilities"):
+        from azguard.cli import guesses
+
+        hint = guesses.hint_for_option(context.command, path.split()[1:], option, argv)
+        return UsageError(f"no such option: {option}", hint=hint)
     message = error.format_message()
     return UsageError(message[:1].lower() + message[1:], hint=f"{path} --help")
 

@@ -6,7 +6,6 @@ the commands here take text and flags only, so that step is replaced by one that
 """
 
 import inspect
-import re
 from collections.abc import Callable
 from contextlib import nullcontext
 from copy import copy
@@ -19,7 +18,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
 from azguard import naming
-from azguard.cli import help_text, options, signals
+from azguard.cli import command_line, help_text, options, signals
 from azguard.cli.command_spec import LOCAL, CommandSpec
 from azguard.cli.run_keys import COMMAND, OPERATION, ORDER, SHARED
 from azguard.conditions.operations import Condition, Operation
@@ -112,7 +111,7 @@ class Command(_Plain, TyperCommand):
         self.spec = spec
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        args = _fill_in(args, self.spec.optional_value)
+        args = command_line.fill_in(args, self.spec.optional_value)
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
         _refuse_repeated(order)
         ctx.meta[ORDER] = [param.name for param in order]
@@ -219,6 +218,16 @@ class Group(_Plain, TyperGroup):
             raise CommandMissing.of(ctx)
         return super().invoke(ctx)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            from azguard.cli import guesses
+
+            path = ctx.command_path.split()[1:]
+            raise UsageError(
+                f"no such command {args[0]!r}", hint=guesses.hint_for_command(ctx.find_root().command, path, args)
+            )
+        return super().resolve_command(ctx, args)
+
 
 class Commands(typer.Typer):
     """A Typer whose commands are ``Command``s."""
@@ -238,19 +247,6 @@ def alone(callback: Callable[..., None], name: str, spec: CommandSpec = LOCAL, *
     app = Commands(rich_markup_mode=None, add_completion=False)
     app.command(name, spec=spec, **settings)(callback)
     return app
-
-
-def _fill_in(args: list[str], option: str | None) -> list[str]:
-    """Write ``--create`` as ``--create=`` where no value follows: the end, an option, or an address."""
-    if option is None or option not in args:
-        return args
-    position = args.index(option)
-    if "--" in args[:position]:
-        return args
-    after = args[position + 1] if position + 1 < len(args) else "--"
-    if after.startswith("-") or re.match(r"[a-z]+:[^\s{\[\"]", after):
-        return [*args[:position], f"{option}=", *args[position + 1 :]]
-    return args
 
 
 def general_params() -> list[TyperOption]:

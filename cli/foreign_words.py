@@ -1,0 +1,161 @@
+"""What people type who know az storage or a Unix shell, and what it is called here: tables of data.
+
+``guesses`` answers with the command to type. A row costs nothing until an unknown word was typed.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Ours(NamedTuple):
+    """A command of ours, and what it is about where nothing was typed."""
+
+    command: str
+    #: The address, with words in capitals for what is not known; empty where the command takes none.
+    address: str
+    #: What else belongs to it.
+    rest: str = ""
+
+
+_BLOB, _CONTAINER, _TABLE, _ENTITY = "CONTAINER/NAME", "CONTAINER", "TABLE", "TABLE/PARTITION/ROW"
+
+#: Words of az storage and of a shell, without ``azguard`` or ``az storage`` before them.
+COMMANDS: Mapping[str, Ours] = {
+    "upload": Ours("blob put", _BLOB, "-f FILE"),
+    "download": Ours("blob get", _BLOB, "-f FILE"),
+    "cat": Ours("blob get", _BLOB),
+    "ls": Ours("blob list", _CONTAINER),
+    "dir": Ours("blob list", _CONTAINER),
+    "rm": Ours("blob delete", _BLOB),
+    "del": Ours("blob delete", _BLOB),
+    "mkdir": Ours("container create", _CONTAINER),
+    "update": Ours("safe-update", f"blob:{_BLOB}", "-- COMMAND"),
+    "edit": Ours("safe-update", f"blob:{_BLOB}", "-- COMMAND"),
+    "blob upload": Ours("blob put", _BLOB, "-f FILE"),
+    "blob download": Ours("blob get", _BLOB, "-f FILE"),
+    "blob create": Ours("blob put", _BLOB, "-f FILE"),
+    "blob write": Ours("blob put", _BLOB, "-f FILE"),
+    "blob read": Ours("blob get", _BLOB),
+    "blob cat": Ours("blob get", _BLOB),
+    "blob ls": Ours("blob list", _CONTAINER),
+    "blob rm": Ours("blob delete", _BLOB),
+    "blob remove": Ours("blob delete", _BLOB),
+    "blob stat": Ours("blob show", _BLOB),
+    "blob update": Ours("safe-update", f"blob:{_BLOB}", "-- COMMAND"),
+    "blob edit": Ours("safe-update", f"blob:{_BLOB}", "-- COMMAND"),
+    "blob metadata update": Ours("safe-update", f"blob:{_BLOB}", "--metadata --set NAME=VALUE"),
+    "blob metadata show": Ours("blob show", _BLOB, "--query metadata"),
+    "blob metadata": Ours("safe-update", f"blob:{_BLOB}", "--metadata --set NAME=VALUE"),
+    "blob lease acquire": Ours("lease acquire", f"blob:{_BLOB}"),
+    "blob lease renew": Ours("lease renew", f"blob:{_BLOB}"),
+    "blob lease change": Ours("lease change", f"blob:{_BLOB}"),
+    "blob lease release": Ours("lease release", f"blob:{_BLOB}"),
+    "blob lease break": Ours("lease break", f"blob:{_BLOB}"),
+    "blob lease": Ours("lease show", f"blob:{_BLOB}"),
+    "container ls": Ours("container list", ""),
+    "container rm": Ours("container delete", _CONTAINER),
+    "container add": Ours("container create", _CONTAINER),
+    "container lease acquire": Ours("lease acquire", f"container:{_CONTAINER}"),
+    "container lease renew": Ours("lease renew", f"container:{_CONTAINER}"),
+    "container lease change": Ours("lease change", f"container:{_CONTAINER}"),
+    "container lease release": Ours("lease release", f"container:{_CONTAINER}"),
+    "container lease break": Ours("lease break", f"container:{_CONTAINER}"),
+    "container lease": Ours("lease show", f"container:{_CONTAINER}"),
+    "table ls": Ours("table list", ""),
+    "table rm": Ours("table delete", _TABLE),
+    "table policy list": Ours("table acl get", _TABLE),
+    "table policy": Ours("table acl get", _TABLE),
+    "entity show": Ours("entity get", _ENTITY),
+    "entity list": Ours("entity query", _TABLE),
+    "entity ls": Ours("entity query", _TABLE),
+    "entity rm": Ours("entity delete", _ENTITY),
+    "entity add": Ours("entity insert", _ENTITY),
+    "entity update": Ours("entity merge", _ENTITY),
+    "entity put": Ours("entity upsert", _ENTITY),
+    "lock acquire": Ours("lock run", "NAME", "-- COMMAND"),
+    "lock take": Ours("lock run", "NAME", "-- COMMAND"),
+    "lock exec": Ours("lock run", "NAME", "-- COMMAND"),
+    "lock status": Ours("lock show", "NAME"),
+    "lock ls": Ours("lock list", ""),
+    "lock unlock": Ours("lease release", "blob:locks/NAME"),
+    "lock release": Ours("lease release", "blob:locks/NAME"),
+    "lease status": Ours("lease show", f"blob:{_BLOB}"),
+}
+
+#: The options of az that name a part of the address, by the part that they name.
+PARTS: Mapping[str, str] = {
+    "-c": "CONTAINER",
+    "--container-name": "CONTAINER",
+    "--container": "CONTAINER",
+    "-n": "NAME",
+    "--name": "NAME",
+    "-b": "NAME",
+    "--blob-name": "NAME",
+    "--blob": "NAME",
+    "-t": "TABLE",
+    "--table-name": "TABLE",
+    "--table": "TABLE",
+    "--partition-key": "PARTITION",
+    "--row-key": "ROW",
+    "-e": "",
+    "--entity": "",
+}
+
+#: Options of other tools, and what is written instead; in the order in which they are offered.
+OPTIONS: Mapping[str, str] = {
+    "--overwrite": "--last-writer-wins",
+    "--force": "--last-writer-wins",
+    "--tags-condition": "--if-tags",
+    "--etag-match": "--if-match",
+    "--account": "--account-name",
+    "--key": "--account-key",
+    "--sas": "--sas-token",
+    "--format": "--output",
+    "--json": "--output json",
+    "--max-results": "--num-results",
+    "--limit": "--num-results",
+    "--break-period": "--lease-break-period",
+    "--duration": "--lease-duration",
+}
+
+#: What azguard does not do yet: the first words, and the command of az that does it.
+ELSEWHERE: Mapping[str, str] = {
+    "queue": "az storage queue",
+    "message": "az storage message",
+    "share": "az storage share",
+    "directory": "az storage directory",
+    "file": "az storage file",
+    "account": "az storage account",
+    "sync": "az storage blob sync",
+    "blob copy": "az storage blob copy",
+    "blob snapshot": "az storage blob snapshot",
+    "blob tag": "az storage blob tag",
+    "blob set-tier": "az storage blob set-tier",
+    "blob undelete": "az storage blob undelete",
+    "blob url": "az storage blob url",
+    "blob generate-sas": "az storage blob generate-sas",
+    "blob upload-batch": "az storage blob upload-batch",
+    "blob download-batch": "az storage blob download-batch",
+    "container generate-sas": "az storage container generate-sas",
+}
+
+#: The address that a command takes, by its noun or by its own words; the others take none.
+ADDRESSES: Mapping[str, str] = {
+    "blob": _BLOB,
+    "blob list": _CONTAINER,
+    "container": _CONTAINER,
+    "container list": "",
+    "table": _TABLE,
+    "table list": "",
+    "entity": _ENTITY,
+    "entity query": _TABLE,
+    "entity transaction": _TABLE,
+    "lease": f"blob:{_BLOB}",
+    "lease list": _CONTAINER,
+    "lock": "NAME",
+    "lock list": _CONTAINER,
+    "safe-update": f"blob:{_BLOB}",
+    "status": f"blob:{_BLOB}",
+}
+#: Copies have two ends, and one of them is a file.
+COPIES = ("cp", "copy", "mv", "blob cp")

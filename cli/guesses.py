@@ -1,0 +1,227 @@
+"""What was meant by a word that azguard does not know: answered with the command to type.
+
+Nothing of what was typed is run, and no service is asked. A guess costs time only on the way to exit 2.
+"""
+
+import difflib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from azguard.cli import command_line
+from azguard.cli.foreign_words import ADDRESSES, COMMANDS, COPIES, ELSEWHERE, OPTIONS, PARTS, Ours
+
+# Below it, words are more often strangers than misspelt: --overwrite and --verbose are at 0.59.
+_NEAR = 0.75
+_MOST_OFFERED = 4
+_WORDS_OF_A_COMMAND = 3
+_KEYS = {"PartitionKey": "PARTITION", "RowKey": "ROW"}
+_OVERWRITES = ("--overwrite", "--force")
+_WITHOUT_OVERWRITE = "without --last-writer-wins it writes only over the version that was read here last"
+
+
+def hint_for_command(root: Any, path: Sequence[str], args: Sequence[str]) -> str:
+    """Return what to type instead of a command that there is none of.
+
+    ``path`` is the groups that are known, ``args`` what was typed from the unknown word on.
+    """
+    typed = _without_az([*path, *args])
+    count = next((at for at, word in enumerate(typed) if word.startswith("-")), len(typed))
+    for length in range(min(count, _WORDS_OF_A_COMMAND), 0, -1):
+        name, rest = " ".join(typed[:length]), typed[length:]
+        if name in COPIES:
+            return _copy(rest)
+        if name in COMMANDS:
+            return _translate(root, COMMANDS[name], rest)
+        if name in ELSEWHERE:
+            return f"azguard does not do that yet; use {ELSEWHERE[name]}"
+        if length > len(path) and name in _list_commands(root):
+            return _translate(root, Ours(name, _address_of(name)), rest)
+    found = _find_near(root, path, args[0])
+    if len(found) == 1:
+        return f"did you mean: {command_line.show(['azguard', *found[0].split(), *args[1:]])}"
+    if found:
+        return f"did you mean {' or '.join(f'azguard {name}' for name in found)}?"
+    return f"{' '.join(['azguard', *path])} --help"
+
+
+def hint_for_option(command: Any, path: Sequence[str], option: str, argv: Sequence[str]) -> str:
+    """Return what to type instead of an option that a command has none of; ``argv`` is all that was typed."""
+    name = " ".join(path)
+    shown = _shown(command)
+    meant = option if option in PARTS or option in OPTIONS else _nearest(option, [*shown, *OPTIONS, *PARTS])
+    typed = [meant + word.removeprefix(option) if _split(word)[0] == option else word for word in _after(argv, path)]
+    if meant in PARTS and _address_of(name):
+        return _line(command, Ours(name, _address_of(name)), typed)
+    if meant in OPTIONS and OPTIONS[meant].split()[0] in shown:
+        line = _line(command, Ours(name, _address_of(name)), typed)
+        return f"{line}\n      {_WITHOUT_OVERWRITE}" if meant in _OVERWRITES else line
+    if meant in shown:
+        return f"did you mean {meant}?"
+    return f"{' '.join(['azguard', *path])} --help"
+
+
+def _without_az(words: list[str]) -> list[str]:
+    """Return the words without ``az storage`` before them."""
+    begun = words[1:] if words[:1] == ["az"] else words
+    return begun[1:] if begun[:1] == ["storage"] else begun
+
+
+def _after(argv: Sequence[str], path: Sequence[str]) -> list[str]:
+    """Return what was typed apart from the words of the command."""
+    rest, left = [], list(path)
+    for word in argv:
+        if left and word == left[0]:
+            del left[0]
+        else:
+            rest.append(word)
+    return rest
+
+
+def _copy(words: Sequence[str]) -> str:
+    ends = [word for word in words if not word.startswith("-")][:2]
+    if len(ends) == 2:  # noqa: PLR2004  # from and to
+        source, target = ends
+        done = ["put", target, "-f", source] if os.path.exists(source) else ["get", source, "-f", target]
+        return command_line.show(["azguard", "blob", *done])
+    return "azguard blob get CONTAINER/NAME -f FILE, or azguard blob put CONTAINER/NAME -f FILE"
+
+
+def _translate(root: Any, ours: Ours, words: Sequence[str]) -> str:
+    command = root
+    for each in ours.command.split():
+        command = command.get_command(None, each)
+    return _line(command, ours, words)
+
+
+def _line(command: Any, ours: Ours, words: Sequence[str]) -> str:
+    """Return the command line of ours that means what was typed; an option that it has none of is left out."""
+    own, rest = command_line.split(words)
+    parts, places, options = _read(command, own)
+    places = _places(ours.address, parts, places)
+    line = command_line.show(["azguard", *ours.command.split(), *places, *options, *rest])
+    needed = ours.rest.split()[0] if ours.rest else ""
+    taken = {word.partition("=")[0].replace("--file", "-f") for word in [*options, *rest]}
+    return f"{line} {ours.rest}" if needed and needed not in taken else line
+
+
+def _places(address: str, parts: dict[str, str], places: list[str]) -> list[str]:
+    """Return the arguments: the address as it was typed, or made of its parts."""
+    if not address or not places:
+        return [_fill(address, parts)] if address else places
+    first, *others = places
+    missing = [word for word in re.findall(r"[A-Z]+", address) if word not in parts]
+    kind = f"{address.partition(':')[0]}:" if ":" in address else ""
+    if "/" not in first and ":" not in first and len(missing) == 1:
+        return [_fill(address, {**parts, missing[0]: first}), *others]
+    return [first if ":" in first else f"{kind}{first}", *others]
+
+
+def _read(command: Any, words: Sequence[str]) -> tuple[dict[str, str], list[str], list[str]]:
+    """Return the parts of an address, the arguments, and the options as the command takes them."""
+    shown, parts, places, options = _shown(command), dict[str, str](), list[str](), list[str]()
+    left = list(words)
+    while left:
+        word = left.pop(0)
+        name, _, value = _split(word)
+        if not name:
+            places.append(word)
+            continue
+        if not PARTS.get(name, name):
+            options += _take_properties(left, parts)
+            continue
+        if name not in shown and not value and left and not left[0].startswith("-"):
+            value = left.pop(0)
+        if name in shown:
+            takes_value = not shown[name].is_flag and word == name
+            options += [word, *([left.pop(0)] if takes_value and left else [])]
+        elif name in PARTS:
+            parts[PARTS[name]] = value
+        elif OPTIONS.get(name, "").split()[:1] and OPTIONS[name].split()[0] in shown:
+            options += _as_ours(shown, OPTIONS[name].split(), value)
+    return parts, places, options
+
+
+def _take_properties(left: list[str], parts: dict[str, str]) -> list[str]:
+    """Return the properties of an entity, and put its keys among the parts of the address."""
+    properties = []
+    while left and not left[0].startswith("-"):
+        word = left.pop(0)
+        key, _, value = word.partition("=")
+        if key in _KEYS:
+            parts[_KEYS[key]] = value
+        else:
+            properties.append(word)
+    return properties
+
+
+def _as_ours(shown: dict[str, Any], option: list[str], value: str) -> list[str]:
+    if shown[option[0]].is_flag:
+        return [] if value.lower() == "false" else option
+    return [*option, *([value] if len(option) == 1 else [])]
+
+
+def _split(word: str) -> tuple[str, str, str]:
+    """Return the name of an option, what divides it, and its value; all empty for an argument."""
+    if not word.startswith("-") or word == "-":
+        return "", "", ""
+    if word.startswith("--"):
+        return word.partition("=")
+    return word[:2], "", word[2:]
+
+
+def _fill(address: str, parts: dict[str, str]) -> str:
+    """Return an address with the parts that were typed; ``-n`` of a container or a table is its name."""
+    words = re.findall(r"[A-Z]+", address)
+    named = parts if "NAME" in words or "NAME" not in parts else {words[0]: parts["NAME"], **parts}
+    return re.sub(r"[A-Z]+", lambda found: named.get(found[0]) or found[0], address)
+
+
+def _address_of(name: str) -> str:
+    return ADDRESSES.get(name, ADDRESSES.get(name.partition(" ")[0], ""))
+
+
+def _shown(command: Any) -> dict[str, Any]:
+    """Return the options that a command shows, by each of their names."""
+    options = (each for each in command.params if each.param_type_name == "option" and not each.hidden)
+    return {name: each for each in options for name in each.opts}
+
+
+def _list_commands(root: Any) -> list[str]:
+    """Return the words of all commands."""
+    return [name for noun in root.list_commands(None) for name in _within(noun, root.get_command(None, noun))]
+
+
+def _within(name: str, command: Any) -> Iterator[str]:
+    subcommands = getattr(command, "commands", None)
+    if subcommands is None:
+        yield name
+        return
+    for sub, each in subcommands.items():
+        yield from _within(f"{name} {sub}", each)
+
+
+def _find_near(root: Any, path: Sequence[str], word: str) -> list[str]:
+    """Return the commands that a word may mean: here, one of that name elsewhere, a misspelt one."""
+    nouns = root.list_commands(None)
+    commands = _list_commands(root)
+    group = root
+    for each in path:
+        group = group.get_command(None, each)
+    prefix = "".join(f"{each} " for each in path)
+    here = difflib.get_close_matches(word, group.list_commands(None), 1, 0.6)
+    if here:
+        return [f"{prefix}{here[0]}"]
+    if word in nouns:
+        return [word]
+    same = [name for name in commands if name.split()[-1] == word]
+    if same:
+        return same[:_MOST_OFFERED]
+    near = difflib.get_close_matches(word, nouns, 1, _NEAR)
+    last = difflib.get_close_matches(word, {name.split()[-1] for name in commands}, 1, _NEAR)
+    return near or [name for name in commands if name.split()[-1] in last][:_MOST_OFFERED]
+
+
+def _nearest(option: str, names: Sequence[str]) -> str:
+    return next(iter(difflib.get_close_matches(option, names, 1, _NEAR)), "")

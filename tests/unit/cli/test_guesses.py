@@ -1,0 +1,110 @@
+"""Words of az storage and of a shell, and misspelt ones, are answered with the command to type."""
+
+import shlex
+from typing import Any
+
+import pytest
+
+from azguard.cli import app, guesses
+from azguard.cli.foreign_words import ADDRESSES, COMMANDS, OPTIONS, PARTS
+
+_ROOT = app._root()
+
+
+def _find_command(words: list[str]) -> tuple[Any, list[str]]:
+    command, rest = _ROOT, list(words)
+    while hasattr(command, "commands"):
+        command = command.get_command(None, rest.pop(0))
+    return command, rest
+
+
+def _answer(line: str) -> str:
+    """Return the hint for a whole line, whatever in it is unknown."""
+    words, path, command = shlex.split(line)[1:], list[str](), _ROOT
+    while hasattr(command, "commands"):
+        found = command.get_command(None, words[len(path)])
+        if found is None:
+            return guesses.hint_for_command(_ROOT, path, words[len(path) :])
+        path.append(words[len(path)])
+        command = found
+    shown = guesses._shown(command)
+    unknown = next(word for word in words if word.startswith("-") and word.partition("=")[0] not in shown)
+    return guesses.hint_for_option(command, path, unknown.partition("=")[0], words)
+
+
+@pytest.mark.parametrize("typed", COMMANDS)
+def test_every_foreign_command_is_answered_with_one_that_is_read(typed: str) -> None:
+    words = shlex.split(_answer(f"azguard {typed}"))
+    command, rest = _find_command(words[1:])
+    assert (words[0], " ".join(words[1:]).startswith(COMMANDS[typed].command)) == ("azguard", True)
+    assert command.make_context("x", rest) is not None
+
+
+@pytest.mark.parametrize("name", ADDRESSES)
+def test_every_part_of_an_address_is_answered_with_the_whole_one(name: str) -> None:
+    command, _ = _find_command(["blob", "get"])
+    answered = {guesses.hint_for_option(command, name.split(), option, []) for option in PARTS}
+    expected = f"azguard {name} {ADDRESSES[name]}" if ADDRESSES[name] else f"azguard {name} --help"
+    assert answered == {expected}
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_every_foreign_option_is_one_of_ours_somewhere(option: str) -> None:
+    ours = OPTIONS[option].split()[0]
+    nouns = ("blob put", "blob list", "lease acquire", "lease break")
+    assert any(ours in guesses._shown(_find_command(name.split())[0]) for name in nouns)
+
+
+@pytest.mark.parametrize(
+    ("typed", "answered"),
+    [
+        ("put", "did you mean: azguard blob put"),
+        ("put site/x -f f", "did you mean: azguard blob put site/x -f f"),
+        ("blob lock", "did you mean: azguard lock"),
+        ("lockk run x -- true", "did you mean: azguard lock run x -- true"),
+        ("blob putt site/x", "did you mean: azguard blob put site/x"),
+        ("merge", "did you mean: azguard entity merge"),
+        ("get", "did you mean azguard blob get or azguard table acl get or azguard entity get?"),
+        ("upload -c site -n a.json -f a.json", "azguard blob put site/a.json -f a.json"),
+        ("blob download -c site -n a -f b --no-progress", "azguard blob get site/a -f b --no-progress"),
+        ("storage blob list --container-name=site", "azguard blob list site"),
+        ("az storage blob delete -csite -na", "azguard blob delete site/a"),
+        (
+            "blob upload -c site -n a -f b --overwrite true --subscription s --account-key SECRET",
+            "azguard blob put site/a -f b --last-writer-wins --account-key @FILE",
+        ),
+        ("blob upload -c site -n a --file=b --overwrite false", "azguard blob put site/a --file=b"),
+        ("blob upload site/a --acount-key SECRET", "azguard blob put site/a -f FILE"),
+        ("blob download -c '' -n a", "azguard blob get CONTAINER/a -f FILE"),
+        ("container rm -n site", "azguard container delete site"),
+        ("container lease acquire -c site", "azguard lease acquire container:site"),
+        ("container lease acquire site", "azguard lease acquire container:site"),
+        ("blob lease acquire site/a", "azguard lease acquire blob:site/a"),
+        ("entity show -t Orders --partition-key eu --row-key 7", "azguard entity get Orders/eu/7"),
+        ("entity insert -t Orders -e PartitionKey=eu RowKey=7 n=5", "azguard entity insert Orders/eu/7 n=5"),
+        ("lock acquire deploy", "azguard lock run deploy -- COMMAND"),
+        ("lock acquire deploy -- ./deploy.sh", "azguard lock run deploy -- ./deploy.sh"),
+        ("lock release deploy", "azguard lease release blob:locks/deploy"),
+        ("blob get -c site a", "azguard blob get site/a"),
+        ("blob get site/a --name b", "azguard blob get site/a"),
+        ("blob get site/a --acount-key SECRET", "did you mean --account-key?"),
+        ("blob get site/a --key SECRET", "azguard blob get site/a --account-key @FILE"),
+        ("cp no-such-file site/a", "azguard blob get no-such-file -f site/a"),
+        ("cp /dev/null site/a", "azguard blob put site/a -f /dev/null"),
+        ("cp", "azguard blob get CONTAINER/NAME -f FILE, or azguard blob put CONTAINER/NAME -f FILE"),
+        ("queue list", "azguard does not do that yet; use az storage queue"),
+        ("xyzzy", "azguard --help"),
+        ("blob xyzzy", "azguard blob --help"),
+        ("blob get site/a --xyzzy", "azguard blob get --help"),
+    ],
+)
+def test_a_line_is_answered_with_the_one_to_type(typed: str, answered: str) -> None:
+    assert _answer(f"azguard {typed}") == answered
+
+
+@pytest.mark.parametrize("option", ["--overwrite", "--force", "--overwite"])
+def test_overwriting_is_answered_with_what_it_costs(option: str) -> None:
+    assert _answer(f"azguard blob put site/a {option}").split("\n      ") == [
+        "azguard blob put site/a --last-writer-wins",
+        "without --last-writer-wins it writes only over the version that was read here last",
+    ]
