@@ -8,6 +8,7 @@ class Unit(Enum):
     """What a number counts; a column of numbers is flush right."""
 
     ITEMS = "items"
+    BYTES = "bytes"
     SECONDS = "seconds"
 
 
@@ -30,20 +31,24 @@ class Column:
     replaces: str | None = None
 
 
+# What is left out of a narrow table, in this order; the address and the state never are.
 NAME = Column(name="name", replaces="address")
 ADDRESS = Column(name="address")
 STATE = Column(name="state", marked=("held", "changed", "vanished", "leased", "expired", "unanswered", "unknown"))
-HELD_BY = Column(name="held_by", title="by")
-AGE = Column(name="age", unit=Unit.SECONDS)
-CLOCK = Column(name="clock", usual="service", rank=2)
-FENCE = Column(name="fence", unit=Unit.ITEMS)
-CONTENT_LENGTH = Column(name="content_length", title="bytes", unit=Unit.ITEMS, rank=9)
-LAST_MODIFIED = Column(name="last_modified", rank=8)
-ETAG = Column(name="etag")
-CONTENT_TYPE = Column(name="content_type", title="type", rank=4)
-LEASE_STATE = Column(name="lease_state", title="lease", usual="available", marked=("leased", "breaking"), rank=7)
-HOLDER = Column(name="holder", rank=3)
-LEASE_ID = Column(name="lease_id")
-CONFIRMED = Column(name="confirmed", rank=6)
-UNTIL = Column(name="until", rank=5)
+ETAG = Column(name="etag", rank=0)
 FILE = Column(name="file", rank=1)
+CLOCK = Column(name="clock", usual="service", rank=2)
+HOLDER = Column(name="holder", rank=3)
+CONTENT_TYPE = Column(name="content_type", title="type", rank=4)
+UNTIL = Column(name="until", rank=5)
+CONFIRMED = Column(name="confirmed", rank=6)
+LAST_MODIFIED = Column(name="last_modified", rank=7)
+LEASE_STATE = Column(name="lease_state", title="lease", usual="available", marked=("leased", "breaking"), rank=8)
+CONTENT_LENGTH = Column(name="content_length", title="bytes", unit=Unit.BYTES, rank=9)
+FENCE = Column(name="fence", unit=Unit.ITEMS, rank=10)
+AGE = Column(name="age", unit=Unit.SECONDS, rank=11)
+HELD_BY = Column(name="held_by", title="by", rank=12)
+LEASE_ID = Column(name="lease_id", rank=13)
+ACTION = Column(name="action")
+DURATION = Column(name="duration", unit=Unit.SECONDS, rank=11)
+LEASE_TIME = Column(name="lease_time", unit=Unit.SECONDS, rank=11)

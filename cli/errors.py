@@ -78,6 +78,7 @@ def _words(
     if isinstance(error, groups.CommandMissing):
         return text + help_text.emphasize(error.help, sys.stderr)
     words = redaction.redacted(_for_people(known, quiet=bool(shared.get("quiet"))), secrets)
+    words = terminal.spell(words, sys.stderr)
     plain = {**shared, "no_color": shared.get("no_color") or "--no-color" in argv}
     return text + (terminal.paint_labels(words) if terminal.is_colored(sys.stderr, plain, environ) else words)
 

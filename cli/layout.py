@@ -17,6 +17,8 @@ class Layout:
     inner: tuple[Column, ...] = ()
     #: Whether the fields have names of the user's own, as the properties of an entity have.
     is_verbatim: bool = False
+    #: The fields that hold names and values of the user's own, such as metadata.
+    verbatim: frozenset[str] = frozenset()
 
     @cached_property
     def by_name(self) -> Mapping[str, Column]:
@@ -32,6 +34,7 @@ def of(result: object) -> Layout:
     return Layout(
         columns=max(map(_columns, kinds), key=len, default=()),
         inner=tuple(column for kind in dict.fromkeys(_kinds(rows)) for column in _columns(kind)),
+        verbatim=frozenset(_names_of_mappings(rows)),
         is_verbatim=any(getattr(kind, "IS_VERBATIM", False) for kind in kinds),
     )
 
@@ -46,3 +49,13 @@ def _kinds(values: Sequence[object]) -> Iterator[type]:
         yield type(value)
         if is_dataclass(value) and not isinstance(value, type):
             yield from _kinds([getattr(value, each.name) for each in fields(value)])
+
+
+def _names_of_mappings(values: Sequence[object]) -> Iterator[str]:
+    for value in values:
+        if is_dataclass(value) and not isinstance(value, type):
+            for each in fields(value):
+                found = getattr(value, each.name)
+                if isinstance(found, Mapping):
+                    yield each.name
+                yield from _names_of_mappings([found])

@@ -246,7 +246,7 @@ def _line(text: str) -> None:
 def _to(stream: TextIO, text: str, *, color: bool) -> None:
     from azguard.cli import redaction
 
-    text = redaction.redacted(text)
+    text = terminal.spell(redaction.redacted(text), stream)
     text = terminal.paint_labels(text) if color else text
     try:
         stream.write(text + "\n")

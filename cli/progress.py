@@ -5,6 +5,8 @@ import time
 from types import TracebackType
 from typing import Self
 
+from azguard.cli import terminal
+
 _QUIET_SECONDS = 0.7
 _REDRAW_SECONDS = 0.1
 _BAR = 20
@@ -35,9 +37,7 @@ class Progress:
             return
         self._next = time.monotonic() + _REDRAW_SECONDS
         self._drawn = True
-        import shutil
-
-        width = shutil.get_terminal_size().columns - 1
+        width = terminal.width(sys.stderr) - 1
         sys.stderr.write(f"\r\033[K{self._line(done, total or self._total)[:width]}")
         sys.stderr.flush()
 
@@ -46,7 +46,8 @@ class Progress:
         if not whole:
             return f"{self._title}  {_size(done)} MiB  {rate}"
         filled = _BAR * min(done, whole) // whole
-        bar = "█" * filled + "░" * (_BAR - filled)
+        full, empty = "#-" if terminal.is_ascii(sys.stderr) else "█░"
+        bar = full * filled + empty * (_BAR - filled)
         return f"{self._title}  {bar} {100 * done // whole:3} %  {_size(done)} of {_size(whole)} MiB  {rate}"
 
 

@@ -1,6 +1,8 @@
 """Results for people on a terminal, by rich."""
 
+import re
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from azguard.cli import terminal
@@ -14,6 +16,12 @@ _MOST_FIELDS = 7
 _NARROWEST = 20
 _GAP = 3
 _MARKED_STYLE = "bold yellow"
+# PartitionKey and RowKey.
+_KEYS_OF_AN_ENTITY = 2
+# The fraction of a second in a time.
+_FRACTION = re.compile(r"(?<=^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+(?=(Z|\+00:00)$)")
+# A line below the headings and none elsewhere, as rich's own box SIMPLE in ASCII.
+_ASCII_LINES = "    \n    \n -- \n    \n    \n    \n    \n    \n"
 
 
 def show(value: Any, layout: Layout, *, color: bool) -> None:
@@ -32,7 +40,10 @@ def show(value: Any, layout: Layout, *, color: bool) -> None:
         if isinstance(value, dict):
             console.print(_panel(value, layout))
         elif isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
-            console.print(_table(value, layout, console.width))
+            keys = fitting(value, layout, console.width)
+            console.print(_table(value, keys, layout))
+            if layout.is_verbatim and (left_out := len(_said(value, layout)) - len(keys)):
+                console.print(f"{terminal.count(left_out, 'more column')}: -o yaml shows all", style="dim")
         elif isinstance(value, list):
             for row in value:
                 console.print(_text(row, layout), markup=False)
@@ -46,25 +57,36 @@ def show(value: Any, layout: Layout, *, color: bool) -> None:
 
 def shows_all(rows: list[dict[str, Any]], layout: Layout) -> bool:
     """Return whether this terminal is wide enough for every field of a list of results."""
-    said = {key for row in rows for key in row if _says(key, row[key], layout)}
-    return not rows or said <= set(fitting(rows, layout, terminal.width(sys.stdout)))
+    return not rows or set(_said(rows, layout)) <= set(fitting(rows, layout, terminal.width(sys.stdout)))
 
 
 def fitting(rows: list[dict[str, Any]], layout: Layout, width: int) -> list[str]:
-    """Return the columns that say something and fit into so many characters beside a first one that may fold."""
-    every = dict.fromkeys(key for row in rows for key in row)
-    keys = [key for key in every if any(_says(key, row.get(key), layout) for row in rows)]
+    """Return the columns that say something and fit into so many characters; the address, which may fold, stays."""
+    keys = _said(rows, layout)
     replaced = {each.replaces for each in layout.columns if each.name in keys}
     keys = [key for key in keys if key not in replaced]
     known = [each.name for each in layout.columns if each.name in keys]
     keys = known or keys[:_MOST_FIELDS]
     ranked = [(each.rank, each.name) for each in layout.columns if each.rank is not None]
-    for _, key in sorted(ranked):
+    # Without ranks the last column goes first.
+    dispensable = [key for _, key in sorted(ranked)] if known else keys[_folding(layout) :][::-1]
+    for key in dispensable:
         if _needed(rows, keys, layout) <= width:
             break
         if key in keys[1:]:
             keys.remove(key)
     return keys
+
+
+def _said(rows: list[dict[str, Any]], layout: Layout) -> list[str]:
+    """Return the fields that say something in at least one row."""
+    every = dict.fromkeys(key for row in rows for key in row)
+    return [key for key in every if any(_says(key, row.get(key), layout) for row in rows)]
+
+
+def _folding(layout: Layout) -> int:
+    """Return how many columns at the left are the address, which is folded where it is long and never left out."""
+    return _KEYS_OF_AN_ENTITY if layout.is_verbatim else 1
 
 
 def _panel(value: dict[str, Any], layout: Layout) -> Any:
@@ -74,24 +96,37 @@ def _panel(value: dict[str, Any], layout: Layout) -> Any:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold cyan", no_wrap=True)
     table.add_column(overflow="fold")
-    for key, each in value.items():
-        if each is not None and each not in ({}, []):
-            label = key if layout.is_verbatim else key.replace("_", " ")
-            table.add_row(Text(label), Text(_value(key, each, layout), style=_style(key, each, layout)))
+    for label, shown, style in _rows(value, layout, layout.is_verbatim):
+        table.add_row(Text(label), Text(shown, style=style))
     return table
 
 
-def _table(rows: list[dict[str, Any]], layout: Layout, width: int) -> Any:
+def _rows(value: dict[str, Any], layout: Layout, is_verbatim: bool, indent: str = "") -> Iterator[tuple[str, str, str]]:
+    """Yield label, text and style of each row of a panel; a result within the result is indented below its name."""
+    for key, each in value.items():
+        if each is None or each in ({}, []):
+            continue
+        label = indent + (key if is_verbatim else key.replace("_", " "))
+        if isinstance(each, dict):
+            yield label, "", ""
+            yield from _rows(each, layout, is_verbatim or key in layout.verbatim, f"{indent}  ")
+        elif is_verbatim:
+            yield label, _text(each, layout), ""
+        else:
+            yield label, _with_unit(key, each, layout), _style(key, each, layout)
+
+
+def _table(rows: list[dict[str, Any]], keys: list[str], layout: Layout) -> Any:
     from rich import box
     from rich.table import Table
 
-    keys = fitting(rows, layout, width)
-    table = Table(box=box.SIMPLE, pad_edge=False, padding=(0, _GAP - 1, 0, 0), header_style="bold")
+    lines = box.Box(_ASCII_LINES, ascii=True) if terminal.is_ascii(sys.stdout) else box.SIMPLE
+    table = Table(box=lines, pad_edge=False, padding=(0, _GAP - 1, 0, 0), header_style="bold")
     for index, key in enumerate(keys):
         table.add_column(
             _title(key, layout),
             overflow="fold",
-            no_wrap=bool(index) and len(keys) > 1,
+            no_wrap=index >= _folding(layout),
             justify="left" if _unit(key, layout) is None else "right",
             style="bold" if not index else None,
         )
@@ -102,7 +137,10 @@ def _table(rows: list[dict[str, Any]], layout: Layout, width: int) -> Any:
 
 def _needed(rows: list[dict[str, Any]], keys: list[str], layout: Layout) -> int:
     widths = [max(len(_title(key, layout)), *(len(_cell(key, row.get(key), layout)) for row in rows)) for key in keys]
-    return min(widths[0], _NARROWEST) + sum(each + _GAP for each in widths[1:])
+    folding = _folding(layout)
+    # The box has a blank at either side.
+    margin = 2 + _GAP * (len(keys) - 1)
+    return sum(min(each, _NARROWEST) for each in widths[:folding]) + sum(widths[folding:]) + margin
 
 
 def _says(key: str, value: Any, layout: Layout) -> bool:
@@ -135,13 +173,23 @@ def _text_of_cell(key: str, value: Any, layout: Layout) -> Any:
 
 
 def _cell(key: str, value: Any, layout: Layout) -> str:
-    is_count = _unit(key, layout) is Unit.ITEMS and isinstance(value, int)
+    is_count = _unit(key, layout) in (Unit.ITEMS, Unit.BYTES) and isinstance(value, int)
     return f"{value:,}" if is_count else _value(key, value, layout)
 
 
 def _value(key: str, value: Any, layout: Layout) -> str:
-    is_span = _unit(key, layout) is Unit.SECONDS and isinstance(value, int)
-    return span(value) if is_span else _text(value, layout)
+    if _unit(key, layout) is Unit.SECONDS and isinstance(value, int):
+        return span(value)
+    if not layout.is_verbatim and key not in layout.verbatim and isinstance(value, str):
+        value = _FRACTION.sub("", value)
+    return _text(value, layout)
+
+
+def _with_unit(key: str, value: Any, layout: Layout) -> str:
+    """Return a value as a panel shows it, where no heading says what it counts."""
+    if _unit(key, layout) is Unit.BYTES and isinstance(value, int):
+        return terminal.count(value, "byte")
+    return _cell(key, value, layout)
 
 
 def _member(key: str, value: Any, layout: Layout) -> str:

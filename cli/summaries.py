@@ -56,7 +56,7 @@ def show(line: str, stream: TextIO, *, color: bool) -> str:
     if not line.startswith(_MARK):
         return line
     rest = line.removeprefix(_MARK)
-    if not terminal.shows(stream, _MARK):
+    if terminal.is_ascii(stream):
         return rest
     return f"{terminal.paint(_MARK.strip(), 'green')} {rest}" if color else line
 

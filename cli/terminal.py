@@ -16,6 +16,8 @@ _LABELS = {"error": "bold red", "hint": "bold cyan", "warning": "bold yellow"}
 _LABEL = re.compile(r"^(error|hint|warning):", re.MULTILINE)
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 _DEFAULT_WIDTH = 80
+# What we draw with: marks, lines and bars.
+_BEYOND_ASCII = "\u2713\u2500\u2588\u2591\u2026"
 
 
 def is_colored(stream: TextIO, shared: Mapping[str, Any], environ: Mapping[str, str]) -> bool:
@@ -35,13 +37,23 @@ def is_terminal(stream: TextIO) -> bool:
         return False
 
 
-def shows(stream: TextIO, text: str) -> bool:
-    """Return whether the encoding of a stream has all characters of a text."""
+def is_ascii(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
+    """Return whether a stream can show ASCII alone, by its encoding or by the locale.
+
+    In the C locale Python writes UTF-8 all the same, which what reads it may not expect.
+    """
+    if environ.get("LC_ALL") in ("C", "POSIX"):
+        return True
     try:
-        text.encode(stream.encoding or "ascii")
+        _BEYOND_ASCII.encode(stream.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
-        return False
-    return True
+        return True
+    return False
+
+
+def spell(text: str, stream: TextIO) -> str:
+    """Return a message in characters that a stream can show."""
+    return text.replace("\u2026", "...") if is_ascii(stream) else text
 
 
 def width(stream: TextIO, environ: Mapping[str, str] = os.environ) -> int:

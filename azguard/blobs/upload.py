@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
+from azguard import columns
 from azguard.accounts.target import Target
 from azguard.conditions import fences
 from azguard.conditions.operations import BLOB_PUT_BLOCK_BLOB
@@ -49,6 +50,8 @@ class Settings:
 @dataclass(frozen=True)
 class BlobPut:
     """What a put wrote."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.CONTENT_LENGTH, columns.ETAG)
 
     address: str
     #: None where a lost answer was settled, but later writes hide the ETag.

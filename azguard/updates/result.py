@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import ClassVar
 
+from azguard import columns
 from azguard.accounts.target import Target
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Verdict
@@ -17,6 +19,8 @@ _OUTCOMES = {Verdict.COMMITTED: "committed", Verdict.NOT_YET: "not_committed"}
 @dataclass(frozen=True)
 class UpdateReport:
     """How an update ended, as it is printed."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.CONTENT_LENGTH, columns.ETAG)
 
     address: str
     etag: str | None

@@ -145,7 +145,7 @@ def test_the_same_result_in_every_format(cli: CliWorld, blob: str) -> None:
     cells = cli.call(*show, "-o", "tsv").out.rstrip("\n").split("\t")
     assert (len(cells), cells[0], cells[-1]) == (len(found), f"blob:{blob}", '{"owner": "me"}')
     assert cli.call(*show, "-o", "none").out == ""
-    assert "content length  2\n" in cli.call(*show, "-o", "table").out
+    assert "content length  2 bytes\n" in cli.call(*show, "-o", "table").out
 
 
 @pytest.mark.parametrize(
@@ -256,9 +256,10 @@ ROWS = [
     ("width", "columns"),
     [
         (200, ["name", "content_length", "last_modified", "etag", "content_type"]),
-        (80, ["name", "content_length", "last_modified", "etag"]),
-        (60, ["name", "content_length", "etag"]),
-        (40, ["name", "etag"]),
+        (80, ["name", "content_length", "last_modified", "content_type"]),
+        (60, ["name", "content_length", "last_modified"]),
+        (40, ["name", "content_length"]),
+        (20, ["name"]),
     ],
 )
 def test_a_table_shows_the_columns_that_fit(width: int, columns: list[str]) -> None:
@@ -300,7 +301,7 @@ def test_an_age_by_the_clock_of_its_holder_is_marked(
 
 def test_what_holds_a_record_is_told_without_what_is_missing_in_it(capsys: pytest.CaptureFixture[str]) -> None:
     rendering.show({"broken": leased("service")}, Layout(inner=BrokenLease.COLUMNS), color=False)
-    assert "age=3h clock=service owner=(who=alice)" in " ".join(capsys.readouterr().out.split())
+    assert "age 3h clock service owner who alice" in " ".join(capsys.readouterr().out.split())
 
 
 def test_names_cannot_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,7 +65,52 @@ def test_a_plain_mapping_has_no_columns() -> None:
 def test_the_properties_of_an_entity_are_shown_as_they_are() -> None:
     rows = [PrintedEntity(RowKey="1", name="n", address="a", file_name="f", lease_state="available")]
     found = layout.of(rows)
-    assert rendering.fitting([dict(row) for row in rows], found, 20) == list(rows[0])
+    assert rendering.fitting([dict(row) for row in rows], found, 200) == list(rows[0])
+
+
+def test_a_narrow_table_of_entities_keeps_both_keys() -> None:
+    row = {"PartitionKey": "p" * 30, "RowKey": "r" * 30, "name": "n", "total": 123456}
+    shown = [rendering.fitting([row], Layout(is_verbatim=True), width) for width in (80, 54, 20)]
+    assert shown == [list(row), ["PartitionKey", "RowKey", "name"], ["PartitionKey", "RowKey"]]
+
+
+def test_a_narrow_table_of_entities_says_what_is_left_out(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    rendering.show([{"PartitionKey": "eu", "RowKey": "1", "name": "n" * 30}], Layout(is_verbatim=True), color=False)
+    assert capsys.readouterr().out.splitlines()[-1] == "1 more column: -o yaml shows all"
+
+
+def test_a_panel_has_units_and_no_microseconds_and_leaves_metadata_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    moment = "2026-11-21T10:00:00.123456Z"
+    value = {"content_length": 1234, "age": 60, "until": moment, "metadata": {"age": moment}, "owner": {"who": "me"}}
+    wanted = Layout(columns=(columns.CONTENT_LENGTH, columns.AGE), verbatim=frozenset({"metadata"}))
+    rendering.show(value, wanted, color=False)
+    assert capsys.readouterr().out.splitlines() == [
+        "content length  1,234 bytes",
+        "age             1m",
+        "until           2026-11-21T10:00:00Z",
+        "metadata",
+        f"  age           {moment}",
+        "owner",
+        "  who           me",
+    ]
+
+
+def test_a_terminal_that_shows_ascii_alone_gets_nothing_else(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "C")
+    rendering.show([{"address": "blob:site/a", "etag": "1"}], Layout((columns.ADDRESS, columns.ETAG)), color=False)
+    shown = capsys.readouterr().out
+    assert (shown.isascii(), "-----" in shown) == (True, True)
+
+
+def test_the_fields_with_names_of_the_users_own_are_known_by_their_type() -> None:
+    none: dict[str, Any] = dict.fromkeys(each.name for each in fields(BlobShown))
+    blob = BlobShown(**{**none, "metadata": {"a": "b"}})
+    assert layout.of(blob).verbatim == {"metadata"}
 
 
 def test_a_narrow_table_leaves_out_columns_by_their_rank() -> None:
