@@ -141,10 +141,10 @@ def _refuse_sas(text: str) -> None:
 
 def _build(kind: Kind, body: str, text: str) -> Address:
     rest, snapshot, version = _split_suffix(kind, body)
-    return _named(kind, rest, text, snapshot, version)
+    return _build_checked(kind, rest, text, snapshot, version)
 
 
-def _named(kind: Kind, body: str, text: str, snapshot: str | None, version: str | None) -> Address:
+def _build_checked(kind: Kind, body: str, text: str, snapshot: str | None, version: str | None) -> Address:
     wanted = _PARTS[kind]
     parts = tuple(body.split("/", len(wanted) - 1))
     if len(parts) < len(wanted) or not all(parts):
@@ -191,18 +191,18 @@ def _parse_url(text: str, kind: Kind | None, endpoints: urls.Endpoints) -> Locat
         raise UsageError(f"{url.scheme}:// is not a storage URL", reason="url_not_of_storage")
     if url.fragment or "#" in text:
         raise UsageError("that URL has a '#' in it", reason="url_has_fragment")
-    place = urls.placed(url, base, kind and kind.service, endpoints)
+    place = urls.locate(url, base, kind and kind.service, endpoints)
     query = dict(parse_qsl(url.query, keep_blank_values=True))
     service = place.service or (kind.service if kind else "blob")
     if kind is not None and service != kind.service:
         raise UsageError(f"that URL is of the {service} service, and this command takes {kind.one}")
-    found, body = _resource(service, urls.unquoted(place.path), kind, query.get("restype"))
+    found, body = _resource(service, urls.decode_path(place.path), kind, query.get("restype"))
     if not place.account or not body:
         raise UsageError("that URL names no resource", reason="url_names_nothing")
     if any(f"?{suffix}=" in body for suffix in _SUFFIXES.get(found, ())):
         raise UsageError("a name with ?snapshot= or ?versionid= in it cannot be told from a snapshot's or version's")
     snapshot = query.get("snapshot", query.get("sharesnapshot"))
-    address = _named(found, body, f"{place.endpoint}/{body}", snapshot, query.get("versionid"))
+    address = _build_checked(found, body, f"{place.endpoint}/{body}", snapshot, query.get("versionid"))
     return Location(address, place.endpoint, place.account, urls.sas(url.query))
 
 

@@ -118,7 +118,7 @@ class AzguardError(Exception):
         """Return an error of another kind with the same fields, and other values for some of them."""
         return kind(**{each.name: getattr(self, each.name) for each in fields(self)} | changes)
 
-    def known(self) -> dict[str, object]:
+    def as_json(self) -> dict[str, object]:
         """Return the facts of the JSON error object, in the contract's order."""
         return {
             "kind": self.kind,

@@ -43,14 +43,14 @@ def check_text(text: str, what: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        shown = ascii(text.encode("utf-8", "surrogateescape"))[2:-1] if _typed(text) else ascii(text)[1:-1]
+        shown = ascii(text.encode("utf-8", "surrogateescape"))[2:-1] if _is_typed(text) else ascii(text)[1:-1]
         raise UsageError(
             f"{what} is not UTF-8: {shown}",
             reason="text_not_utf8",
         ) from None
 
 
-def _typed(text: str) -> bool:
+def _is_typed(text: str) -> bool:
     """Return whether every surrogate stands for a byte, as in words of a command line."""
     return not re.search(r"[\ud800-\udc7f\udd00-\udfff]", text)
 

@@ -47,7 +47,7 @@ class Place:
     path: str
 
 
-def placed(url: "SplitResult", base: str, taken: str | None, endpoints: Endpoints) -> Place:
+def locate(url: "SplitResult", base: str, taken: str | None, endpoints: Endpoints) -> Place:
     """Return where a URL leads; ``taken`` is the service that the command is about, if it is about one."""
     host, path = url.hostname or "", url.path.removeprefix("/")
     account, *labels = host.split(".")
@@ -72,7 +72,7 @@ def same_host(endpoint: str) -> str:
     return re.sub(r"^(https?://)(localhost|\[::1\])(?=[:/]|$)", r"\g<1>127.0.0.1", endpoint)
 
 
-def unquoted(path: str) -> str:
+def decode_path(path: str) -> str:
     """Decode the percent-encoding of a path, which must be UTF-8."""
     from urllib.parse import unquote
 

@@ -39,23 +39,23 @@ def choose(shared: Mapping[str, Any], environ: Mapping[str, str], file: Path, lo
         UsageError: an option is empty, or two options contradict each other.
         ConfigError: no source names an account, or the one that does is malformed.
     """
-    given = _named(options(shared))
+    given = _add_account_name(options(shared))
     if "profile" in given:
         return _of_profile(profiles.pick(file, given["profile"]), local)
     if any(source in given for source in _SOURCES):
-        return from_settings(_completed(given, environ), local)
+        return from_settings(_complete(given, environ), local)
     from_environment = _environment(environ)
     if "connection-string" in from_environment and not given:
         return credentials.from_connection_string(secret(from_environment["connection-string"]))
     if "account-name" in from_environment:
-        return from_settings(_proved(given, from_environment), local)
+        return from_settings(_merge_proof(given, from_environment), local)
     if given:
         option = next(iter(given))
         raise UsageError(f"--{option} needs --account-name", hint="or set AZURE_STORAGE_ACCOUNT")
     return _of_profile(profiles.pick(file, _profile_name(environ)), local)
 
 
-def _named(settings: Mapping[str, str]) -> dict[str, str]:
+def _add_account_name(settings: Mapping[str, str]) -> dict[str, str]:
     """Return settings with the name of the account, which an endpoint may tell as well."""
     first = next((settings[name] for name in _ENDPOINTS if name in settings), None)
     if first is None or "account-name" in settings or any(source in settings for source in _SOURCES):
@@ -110,7 +110,7 @@ def to_keep(shared: Mapping[str, Any]) -> dict[str, str]:
     given = options(shared)
     if "profile" in given:
         raise UsageError("--profile names a profile, and this writes one", hint="--account-name NAME --auth-mode login")
-    if not any(source in _named(given) for source in _SOURCES):
+    if not any(source in _add_account_name(given) for source in _SOURCES):
         raise UsageError("a profile needs an account", hint="--account-name NAME --auth-mode login")
     kept = {key: f"@{Path(value[1:]).absolute()}" if value.startswith("@") else value for key, value in given.items()}
     from_settings(kept, emulator)
@@ -126,7 +126,7 @@ def _environment(environ: Mapping[str, str]) -> dict[str, str]:
             found[name] = environ[variable]
     if (endpoint := found.pop("service-endpoint", None)) is not None:
         found.setdefault(f"{endpoints.service_of(endpoint, _SERVICE_ENDPOINT)}-endpoint", endpoint)
-    return found if "connection-string" in found else _named(found)
+    return found if "connection-string" in found else _add_account_name(found)
 
 
 def _profile_name(environ: Mapping[str, str]) -> str | None:
@@ -136,18 +136,18 @@ def _profile_name(environ: Mapping[str, str]) -> str | None:
     return name
 
 
-def _completed(given: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+def _complete(given: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
     """Add to an account named by options what the environment knows of that account; nothing to any other source."""
     if "account-name" not in given:
         return dict(given)
     ambient = {key: value for key, value in _environment(environ).items() if key != "connection-string"}
-    ambient = _named(ambient)
+    ambient = _add_account_name(ambient)
     if ambient.get("account-name", given["account-name"]) != given["account-name"]:
         return dict(given)
-    return _proved(given, ambient)
+    return _merge_proof(given, ambient)
 
 
-def _proved(given: Mapping[str, str], ambient: Mapping[str, str]) -> dict[str, str]:
+def _merge_proof(given: Mapping[str, str], ambient: Mapping[str, str]) -> dict[str, str]:
     """Return both; who the options say is asking replaces whatever the environment says about that."""
     ambient = {name: value for name, value in ambient.items() if name != "connection-string"}
     if any(name in given for name in _PROOF):
@@ -205,7 +205,7 @@ def from_settings(settings: Mapping[str, str], local: Callable[[], Account]) -> 
         return local()
     if "connection-string" in settings:
         return credentials.from_connection_string(secret(settings["connection-string"]))
-    settings = _named(settings)
+    settings = _add_account_name(settings)
     if "account-name" not in settings:
         raise ConfigError("the profile names no account", hint="give it account-name or connection-string")
     given = {service: settings[f"{service}-endpoint"] for service in SERVICES if f"{service}-endpoint" in settings}

@@ -107,7 +107,7 @@ class Live(AbstractContextManager["Live"]):
 
 def of(env: Environment, plan: DemoPlan) -> Lines | Live:
     """Return the view for the reader; if the result goes to stdout as JSON, the story goes to stderr."""
-    if _structured(env):
+    if _is_structured(env):
         return Lines(plan, env.out.info)
     terminal = sys.stdout.isatty() and env.environ.get("TERM") != "dumb"
     if terminal and not env.shared.get("no_progress"):
@@ -119,13 +119,13 @@ def finish(env: Environment, view: Lines | Live, result: DemoResult) -> None:
     """Say what was found, what it means and what to type next; exit 1 unless azguard's count is exact."""
     shell = USE_OF_EXPORT[shell_exports.guess(env.environ, identity.find_name(os.getppid()))]
     view.close(["", *_explain(result), "", *_describe_caveats(result), "", *_next_steps(shell)])
-    if _structured(env):
+    if _is_structured(env):
         env.out.show(result)
     if not result.exact:
         raise typer.Exit(1)
 
 
-def _structured(env: Environment) -> bool:
+def _is_structured(env: Environment) -> bool:
     return env.out.query is not None or env.shared.get("output") not in (None, "table")
 
 
@@ -139,7 +139,7 @@ def _heading(plan: DemoPlan) -> str:
         f"{plan.writers} processes each add 1 to a blob {plan.increments} times, in three ways. One answer in ten "
         "gets lost on its way back. Starting an emulator and the processes ..."
     )
-    return "\n".join([*_wrapped(text), ""])
+    return "\n".join([*_wrap(text), ""])
 
 
 def _line(ended: StrategyResult) -> str:
@@ -187,20 +187,20 @@ def _explain(result: DemoResult) -> list[str]:
             reason += f" Errors that leave open whether the change was applied: {ended.unknown}."
         if ended.failed:
             reason += f" Given up, and said to be not applied: {ended.failed}."
-        lines += _wrapped(reason, "  ")
+        lines += _wrap(reason, "  ")
     return lines
 
 
 def _describe_caveats(result: DemoResult) -> list[str]:
     wait = round(RETRY_WAIT_SECONDS * 1000)
-    return _wrapped(
+    return _wrap(
         "A lost answer is one that the emulator gave after doing the work. The first two ways use the SDK with its "
         f"retries on, as az does; only the waits before them are cut, from 18 s and more to {wait} ms. "
         f"--seed {result.seed} loses the same answers again; whose they are is up to the race."
     )
 
 
-def _wrapped(text: str, indent: str = "") -> list[str]:
+def _wrap(text: str, indent: str = "") -> list[str]:
     return textwrap.wrap(text, 79, subsequent_indent=indent, break_on_hyphens=False)
 
 

@@ -73,7 +73,7 @@ def _words(
     output = shared.get("output")
     if output == "json" if output else command_line.wants_json(argv):
         return text + json.dumps(
-            {"error": redaction.redacted_values(known.known(), secrets)}, indent=2, ensure_ascii=False
+            {"error": redaction.redacted_values(known.as_json(), secrets)}, indent=2, ensure_ascii=False
         )
     if isinstance(error, groups.CommandMissing):
         return text + help_text.emphasize(error.help, sys.stderr)

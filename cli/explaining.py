@@ -129,7 +129,7 @@ def _remembered(env: Environment, target: Target) -> Iterable[str]:
 
 def _listed(env: Environment, target: Target, listing: Callable[[Target, Deadline], Iterable[str]]) -> list[str]:
     try:
-        return list(islice(listing(target, env.deadline.restarted(seconds=_LOOK_SECONDS)), _MOST_NAMES))
+        return list(islice(listing(target, env.deadline.restart(seconds=_LOOK_SECONDS)), _MOST_NAMES))
     # Not allowed to list, say: then no name is offered, and what is missing is told all the same.
     except Exception:  # noqa: BLE001
         return []

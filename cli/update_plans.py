@@ -130,14 +130,14 @@ def _change(env: Environment, kind: Kind, given: UpdateOptions, typed: tuple[Typ
 
 
 def _by_command(env: Environment, command: list[str]) -> Change:
-    def filtered(target: Target, deadline: Deadline, content: bytes) -> bytes:
+    def filter_content(target: Target, deadline: Deadline, content: bytes) -> bytes:
         from azguard.processes import filter_command
 
         end = deadline.started + deadline.seconds
         environ = {**env.environ, "AZGUARD_ADDRESS": str(target.address)}
         return filter_command.run(command, content, environ=environ, deadline=end, clock=deadline.clock)
 
-    return filtered
+    return filter_content
 
 
 def _by_edits(kind: Kind, typed: tuple[TypedEdit, ...], *, metadata: bool) -> Change:

@@ -122,7 +122,7 @@ def tier(text: str | None) -> str | None:
     return found or choice(text, "--tier", _TIERS)
 
 
-def included(text: str | None) -> list[str]:
+def parse_included(text: str | None) -> list[str]:
     """Return the parts of a listing that are asked for."""
     chosen = [] if text is None else [each.strip() for each in text.split(",")]
     for each in chosen:
@@ -130,7 +130,7 @@ def included(text: str | None) -> list[str]:
     return chosen
 
 
-def selected(texts: Sequence[str] | None) -> list[str]:
+def parse_names(texts: Sequence[str] | None) -> list[str]:
     """Return the names of properties, refusing an empty one."""
     names = [name.strip() for text in texts or () for name in text.split(",")]
     if not all(names):

@@ -262,7 +262,7 @@ def list_(
             env.deadline,
             prefix=prefix,
             delimiter=values.not_empty(delimiter, "--delimiter"),
-            include=values.included(include),
+            include=values.parse_included(include),
             limit=values.count(num_results, "--num-results"),
         )
     )

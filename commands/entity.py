@@ -42,7 +42,7 @@ def get(ctx: typer.Context, entity: Entity, select: Select = None) -> None:
     env = context.of(ctx)
     target = env.locate(entity, Kind.ENTITY)
     env.conditions(target)
-    names = values.selected(select)
+    names = values.parse_names(select)
     entity_output.deliver_one(env, target, reads.get(target, names, env.deadline), names)
 
 
@@ -75,7 +75,7 @@ def query(
     env = context.of(ctx)
     target = env.locate(table, Kind.TABLE)
     env.conditions(target)
-    names, most = values.selected(select), values.count(top, "--top")
+    names, most = values.parse_names(select), values.count(top, "--top")
     bound = filters.bind_parameters(values.not_empty(filter_, "--filter"), param or ())
     pages = reads.query(target, bound, names, most, env.deadline)
     entity_output.deliver(env, target, pages, names)

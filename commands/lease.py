@@ -261,7 +261,7 @@ def wait(
 def _held(env: Environment, scope: str | None) -> Iterator[HeldLeaseStatus]:
     remembered = list(env.cache.list_held(scope))
     account = env.account_if_known if remembered else None
-    patience = env.deadline.restarted(seconds=min(_ASK_SECONDS, env.deadline.seconds))
+    patience = env.deadline.restart(seconds=min(_ASK_SECONDS, env.deadline.seconds))
 
     def forget(known: CheckedLease[HeldLease]) -> None:
         env.cache.strike(known.lease)

@@ -133,5 +133,5 @@ def _update_many(env: Environment, address: str, given: UpdateOptions, typed: tu
 
 def _show_failure(env: Environment, done: "Done") -> None:
     if done.error is not None and env.out.format != "none":
-        error = hints.in_words(done.error).known()
+        error = hints.in_words(done.error).as_json()
         env.out.json_lines([{"address": done.address, "outcome": done.outcome, "error": error}])

@@ -57,11 +57,11 @@ class Exchange:
         """
         return min(self.left, self._seconds)
 
-    def moved(self, count: int) -> None:
+    def add_time_for(self, count: int) -> None:
         """Add the time for so many bytes that were sent or received."""
         self._ends += count / PACE_BYTES_PER_SECOND
 
-    def sent(self) -> None:
+    def start_answer(self) -> None:
         """Note that the request was handed over: from here on the answer has ``seconds``."""
         self._ends = min(self._ends, time.monotonic() + self._seconds)
 
@@ -85,7 +85,7 @@ class _Timed(io.RawIOBase):
             self._socket.settimeout(exchange.left)
         count: int | None = self._raw.readinto(buffer)
         if exchange is not None and count:
-            exchange.moved(count)
+            exchange.add_time_for(count)
         return count
 
     def fileno(self) -> int:
@@ -179,13 +179,13 @@ class _Connection:
             piece = view[start : start + _PIECE]
             this.sock.settimeout(exchange.patience)
             parent.send(piece)
-            exchange.moved(len(piece))
+            exchange.add_time_for(len(piece))
 
     def getresponse(self, *arguments: Any, **options: Any) -> Any:
         """Wait for the answer, now that the request was sent."""
         exchange = CURRENT.get()
         if exchange is not None:
-            exchange.sent()
+            exchange.start_answer()
         parent: Any = super()
         return parent.getresponse(*arguments, **options)
 

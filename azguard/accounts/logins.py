@@ -70,12 +70,12 @@ class Login:
         """
         with self._lock:
             known = self._tokens.get(scopes)
-            if known is not None and not (options or {}).get("claims") and _left(known) > _REUSED_SECONDS:
+            if known is not None and not (options or {}).get("claims") and _seconds_left(known) > _REUSED_SECONDS:
                 return known
             try:
                 self._tokens[scopes] = self.credential.get_token_info(*scopes, options=options)
             except Exception as error:
-                if known is not None and _left(known) > 0:
+                if known is not None and _seconds_left(known) > 0:
                     return known
                 raise self._describe_failure(error, known) from error
             if not self.renewable:
@@ -241,5 +241,5 @@ def _ask(url: str, token: str) -> tuple[int | None, str | None]:
     return answer.status_code, value if answer.ok and isinstance(value, str) else None
 
 
-def _left(token: Any) -> float:
+def _seconds_left(token: Any) -> float:
     return float(token.expires_on) - time.time()

@@ -51,7 +51,7 @@ def explain(error: BaseException, endpoint: str, service: str | None = None) -> 
         return found
     refused = "Connection refused" in text
     if refused and proxies.is_loopback(host) and endpoint.endswith(f"/{EMULATOR_NAME}"):
-        return _stopped_emulator(endpoint, service)
+        return _describe_stopped_emulator(endpoint, service)
     through = "" if proxy is None else f", through the proxy {proxy.address}"
     for words, plain in _PLAIN.items():
         if words in text:
@@ -107,7 +107,7 @@ def _by_proxy(error: BaseException, host: str, proxy: Proxy) -> NoAnswer | None:
     text = str(error)
     names = _proxy_names(proxy, host)
     if refusal := next(filter(None, map(_tunnel_refusal, causes)), None):
-        return refused_by(proxy, host, int(refusal[1]), refusal[2].strip())
+        return describe_proxy_refusal(proxy, host, int(refusal[1]), refusal[2].strip())
     if "SOCKS" in text:
         return NoAnswer(f"the proxy in {proxy.variable} is a SOCKS proxy, which needs PySocks", reason="socks_proxy")
     if proxy.address == "?" or any(_is_setting(cause) for cause in causes if not isinstance(cause, OSError)):
@@ -130,7 +130,7 @@ def _proxy_names(proxy: Proxy, host: str) -> dict[str, object]:
     return {"proxy": proxy.address, "variable": proxy.variable, "host": host}
 
 
-def refused_by(proxy: Proxy, host: str, status: int, words: str = "") -> NoAnswer:
+def describe_proxy_refusal(proxy: Proxy, host: str, status: int, words: str = "") -> NoAnswer:
     """Return what a proxy's own refusal of a request to a host means."""
     if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         return NoAnswer(
@@ -183,7 +183,7 @@ def _plain_meaning(text: str) -> str:
     return next((plain.message for words, plain in _PLAIN.items() if words in text), "no connection")
 
 
-def _stopped_emulator(endpoint: str, service: str | None) -> NoAnswer:
+def _describe_stopped_emulator(endpoint: str, service: str | None) -> NoAnswer:
     if service == "file":
         return NoAnswer(f"nothing listens at {endpoint}: Azurite has no Files", reason="emulator_without_files")
     return NoAnswer(

@@ -93,7 +93,7 @@ def describe_conflict(error: Changed, target: Target, deadline: Deadline) -> Cha
     A blob that is gone is said to be gone: the service answers 412 for it as well.
     """
     try:
-        current = error.seen or fetch(target, Conditions(), deadline.restarted(seconds=min(2.0, deadline.seconds)))
+        current = error.seen or fetch(target, Conditions(), deadline.restart(seconds=min(2.0, deadline.seconds)))
     except NotFound:
         current = NOTHING_THERE
     except Exception:  # noqa: BLE001  # the explanation is optional; report the conflict even if it fails

@@ -195,7 +195,7 @@ def _commit(upload: Upload, ids: list[str]) -> Mapping[str, Any]:
 
 def _extend_deadline(upload: Upload) -> Deadline:
     # A staged block is not visible yet, so each is retried for at least a minute, even if the deadline is shorter.
-    return upload.deadline.restarted(seconds=max(60.0, upload.deadline.seconds))
+    return upload.deadline.restart(seconds=max(60.0, upload.deadline.seconds))
 
 
 def _explain_unread(error: Exists, upload: Upload) -> Exists:

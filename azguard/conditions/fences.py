@@ -39,12 +39,12 @@ def parse(text: str) -> int:
 
 def condition(fence: int) -> dict[str, str]:
     """Return the request header by which the service refuses a write where a higher fence is, or none at all."""
-    return {"x-ms-if-tags": f"\"{TAG}\" <= '{_written(fence)}'"}
+    return {"x-ms-if-tags": f"\"{TAG}\" <= '{_format(fence)}'"}
 
 
 def with_fence_tag(tags: Mapping[str, str], fence: int) -> dict[str, str]:
     """Return index tags with this fence among them."""
-    return {**tags, TAG: _written(fence)}
+    return {**tags, TAG: _format(fence)}
 
 
 def check_tags(tags: Mapping[str, str]) -> None:
@@ -102,5 +102,5 @@ def refuse_higher(target: Target, mine: int, theirs: int | None) -> None:
         )
 
 
-def _written(fence: int) -> str:
+def _format(fence: int) -> str:
     return f"{fence:0{_WIDTH}d}"

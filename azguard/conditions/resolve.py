@@ -66,7 +66,7 @@ def resolve(
     if asked.fence is not None:
         return _with_fence(asked, list(values), lease_id, target)
     headers = {
-        condition.header: condition_values.sent(operation, condition, value, known, target)
+        condition.header: condition_values.resolve(operation, condition, value, known, target)
         for condition, value in values.items()
     }
     if asked.etag is not None:

@@ -16,7 +16,7 @@ _DATES = frozenset(each for each in Condition if each.endswith("-since"))
 _NUMBERS = frozenset(each for each in Condition if each not in _ETAGS | _DATES and not each.endswith("if-tags"))
 
 
-def sent(operation: Operation, condition: Condition, value: str, known: Remembered, target: Target) -> str:
+def resolve(operation: Operation, condition: Condition, value: str, known: Remembered, target: Target) -> str:
     """Return the value of the header of a condition.
 
     Raises:

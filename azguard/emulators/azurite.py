@@ -87,7 +87,7 @@ def start(
     from azguard.emulators import azurite_install, azurite_process
 
     chosen = dict(ports or {})
-    folder_of_data = _usable(data)
+    folder_of_data = _make_data_folder(data)
     with _hold_lock(folder):
         running, reason = state.look(folder)
         if running is not None:
@@ -208,7 +208,7 @@ def _check_same(running: Azurite, ports: Mapping[str, int], data: str | None) ->
         )
 
 
-def _usable(data: str | None) -> str | None:
+def _make_data_folder(data: str | None) -> str | None:
     if data is None:
         return None
     path = Path(data).absolute()

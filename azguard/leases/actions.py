@@ -204,7 +204,7 @@ def give_back(target: Target, lease_id: str, deadline: Deadline, seconds: float 
 
     It takes at most so many seconds.
     """
-    patience = deadline.restarted(seconds=seconds)
+    patience = deadline.restart(seconds=seconds)
     while True:
         sent = send_once(lambda: client(target, lease_id).release(**write_timeouts(patience, _RELEASE_PAUSE)))
         if sent.error is None or is_lease_problem(sent.error) or status(sent.error) == HTTPStatus.NOT_FOUND:

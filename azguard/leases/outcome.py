@@ -113,4 +113,4 @@ def find_held(target: Target, lease_id: str, patience: Deadline) -> Finding[Fact
 
 
 def _look_briefly(target: Target, deadline: Deadline) -> LeaseState:
-    return look(target, deadline.restarted(seconds=min(_EXPLAIN_SECONDS, deadline.seconds)))
+    return look(target, deadline.restart(seconds=min(_EXPLAIN_SECONDS, deadline.seconds)))

@@ -101,7 +101,7 @@ def _with_both_versions(error: Changed, target: Target, conditions: Conditions, 
         NotFound: there is none, for which the emulator says that a condition failed as well.
     """
     try:
-        current = look(target, deadline.restarted(seconds=min(_EXPLAIN_SECONDS, deadline.seconds)))
+        current = look(target, deadline.restart(seconds=min(_EXPLAIN_SECONDS, deadline.seconds)))
     except NotFound:
         raise
     except AzguardError:

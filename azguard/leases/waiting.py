@@ -31,7 +31,7 @@ def until_free(
     """
     told: LeaseState | None = None
     while True:
-        state = look(target, patience.restarted(seconds=max(patience.settle_seconds, patience.remaining)))
+        state = look(target, patience.restart(seconds=max(patience.settle_seconds, patience.remaining)))
         if state.free:
             return state
         if told is None or told.holder != state.holder:

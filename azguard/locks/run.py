@@ -69,7 +69,7 @@ def run(plan: LockPlan, busy: int) -> int:
         raise error.but(exit_status=busy) from error
     finally:
         guardian.close()
-    if left := guardian.left_running():
+    if left := guardian.find_left_running():
         plan.settings.say(f"warning: the lock is released, and what the command started runs on: {', '.join(left)}")
     if ended.typed and ended.signal == signal.SIGINT:
         # Ctrl-C reached the command alone, which had the terminal. The script that we are a line of gets it now.

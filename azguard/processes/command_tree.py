@@ -83,7 +83,7 @@ class CommandTree:
         tree.send(self._frozen, signal.SIGCONT)
         self._frozen = []
 
-    def left(self) -> list[str]:
+    def find_running(self) -> list[str]:
         """Return what still runs, for people."""
         return [f"{each.name} (pid {each.pid})" for each in self._all()]
 

@@ -65,7 +65,7 @@ class Guardian:
         offspring = Offspring()
         ours, theirs = channel.pair()
         terminal = Terminal.of_this_process()
-        before = guardian_process.ignored_signals()
+        before = guardian_process.find_ignored_signals()
         pid = os.fork()
         if pid == 0:
             ours.close()
@@ -153,7 +153,7 @@ class Guardian:
             self._continue_guardian()
             time.sleep(_POLL_SECONDS)
 
-    def left_running(self) -> list[str]:
+    def find_left_running(self) -> list[str]:
         """Return what the command left running when it ended, for people; to be asked after ``close``."""
         return _describe(self._offspring())
 

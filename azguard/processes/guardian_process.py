@@ -38,7 +38,7 @@ _UNKILLABLE_SECONDS = 5.0
 _IGNORED_SIGNALS = (*FORWARDED, signal.SIGTTIN, signal.SIGTTOU)
 
 
-def ignored_signals() -> frozenset[int]:
+def find_ignored_signals() -> frozenset[int]:
     """Return what this process was started to ignore (nohup, a background job): its command ignores it too."""
     return frozenset(number for number in _IGNORED_SIGNALS if signal.getsignal(number) is signal.SIG_IGN)
 
@@ -236,7 +236,7 @@ class _Guardian:
     def _look_at_command(self) -> None:
         for status in self._tree.reap():
             self._paused = os.WIFSTOPPED(status)
-            if self._paused and self._kill_at is None and not self._lent(os.WSTOPSIG(status)):
+            if self._paused and self._kill_at is None and not self._lend_terminal(os.WSTOPSIG(status)):
                 self._take_terminal_back()
                 self._channel.send(**{"is": "stopped"}, terminal=self._terminal is not None)
         if self._tree.status is not None:
@@ -252,7 +252,7 @@ class _Guardian:
         deadly = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
         return deadly in self._passed_on or (deadly == signal.SIGINT and self._typed)
 
-    def _lent(self, number: int) -> bool:
+    def _lend_terminal(self, number: int) -> bool:
         """Put the command in the foreground if it was stopped for want of that; return whether it goes on."""
         if number not in (signal.SIGTTIN, signal.SIGTTOU) or self._terminal is None:
             return False
@@ -274,7 +274,7 @@ class _Guardian:
             status=128 - code if code < 0 else code,
             signal=-code if code < 0 else None,
             typed=self._typed,
-            left=[] if self._kill_at is None else self._tree.left(),
+            left=[] if self._kill_at is None else self._tree.find_running(),
         )
 
 

@@ -61,13 +61,13 @@ class Deadline:
 
         For the next piece of a long transfer: what bounds it is how long the service may stay silent, not its size.
         """
-        return self.restarted(seconds=self.seconds)
+        return self.restart(seconds=self.seconds)
 
-    def restarted(self, *, seconds: float) -> "Deadline":
+    def restart(self, *, seconds: float) -> "Deadline":
         """Return a deadline of another length that begins now."""
         return Deadline(seconds, self.clock, self.sleep, self.answer_seconds, self.settle_seconds)
 
-    def answered_within(self, seconds: float) -> "Deadline":
+    def limit_answers(self, seconds: float) -> "Deadline":
         """Return this deadline with no answer waited for longer than this."""
         other = replace(self, answer_seconds=min(seconds, self.answer_seconds))
         other.started = self.started

@@ -44,7 +44,7 @@ def explain(error: Any, code: str | None, target: Target) -> Denial:
     """Return why the service answered 401 or 403 to a request with the credentials of a target."""
     response = getattr(error, "response", None)
     if response is None:
-        return Denial(f"the service does not allow this to {_named(target)}", reason="not_allowed")
+        return Denial(f"the service does not allow this to {_describe(target)}", reason="not_allowed")
     now = service_time(response) or datetime.now(UTC)
     account = target.account
     if code == "KeyBasedAuthenticationNotPermitted":
@@ -52,12 +52,12 @@ def explain(error: Any, code: str | None, target: Target) -> Denial:
             f"account {account.name} accepts neither keys nor a SAS made with them", reason="keys_not_accepted"
         )
     if account.auth is Auth.SAS:
-        return _of_sas(sas.read(account.secret or ""), response.request, code, target, now)
+        return _explain_sas(sas.read(account.secret or ""), response.request, code, target, now)
     if account.auth is Auth.KEY:
-        return _of_key(response.request, code, target, now)
+        return _explain_key(response.request, code, target, now)
     if account.auth is Auth.ANONYMOUS:
-        return Denial(f"{_named(target)} is not public", reason="not_public")
-    return _of_login(error, code, target)
+        return Denial(f"{_describe(target)} is not public", reason="not_public")
+    return _explain_login(error, code, target)
 
 
 def service_time(response: Any) -> datetime | None:
@@ -69,46 +69,49 @@ def service_time(response: Any) -> datetime | None:
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
-def _of_sas(token: Sas, request: Any, code: str | None, target: Target, now: datetime) -> Denial:
+def _explain_sas(token: Sas, request: Any, code: str | None, target: Target, now: datetime) -> Denial:
     found = (
-        _outside_time(token, now)
-        or _of_another_place(token, request, code, target)
-        or _without_permission(token, request, code, target)
+        _check_time(token, now)
+        or _check_place(token, request, code, target)
+        or _check_permissions(token, request, code, target)
     )
     if found is not None:
         return found
     if code in _MISMATCHES:
         fields = {"ss": token.services, "srt": token.resource_types, "sr": token.resource, "spr": token.protocols}
         has = " ".join(f"{name}={value}" for name, value in fields.items() if value)
-        return Denial(f"the SAS does not allow this to {_named(target)}: {code}; it has {has}", reason="sas_unsuitable")
+        return Denial(
+            f"the SAS does not allow this to {_describe(target)}: {code}; it has {has}", reason="sas_unsuitable"
+        )
     if code == "AuthorizationFailure" and _is_azure(target):
-        return _kept_out(target)
+        return _blame_network(target)
     if token.policy is not None:
         return Denial(
-            f"the SAS does not allow this to {_named(target)}: its stored access policy {token.policy!r} (si) decides",
+            f"the SAS does not allow this to {_describe(target)}: "
+            f"its stored access policy {token.policy!r} (si) decides",
             reason="sas_policy_refuses",
         )
     return Denial(
-        f"the signature of the SAS does not fit {_named(target)}",
+        f"the signature of the SAS does not fit {_describe(target)}",
         reason="sas_does_not_fit",
     )
 
 
-def _outside_time(token: Sas, now: datetime) -> Denial | None:
+def _check_time(token: Sas, now: datetime) -> Denial | None:
     if token.ends is not None and token.ends <= now:
         return Denial(
-            f"the SAS ended at {_shown(token.ends)} (se); the service's clock says {_shown(now)}",
+            f"the SAS ended at {_format_time(token.ends)} (se); the service's clock says {_format_time(now)}",
             reason="sas_unsuitable",
         )
     if token.starts is not None and token.starts > now:
         return Denial(
-            f"the SAS begins only at {_shown(token.starts)} (st); the service's clock says {_shown(now)}",
+            f"the SAS begins only at {_format_time(token.starts)} (st); the service's clock says {_format_time(now)}",
             reason="sas_not_yet_valid",
         )
     return None
 
 
-def _of_another_place(token: Sas, request: Any, code: str | None, target: Target) -> Denial | None:
+def _check_place(token: Sas, request: Any, code: str | None, target: Target) -> Denial | None:
     """Return what is wrong with the service, the kind of resource, the protocol or the address it is used from."""
     service = target.kind.service
     if token.services is not None and service[0] not in token.services:
@@ -119,10 +122,10 @@ def _of_another_place(token: Sas, request: Any, code: str | None, target: Target
     made_for = "table" if token.table else _SERVICE_OF.get(token.resource or "")
     if not token.is_of_account and made_for is not None and made_for != service:
         return Denial(f"the SAS is for the service {made_for}, not for {service}", reason="sas_unsuitable")
-    level = _level(request, service)
+    level = _find_level(request, service)
     if token.resource_types is not None and level not in token.resource_types:
         return Denial(
-            f"{_named(target)} needs a SAS for {sas.RESOURCE_TYPES[level]}, and this has srt={token.resource_types}",
+            f"{_describe(target)} needs a SAS for {sas.RESOURCE_TYPES[level]}, and this has srt={token.resource_types}",
             reason="sas_for_other_resource_types",
             values={"types": "".join(each for each in "sco" if each in token.resource_types + level)},
         )
@@ -140,39 +143,39 @@ def _of_another_place(token: Sas, request: Any, code: str | None, target: Target
     return None
 
 
-def _without_permission(token: Sas, request: Any, code: str | None, target: Target) -> Denial | None:
+def _check_permissions(token: Sas, request: Any, code: str | None, target: Target) -> Denial | None:
     has = token.permissions
-    for needed in needed_permissions(request, target.kind.service):
+    for needed in list_needed_permissions(request, target.kind.service):
         if has is not None and not set(needed) & set(has):
             words = " or ".join(f"{sas.PERMISSIONS[each]} ({each})" for each in needed)
             return Denial(
-                f"the SAS does not allow this to {_named(target)}: it needs {words}, and has sp={has}",
+                f"the SAS does not allow this to {_describe(target)}: it needs {words}, and has sp={has}",
                 reason="sas_without_permission",
                 values={"permissions": " or ".join(needed)},
             )
     if has is not None and code == "AuthorizationPermissionMismatch":
         return Denial(
-            f"the SAS does not allow this to {_named(target)}: it has sp={has}",
+            f"the SAS does not allow this to {_describe(target)}: it has sp={has}",
             reason="sas_allows_too_little",
         )
     return None
 
 
-def needed_permissions(request: Any, service: str) -> tuple[str, ...]:
+def list_needed_permissions(request: Any, service: str) -> tuple[str, ...]:
     """Return what a SAS needs for a request: of each text, one of its letters. Nothing where that is not known."""
     url = urlsplit(request.url)
     query = {name: values[0] for name, values in parse_qs(url.query).items()}
     if service == "table":
-        return _for_tables(request, url.path.rpartition("/")[2])
+        return _list_for_tables(request, url.path.rpartition("/")[2])
     if service != "blob" or query.get("comp") == "acl":
         return ()
-    needed = _for_blobs(request.method, query)
+    needed = _list_for_blobs(request.method, query)
     if needed and any(name.lower() in ("x-ms-tags", "x-ms-if-tags") for name in request.headers):
         return (needed, "t")
     return (needed,) if needed else ()
 
 
-def _for_tables(request: Any, name: str) -> tuple[str, ...]:
+def _list_for_tables(request: Any, name: str) -> tuple[str, ...]:
     if name == "$batch":
         return ()
     if name.startswith("Tables"):
@@ -183,7 +186,7 @@ def _for_tables(request: Any, name: str) -> tuple[str, ...]:
     return {"GET": ("r",), "POST": ("a",), "DELETE": ("d",)}.get(request.method, ())
 
 
-def _for_blobs(method: str, query: Mapping[str, str]) -> str | None:
+def _list_for_blobs(method: str, query: Mapping[str, str]) -> str | None:
     comp = query.get("comp")
     if comp in _BY_COMP:
         return _BY_COMP[comp]
@@ -194,7 +197,7 @@ def _for_blobs(method: str, query: Mapping[str, str]) -> str | None:
     return "cw" if comp in (None, "block", "blocklist", "snapshot") else "w"
 
 
-def _level(request: Any, service: str) -> str:
+def _find_level(request: Any, service: str) -> str:
     """Return the letter of ``srt`` that a request needs: of the service, a container or what is in it."""
     url = urlsplit(request.url)
     query = parse_qs(url.query)
@@ -205,48 +208,48 @@ def _level(request: Any, service: str) -> str:
     return "c" if query.get("restype") in (["container"], ["share"]) else "o"
 
 
-def _of_key(request: Any, code: str | None, target: Target, now: datetime) -> Denial:
-    sent = _sent_at(request)
+def _explain_key(request: Any, code: str | None, target: Target, now: datetime) -> Denial:
+    sent = _find_date(request)
     if sent is not None and abs(now - sent) > _CLOCK_SKEW:
         off = span(abs(now - sent).total_seconds())
         return Denial(
-            f"this machine's clock is {off} {'behind' if sent < now else 'ahead'}: it says {_shown(sent)}, "
-            f"the service {_shown(now)}",
+            f"this machine's clock is {off} {'behind' if sent < now else 'ahead'}: it says {_format_time(sent)}, "
+            f"the service {_format_time(now)}",
             reason="clock_is_off",
         )
     if code == "AuthorizationFailure" and _is_azure(target):
-        return _kept_out(target)
+        return _blame_network(target)
     return Denial(
-        f"the account key is not one of {target.account.name}, so {_named(target)} is out of reach",
+        f"the account key is not one of {target.account.name}, so {_describe(target)} is out of reach",
         reason="key_of_another_account",
         values={"account": target.account.name},
     )
 
 
-def _of_login(error: Any, code: str | None, target: Target) -> Denial:
+def _explain_login(error: Any, code: str | None, target: Target) -> Denial:
     if code in ("AuthorizationPermissionMismatch", "InsufficientAccountPermissions"):
         return Denial(
-            f"this login has no role that allows this to {_named(target)}",
+            f"this login has no role that allows this to {_describe(target)}",
             reason="role_missing",
             values={"role": _ROLES[target.kind.service]},
         )
     if code == "AuthorizationFailure":
-        return _kept_out(target)
+        return _blame_network(target)
     ended = "expired" in str(error)
     return Denial(
-        f"the login's token for {_named(target)} " + ("has ended" if ended else "is not accepted"),
+        f"the login's token for {_describe(target)} " + ("has ended" if ended else "is not accepted"),
         reason="login_ended" if ended else "login_not_accepted",
     )
 
 
-def _kept_out(target: Target) -> Denial:
+def _blame_network(target: Target) -> Denial:
     return Denial(
-        f"the account of {_named(target)} does not let this machine in",
+        f"the account of {_describe(target)} does not let this machine in",
         reason="kept_out",
     )
 
 
-def _named(target: Target) -> str:
+def _describe(target: Target) -> str:
     """Return what was asked for; a listing of a whole service has no name of its own."""
     return str(target) or f"account {target.account.name}"
 
@@ -256,7 +259,7 @@ def _is_azure(target: Target) -> bool:
     return not urlsplit(target.endpoint).path
 
 
-def _sent_at(request: Any) -> datetime | None:
+def _find_date(request: Any) -> datetime | None:
     text = request.headers.get("x-ms-date") or request.headers.get("Date")
     try:
         return parsedate_to_datetime(text) if text else None
@@ -264,5 +267,5 @@ def _sent_at(request: Any) -> datetime | None:
         return None
 
 
-def _shown(when: datetime) -> str | None:
+def _format_time(when: datetime) -> str | None:
     return iso(when.replace(microsecond=0))

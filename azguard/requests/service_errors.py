@@ -88,13 +88,13 @@ def service_code(error: BaseException) -> str | None:
     """Return the service's error code, such as ``ConditionNotMet``, as a plain string."""
     code = getattr(error, "error_code", None)
     if code is None and (response := getattr(error, "response", None)) is not None:
-        code = response.headers.get("x-ms-error-code") or _code_in_body(response)
+        code = response.headers.get("x-ms-error-code") or _find_code_in_body(response)
     if code is None:
         return None
     return str(getattr(code, "value", code))
 
 
-def _code_in_body(response: Any) -> str | None:
+def _find_code_in_body(response: Any) -> str | None:
     """Return the code in the body of an answer: the Table service puts it nowhere else."""
     try:
         found = response.json()["odata.error"]["code"]
@@ -150,7 +150,7 @@ def translate(error: BaseException, target: Target, *, expected_etag: str | None
     if found is None:
         return _without_status(error, target, facts)
     if code in _AUTHENTICATION or found in (401, 403):
-        return _denied(error, code, target, facts)
+        return _build_denial(error, code, target, facts)
     if found in (409, 412):
         return _conflict(found, code or "", target, expected_etag, facts)
     return _by_status(found, code, error, target, facts)
@@ -173,17 +173,19 @@ def _by_status(
             reason="service_unavailable",
             **facts,
         )
-    return _bad_request(code, error, target, facts)
+    return _build_bad_request(code, error, target, facts)
 
 
-def _denied(error: BaseException, code: str | None, target: Target, facts: dict[str, Any]) -> errors.AzguardError:
+def _build_denial(error: BaseException, code: str | None, target: Target, facts: dict[str, Any]) -> errors.AzguardError:
     denial = denials.explain(error, code, target)
     is_known = facts["http_status"] == HTTPStatus.FORBIDDEN and code not in _AUTHENTICATION
     kind = errors.Forbidden if is_known else errors.Unauthenticated
     return kind(denial.message, reason=denial.reason, values=denial.values, **facts)
 
 
-def _bad_request(code: str | None, error: BaseException, target: Target, facts: dict[str, Any]) -> errors.BadRequest:
+def _build_bad_request(
+    code: str | None, error: BaseException, target: Target, facts: dict[str, Any]
+) -> errors.BadRequest:
     if target.kind.service == "table" and code in _TABLES:
         refusal = _TABLES[code]
         return errors.BadRequest(
@@ -205,7 +207,7 @@ def _not_asked(foreign: NotOfTheService, target: Target, facts: dict[str, Any]) 
     facts = {**facts, "http_status": foreign.status}
     host, proxy = urlsplit(target.endpoint).hostname or "", proxies.between(target.endpoint)
     if proxy is not None and foreign.status in (401, 403, 407):
-        reason = unreachable.refused_by(proxy, host, foreign.status)
+        reason = unreachable.describe_proxy_refusal(proxy, host, foreign.status)
         return errors.Unavailable(reason.message, reason=reason.reason, values=reason.values, **facts)
     through = "" if proxy is None else f", through the proxy {proxy.address}"
     return errors.Unavailable(
@@ -234,7 +236,7 @@ def _conflict(
     if code == "BlobImmutableDueToPolicy":
         return errors.Forbidden(f"{target} is immutable by policy", **facts)
     if found == HTTPStatus.PRECONDITION_FAILED:
-        return errors.Changed(_changed_words(target, expected_etag), expected_etag=expected_etag, **facts)
+        return errors.Changed(_describe_change(target, expected_etag), expected_etag=expected_etag, **facts)
     return errors.BadRequest(
         f"the service refused this for {target}: {code or found}",
         reason="has_snapshots" if code == "SnapshotsPresent" else None,
@@ -242,7 +244,7 @@ def _conflict(
     )
 
 
-def _changed_words(target: Target, expected_etag: str | None) -> str:
+def _describe_change(target: Target, expected_etag: str | None) -> str:
     if expected_etag is None:
         return f"the condition did not hold for {target}"
     return f"{target} changed since you read it"

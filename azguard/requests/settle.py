@@ -133,19 +133,19 @@ class _Write(Generic[T]):
             self.attempts += 1
             sent = send_once(self.request.send)
             if sent.outcome is CallOutcome.COMMITTED:
-                return self._committed(sent.answer)
+                return self._finish(sent.answer)
             error: Any = sent.error
             self._count(sent.outcome)
             if self.doubts:
                 found = self._settle_doubt(sent, error)
                 if found.verdict is Verdict.COMMITTED:
-                    return self._committed(found.answer)
+                    return self._finish(found.answer)
             elif sent.outcome is CallOutcome.REFUSED:
                 return self._settle_refusal(error)
             else:
                 self.open = False
             if self.deadline.remaining <= _PAUSE_SECONDS:
-                raise self._unknown(error) if self.doubts else translate(error, self.request.target)
+                raise self._build_unknown(error) if self.doubts else translate(error, self.request.target)
             self.deadline.pause(_PAUSE_SECONDS)
 
     def leave(self, interruption: KeyboardInterrupt) -> Settled[T]:
@@ -159,10 +159,10 @@ class _Write(Generic[T]):
             raise interruption
         found = self._ask(self._look_after_refusal if self.refused else self.request.look, interruption)
         if found.verdict is Verdict.COMMITTED:
-            return self._committed(found.answer)
+            return self._finish(found.answer)
         if found.verdict is Verdict.NEVER or (self.refused and not found.same):
             raise interruption
-        raise self._unknown(interruption) from interruption
+        raise self._build_unknown(interruption) from interruption
 
     def _count(self, outcome: CallOutcome) -> None:
         if outcome is CallOutcome.NOT_SENT:
@@ -178,12 +178,12 @@ class _Write(Generic[T]):
         found = self._ask(self.request.look, error)
         if found.verdict is Verdict.NEVER:
             self.open = False
-            raise _taken(self.request)
+            raise _build_changed(self.request)
         if sent.outcome is CallOutcome.REFUSED and found.verdict is not Verdict.COMMITTED:
             found = self._judge_refusal(found, error)
         if found.verdict is Verdict.COMMITTED or self._may_send_again(found.verdict, sent.outcome):
             return found
-        raise self._unknown(error)
+        raise self._build_unknown(error)
 
     def _judge_refusal(self, found: Finding[T], error: BaseException) -> Finding[T]:
         if self.request.judge_refusal is None:
@@ -213,9 +213,9 @@ class _Write(Generic[T]):
                 # A caller that may write and not read has only the answer of the service.
                 found = Finding(Verdict.UNKNOWN)
             if found.verdict is Verdict.COMMITTED:
-                return self._committed(found.answer)
+                return self._finish(found.answer)
             if found.same:
-                raise self._unknown(error)
+                raise self._build_unknown(error)
             refusal = refusal.but(seen=found.seen)
         self.open = False
         raise refusal from error
@@ -223,7 +223,7 @@ class _Write(Generic[T]):
     def _look_after_refusal(self, patience: Deadline) -> Finding[T]:
         return (self.request.look_after_refusal or self.request.look)(patience)
 
-    def _committed(self, answer: T | None) -> Settled[T]:
+    def _finish(self, answer: T | None) -> Settled[T]:
         # Kept before it is announced: an interruption in between finds it in ``leave``.
         self.done = Settled(answer, self.attempts, self.doubts)  # type: ignore[arg-type]  # committed has its answer
         commits.announce()
@@ -231,18 +231,18 @@ class _Write(Generic[T]):
         return self.done
 
     def _ask(self, look: Callable[[Deadline], Finding[T]], error: BaseException) -> Finding[T]:
-        patience = self.deadline.restarted(seconds=max(self.deadline.settle_seconds, self.deadline.remaining))
+        patience = self.deadline.restart(seconds=max(self.deadline.settle_seconds, self.deadline.remaining))
         try:
             return look(patience)
         except KeyboardInterrupt as interruption:
             if self.request.is_undone_by_caller:
                 raise
-            raise self._unknown(error) from interruption
+            raise self._build_unknown(error) from interruption
         # Whatever the reason for which it cannot be asked, the caller must learn that a write was sent.
         except AzguardError as failure:
-            raise self._unknown(error) from failure
+            raise self._build_unknown(error) from failure
 
-    def _unknown(self, error: BaseException) -> OutcomeUnknown:
+    def _build_unknown(self, error: BaseException) -> OutcomeUnknown:
         """Return the error that it was sent, and that it cannot be known whether it was applied."""
         target = self.request.target
         unknown = self.request.unknown or OutcomeUnknown(
@@ -254,7 +254,7 @@ class _Write(Generic[T]):
         return unknown.but(detail=(words,))
 
 
-def _taken(request: WriteRequest[Any]) -> Changed:
+def _build_changed(request: WriteRequest[Any]) -> Changed:
     return Changed(
         f"{request.target} changed since you read it",
         address=str(request.target.address),

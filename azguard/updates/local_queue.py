@@ -39,7 +39,7 @@ class LocalQueue(AbstractContextManager["LocalQueue"]):
         self._ticket: tuple[int, int] | None = None
 
     def __enter__(self) -> Self:
-        patience = self._deadline.restarted(seconds=self._deadline.remaining * _PART_OF_DEADLINE)
+        patience = self._deadline.restart(seconds=self._deadline.remaining * _PART_OF_DEADLINE)
         try:
             self._ticket = self._take(patience)
             if self._ticket is not None:

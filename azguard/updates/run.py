@@ -95,7 +95,7 @@ class UpdateRun:
 
     def start_deadline(self, seconds: float) -> Deadline:
         """Return a new deadline of so many seconds, by the same clock."""
-        return self.deadline.restarted(seconds=seconds)
+        return self.deadline.restart(seconds=seconds)
 
     def end(self, committed: CommittedVersion, outcome: str, lineage: str | None) -> UpdateResult:
         """Record the result and return it. From now on it stands, whatever interrupts us."""

@@ -44,7 +44,7 @@ def update(
     """
     tools = tools or UpdateHooks()
     if plan.guard_by_lease:
-        deadline = deadline.answered_within(GUARD_ANSWER_SECONDS)
+        deadline = deadline.limit_answers(GUARD_ANSWER_SECONDS)
     with tools.queue():
         loop = Loop(UpdateRun(resource, plan, deadline, tools))
         loop.run.load_pending()

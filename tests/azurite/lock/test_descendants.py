@@ -244,7 +244,7 @@ if sys.argv[1] == "lost":
 heard = []
 ended = guardian.wait(heard.append)
 guardian.close()
-print(heard, ended.status, guardian.left_running())
+print(heard, ended.status, guardian.find_left_running())
 """
 
 

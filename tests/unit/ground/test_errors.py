@@ -44,7 +44,7 @@ def test_another_error_comes_from_where_the_first_did() -> None:
 
 def test_an_exit_status_that_was_asked_for_stands_instead_of_the_kind_s() -> None:
     other = GaveUp("it is busy").but(exit_status=3)
-    assert (other.exit_code, other.but(hint="wait").exit_code, other.known()["exit_code"]) == (3, 3, 3)
+    assert (other.exit_code, other.but(hint="wait").exit_code, other.as_json()["exit_code"]) == (3, 3, 3)
     assert (GaveUp.exit_code, GaveUp("it is busy").exit_code) == (75, 75)
 
 

@@ -76,7 +76,7 @@ def test_what_only_the_real_service_says_is_understood(code: str, token: str, wo
     ],
 )  # fmt: skip
 def test_a_request_tells_what_it_needs(service: str, asked: Any, needed: tuple[str, ...]) -> None:
-    assert denials.needed_permissions(asked, service) == needed
+    assert denials.list_needed_permissions(asked, service) == needed
 
 
 def denial(auth: Auth, code: str, text: str = "", endpoint: str = AZURE["blob"]) -> denials.Denial:

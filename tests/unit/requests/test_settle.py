@@ -183,7 +183,7 @@ def test_an_outcome_that_cannot_be_known_is_told_in_the_words_of_the_request(
     request = WriteRequest(target=TARGET, send=lambda: _next(sends), look=lambda patience: _next(looks), unknown=words)
     with pytest.raises(OutcomeUnknown) as caught:
         send_until_settled(request, Clock().deadline())
-    assert (caught.value.known(), caught.value.detail) == (words.known(), (detail,))
+    assert (caught.value.as_json(), caught.value.detail) == (words.as_json(), (detail,))
 
 
 @pytest.mark.parametrize(("sends", "looks"), [([KeyboardInterrupt()], [COMMITTED]), ([LOST], [KeyboardInterrupt()])])

@@ -9,7 +9,7 @@ from tests.support.fake_resource import TARGET, Clock, Refusal
 
 def test_a_write_may_stay_unanswered_for_twenty_seconds_or_as_long_as_is_said() -> None:
     silence = [
-        write_timeouts(Deadline(60, answer_seconds=seconds).restarted(seconds=60).fresh())["read_timeout"]
+        write_timeouts(Deadline(60, answer_seconds=seconds).restart(seconds=60).fresh())["read_timeout"]
         for seconds in (0.3, 5)
     ]
     assert [write_timeouts(Deadline(60))["read_timeout"], *silence] == [20.0, 0.3, 5]

@@ -16,7 +16,7 @@ def test_a_lease_that_is_to_prove_outlives_three_late_answers() -> None:
     case = Case(stored())
     case.end(guard_by_lease=True)
     assert [told for told in case.told if "acquiring" in told] == ['lease: acquiring it on "E1" for 30 s']
-    assert Deadline(60).answered_within(GUARD_ANSWER_SECONDS).answer_seconds * 3 <= GUARD_SECONDS
+    assert Deadline(60).limit_answers(GUARD_ANSWER_SECONDS).answer_seconds * 3 <= GUARD_SECONDS
 
 
 @pytest.mark.parametrize(("by_lease", "seconds"), [(True, 10.0), (False, 20.0)])
@@ -37,7 +37,7 @@ def test_a_shorter_patience_with_answers_begins_no_new_deadline() -> None:
     clock = Clock()
     deadline = clock.deadline(60)
     clock.sleep(20)
-    shorter = deadline.answered_within(10)
+    shorter = deadline.limit_answers(10)
     assert (shorter.remaining, shorter.answer_seconds, deadline.answer_seconds) == (40.0, 10, 20.0)
 
 
