@@ -8,7 +8,6 @@ paragraphs of their own. All other paragraphs are notes: ``azguard help COMMAND`
 import inspect
 import os
 import re
-import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -26,8 +25,7 @@ _EXAMPLES, _TOPICS = "Examples:", "Topics:"
 # Below this, an option stands above its text, not beside it.
 _NARROW = 60
 _WIDEST, _NARROWEST = 80, 30
-_HEADING = re.compile(r"^(Usage: |[A-Z][^\n]*:$)", re.MULTILINE)
-_BOLD, _RESET = "\x1b[1m", "\x1b[0m"
+_HEADING = re.compile(r"^(Usage:|[A-Z][^\n]*:$)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ def place(param: Any) -> str:
 
 def width() -> int:
     """Return how wide help is: as the terminal, but lines of more than 80 columns are hard to read."""
-    return max(min(shutil.get_terminal_size().columns, _WIDEST) - 2, _NARROWEST)
+    return max(min(terminal.width(sys.stdout), _WIDEST) - 2, _NARROWEST)
 
 
 def write_summary(formatter: Any, text: HelpText) -> None:
@@ -131,7 +129,7 @@ def emphasize(text: str, stream: TextIO) -> str:
     """Return help with bold headings, if it goes to a terminal that shows them."""
     if not terminal.is_colored(stream, {"no_color": "--no-color" in sys.argv}, os.environ):
         return text
-    return _HEADING.sub(lambda found: f"{_BOLD}{found[1].rstrip()}{_RESET}{' ' * found[1].endswith(' ')}", text)
+    return _HEADING.sub(lambda found: terminal.paint(found[1], "bold"), text)
 
 
 def show(ctx: Any, _param: Any, is_asked: bool) -> None:

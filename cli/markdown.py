@@ -99,13 +99,19 @@ def render(blocks: Sequence[Block], width: int) -> str:
 
 def _lines(block: Block, width: int) -> list[str]:
     if block.kind == "code":
-        return list(block.lines)
+        return [line for each in block.lines for line in _code(each, width)]
     if block.kind == "table":
         # The meaning of two columns is plain without their head.
         return _table(block.rows if len(block.rows[0]) > _PAIR else block.rows[1:], width)
     if block.kind == "list":
         return [line for item in block.lines for line in _wrapped(item, width, " " * len(item.split(" ")[0]) + " ")]
     return _wrapped(block.lines[0], width)
+
+
+def _code(line: str, width: int) -> list[str]:
+    """Return a command line as it is, but a remark that is too far to the right above it."""
+    remark = re.fullmatch(r"(\S.*?)\s+(# .*)", line)
+    return [remark[2], remark[1]] if remark and len(line) > width else [line]
 
 
 def _wrapped(text: str, width: int, indent: str = "") -> list[str]:

@@ -211,11 +211,26 @@ _SECTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
 }  # fmt: skip
 
 
+_TO_PAGE = re.compile(r"\[([^\]]+)\]\(([\w-]+)\.md(?:#[\w-]+)?\)")
+
+
+def _to_topic(link: re.Match[str]) -> str:
+    """Return a link to a page as the words for the topic that is made of it, if there is one."""
+    made = [name for name, (page, _) in _SECTIONS.items() if page == link[2]]
+    return f"{link[1]} (`azguard help {made[0]}`)" if made else link[1]
+
+
 def topic(name: str) -> str:
     """Return the text of a topic: sections of its page, without samples of what a terminal shows, and pictures."""
     page, wanted = _SECTIONS[name]
     text = written((PAGES / f"{page}.md").read_text(encoding="utf-8"))
-    text = re.sub(r"^```console\n.*?^```\n|^!\[[^\n]*\n|<!--.*?-->\n", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = _TO_PAGE.sub(_to_topic, text)
+    text = re.sub(
+        r"^<!-- file: \S+ -->\n```.*?^```\n|^```console\n.*?^```\n|^!\[[^\n]*\n|<!--.*?-->\n",
+        "",
+        text,
+        flags=re.DOTALL | re.MULTILINE,
+    )
     first, *rest = re.split(r"^## ", text, flags=re.MULTILINE)
     sections = {part.partition("\n")[0]: f"## {part}" for part in rest}
     # The title of the page, and the question that it answers, are in the list of topics.
