@@ -1,13 +1,14 @@
 """The README and the pages of docs/ are right: commands, sample outputs, tables, pictures and links."""
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from docs import generate
+from docs import generate, manual
 from docs.pictures.__main__ import FOLDER, PICTURES
 from tests.support.page_shell import PageShell, on_path
 from tests.support.pages import Page, Step, agrees, every_page, replace_shown
@@ -60,6 +61,13 @@ def test_a_page_is_right_from_top_to_bottom(page: Page, page_shell: PageShell, r
 
 def test_the_tables_that_the_code_knows_are_up_to_date() -> None:
     assert [path.name for path in generate.stale()] == [], "run: python -m docs.generate"
+
+
+@pytest.mark.skipif(shutil.which("groff") is None, reason="needs groff")
+def test_the_manual_pages_are_laid_out_without_a_warning() -> None:
+    pages = sorted(manual.FOLDER.iterdir())
+    done = subprocess.run(["groff", "-man", "-ww", "-z", *pages], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
 
 
 @pytest.mark.parametrize("name", PICTURES)
