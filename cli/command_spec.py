@@ -1,8 +1,10 @@
 """What a command says of itself, so that ``cli.groups`` gives it the options it takes."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from azguard.conditions.operations import Operation
+if TYPE_CHECKING:
+    from azguard.conditions.operations import Operation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -10,7 +12,7 @@ class CommandSpec:
     """What a command does, as far as its shared options depend on it."""
 
     #: The operation whose conditions it takes; None if it takes none.
-    operation: Operation | None = None
+    operation: "Operation | None" = None
     #: Why it takes no condition, in a sentence without its full stop: each condition is refused with that.
     why_no_conditions: str | None = None
     #: Its option that may stand without a value, which is then the empty text.

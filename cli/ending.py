@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 from azguard.accounts.account import Auth
 from azguard.accounts.target import Target
-from azguard.cli.hint_table import HINTS
 from azguard.times import iso, span
 
 
@@ -24,9 +23,13 @@ def warn(target: Target, seconds: float, tell: Callable[[str], None]) -> None:
         if ends is not None:
             _warn(tell, "the SAS", ends.timestamp(), until, "make one that is valid for longer")
     elif target.account.auth is Auth.LOGIN:
-        target.account.watch_login(
-            lambda ends, reason: _warn(tell, "the login's token", ends, until, str(HINTS[reason]))
-        )
+        target.account.watch_login(lambda ends, reason: _warn_of_token(tell, ends, until, reason))
+
+
+def _warn_of_token(tell: Callable[[str], None], ends: float, until: float, reason: str) -> None:
+    from azguard.cli.hint_table import HINTS  # hundreds of words, for errors and warnings alone
+
+    _warn(tell, "the login's token", ends, until, str(HINTS[reason]))
 
 
 def _warn(tell: Callable[[str], None], what: str, ends: float, until: float, way_out: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any, TextIO
 
 import typer
 
-from azguard.cli import command_line, groups, help_text, hints, run_keys, signals, terminal
+from azguard.cli import groups, help_text, run_keys, signals, terminal
 from azguard.cli.result_stream import silence
 from azguard.errors import AzguardError, Changed, Gone, Interrupted, OutputFailed, UsageError
 
@@ -56,6 +56,8 @@ def deliver(stream: TextIO, status: int = 0) -> None:
 def _words(
     error: BaseException, known: AzguardError, meta: Mapping[str, Any], argv: Sequence[str], environ: Mapping[str, str]
 ) -> str:
+    from azguard.cli import command_line, hints, redaction  # hundreds of words, for errors alone
+
     shared = meta.get(run_keys.SHARED, {})
     text = ""
     if shared.get("debug") or "--debug" in argv:
@@ -65,8 +67,6 @@ def _words(
     command, params = meta.get(run_keys.COMMAND, ("", {}))
     known = hints.in_words(known, argv)
     known = known.but(hint=known.hint or hints.of(known, command, params, argv))
-    from azguard.cli import redaction
-
     secrets = redaction.handed(shared, environ, argv)
     text = redaction.redacted(text, secrets)
     # Typer knows no output where it could not read the command line to its end.

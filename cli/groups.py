@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from copy import copy
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
@@ -21,8 +21,10 @@ from azguard import naming
 from azguard.cli import command_line, help_text, options, signals
 from azguard.cli.command_spec import LOCAL, CommandSpec
 from azguard.cli.run_keys import COMMAND, OPERATION, ORDER, SHARED
-from azguard.conditions.operations import Condition, Operation
 from azguard.errors import AzguardError, UsageError
+
+if TYPE_CHECKING:
+    from azguard.conditions.operations import Operation
 
 # Every option that asks for a condition, whatever the command.
 _CONDITIONS = frozenset(
@@ -264,7 +266,7 @@ def _params(declaration: Callable[..., None], panel: str) -> tuple[TyperOption, 
     return params
 
 
-def _condition_params(operation: Operation | None) -> list[TyperOption]:
+def _condition_params(operation: "Operation | None") -> list[TyperOption]:
     """Return every condition option; those that mean nothing here are hidden, and refused by name with the reason."""
     shown = set() if operation is None else _shown(operation)
     params = []
@@ -276,9 +278,9 @@ def _condition_params(operation: Operation | None) -> list[TyperOption]:
     return params
 
 
-def _shown(operation: Operation) -> set[str]:
+def _shown(operation: "Operation") -> set[str]:
     """Return the names of the condition options that mean something to an operation."""
-    shown = {condition.replace("-", "_") for condition in Condition if condition in operation.honours}
+    shown = {condition.replace("-", "_") for condition in operation.honours}
     if operation.names_lease:
         shown.add("lease_id")
     if operation.writes and operation.guard != "none":

@@ -17,7 +17,7 @@ from typing import Any, TextIO
 
 import typer
 
-from azguard.cli import markdown, terminal
+from azguard.cli import terminal
 
 # The groups that a command's help shows. ``azguard help options`` shows the others, once for all commands.
 _ORDER = ("Arguments", "Options", "Conditions")
@@ -121,6 +121,8 @@ def write_pointers(formatter: Any, command: str, text: HelpText) -> None:
 
 def with_notes(shown: str, text: HelpText) -> str:
     """Return the help of a command and what else there is to know of it."""
+    from azguard.cli import markdown
+
     notes = markdown.render([markdown.Block("paragraph", (" ".join(each.split()),)) for each in text.notes], width())
     return f"{shown}\n\nNotes:\n{notes}"
 

@@ -1,8 +1,7 @@
 """The options of commands that create and delete, whatever the kind of resource."""
 
-from collections.abc import Callable
 from dataclasses import fields
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,7 +10,11 @@ from azguard.cli import asking, values
 from azguard.cli.context import Environment
 from azguard.conditions.requested import CREATE_ONLY, RequestedConditions
 from azguard.errors import UsageError
-from azguard.requests.contents import Contents
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from azguard.requests.contents import Contents
 
 IfExists = Annotated[
     str | None,
@@ -39,7 +42,7 @@ def skips(env: Environment, if_exists: str | None) -> bool:
     return True
 
 
-def confirm_delete(target: Target) -> Callable[[Contents], None] | None:
+def confirm_delete(target: Target) -> "Callable[[Contents], None] | None":
     """Return what asks whether a resource is to be deleted with its contents; None where no person can be asked."""
     if not asking.on_terminal():
         return None

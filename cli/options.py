@@ -4,13 +4,15 @@ A command names its own arguments; what every command takes (output), what every
 and what every operation takes (conditions) is added by ``cli.groups`` from the three functions at the end.
 """
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from azguard.cli import completers
 from azguard.cli.command_spec import CommandSpec
-from azguard.conditions.operations import Operation
+
+if TYPE_CHECKING:
+    from azguard.conditions.operations import Operation
 
 # The panel is the heading an option stands under in --help.
 CONDITIONS, ACCOUNT, GENERAL = "Conditions", "Account", "General"
@@ -62,7 +64,7 @@ NoLineage = Annotated[
 ]
 
 
-def operation(which: Operation) -> CommandSpec:
+def operation(which: "Operation") -> CommandSpec:
     """Return the spec of a command that is one operation: it takes the account and its condition options."""
     return CommandSpec(operation=which)
 

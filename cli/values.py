@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from azguard.cli.hints import in_words
 from azguard.errors import ConfigError, UsageError
 from azguard.requests.deadline import ANSWER_SECONDS, Deadline
 from azguard.times import parse_duration
@@ -176,6 +175,8 @@ def answer_seconds(environ: Mapping[str, str]) -> float:
     try:
         seconds = parse_duration(environ[name], name)
     except UsageError as error:
+        from azguard.cli.hints import in_words  # hundreds of words, for errors alone
+
         known = in_words(error)
         raise known.as_kind(ConfigError, hint=f"{known.hint}; 20s is the default", reason=None) from None
     if seconds <= 0:

@@ -1,21 +1,23 @@
-"""``azguard blob``: get, put, show, exists, list, delete."""
+"""``azguard blob``: get, put, show, exists, list, delete.
+
+Each command imports its part of ``azguard.blobs`` itself: most of a short run is imports.
+"""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from azguard.address import Kind
-from azguard.blobs import deletes, downloads, properties, uploads
-from azguard.blobs.existing import find_blob
-from azguard.blobs.listing import list_blobs
-from azguard.blobs.upload import Settings, Upload, create_only
 from azguard.cli import completers, context, deliveries, inputs, lifecycle_options, option_classes, options, values
 from azguard.cli.groups import group
 from azguard.conditions import operations
 from azguard.errors import NotFound
 from azguard.requests import existing
 from azguard.requests.lineage import fresh_op
+
+if TYPE_CHECKING:
+    from azguard.blobs.upload import Settings
 
 app = group("Blobs: get, put, show, exists, list, delete.")
 
@@ -50,6 +52,8 @@ def get(
 
     Topics: scopes
     """
+    from azguard.blobs import downloads
+
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB)
     conditions, path, beside = env.conditions(target), inputs.output(file), inputs.beside(result)
@@ -113,12 +117,14 @@ class PutOptions:
     ] = None
     no_lineage: options.NoLineage = False
 
-    def check(self, name: str) -> Settings:
+    def check(self, name: str) -> "Settings":
         """Return what a blob of this name is to be besides its content.
 
         Raises:
             UsageError: an option is malformed.
         """
+        from azguard.blobs.upload import Settings
+
         values.choice(self.blob_type, "--blob-type", ("block",))
         return Settings(
             content_type=values.content_type(self.content_type, name, self.file),
@@ -167,6 +173,10 @@ def put(ctx: typer.Context, blob: _Blob, given: PutOptions) -> None:
 
     Topics: conditions, fences
     """
+    from azguard.blobs import uploads
+    from azguard.blobs.existing import find_blob
+    from azguard.blobs.upload import Upload, create_only
+
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB, writable=True)
     settings = given.check(target.address.name)
@@ -205,6 +215,8 @@ def show(ctx: typer.Context, blob: _Blob) -> None:
 
     Topics: conditions
     """
+    from azguard.blobs import properties
+
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB)
     env.out.show(properties.show(target, env.conditions(target), env.deadline))
@@ -220,6 +232,8 @@ def exists(ctx: typer.Context, blob: _Blob) -> None:
 
     Topics: conditions
     """
+    from azguard.blobs import properties
+
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB)
     conditions = env.conditions(target)
@@ -253,6 +267,8 @@ def list_(
         azguard blob list site --prefix conf
         azguard blob list site --query '[].name' -o tsv
     """
+    from azguard.blobs.listing import list_blobs
+
     env = context.of(ctx)
     target = env.locate(container, Kind.CONTAINER)
     env.conditions(target)
@@ -289,6 +305,8 @@ def delete(
 
     Topics: conditions, fences
     """
+    from azguard.blobs import deletes
+
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB)
     snapshots = values.choice(delete_snapshots, "--delete-snapshots", ("include", "only"))

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from azguard.cli import completers, context, hints, option_classes, run_keys, signals, update_plans
+from azguard.cli import completers, context, option_classes, run_keys, signals, update_plans
 from azguard.cli.command_spec import CommandSpec
 from azguard.cli.context import Environment
 from azguard.cli.edit_options import TypedEdit
@@ -133,5 +133,7 @@ def _update_many(env: Environment, address: str, given: UpdateOptions, typed: tu
 
 def _show_failure(env: Environment, done: "Done") -> None:
     if done.error is not None and env.out.format != "none":
+        from azguard.cli import hints
+
         error = hints.in_words(done.error).as_json()
         env.out.json_lines([{"address": done.address, "outcome": done.outcome, "error": error}])

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from azguard.accounts.target import Target
-from azguard.blobs import containers, properties
+from azguard.blobs import properties
 from azguard.conditions.resolve import Conditions
 from azguard.errors import NotFound
 from azguard.requests.deadline import Deadline
@@ -26,6 +26,8 @@ def find_blob(upload: "Upload") -> WriteResult:
 
 def find_container(target: Target, op: str, deadline: Deadline) -> WriteResult:
     """Return the container that is there."""
+    from azguard.blobs import containers  # which needs leases; a blob does not
+
     try:
         found = containers.fetch(target, deadline.fresh())
     except NotFound:  # deleted since

@@ -15,7 +15,6 @@ from azguard.errors import AzguardError, Changed, Gone, NotFound
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
-from azguard.requests.settle import NOTHING_THERE
 
 
 @dataclass(frozen=True)
@@ -92,6 +91,8 @@ def describe_conflict(error: Changed, target: Target, deadline: Deadline) -> Cha
 
     A blob that is gone is said to be gone: the service answers 412 for it as well.
     """
+    from azguard.requests.settle import NOTHING_THERE  # which a read does not need
+
     try:
         current = error.seen or fetch(target, Conditions(), deadline.restart(seconds=min(2.0, deadline.seconds)))
     except NotFound:

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from azguard.accounts.target import Target
 from azguard.errors import Locked, LockLost, NotFound
-from azguard.leases import state
 from azguard.requests.deadline import Deadline
 
 LOCK = "AZGUARD_LOCK"
@@ -50,6 +49,8 @@ def confirm(target: Target, outer: OuterLock, patience: Deadline, *, tell: Calla
     Raises:
         LockLost: it does not; ``reason`` says what was not done therefore.
     """
+    from azguard.leases import state  # which most runs under a lock do not need
+
     try:
         state.look(target, patience, outer.lease_id)
     except (Locked, NotFound) as error:

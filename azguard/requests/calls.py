@@ -13,7 +13,6 @@ from typing import Any, Generic, TypeVar
 from azguard.accounts.account import CONNECT_SECONDS
 from azguard.accounts.target import Target
 from azguard.accounts.transport import default_timeouts, not_of_the_service
-from azguard.accounts.unreachable import is_final, never_sent
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import service_code, status, translate
 
@@ -82,6 +81,8 @@ def _never_connected(error: BaseException) -> bool:
     """
     from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConnectionError
 
+    from azguard.accounts.unreachable import never_sent
+
     seen: set[int] = set()
     cause: BaseException | None = error
     while cause is not None and id(cause) not in seen:
@@ -131,7 +132,7 @@ def read(call: Callable[[Mapping[str, Any]], T], target: Target, deadline: Deadl
             with default_timeouts(timeouts):
                 return call(timeouts)
         except Exception as error:  # whatever a read raises, asking again is safe
-            if not _transient(error) or is_final(error) or deadline.remaining <= pause:
+            if not _is_transient(error) or deadline.remaining <= pause:
                 raise translate(error, target) from error
         deadline.pause(pause)
         pause = min(_LONGEST_PAUSE, pause * 2)
@@ -153,12 +154,14 @@ def _page(walk: Iterator[Any]) -> list[Any] | None:
     return None if page is None else list(page)
 
 
-def _transient(error: BaseException) -> bool:
+def _is_transient(error: BaseException) -> bool:
     from azure.core.exceptions import AzureError
+
+    from azguard.accounts.unreachable import is_final
 
     found = status(error)
     if found is not None:
         return found >= HTTPStatus.INTERNAL_SERVER_ERROR or found in (408, 429)
     if (foreign := not_of_the_service(error)) is not None:
         return foreign.may_pass
-    return isinstance(error, (AzureError, OSError))
+    return isinstance(error, (AzureError, OSError)) and not is_final(error)

@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from azguard import errors
-from azguard.accounts import proxies, unreachable
+from azguard.accounts import proxies
 from azguard.accounts.target import Target
 from azguard.accounts.transport import NotOfTheService, not_of_the_service
-from azguard.requests import denials
 
 _AUTHENTICATION = {
     "AuthenticationFailed", "InvalidAuthenticationInfo", "NoAuthenticationInformation", "MissingAuthenticationHeader",
@@ -177,6 +176,8 @@ def _by_status(
 
 
 def _build_denial(error: BaseException, code: str | None, target: Target, facts: dict[str, Any]) -> errors.AzguardError:
+    from azguard.requests import denials  # which a read that succeeds does not need
+
     denial = denials.explain(error, code, target)
     is_known = facts["http_status"] == HTTPStatus.FORBIDDEN and code not in _AUTHENTICATION
     kind = errors.Forbidden if is_known else errors.Unauthenticated
@@ -207,6 +208,8 @@ def _not_asked(foreign: NotOfTheService, target: Target, facts: dict[str, Any]) 
     facts = {**facts, "http_status": foreign.status}
     host, proxy = urlsplit(target.endpoint).hostname or "", proxies.between(target.endpoint)
     if proxy is not None and foreign.status in (401, 403, 407):
+        from azguard.accounts import unreachable
+
         reason = unreachable.describe_proxy_refusal(proxy, host, foreign.status)
         return errors.Unavailable(reason.message, reason=reason.reason, values=reason.values, **facts)
     through = "" if proxy is None else f", through the proxy {proxy.address}"
@@ -268,6 +271,8 @@ def _without_status(error: BaseException, target: Target, facts: dict[str, Any])
     if (foreign := not_of_the_service(error)) is not None:
         return _not_asked(foreign, target, facts)
     if isinstance(error, (AzureError, OSError)):
+        from azguard.accounts import unreachable
+
         reason = unreachable.explain(error, target.endpoint, target.kind.service)
         return errors.Unavailable(reason.message, reason=reason.reason, values=reason.values, **facts)
     return errors.AzguardError(f"{type(error).__name__}: {_first_line(error)}", **facts)
