@@ -33,6 +33,10 @@ _SLOW = (
 )
 
 
+# What a run that succeeds has no use for.
+_FOR_ERRORS = ("azguard.cli.hint_table", "azguard.cli.explaining", "azguard.requests.denials")
+
+
 def imported(line: str, packages: tuple[str, ...], cwd: Path, environ: dict[str, str] | None = None) -> str:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AZ")}
     answer = subprocess.run(
@@ -50,7 +54,8 @@ def imported(line: str, packages: tuple[str, ...], cwd: Path, environ: dict[str,
 
 @pytest.mark.parametrize("line", ["--help", "--version", "help", "help conditions", "help options"])
 def test_help_and_version_import_no_sdk_and_nothing_slow(line: str, tmp_path: Path) -> None:
-    assert imported(line, (*_SDKS, *_SLOW), tmp_path) == "status 0 loaded "
+    unused = (*_FOR_ERRORS, "azguard.conditions.operations")
+    assert imported(line, (*_SDKS, *_SLOW, *unused), tmp_path) == "status 0 loaded "
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -65,7 +70,9 @@ def test_showing_a_blob_imports_the_blob_sdk_only(tmp_path: Path, connection_str
     others = ("azure.storage.queue", "azure.storage.fileshare", "azure.data.tables", "azure.identity")
     # asyncio and importlib.metadata come with the SDK itself.
     slow = ("rich", "pydantic", "sqlite3", "yaml", "jsonpatch", "json_merge_patch", "jmespath")
-    answer = imported("blob show start-up/empty -o json", ("azure.storage.blob", *others, *slow), tmp_path, account)
+    unused = (*_FOR_ERRORS, "azguard.blobs.uploads", "azguard.leases", "azguard.requests.settle")
+    packages = ("azure.storage.blob", *others, *slow, *unused)
+    answer = imported("blob show start-up/empty -o json", packages, tmp_path, account)
     assert answer == "status 0 loaded azure.storage.blob"
 
 
