@@ -5,7 +5,7 @@ pairs of a value and what that is. What it cannot find in time, it leaves out.
 """
 
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -35,6 +35,13 @@ class TypedLine:
     #: The values of the options that were typed, by name.
     options: Mapping[str, Any]
     environ: Mapping[str, str]
+    #: The words of the command, and its arguments.
+    path: Sequence[str] = ()
+    arguments: Sequence[str] = ()
+
+
+#: Asks an account for what begins with the unfinished word.
+Listing = Callable[[Any, str, TypedLine], Iterator[Candidate]]
 
 
 def blobs(ctx: typer.Context, incomplete: str) -> list[Candidate]:
@@ -62,6 +69,18 @@ def addresses(ctx: typer.Context, incomplete: str) -> list[Candidate]:
     return _prefixed(_NAMED, ctx, incomplete)
 
 
+def locks(ctx: typer.Context, incomplete: str) -> list[Candidate]:
+    """Return addresses of whatever kind, and the bare names of the locks in the container of locks."""
+    found = addresses(ctx, incomplete)
+    return found if ":" in incomplete or "/" in incomplete else [*found, *_in_time(_list_locks, ctx.obj, incomplete)]
+
+
+def etags(ctx: typer.Context) -> list[Candidate]:
+    """Return the ETag that this scope last read of the resource on the line, and the name for it."""
+    line: TypedLine = ctx.obj
+    return [("@last", "what this scope last read"), *_in_time(_list_etags, line, "")]
+
+
 def leasable_addresses(ctx: typer.Context, incomplete: str) -> list[Candidate]:
     """Return addresses of what can be leased."""
     return _prefixed(_LEASABLE, ctx, incomplete)
@@ -84,6 +103,8 @@ _BY_KIND = {Kind.BLOB: blobs, Kind.CONTAINER: containers, Kind.TABLE: tables, Ki
 
 def _prefixed(kinds: Mapping[Kind, str], ctx: typer.Context, incomplete: str) -> list[Candidate]:
     prefix, colon, rest = incomplete.partition(":")
+    if not colon and "/" in incomplete:
+        return blobs(ctx, incomplete)
     if not colon:
         return [(f"{kind}:", meaning) for kind, meaning in kinds.items()]
     if prefix not in kinds:
@@ -91,11 +112,11 @@ def _prefixed(kinds: Mapping[Kind, str], ctx: typer.Context, incomplete: str) ->
     return [(f"{prefix}:{name}", meaning) for name, meaning in _BY_KIND[Kind(prefix)](ctx, rest)]
 
 
-def _in_time(listing: Callable[[Any, str], Iterator[Candidate]], line: TypedLine, incomplete: str) -> list[Candidate]:
+def _in_time(listing: Listing, line: TypedLine, incomplete: str) -> list[Candidate]:
     """Return names that the service lists, in time or not at all."""
     try:
         with _at_most(SECONDS):
-            return list(islice(listing(_account(line), incomplete), _MOST))
+            return list(islice(listing(_account(line), incomplete, line), _MOST))
     # Whatever keeps the names from being known, the line being typed must stay as it is.
     except Exception:  # noqa: BLE001
         return []
@@ -109,7 +130,7 @@ def _account(line: TypedLine) -> Any:
     return accounts.choose(line.options, line.environ, Path(folders.profiles), lambda: accounts.local_emulator(folders))
 
 
-def _list_tables(account: Any, incomplete: str) -> Iterator[Candidate]:
+def _list_tables(account: Any, incomplete: str, _line: TypedLine) -> Iterator[Candidate]:
     from azguard.requests.deadline import Deadline
     from azguard.tables.tables import list_tables
 
@@ -117,7 +138,7 @@ def _list_tables(account: Any, incomplete: str) -> Iterator[Candidate]:
         yield table.name, "table"
 
 
-def _list_containers(account: Any, incomplete: str) -> Iterator[Candidate]:
+def _list_containers(account: Any, incomplete: str, _line: TypedLine) -> Iterator[Candidate]:
     from azguard.blobs.containers import list_containers
     from azguard.requests.deadline import Deadline
 
@@ -125,18 +146,45 @@ def _list_containers(account: Any, incomplete: str) -> Iterator[Candidate]:
         yield each.name, "container"
 
 
-def _list_blobs(account: Any, incomplete: str) -> Iterator[Candidate]:
+def _list_blobs(account: Any, incomplete: str, line: TypedLine) -> Iterator[Candidate]:
     from azguard.accounts.target import Target
     from azguard.blobs.listing import BlobPrefix, list_blobs
     from azguard.requests.deadline import Deadline
 
     container, slash, prefix = incomplete.partition("/")
     if not slash:
-        yield from ((f"{name}/", meaning) for name, meaning in _list_containers(account, container))
+        yield from ((f"{name}/", meaning) for name, meaning in _list_containers(account, container, line))
         return
     target = Target(account, parse(container, Kind.CONTAINER).address)
     for item in list_blobs(target, Deadline(SECONDS), prefix=prefix or None, delimiter="/", limit=_MOST):
         yield f"{container}/{item.name}", "folder" if isinstance(item, BlobPrefix) else "blob"
+
+
+def _list_locks(account: Any, incomplete: str, line: TypedLine) -> Iterator[Candidate]:
+    from azguard.locks.lock_blobs import choose_container
+
+    container = choose_container(line.options.get("lock_container"), line.environ)
+    for value, meaning in _list_blobs(account, f"{container}/{incomplete}", line):
+        if meaning == "blob":
+            yield value.removeprefix(f"{container}/"), "lock"
+
+
+def _list_etags(account: Any, _incomplete: str, line: TypedLine) -> Iterator[Candidate]:
+    from datetime import UTC, datetime
+
+    from azguard.accounts.target import Target
+    from azguard.cache.etag_cache import EtagCache
+    from azguard.cache.records import Key
+    from azguard.cache.scope import find_scope
+    from azguard.folders import Folders
+
+    noun = line.path[0]
+    location = parse(line.arguments[0], Kind(noun) if noun in list(Kind) else None)
+    scope = find_scope(line.options.get("scope"), line.environ)
+    cache = EtagCache.open(Folders.of(line.environ).cache, scope, warn=lambda _: None, now=lambda: datetime.now(UTC))
+    last = cache.last(Key.of(Target(account.at(location), location.address)))
+    if last is not None:
+        yield last.etag.strip('"'), f"read at {last.time}"
 
 
 @contextmanager

@@ -17,6 +17,8 @@ from azguard.cli.completers import Candidate, TypedLine
 from azguard.cli.completion_scripts import LINE, SHELL, WORD
 from azguard.cli.registry import COMMANDS, ROOT
 
+#: Answered where a command of the user's follows: the shell completes it as if it stood alone.
+COMMAND_OF_SHELL = "--"
 _CHOICES = re.compile(r"[A-Za-z]+(\|[A-Za-z]+)+")
 
 
@@ -25,6 +27,8 @@ class Typed:
     """What was typed so far: the command, the options with their values, and how many arguments."""
 
     command: Any
+    #: The words of the command.
+    path: list[str] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
     arguments: list[str] = field(default_factory=list)
     #: The option whose value comes next.
@@ -40,7 +44,9 @@ def answer(root: Any, environ: Mapping[str, str]) -> Iterator[str]:
     # Bash replaces only what stands behind the last ":" or "=".
     kept = len(incomplete) - len(fragment) if incomplete.endswith(fragment) else 0
     for value, meaning in candidates(root, words[1:], incomplete, environ):
-        shown = value[kept:] if environ[SHELL] == "bash" else value
+        shown = value[kept:] if environ[SHELL] == "bash" and value != COMMAND_OF_SHELL else value
+        if value == COMMAND_OF_SHELL and environ[SHELL] == "powershell":
+            continue  # It completes nothing of its own there.
         if shown.isprintable():
             yield shown if environ[SHELL] == "bash" else f"{shown}\t{meaning}"
 
@@ -61,7 +67,7 @@ def candidates(root: Any, words: Sequence[str], incomplete: str, environ: Mappin
     """Return what may stand in the place of ``incomplete``, with what each is."""
     typed = _walk(root, words)
     if typed.rest:
-        return []
+        return [(COMMAND_OF_SHELL, "")] if _runs_command(typed.command) else []
     option, equals, value = incomplete.partition("=")
     if typed.pending is not None:
         found = _values(typed.pending, typed, incomplete, environ)
@@ -94,10 +100,16 @@ def _walk(root: Any, words: Sequence[str]) -> Typed:
             else:
                 typed.pending = param
         elif isinstance(typed.command, TyperGroup):
+            typed.path.append(word)
             typed.command = _subcommand(typed.command, word) or typed.command
         else:
             typed.arguments.append(word)
     return typed
+
+
+def _runs_command(command: Any) -> bool:
+    """Return whether a command of the user's stands behind ``--``."""
+    return any(param.param_type_name == "argument" and "CMD" in (param.metavar or "") for param in command.params)
 
 
 def _subcommand(group: Any, name: str) -> Any:
@@ -120,7 +132,7 @@ def _values(param: Any, typed: Typed, incomplete: str, environ: Mapping[str, str
     """
     if param._custom_shell_complete is not None:  # noqa: SLF001  # Typer offers no other way to see whether it has one
         context = typer.Context(typed.command)
-        context.obj = TypedLine(typed.options, environ)
+        context.obj = TypedLine(typed.options, environ, typed.path, typed.arguments)
         return [(each.value, each.help or "") for each in param.shell_complete(context, incomplete)]
     metavar = (param.metavar or "").strip("[].")
     return [(each, "") for each in metavar.split("|")] if _CHOICES.fullmatch(metavar) else []

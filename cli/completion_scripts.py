@@ -6,6 +6,18 @@ from azguard.errors import UsageError
 SHELL, LINE, WORD = "_AZGUARD_COMPLETE", "_AZGUARD_LINE", "_AZGUARD_WORD"
 
 _BASH = r"""
+_azguard_command() {
+    local first=1 line
+    while [[ $first -lt $COMP_CWORD && ${COMP_WORDS[first]} != -- ]]; do first=$((first + 1)); done
+    first=$((first + 1))
+    if declare -F _comp_command_offset >/dev/null; then
+        _comp_command_offset $first
+    elif declare -F _command_offset >/dev/null; then
+        _command_offset $first
+    elif [[ $first -eq $COMP_CWORD ]]; then
+        while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -c -- "$1" | sort -u)
+    fi
+}
 _azguard() {
     local line
     COMPREPLY=()
@@ -13,6 +25,11 @@ _azguard() {
         printf -v line '%q' "$line"
         COMPREPLY+=("${line//\\:/:}")
     done < <(_AZGUARD_COMPLETE=bash _AZGUARD_LINE="${COMP_LINE:0:COMP_POINT}" _AZGUARD_WORD="$2" "$1" 2>/dev/null)
+    if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == -- ]]; then
+        COMPREPLY=()
+        _azguard_command "$2"
+        return
+    fi
     if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[/:=] ]]; then
         compopt -o nospace
     fi
@@ -30,16 +47,32 @@ _azguard() {
         if [[ $line == *[/:=] ]]; then begun+=("$line"); else whole+=("$line"); fi
     done < <(_AZGUARD_COMPLETE=zsh _AZGUARD_LINE="${(j: :)words[1,CURRENT]}" "${words[1]}" 2>/dev/null)
     if (( ! $#whole && ! $#begun )); then _files; return; fi
+    if [[ $#begun == 0 && $#whole == 1 && $whole == -- ]]; then
+        local first=$words[(i)--]
+        shift $first words
+        (( CURRENT -= first ))
+        _normal
+        return
+    fi
     (( $#begun )) && compadd -S '' -- "${begun[@]}"
     (( $#whole )) && compadd -- "${whole[@]}"
 }
-if [[ $funcstack[1] == _azguard ]]; then _azguard "$@"; else compdef _azguard azguard; fi
+if [[ $funcstack[1] == _azguard ]]; then _azguard "$@"; else
+    (( $+functions[compdef] )) || { autoload -Uz compinit && compinit -i; }
+    compdef _azguard azguard
+fi
 """
 
 _FISH = r"""
 function __azguard_complete
     set -l found (_AZGUARD_COMPLETE=fish _AZGUARD_LINE=(commandline -cp | string collect) azguard 2>/dev/null)
-    if test (count $found) -eq 0
+    if test "$found" = --\t
+        # What stands behind -- is a line of its own.
+        set -l words (commandline -opc)
+        set -l first (math (contains --index -- -- $words) + 1)
+        set -l typed (string escape -- $words[$first..-1])
+        complete -C (string join ' ' -- $typed (commandline -ct))
+    else if test (count $found) -eq 0
         __fish_complete_path (commandline -ct)
     else
         printf '%s\n' $found

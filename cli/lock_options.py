@@ -3,7 +3,7 @@
 import os
 import random
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from azguard.accounts.target import Target
-from azguard.address import Address, Kind, parse
+from azguard.address import Address, Kind
 from azguard.cli import command_line, ending, lease_options, options, values
 from azguard.cli.context import Environment
 from azguard.errors import GaveUp, UsageError
@@ -27,7 +27,6 @@ from azguard.processes import child
 # As everything in azguard waits; by then a crashed holder's lease has ended.
 _WAIT_SECONDS = 60.0
 _GRACE_SECONDS = 5.0
-_CONTAINER_VARIABLE = "AZGUARD_LOCK_CONTAINER"
 ON_LOST = ("term", "kill", "continue")
 
 
@@ -176,14 +175,13 @@ def lock(env: Environment, text: str, container: str | None) -> Target:
     return _designated(env, target, container)
 
 
-def container_of_locks(env: Environment, named: str | None) -> str:
-    """Return the container of the locks that are named without one.
+def choose_container(environ: Mapping[str, str], named: str | None) -> str:
+    """Return the container of locks: the one that is named, else that of the environment, else the usual one.
 
     Raises:
         UsageError: it is no name of a container.
     """
-    name = values.not_empty(named, "--lock-container") or env.environ.get(_CONTAINER_VARIABLE) or lock_blobs.CONTAINER
-    return parse(name, Kind.CONTAINER).address.container
+    return lock_blobs.choose_container(values.not_empty(named, "--lock-container"), environ)
 
 
 def _expand_name(env: Environment, text: str, container: str | None) -> str:
@@ -191,7 +189,7 @@ def _expand_name(env: Environment, text: str, container: str | None) -> str:
     # With a colon it is more likely a misspelt kind of resource than a name: it would be a lock of its own.
     if not text.strip() or "/" in text or ":" in text:
         return text
-    return f"{Kind.BLOB}:{container_of_locks(env, container)}/{text}"
+    return f"{Kind.BLOB}:{choose_container(env.environ, container)}/{text}"
 
 
 @contextmanager
@@ -214,7 +212,7 @@ def around_write(env: Environment, target: Target, asked: TableLock) -> Iterator
 
 
 def _designated(env: Environment, table: Target, container: str | None) -> Target:
-    blob = lock_blobs.choose_lock_blob(table, container_of_locks(env, container))
+    blob = lock_blobs.choose_lock_blob(table, choose_container(env.environ, container))
     env.out.info(f"{table.address} has no lease of its own; its lock is {blob.address}")
     return blob
 

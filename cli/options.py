@@ -81,11 +81,17 @@ def conditions(
             "--if-match",
             metavar="ETAG|*|@last",
             help="Only if this is the version.",
+            autocompletion=completers.etags,
         ),
     ] = None,
     if_none_match: Annotated[
         str | None,
-        typer.Option("--if-none-match", metavar="ETAG|*", help="Only if the version differs; * only creates."),
+        typer.Option(
+            "--if-none-match",
+            metavar="ETAG|*",
+            help="Only if the version differs; * only creates.",
+            autocompletion=completers.etags,
+        ),
     ] = None,
     if_modified_since: Annotated[
         str | None,
@@ -105,6 +111,7 @@ def conditions(
             "--etag",
             metavar="ETAG|@last",
             help="Only if this is the version; also by a lease.",
+            autocompletion=completers.etags,
         ),
     ] = None,
     lease_id: Annotated[

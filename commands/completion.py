@@ -16,7 +16,7 @@ def completion(
 
     Examples:
         eval "$(azguard completion bash)"   # in ~/.bashrc
-        eval "$(azguard completion zsh)"    # in ~/.zshrc, after compinit
+        eval "$(azguard completion zsh)"    # in ~/.zshrc
         azguard completion fish | source    # in ~/.config/fish/config.fish
         azguard completion powershell | Out-String | Invoke-Expression  # in $PROFILE
     """

@@ -18,7 +18,7 @@ _Lock = Annotated[
     typer.Argument(
         metavar="ADDRESS",
         help="The lock, e.g. deploy-prod (which is blob:locks/deploy-prod), blob:site/state or table:Orders.",
-        autocompletion=completers.addresses,
+        autocompletion=completers.locks,
     ),
 ]
 
@@ -33,7 +33,7 @@ def run(
         typer.Argument(
             metavar="ADDRESS... -- CMD [ARG...]",
             help="The locks: names, blobs or tables; and the command.",
-            autocompletion=completers.addresses,
+            autocompletion=completers.locks,
         ),
     ],
     wait: Annotated[
@@ -170,7 +170,7 @@ def list_(
     from azguard.locks import listing
 
     env = context.of(ctx)
-    where = lock_options.container_of_locks(env, None) if container is None else container
+    where = lock_options.choose_container(env.environ, None) if container is None else container
     found = listing.list_locks(env.locate(where, Kind.CONTAINER), env.deadline, prefix)
     env.out.show_each(each for each in found if each.held or not held)
 

@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 
 from azguard.accounts.target import Target
-from azguard.address import Address, Kind
+from azguard.address import Address, Kind, parse
 from azguard.blobs.upload import Settings, Upload
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, Exists, NotFound, OutcomeUnknown, UsageError
@@ -17,7 +17,17 @@ from azguard.requests.lineage import new_op
 
 # Where the locks of tables and of bare names are kept, unless another container is named.
 CONTAINER = "locks"
+_CONTAINER_VARIABLE = "AZGUARD_LOCK_CONTAINER"
 _NEW = Conditions({"If-None-Match": "*"}, "if-none-match")
+
+
+def choose_container(named: str | None, environ: Mapping[str, str]) -> str:
+    """Return the container of locks: the one that is named, else that of the environment, else the usual one.
+
+    Raises:
+        UsageError: it is no name of a container.
+    """
+    return parse(named or environ.get(_CONTAINER_VARIABLE) or CONTAINER, Kind.CONTAINER).address.container
 
 
 def choose_lock_blob(table: Target, container: str) -> Target:

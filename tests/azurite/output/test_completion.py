@@ -50,7 +50,7 @@ def test_commands_options_and_their_values_are_offered(offline: CliWorld, line: 
     "line",
     [
         "", "azguard blob get x -f ", "azguard blob get x -f co", "azguard blob put x --content-type ",
-        "azguard safe-update blob:x/y -- ", "azguard nosuch ", "azguard blob get x extra ", "azguard queue:w",
+        "azguard blob get x -- ", "azguard nosuch ", "azguard blob get x extra ", "azguard queue:w",
         "azguard status queue:", "azguard blob get 'unfinished",
     ],
 )  # fmt: skip
@@ -118,6 +118,44 @@ def test_the_account_options_on_the_line_are_used(cli: CliWorld) -> None:
     assert offered(anonymous, f"azguard container show {site}") == []
 
 
+def test_the_version_that_was_read_is_offered_for_conditions(cli: CliWorld) -> None:
+    name = f"{cli.container()}/config.json"
+    etag = cli.call("blob", "put", name, stdin=b"x").json["etag"].strip('"')
+    assert [
+        offered(cli, f"azguard blob put {name} --etag "),
+        offered(cli, f"azguard blob put {name} --if-match=0x"),
+        offered(cli, f"azguard blob put --etag 0x --scope other {name} --etag "),
+        offered(cli, f"azguard blob put --scope other {name} --etag "),
+        offered(cli, "azguard blob put --etag "),
+    ] == [["@last", etag], [f"--if-match={etag}"], ["@last"], ["@last"], ["@last"]]
+
+
+def test_locks_are_offered_by_their_bare_names(cli: CliWorld) -> None:
+    container = cli.container()
+    for name in ("deploy", "deploy-prod", "other", "a/b"):
+        cli.call("blob", "put", f"{container}/{name}", stdin=b"x")
+    line = f"azguard lock run --lock-container {container} "
+    assert [
+        offered(cli, f"{line}dep"),
+        offered(cli, f"{line}deploy deploy-"),
+        offered(cli, "azguard lock show oth", AZGUARD_LOCK_CONTAINER=container),
+        offered(cli, f"azguard lock break {container}/de"),
+        offered(cli, f"azguard safe-update {container}/ot"),
+    ] == [
+        ["deploy", "deploy-prod"],
+        ["deploy-prod"],
+        ["other"],
+        [f"{container}/deploy", f"{container}/deploy-prod"],
+        [f"{container}/other"],
+    ]
+
+
+@pytest.mark.parametrize("before", ["lock run a", "safe-update site/x", "-o json lock run a b", "emulator run"])
+def test_a_command_behind_two_dashes_is_left_to_the_shell(offline: CliWorld, before: str) -> None:
+    assert offered(offline, f"azguard {before} -- ") == offered(offline, f"azguard {before} -- jq -") == ["--"]
+    assert offered(offline, f"azguard {before} -- ", _AZGUARD_COMPLETE="powershell") == []
+
+
 def test_profiles_are_offered(offline: CliWorld) -> None:
     for name in ("prod", "test"):
         offline.call("profile", "set", name, "--emulator")
@@ -166,6 +204,41 @@ def test_bash_completes_a_line(cli: CliWorld, line: str, word: str, reply: list[
     """
     ran = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=cli.root, env=cli.environ())
     assert [each for each in ran.stdout.splitlines() if each] == [each.replace("SITE", site) for each in reply]
+
+
+# What a shell shows for a command that stands behind "--"; bash without the package bash-completion.
+_BEHIND_DASHES = {
+    "bash": """
+        COMP_LINE='azguard lock run deploy -- azg_mi'; COMP_POINT=${#COMP_LINE}
+        COMP_WORDS=(azguard lock run deploy -- azg_mi); COMP_CWORD=5
+        azg_mine() { :; }; _azguard azguard azg_mi -- 2>/dev/null; echo "${COMPREPLY[@]}"
+    """,
+    "fish": "function azg_mine; end; complete -C 'azguard lock run deploy -- azg_mi'",
+    # Completion itself needs a terminal: the script is to have loaded what it registers with.
+    "zsh": "(( $+functions[compdef] )) && [[ $_comps[azguard] == _azguard ]] && echo azg_mine",
+}
+
+
+@pytest.mark.parametrize("shell", _BEHIND_DASHES)
+def test_a_shell_completes_its_own_commands_behind_two_dashes(offline: CliWorld, shell: str) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"needs {shell}")
+    (offline.root / "azguard").write_text(f'#!/bin/sh\nexec {" ".join(command())} "$@"\n')
+    (offline.root / "azguard").chmod(0o755)
+    (offline.root / "script").write_text(offline.call("completion", shell).out)
+    environ = {**offline.environ(), "HOME": str(offline.root)}
+    environ["PATH"] = f"{offline.root}:{environ['PATH']}"
+    # No configuration of this machine, such as one that has called compinit.
+    quiet = {"bash": ["--norc", "--noprofile"], "fish": ["--no-config"], "zsh": ["-f"]}[shell]
+    ran = subprocess.run(
+        [shell, *quiet, "-c", f"source ./script\n{_BEHIND_DASHES[shell]}"],
+        capture_output=True,
+        text=True,
+        cwd=offline.root,
+        env=environ,
+        check=False,
+    )
+    assert ran.stdout.split()[:1] == ["azg_mine"], ran.stderr
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
