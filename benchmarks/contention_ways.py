@@ -102,7 +102,7 @@ def client(line: Line) -> "BlobClient":
         credential=EMULATOR_KEY,
         transport=SlowTransport(line),
         # Declared as int, and slept as given.
-        retry_policy=LinearRetry(backoff=_SDK_RETRY_SECONDS, random_jitter_range=0),  # type: ignore[arg-type]
+        retry_policy=LinearRetry(backoff=_SDK_RETRY_SECONDS, random_jitter_range=0),  # type: ignore[arg-type]  # the SDK's hint is too narrow
     )
 
 

@@ -118,7 +118,7 @@ def _in_time(listing: Listing, line: TypedLine, incomplete: str) -> list[Candida
         with _at_most(SECONDS):
             return list(islice(listing(_account(line), incomplete, line), _MOST))
     # Whatever keeps the names from being known, the line being typed must stay as it is.
-    except Exception:  # noqa: BLE001
+    except Exception:  # noqa: BLE001  # a completion that fails offers nothing
         return []
 
 

@@ -131,7 +131,7 @@ def _listed(env: Environment, target: Target, listing: Callable[[Target, Deadlin
     try:
         return list(islice(listing(target, env.deadline.restart(seconds=_LOOK_SECONDS)), _MOST_NAMES))
     # Not allowed to list, say: then no name is offered, and what is missing is told all the same.
-    except Exception:  # noqa: BLE001
+    except Exception:  # noqa: BLE001  # names to offer are a courtesy
         return []
 
 

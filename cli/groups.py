@@ -95,7 +95,7 @@ class _Plain:
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         command = ctx.command_path.partition(" ")[2]
-        help_text.write_pointers(formatter, command, help_text.HelpText(self.help or ""))  # type: ignore[attr-defined]
+        help_text.write_pointers(formatter, command, help_text.HelpText(self.help or ""))  # type: ignore[attr-defined]  # a mixin, as above
 
 
 class Command(_Plain, TyperCommand):

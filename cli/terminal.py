@@ -30,7 +30,7 @@ def is_colored(stream: TextIO, shared: Mapping[str, Any], environ: Mapping[str, 
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Return whether a person looks at a stream; one that is closed is nobody's terminal."""
+    """Return whether a person looks at a stream; one that is closed is no terminal."""
     try:
         return stream.isatty()
     except ValueError:

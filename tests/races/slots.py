@@ -162,9 +162,9 @@ class Worker(Slot):
                 process.wait()
                 return None
         with suppress(BrokenPipeError):
-            process.stdin.write(job.line(self.place.port))  # type: ignore[union-attr]
-            process.stdin.flush()  # type: ignore[union-attr]
-        line = process.stdout.readline()  # type: ignore[union-attr]
+            process.stdin.write(job.line(self.place.port))  # type: ignore[union-attr]  # a pipe, by its arguments
+            process.stdin.flush()  # type: ignore[union-attr]  # a pipe, by its arguments
+        line = process.stdout.readline()  # type: ignore[union-attr]  # a pipe, by its arguments
         if not line.endswith("\n"):
             process.wait()
             return None

@@ -28,7 +28,7 @@ def told(op: str, end: End = End.COMMITTED, run: str = "worker1.1", **other: obj
         End.REFUSED: (75, "still contended"),
         End.UNKNOWN: (74, "cannot be known"),
     }.get(end, (None, ""))
-    return replace(Told(op, "x", run, end, code, message), **other)  # type: ignore[arg-type]
+    return replace(Told(op, "x", run, end, code, message), **other)  # type: ignore[arg-type]  # cases as rows of values
 
 
 START = write("E0", ABSENT, run="foreign.start")

@@ -31,7 +31,7 @@ def moments() -> st.SearchStrategy[str]:
 
     from datetime import datetime
 
-    return st.builds(written, st.datetimes(datetime(1601, 1, 1)), st.integers(0, 9_999_999))  # noqa: DTZ001
+    return st.builds(written, st.datetimes(datetime(1601, 1, 1)), st.integers(0, 9_999_999))  # noqa: DTZ001  # the zone is added there
 
 
 def doubles() -> st.SearchStrategy[Any]:

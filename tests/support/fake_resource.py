@@ -292,7 +292,7 @@ class FakeResource:
     def _send(self, name: str, call: Callable[[], Any]) -> Any:
         fault = next(self.faults, Fault.NONE)
         if fault is Fault.REFUSED:
-            raise ServiceRequestError("refused", error=NewConnectionError(None, "refused"))  # type: ignore[arg-type]
+            raise ServiceRequestError("refused", error=NewConnectionError(None, "refused"))  # type: ignore[arg-type]  # no pool behind it
         self._request(name)
         if fault is Fault.BUSY:
             raise Refusal(503, "ServerBusy")

@@ -83,7 +83,7 @@ def now() -> Clock:
 def refusal() -> HttpResponseError:
     """Return what the service says of a lease that another has."""
     error = HttpResponseError("refused")
-    error.status_code, error.error_code = 409, "LeaseIdMismatchWithLeaseOperation"  # type: ignore[attr-defined]
+    error.status_code, error.error_code = 409, "LeaseIdMismatchWithLeaseOperation"  # type: ignore[attr-defined]  # as the SDK sets them
     return error
 
 

@@ -27,8 +27,8 @@ def account_sas(permissions: str, types: str = "sco", ends: float = 10, starts: 
         generate_account_sas(
             EMULATOR_NAME,
             EMULATOR_KEY,
-            ResourceTypes.from_string(types),  # type: ignore[no-untyped-call]
-            AccountSasPermissions.from_string(permissions),  # type: ignore[no-untyped-call]
+            ResourceTypes.from_string(types),  # type: ignore[no-untyped-call]  # the SDK has no types here
+            AccountSasPermissions.from_string(permissions),  # type: ignore[no-untyped-call]  # the SDK has no types here
             in_minutes(ends),
             start=None if starts is None else in_minutes(starts),
         )
@@ -79,5 +79,5 @@ def test_a_listing_of_the_whole_account_is_named(cli: CliWorld) -> None:
 
 
 def test_the_account_key_of_another_account_is_named(cli: CliWorld, blob: str) -> None:
-    ran = cli.call("blob", "show", blob, "--connection-string", cli.connection_string.replace("Eby8", "Aby8"))  # type: ignore[union-attr]
+    ran = cli.call("blob", "show", blob, "--connection-string", cli.connection_string.replace("Eby8", "Aby8"))  # type: ignore[union-attr]  # the fixture sets it
     assert (ran.code, "the account key is not one of devstoreaccount1" in ran.err) == (43, True), ran.err

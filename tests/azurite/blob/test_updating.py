@@ -137,7 +137,7 @@ def test_compressed_content_reaches_the_transform_byte_for_byte(target: Target, 
     packed = gzip.compress(b"text", mtime=0)
     client.upload_blob(packed, content_settings=ContentSettings(content_encoding="gzip"))
     seen = []
-    change(target, lambda content: seen.append(content) or gzip.compress(b"new", mtime=0))  # type: ignore[func-returns-value]
+    change(target, lambda content: seen.append(content) or gzip.compress(b"new", mtime=0))  # type: ignore[func-returns-value]  # append, then the value
     assert (seen, client.download_blob(decompress=False).readall()) == ([packed], gzip.compress(b"new", mtime=0))
 
 
@@ -285,7 +285,7 @@ def test_metadata_is_updated_and_the_content_left_alone(target: Target, client: 
     seen = []
     ended = update(
         BlobMetadata(target),
-        UpdatePlan(lambda content: seen.append(content) or b'{"a": "2", "b": "3"}', OP),  # type: ignore[func-returns-value]
+        UpdatePlan(lambda content: seen.append(content) or b'{"a": "2", "b": "3"}', OP),  # type: ignore[func-returns-value]  # append, then the value
         Deadline(20),
     )
     found = client.get_blob_properties()
@@ -403,11 +403,11 @@ def _read_with(resource: BlobContent, between: Iterator[Callable[[], object]]) -
         next(between, lambda: None)()
         return original(self, headers)
 
-    downloads.Download._read_next = next_range  # type: ignore[method-assign]
+    downloads.Download._read_next = next_range  # type: ignore[method-assign]  # of this test alone
     try:
         return resource.read(Deadline(20))
     finally:
-        downloads.Download._read_next = original  # type: ignore[method-assign]
+        downloads.Download._read_next = original  # type: ignore[method-assign]  # of this test alone
 
 
 def test_a_lease_is_told_in_the_state(target: Target, client: BlobClient) -> None:

@@ -189,7 +189,7 @@ def test_a_higher_fence_before_our_write_ends_the_update(target: Target, client:
 def test_the_change_is_not_even_made_where_a_higher_fence_is(target: Target) -> None:
     ran = []
     with pytest.raises(LockLost):
-        change(target, lambda content: ran.append(content) or content, 41)  # type: ignore[func-returns-value]
+        change(target, lambda content: ran.append(content) or content, 41)  # type: ignore[func-returns-value]  # append, then the value
     assert ran == []
 
 

@@ -17,7 +17,7 @@ _WITHOUT = re.findall(r"``([a-z]+\.[a-z_*]+)``", (operations.__doc__ or "").part
 
 def _specs(app: typer.Typer) -> Iterator[str]:
     for command in app.registered_commands:
-        operation = command.cls.keywords["spec"].operation  # type: ignore[union-attr]
+        operation = command.cls.keywords["spec"].operation  # type: ignore[union-attr]  # a partial, as group() makes it
         if operation is not None:
             yield operation.name
     for group in app.registered_groups:

@@ -49,7 +49,7 @@ def test_the_columns_of_a_result_are_fields_of_it(kind: Any) -> None:
 
 
 def test_a_list_of_two_types_has_the_columns_of_the_one_that_has_more() -> None:
-    blob: Any = BlobShown(**dict.fromkeys((each.name for each in fields(BlobShown)), None))  # type: ignore[arg-type]
+    blob: Any = BlobShown(**dict.fromkeys((each.name for each in fields(BlobShown)), None))  # type: ignore[arg-type]  # every field is None
     assert layout.of([BlobPrefix("blob:site/a/", "a/"), blob]).columns == BlobShown.COLUMNS
 
 

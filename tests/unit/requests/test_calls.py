@@ -32,7 +32,7 @@ def test_each_status_that_says_no_is_a_refusal_and_every_other_leaves_a_doubt() 
     "cause",
     [
         NewConnectionError(None, "refused"),  # type: ignore[arg-type]  # urllib3 only keeps it
-        NameResolutionError("host", None, OSError()),  # type: ignore[arg-type]
+        NameResolutionError("host", None, OSError()),  # type: ignore[arg-type]  # no pool behind it
         ConnectTimeoutError(),
     ],
     ids=lambda cause: type(cause).__name__,
@@ -46,20 +46,20 @@ def test_without_a_connection_nothing_was_sent_however_deep_the_cause_lies(cause
 
 
 def test_a_request_error_without_such_a_cause_leaves_a_doubt() -> None:
-    errors = (ServiceRequestError("TLS broke"), ServiceResponseError("no answer", error=ReadTimeoutError(None, "", "")))  # type: ignore[arg-type]
+    errors = (ServiceRequestError("TLS broke"), ServiceResponseError("no answer", error=ReadTimeoutError(None, "", "")))  # type: ignore[arg-type]  # no pool behind it
     leaked = (AttributeError("leaked"), TimeoutError())  # with words, and without any
     assert [outcome_of(each) for each in (*errors, *leaked)] == [CallOutcome.IN_DOUBT] * 4
 
 
 def test_what_an_error_names_as_its_cause_counts_before_what_it_was_made_of() -> None:
-    no_connection, silence = NewConnectionError(None, "refused"), ReadTimeoutError(None, "", "")  # type: ignore[arg-type]
+    no_connection, silence = NewConnectionError(None, "refused"), ReadTimeoutError(None, "", "")  # type: ignore[arg-type]  # no pool behind it
     named = ServiceRequestError(no_connection, error=silence)
     beside = ProtocolError("Connection aborted.", no_connection)
     assert [outcome_of(each) for each in (named, beside)] == [CallOutcome.IN_DOUBT] * 2
 
 
 def test_an_error_without_words_is_judged_by_its_cause() -> None:
-    wordless = ServiceRequestError("", error=NewConnectionError(None, "refused"))  # type: ignore[arg-type]
+    wordless = ServiceRequestError("", error=NewConnectionError(None, "refused"))  # type: ignore[arg-type]  # no pool behind it
     wordless.args = ()
     assert outcome_of(wordless) is CallOutcome.NOT_SENT
 
@@ -82,7 +82,7 @@ def test_what_became_of_a_request_is_told_with_the_reason() -> None:
         failing(Refusal(412, "ConditionNotMet")),
         failing(Refusal(503, "")),
         failing(ServiceResponseError("silence")),
-        failing(NewConnectionError(None, "refused")),  # type: ignore[arg-type]
+        failing(NewConnectionError(None, "refused")),  # type: ignore[arg-type]  # no pool behind it
     ] == [
         "committed",
         "refused (ConditionNotMet)",

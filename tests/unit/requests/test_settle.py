@@ -21,7 +21,7 @@ from tests.support.fake_resource import TARGET, Clock, Refusal
 
 OP, OTHER = new_op(b"a" * 12), new_op(b"b" * 12)
 LOST = ServiceResponseError("no answer")
-NOT_SENT = ServiceRequestError("refused", error=NewConnectionError(None, "refused"))  # type: ignore[arg-type]
+NOT_SENT = ServiceRequestError("refused", error=NewConnectionError(None, "refused"))  # type: ignore[arg-type]  # no pool behind it
 CONDITION = Refusal(412, "ConditionNotMet")
 BUSY = Refusal(503, "ServerBusy")
 COMMITTED, NEVER, NOT_YET, UNKNOWN = (Finding(verdict, "found") for verdict in Verdict)
@@ -200,7 +200,7 @@ def test_an_interruption_between_two_transmissions_ends_as_the_first_of_them_did
     sends: list[Any], looks: list[Any], end: object
 ) -> None:
     story = Story(sends, looks)
-    story.clock.sleep = interrupted  # type: ignore[method-assign, assignment]
+    story.clock.sleep = interrupted  # type: ignore[method-assign, assignment]  # of this case alone
     try:
         assert story.tell() == end
     except KeyboardInterrupt:

@@ -67,7 +67,7 @@ def test_a_read_that_is_made_again_gets_only_the_time_that_is_left() -> None:
     clock, left = Clock(), []
 
     def call(timeouts: object) -> None:
-        left.append(timeouts["read_timeout"])  # type: ignore[index]
+        left.append(timeouts["read_timeout"])  # type: ignore[index]  # a mapping, as the SDK gets it
         clock.sleep(7.0)
         if len(left) < 2:
             raise Refusal(503, "ServerBusy")

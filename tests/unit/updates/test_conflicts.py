@@ -19,7 +19,7 @@ def test_the_transform_runs_once_per_version() -> None:
     seen = []
     store = stored()
     case = Case(store, (Fault.BUSY, Fault.REFUSED, Fault.RESET), {7: others_update(store)})
-    case.end(lambda content: seen.append(content) or plus_one(content))  # type: ignore[func-returns-value]
+    case.end(lambda content: seen.append(content) or plus_one(content))  # type: ignore[func-returns-value]  # append, then the value
     assert seen == [b"1", b"2"]
 
 

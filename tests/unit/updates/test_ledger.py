@@ -1,4 +1,4 @@
-"""A ledger of updates: a row of the op, written in one transaction with the resource, tells whoever else writes."""
+"""A ledger of updates: a row of the op, written in one transaction with the resource, tells the other writers."""
 
 from collections.abc import Callable
 from typing import Any
