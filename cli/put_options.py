@@ -1,0 +1,82 @@
+"""The options of ``blob put``."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from azguard.cli import inputs, lifecycle_options, options, values
+
+if TYPE_CHECKING:
+    from azguard.blobs.upload import Settings
+
+
+@dataclass(frozen=True)
+class PutOptions:
+    """The options of blob put, as typed."""
+
+    file: Annotated[
+        str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Read this file; by default, stdin.")
+    ] = None
+    content_type: Annotated[
+        str | None, typer.Option("--content-type", metavar="TYPE", help="Set Content-Type; by default, from the name.")
+    ] = None
+    content_encoding: Annotated[
+        str | None, typer.Option("--content-encoding", metavar="TEXT", help="Set Content-Encoding, such as gzip.")
+    ] = None
+    content_language: Annotated[
+        str | None, typer.Option("--content-language", metavar="TEXT", help="Set Content-Language, such as de.")
+    ] = None
+    content_disposition: Annotated[
+        str | None, typer.Option("--content-disposition", metavar="TEXT", help="Set Content-Disposition.")
+    ] = None
+    content_cache: Annotated[
+        str | None, typer.Option("--content-cache", metavar="TEXT", help="Set Cache-Control, such as no-store.")
+    ] = None
+    content_md5: Annotated[
+        str | None,
+        typer.Option("--content-md5", metavar="BASE64", help="Refuse content with another MD5."),
+    ] = None
+    tier: Annotated[
+        str | None, typer.Option("--tier", metavar="Hot|Cool|Cold|Archive", help="Set the access tier.")
+    ] = None
+    metadata: options.Metadata = None
+    tags: Annotated[
+        list[str] | None,
+        typer.Option("--tags", metavar="KEY=VALUE", help="Set index tags; repeat it for more."),
+    ] = None
+    allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Write an empty blob if the input is empty.")] = (
+        False
+    )
+    if_exists: lifecycle_options.IfExists = None
+    blob_type: Annotated[
+        str | None,
+        typer.Option("--blob-type", metavar="block", help="Replace also a blob of another type."),
+    ] = None
+    no_lineage: options.NoLineage = False
+
+    def check(self, name: str) -> "Settings":
+        """Return what a blob of this name is to be besides its content.
+
+        Raises:
+            UsageError: an option is malformed.
+        """
+        from azguard.blobs.upload import Settings
+
+        values.choice(self.blob_type, "--blob-type", ("block",))
+        return Settings(
+            content_type=values.content_type(self.content_type, name, self.file),
+            content_encoding=values.not_empty(self.content_encoding, "--content-encoding"),
+            content_language=values.not_empty(self.content_language, "--content-language"),
+            content_disposition=values.not_empty(self.content_disposition, "--content-disposition"),
+            cache_control=values.not_empty(self.content_cache, "--content-cache"),
+            content_md5=values.md5(self.content_md5),
+            tier=values.tier(self.tier),
+            metadata=values.metadata(self.metadata),
+            tags=values.tags(self.tags),
+        )
+
+    @property
+    def takes_empty(self) -> bool:
+        """Return whether empty content may be meant: it was said, or a file was named that holds it."""
+        return self.allow_empty or inputs.keeps_content(self.file)
