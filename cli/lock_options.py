@@ -154,8 +154,13 @@ def plan(
         grace=checked.grace,
         on_lost=checked.on_lost,
         heartbeat=checked.heartbeat,
+        on_held=lambda held: env.out.note(f"holding {held.target}{_describe_fence(held.fence)}"),
     )
     return planned, checked.busy_status
+
+
+def _describe_fence(fence: int | None) -> str:
+    return "" if fence is None else f" (fence {fence})"
 
 
 def lock(env: Environment, text: str, container: str | None) -> Target:

@@ -48,6 +48,8 @@ class LockPlan:
     on_lost: str
     #: The file that says until when the locks are held; None is no file.
     heartbeat: Path | None = None
+    #: Is told each lock that is held, before the command starts.
+    on_held: Callable[[HeldLock], None] = lambda held: None
 
 
 def run(plan: LockPlan, busy: int) -> int:
@@ -125,6 +127,7 @@ class LockRun:
                 self._held.append(self._confirm_outer_lock(request.target, around))
             else:
                 self._hold(LockAcquisition(request, self._plan.settings, deadline).run())
+            self._plan.on_held(self._held[-1])
 
     def _confirm_outer_lock(self, target: Target, around: environment.OuterLock) -> HeldLock:
         """Return a lock that the lock run around us holds, as the service confirms."""
