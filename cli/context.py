@@ -13,7 +13,7 @@ from azguard import address
 from azguard.accounts.account import Account, Auth
 from azguard.accounts.target import Target
 from azguard.address import Kind, Location
-from azguard.cli import ending, values
+from azguard.cli import ending, tracing, values
 from azguard.cli.output import Output
 from azguard.cli.run_keys import ARGV, OPERATION, SHARED
 from azguard.conditions.operations import Operation
@@ -165,5 +165,7 @@ def of(ctx: typer.Context) -> Environment:
         ctx.obj = Environment(
             ctx.meta.get(SHARED, {}), ctx.meta.get(OPERATION), command, os.environ, ctx.meta.get(ARGV, ())
         )
-        ctx.obj.out  # noqa: B018  # a wrong --output is said before anything is done
+        # A wrong --output is said before anything is done.
+        if ctx.obj.out.is_verbose:
+            ctx.with_resource(tracing.to(ctx.obj.out, ctx.obj.shared, ctx.obj.environ))
     return ctx.obj

@@ -157,6 +157,11 @@ class Output:
         if not self.quiet:
             _to(sys.stderr, text, color=self.colors_messages)
 
+    def note(self, text: str) -> None:
+        """Print on stderr what only a person who watches wants to know: not in a log."""
+        if terminal.is_terminal(sys.stderr):
+            self.info(text)
+
     def warn(self, text: str) -> None:
         """Print a warning on stderr."""
         self.info(f"warning: {text}")

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from azguard.accounts import trace
 from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.cli import edit_options, ending, inputs
@@ -60,12 +61,12 @@ def request(env: Environment, target: Target, given: UpdateOptions, typed: tuple
     )
 
 
-def records(env: Environment, deadline: Deadline) -> LocalRecords:
+def records(env: Environment) -> LocalRecords:
     """Return where an update keeps its records; its story is told for --verbose, with the time elapsed."""
     return LocalRecords(
         folders=env.folders,
         reads=env.reads,
-        tell=lambda text: env.out.verbose(f"{deadline.elapsed:7.3f} s  {text}"),
+        tell=trace.tell,
     )
 
 
@@ -91,7 +92,7 @@ def many(env: Environment, table: Target, given: UpdateOptions, typed: tuple[Typ
         query_deadline=env.deadline,
         patience=env.patience(given.timeout, _SECONDS),
         journals=env.folders.attempts,
-        tell=lambda target, deadline, text: env.out.verbose(f"{deadline.elapsed:7.3f} s  {target}: {text}"),
+        tell=lambda target, _, text: trace.tell(f"{target}: {text}"),
     )
 
 

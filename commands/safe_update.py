@@ -83,7 +83,7 @@ def safe_update(
     else:
         request = update_plans.request(env, env.locate(address, writable=True), given, typed)
         with signals.until_committed():
-            report = recording.update_and_record(request, update_plans.records(env, request.deadline))
+            report = recording.update_and_record(request, update_plans.records(env))
         env.out.show(report)
 
 

@@ -7,6 +7,7 @@
 ``profiles``     named accounts in the user's configuration file
 ``transport``    the SDK's transport: no truncated response counts, no exchange outlives its time
 ``exchanges``    one exchange with a server: whole, and within its time
+``trace``        what is sent and answered, told for one who listens
 ``endpoints``    where the services of an account answer, in each cloud
 ``logins``       Azure identities, the OIDC tokens of CI jobs included
 ``proxies``      which requests go through a proxy

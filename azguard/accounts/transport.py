@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from azguard.accounts import exchanges
+from azguard.accounts import exchanges, trace
 from azguard.accounts.proxies import request_settings
 
 if TYPE_CHECKING:
@@ -91,7 +91,8 @@ def transport(**settings: Any) -> "RequestsTransport":
             limit = settings.get("read_timeout", self.connection_config.read_timeout)
             token = exchanges.CURRENT.set(exchanges.Exchange(limit))
             try:
-                response: Any = super().send(request, **settings)
+                send = super().send
+                response: Any = trace.send(lambda: send(request, **settings), request.method, request.url)
             finally:
                 exchanges.CURRENT.reset(token)
             if response.status_code != _BY_A_PROXY and not any(name in response.headers for name in _OF_THE_SERVICE):

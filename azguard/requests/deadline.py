@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from azguard.accounts import trace
+
 # An endpoint that is not there is reported within five seconds, start-up included, unless --timeout says otherwise.
 PATIENCE_SECONDS = 4.0
 # How long a request that was sent may go unanswered: a write is then in doubt, a read is made again. Longer than the
@@ -75,4 +77,7 @@ class Deadline:
 
     def pause(self, seconds: float) -> None:
         """Sleep so long, but not beyond the deadline."""
-        self.sleep(min(seconds, self.remaining))
+        shortened = min(seconds, self.remaining)
+        if shortened:
+            trace.tell(f"waiting {shortened:.2f} s before the next request")
+        self.sleep(shortened)

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -355,3 +356,47 @@ def test_a_bad_cache_is_said_and_fails_nothing(
 def test_verbose_and_no_progress_are_taken_by_every_command(cli: CliWorld, blob: str) -> None:
     found: Any = cli.call("-v", "--no-progress", "blob", "show", blob, "-v").json
     assert found["name"] == "a.json"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("blob", "show", "{blob}"),
+        ("blob", "get", "{blob}", "-f", "copy"),
+        ("blob", "list", "{site}"),
+        ("blob", "put", "{blob}", "--metadata", "a=b"),
+        ("container", "show", "{site}"),
+        ("lease", "show", "blob:{blob}"),
+        ("lock", "list", "{site}"),
+        ("safe-update", "blob:{blob}", "--append", "x"),
+        ("status", "blob:{blob}"),
+        ("table", "list"),
+        ("lock", "run", "blob:{blob}lock", "--", "true"),
+    ],
+)
+def test_verbose_tells_each_request_with_its_answer_and_time(cli: CliWorld, blob: str, words: tuple[str, ...]) -> None:
+    cli.call("blob", "get", blob)
+    site = blob.partition("/")[0]
+    ran = cli.run("-v", *(word.format(blob=blob, site=site) for word in words), stdin=b"new")
+    told = re.findall(
+        r"^ *\d+\.\d{3} s  (?:GET|HEAD|PUT|POST) http://\S+: [2-4]\d\d[ \w]* in \d+ ms$", ran.err, re.MULTILINE
+    )
+    assert (ran.code, bool(told)) == (0, True), ran.err
+
+
+def test_verbose_tells_each_pause_before_a_request_is_made_again(cli: CliWorld) -> None:
+    account = "AccountName=a12;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:9"
+    ran = cli.call("blob", "show", "abc/b", "--connection-string", account, "--timeout", "0.4s", "-v")
+    told = [line[11:] for line in ran.err.splitlines() if line.lstrip()[:1].isdigit()]
+    assert told[0].startswith("HEAD http://127.0.0.1:9/abc/b: no answer after ")
+    assert "waiting 0.10 s before the next request" in told
+
+
+def test_a_terminal_is_told_which_lock_is_held(cli: CliWorld, blob: str) -> None:
+    code, shown = on_a_terminal(cli, "lock", "run", f"blob:{blob}lock", "--", "echo", "done")
+    assert (code, shown) == (0, f"holding {blob}lock (fence 1)\ndone\n")
+
+
+def test_a_log_is_not_told_which_lock_is_held(cli: CliWorld, blob: str) -> None:
+    ran = cli.run("lock", "run", f"blob:{blob}lock", "--", "echo", "done")
+    assert (ran.code, ran.out, ran.err) == (0, "done\n", "")
