@@ -44,7 +44,7 @@ BreakPeriod = Annotated[
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 IfOwner = Annotated[
     str | None,
-    typer.Option("--if-owner", metavar="NAME", help="Only if this user, host or user@host holds it."),
+    typer.Option("--if-owner", metavar="NAME", help="Only if this user or host holds it."),
 ]
 IfOlderThan = Annotated[
     str | None,
@@ -54,7 +54,7 @@ Reason = Annotated[
     str | None,
     typer.Option("--reason", metavar="TEXT", help="Say why you hold it; all readers can see this."),
 ]
-WaitUntilFree = Annotated[bool, typer.Option("--wait", help="Wait until it is free; after --timeout, exit 75.")]
+WaitUntilFree = Annotated[bool, typer.Option("--wait", help="Wait until it is free, or exit 75.")]
 NoLineage = Annotated[
     bool,
     typer.Option(
@@ -103,14 +103,14 @@ def conditions(
     ] = None,
     if_tags: Annotated[
         str | None,
-        typer.Option("--if-tags", metavar="EXPR", help="Only if the blob's index tags match, e.g. \"env\" = 'dev'."),
+        typer.Option("--if-tags", metavar="EXPR", help="Only if the index tags of the blob match."),
     ] = None,
     etag: Annotated[
         str | None,
         typer.Option(
             "--etag",
             metavar="ETAG|@last",
-            help="Only if this is the version; also by a lease.",
+            help="Like --if-match, but on every resource.",
             autocompletion=completers.etags,
         ),
     ] = None,
@@ -126,7 +126,9 @@ def conditions(
             help="Refuse it if a later holder has written.",
         ),
     ] = None,
-    last_writer_wins: Annotated[bool, typer.Option("--last-writer-wins", help="Overwrite whatever is there.")] = False,
+    last_writer_wins: Annotated[
+        bool, typer.Option("--last-writer-wins", help="Write even if another writer was first.")
+    ] = False,
     allow_race: Annotated[
         bool,
         typer.Option("--allow-race", help="Accept a gap between comparing and writing."),

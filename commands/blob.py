@@ -39,8 +39,8 @@ def get(
 ) -> None:
     """Read a blob and remember its version, which guards the next put.
 
-    A file it was read into, by -f or by the shell's >, keeps the version that it came with, also when it is moved. What
-    went to /dev/null was not read.
+    azguard remembers which version a file has that you wrote with -f or with the shell's >, also after you move the
+    file. Content that went to /dev/null was not read.
 
     Examples:
         azguard blob get site/config.json -f config.json
@@ -75,22 +75,21 @@ def get(
 def put(ctx: typer.Context, blob: _Blob, given: PutOptions) -> None:
     """Write a blob, but only over the version you have seen.
 
-    A blob never read from here is created, or refused if it exists (exit 45). One that changed since is refused
-    (exit 42). A put replaces metadata, tags and headers as well; azguard safe-update keeps them.
+    If you never read the blob, put creates it; if it exists, the exit status is 45. If the blob changed since you read
+    it, the exit status is 42. A put replaces metadata, tags and headers too. azguard safe-update keeps them.
 
-    An append or page blob is not made a block blob (exit 40) unless --blob-type block says so. Its type is known from
-    the read that guards the put; without one, as with --last-writer-wins, it is asked for.
+    A put does not replace an append or page blob (exit 40) unless you give --blob-type block. azguard knows the type
+    from your read, else it asks the service.
 
-    One that is leased is refused as locked (exit 49), never read or not: Azure looks at the lease before all else. The
-    emulator does not, and says 45 of one that was never read.
+    If the blob is leased, the exit status is 49, also if you never read it. On the emulator it is then 45.
 
-    Empty input is refused before any request (exit 2): the command before the pipe may have failed. --allow-empty says
-    that it is meant, and an empty file may be named by -f. A command that fails after its first byte cannot be told:
-    set -o pipefail stops a script then.
+    Empty input is refused (exit 2), because the command before the pipe may have failed. --allow-empty accepts it. An
+    empty file that -f names is accepted too. azguard cannot see that the command failed after its first byte: use set
+    -o pipefail.
 
-    With --fence the number of your lock is the guard instead: whatever is there is overwritten, unless a holder with a
-    higher one wrote it. That holds as long as every writer of the blob names a fence: a write without one can
-    take the tag away.
+    With --fence the number of your lock guards the write, not the version. The write is refused if a holder with a
+    higher number has written. This works only if every writer of the blob gives a fence, because a write without one
+    can remove the tag.
 
     Examples:
         azguard blob put site/config.json -f config.json
@@ -221,8 +220,8 @@ def delete(
 ) -> None:
     """Delete a blob, but only the version you have seen.
 
-    With --fence whatever is there is deleted, unless a holder of your lock with a higher number wrote it. The fence
-    goes with the blob: a holder that was overtaken can then create it anew. Keep an empty blob where that matters.
+    With --fence the number of your lock guards the delete, not the version. The fence is deleted with the blob, so a
+    holder with a lower number can create the blob again. If that matters, keep an empty blob.
 
     Examples:
         azguard blob delete site/config.json

@@ -25,9 +25,9 @@ def demo(
 ) -> None:
     """Watch updates get lost, doubled, and applied exactly once.
 
-    Many processes add one to the same blob, in an emulator of their own, while one answer in ten gets lost on the
-    way: as scripts do it today, as careful scripts do it, and with azguard safe-update. Needs no account, touches
-    nothing of yours, takes less than a minute. Exit 0 only if azguard's count is exact.
+    Many processes add 1 to the same blob, in an emulator of their own. One answer in ten gets lost. They do it three
+    times: as scripts do it today, as careful scripts do it, and with azguard safe-update. The demo needs no account and
+    changes nothing of yours. It takes less than a minute. It exits with 0 only if the count of azguard is exact.
 
     Examples:
         azguard demo

@@ -32,17 +32,14 @@ def start(
         str | None,
         typer.Option("--blob-port", metavar="N", help="The port for blobs; by default, a free one."),
     ] = None,
-    queue_port: Annotated[
-        str | None, typer.Option("--queue-port", metavar="N", help="Set the URL of the queues.")
-    ] = None,
-    table_port: Annotated[
-        str | None, typer.Option("--table-port", metavar="N", help="Set the URL of the tables.")
-    ] = None,
+    queue_port: Annotated[str | None, typer.Option("--queue-port", metavar="N", help="The port for queues.")] = None,
+    table_port: Annotated[str | None, typer.Option("--table-port", metavar="N", help="The port for tables.")] = None,
     wait: Wait = _WAIT,
 ) -> None:
     """Start the emulator in the background, or say where it runs.
 
-    Azurite is taken from PATH if that is the version azguard was proved on, else installed once from npm.
+    azguard uses the Azurite on PATH if it has the version that azguard was tested with. Else it installs Azurite once,
+    from npm.
 
     Examples:
         azguard emulator start && eval "$(azguard emulator env)"

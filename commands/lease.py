@@ -59,15 +59,15 @@ def acquire(
 ) -> None:
     """Acquire a lease, which keeps others from writing or deleting.
 
-    The id is recorded here before it is asked for: commands take it as --lease-id @held, and after a crash "lease
-    list --held" shows it and "lease release" frees it. With -o tsv the id is printed alone.
+    azguard records the id on this machine before it sends the request. Other commands take it as --lease-id @held.
+    After a crash, "lease list --held" shows it, and "lease release" releases it. -o tsv prints the id alone.
 
-    With --reason it leaves a record in the blob's metadata: who holds it, since when and for what, for "lease show"
-    and for those who are refused. That is a write, so the ETag changes; what this scope has read moves along. "lease
-    release" removes the record. A write that replaces the metadata, such as blob put, takes it away.
+    --reason writes a record into the metadata of the blob: who holds the lease, since when, and why. "lease show" and
+    refused writers show it. This write changes the ETag, and azguard remembers the new one. "lease release" removes the
+    record. A write that replaces the metadata, such as blob put, removes it too.
 
-    Not guaranteed: a finite lease ends by itself, also under a writer that was held up; its writes are then refused,
-    but only those that carry the lease id. The lease of a container keeps it from being deleted, and nothing else.
+    Not guaranteed: a finite lease ends by itself, also while its holder is paused. After that the service refuses only
+    those writes of the holder that carry the lease id. The lease of a container prevents its deletion, nothing else.
 
     Examples:
         azguard lease acquire blob:site/config.json --lease-duration 30s
@@ -147,13 +147,13 @@ def break_(
 ) -> None:
     """Break the lease of another holder, after showing who that is.
 
-    By default a finite lease runs to its end and is not renewed any more, so that its holder notices before the next
-    one gets in; an infinite one ends at once. A script says that it is meant by --yes, --if-owner, --if-older-than or
-    --if-match. What is broken is the lease that was shown: a holder who comes after it and leaves a record is never
-    hit (exit 42). Not guaranteed: a next holder without a record cannot be told from the one before.
+    By default a finite lease runs to its end, and cannot be renewed. So its holder notices before the next holder
+    starts. An infinite lease ends at once. In a script, confirm with --yes, --if-owner, --if-older-than or --if-match.
+    Only the lease that was shown is broken. If another holder with a record took it since, the exit status is 42. Not
+    guaranteed: azguard cannot see that the holder changed if the next holder leaves no record.
 
-    --if-older-than goes by the service's clock. A record with the time of its holder's machine, such as Terraform's,
-    proves no age; there the blob must not have been written for so long.
+    --if-older-than uses the clock of the service. The record of Terraform has the time of the holder's own machine, so
+    it does not count: there the last write of the blob must be older.
 
     Examples:
         azguard lease break blob:site/config.json --yes

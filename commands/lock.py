@@ -76,25 +76,26 @@ def run(
 ) -> None:
     """Run a command while holding locks, and exit with its status.
 
-    A lock is a lease on a blob, which is made if it is missing; a bare NAME is blob:locks/NAME. It is renewed while the
-    command runs and released when it ends. If it is lost, because it was broken or the network is gone for too long,
-    the command and all it started get TERM, after --grace KILL, and the exit status is 77. A lost lock is noticed
-    within 5 s. kill -9 of azguard ends the command, too; so does kill -9 of its second process, lock-guardian.
+    A lock is a lease on a blob. A missing blob is created. A bare NAME is blob:locks/NAME. azguard renews the lease
+    while the command runs, and releases it when the command ends. If the lock is lost (another broke it, or the
+    network is down for too long), the command and all that it started get TERM, and KILL after --grace. Then the exit
+    status is 77. azguard notices a lost lock within 5 s. kill -9 of azguard, or of its process lock-guardian, ends
+    the command too.
 
-    TERM, INT and HUP to azguard are passed on to the command. When the command has ended, all that it left running gets
-    TERM, after --grace KILL, and then the lock is released.
+    azguard passes TERM, INT and HUP on to the command. After the command has ended, all that it left running gets
+    TERM, and KILL after --grace. Then azguard releases the lock.
 
-    All who may read the lock can see who holds it: user, host, pid, the name of the program, --reason, the CI run.
+    All who can read the lock see its holder: user, host, pid, name of the program, --reason, CI run.
 
-    The command finds AZGUARD_LOCK, AZGUARD_LEASE_ID and AZGUARD_FENCE in its environment; of several locks, a line
-    each. The fence is a number that grows with each holder: azguard blob put --fence "$AZGUARD_FENCE" is refused by the
-    storage itself once a later holder has written. A lock run of the same lock inside it runs at once.
+    The command gets AZGUARD_LOCK, AZGUARD_LEASE_ID and AZGUARD_FENCE in its environment. Each lock has a line. The
+    fence is a number that grows with each holder. azguard blob put --fence "$AZGUARD_FENCE" is refused by the storage
+    if a later holder has written. Inside the command, lock run of the same lock starts at once.
 
-    Not guaranteed: a lease stops those who ask for it. It cannot stop a process that was paused, or cut off, from
-    finishing a write to somewhere that does not check the fence. What runs as another user is not ended and, elsewhere
-    than on Linux, what leaves the command's process group. If azguard and lock-guardian are killed at the same moment,
-    Linux kills the command, and what it started runs on. What the command leaves running when it ends by itself runs on
-    without the lock.
+    Not guaranteed: a lease stops only those who ask for it. A process that was paused or disconnected can still
+    finish a write to a place that does not check the fence. azguard does not end what runs as another user. Outside
+    Linux it does not end what left the process group of the command. If azguard and lock-guardian are killed at the
+    same moment, Linux kills the command, but not what it started. What the command leaves running when it ends by
+    itself keeps running, without the lock.
 
     Examples:
         azguard lock run deploy-prod --wait 10m -- ./deploy.sh

@@ -45,7 +45,7 @@ def set_(
 ) -> None:
     """Write a profile from the account options.
 
-    Put secrets into files and name them as @FILE; one that is given itself is kept in the configuration file.
+    Name a secret as @FILE. A secret that you type stands in the configuration file as it is.
 
     Examples:
         azguard profile set prod --account-name contoso --auth-mode login
