@@ -72,7 +72,9 @@ def place(param: Any) -> str:
 
 def width() -> int:
     """Return how wide help is: as the terminal, but lines of more than 80 columns are hard to read."""
-    return max(min(terminal.width(sys.stdout), _WIDEST) - 2, _NARROWEST)
+    # Where stdout goes to a pager, stderr is still the terminal.
+    stream = sys.stdout if terminal.is_terminal(sys.stdout) else sys.stderr
+    return max(min(terminal.width(stream), _WIDEST) - 2, _NARROWEST)
 
 
 def write_summary(formatter: Any, text: HelpText) -> None:

@@ -101,13 +101,12 @@ def list_(ctx: typer.Context, prefix: options.Prefix = None, num_results: option
 def delete(ctx: typer.Context, container: _Container, with_contents: lifecycle_options.WithContents = False) -> None:
     """Delete a container, if it is empty and unchanged.
 
-    One that has blobs in it is refused (exit 42) unless --with-contents is given; on a terminal azguard asks. Its ETag
-    says nothing of them. Uploads under way count; snapshots, old versions and soft-deleted blobs do not. Not
-    guaranteed: a blob that is written between the count and the delete is deleted too. Where that matters, stop those
-    who write first.
+    A container with blobs in it is not deleted (exit 42) unless you give --with-contents. On a terminal azguard asks.
+    Uncommitted uploads count as blobs. Snapshots, old versions and soft-deleted blobs do not. Not guaranteed: a blob
+    that is written between the count and the delete is deleted too. If that matters, stop the writers first.
 
-    The service honours no ETag here, so --etag is kept by a lease and a comparison; a change of its metadata within
-    the same second as the one before can slip through.
+    The service does not compare the ETag here. So --etag takes a lease, compares, deletes. Two changes of the
+    metadata within one second can look like one.
 
     Examples:
         azguard container delete site

@@ -189,9 +189,10 @@ def break_(
 ) -> None:
     """Break a lock, after showing who holds it; its command is ended and exits with 77.
 
-    By default the lease runs to its end, so that the command is ended before the next one gets in; with
-    --lease-break-period 0 both run side by side until the holder notices. A script says that it is meant by --yes,
-    --if-owner, --if-older-than or --if-match. Who has taken the lock meanwhile is never hit (exit 42).
+    By default the lease runs to its end. So the command of the holder has ended before the next command starts. With
+    --lease-break-period 0 both run at the same time until the holder notices. In a script, confirm with --yes,
+    --if-owner, --if-older-than or --if-match. If another holder took the lock since it was shown, nothing is broken
+    (exit 42).
 
     Examples:
         azguard lock break deploy-prod --yes

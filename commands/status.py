@@ -28,7 +28,7 @@ def status(
 ) -> None:
     """Ask which of the resources read here changed, vanished or are leased: exit 0 none, 42 some.
 
-    The ETag of a container or a table says nothing of what is in it: properties_unchanged is all it can tell.
+    The ETag of a container or a table does not cover its contents. So their state is properties_unchanged.
 
     Examples:
         azguard status

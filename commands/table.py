@@ -55,11 +55,11 @@ def list_(ctx: typer.Context, prefix: options.Prefix = None, num_results: option
 def delete(ctx: typer.Context, table: options.Table, with_contents: lifecycle_options.WithContents = False) -> None:
     """Delete a table, if it is empty. Nothing can guard that, so it has to be said: --last-writer-wins.
 
-    One that has entities in it is refused (exit 42) unless --with-contents is given; on a terminal azguard asks. Not
-    guaranteed: an entity that is written between the count and the delete is deleted too. Where that matters, stop
-    those who write first.
+    A table with entities in it is not deleted (exit 42) unless you give --with-contents. On a terminal azguard asks.
+    Not guaranteed: an entity that is written between the count and the delete is deleted too. If that matters, stop
+    the writers first.
 
-    A table that is not there is an error (exit 44). Its name is free again after 40 seconds or more; until then a
+    If there is no such table, the exit status is 44. The name is free again after 40 seconds or more. Until then a
     create ends with 49.
 
     Examples:
@@ -108,8 +108,8 @@ def set_(
 ) -> None:
     """Replace all access policies of a table by those of a JSON file, as acl get prints them.
 
-    Nothing in the service guards that. With --allow-race they are compared with what was last read here, or with
-    --etag; another writer can still come between. It takes the service up to 30 seconds to heed them.
+    The service cannot guard this write. With --allow-race azguard compares the policies with those that you read
+    last, or with --etag. Another writer can still come in between. New policies take effect after up to 30 seconds.
 
     Examples:
         azguard table acl get Orders | azguard table acl set Orders --allow-race

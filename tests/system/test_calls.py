@@ -1,4 +1,4 @@
-"""What became of a request, told from real sockets: every way a connection can fail, through the real SDK."""
+"""The outcome of a request, told from real sockets: every way a connection can fail, through the real SDK."""
 
 import socket
 import struct
