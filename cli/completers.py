@@ -66,7 +66,7 @@ def entities(ctx: typer.Context, incomplete: str) -> list[Candidate]:
 
 def addresses(ctx: typer.Context, incomplete: str) -> list[Candidate]:
     """Return addresses of whatever kind."""
-    return _prefixed(_NAMED, ctx, incomplete)
+    return _complete_prefixed(_NAMED, ctx, incomplete)
 
 
 def locks(ctx: typer.Context, incomplete: str) -> list[Candidate]:
@@ -83,7 +83,7 @@ def etags(ctx: typer.Context) -> list[Candidate]:
 
 def leasable_addresses(ctx: typer.Context, incomplete: str) -> list[Candidate]:
     """Return addresses of what can be leased."""
-    return _prefixed(_LEASABLE, ctx, incomplete)
+    return _complete_prefixed(_LEASABLE, ctx, incomplete)
 
 
 def profiles(ctx: typer.Context) -> list[Candidate]:
@@ -101,7 +101,7 @@ def profiles(ctx: typer.Context) -> list[Candidate]:
 _BY_KIND = {Kind.BLOB: blobs, Kind.CONTAINER: containers, Kind.TABLE: tables, Kind.ENTITY: entities}
 
 
-def _prefixed(kinds: Mapping[Kind, str], ctx: typer.Context, incomplete: str) -> list[Candidate]:
+def _complete_prefixed(kinds: Mapping[Kind, str], ctx: typer.Context, incomplete: str) -> list[Candidate]:
     prefix, colon, rest = incomplete.partition(":")
     if not colon and "/" in incomplete:
         return blobs(ctx, incomplete)

@@ -35,8 +35,9 @@ def _warn_of_token(tell: Callable[[str], None], ends: float, until: float, reaso
 def _warn(tell: Callable[[str], None], what: str, ends: float, until: float, way_out: str) -> None:
     left = ends - time.time()
     if left > 0 and ends <= until:
-        tell(f"{what} ends at {_shown(ends)}, in {span(left)}; this may last until {_shown(until)}; {way_out}")
+        times = f"ends at {_format_time(ends)}, in {span(left)}"
+        tell(f"{what} {times}; this may last until {_format_time(until)}; {way_out}")
 
 
-def _shown(moment: float) -> str | None:
+def _format_time(moment: float) -> str | None:
     return iso(datetime.fromtimestamp(int(moment), UTC))

@@ -28,7 +28,7 @@ def report(error: BaseException, meta: Mapping[str, Any], argv: Sequence[str], e
     if isinstance(error, BrokenPipeError):
         silence(sys.stdout)
         return _CLOSED_PIPE
-    known = _known(error, argv)
+    known = _as_known(error, argv)
     status = error.status if isinstance(error, signals.Ended) else known.exit_code
     deliver(sys.stdout, status)
     _tell(_words(error, known, meta, argv, environ))
@@ -67,17 +67,17 @@ def _words(
     command, params = meta.get(run_keys.COMMAND, ("", {}))
     known = hints.in_words(known, argv)
     known = known.but(hint=known.hint or hints.of(known, command, params, argv))
-    secrets = redaction.handed(shared, environ, argv)
-    text = redaction.redacted(text, secrets)
+    secrets = redaction.find_secrets(shared, environ, argv)
+    text = redaction.redact(text, secrets)
     # Typer knows no output where it could not read the command line to its end.
     output = shared.get("output")
     if output == "json" if output else command_line.wants_json(argv):
         return text + json.dumps(
-            {"error": redaction.redacted_values(known.as_json(), secrets)}, indent=2, ensure_ascii=False
+            {"error": redaction.redact_values(known.as_json(), secrets)}, indent=2, ensure_ascii=False
         )
     if isinstance(error, groups.CommandMissing):
         return text + help_text.emphasize(error.help, sys.stderr)
-    words = redaction.redacted(_for_people(known, quiet=bool(shared.get("quiet"))), secrets)
+    words = redaction.redact(_for_people(known, quiet=bool(shared.get("quiet"))), secrets)
     words = terminal.spell(words, sys.stderr)
     plain = {**shared, "no_color": shared.get("no_color") or "--no-color" in argv}
     return text + (terminal.paint_labels(words) if terminal.is_colored(sys.stderr, plain, environ) else words)
@@ -91,7 +91,7 @@ def _tell(text: str) -> None:
         pass  # The reader has gone; the exit status still tells.
 
 
-def _known(error: BaseException, argv: Sequence[str]) -> AzguardError:
+def _as_known(error: BaseException, argv: Sequence[str]) -> AzguardError:
     if isinstance(error, AzguardError):
         return error
     if isinstance(error, (KeyboardInterrupt, typer.Abort)):

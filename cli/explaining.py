@@ -52,7 +52,7 @@ def _name_own_lease(env: Environment, error: Locked, target: Target) -> Locked:
     code = error.service_code or ""
     if code not in _IN_THE_WAY:
         return error
-    held = environment.find_lease_id(target, env.environ) or _own_lease(env, target)
+    held = environment.find_lease_id(target, env.environ) or _find_own_lease(env, target)
     asked = command_line.find_value(env.argv, "--lease-id")
     # Under @held, a mismatch says that it is not held any more.
     if held is None or asked in ("@held", held):
@@ -74,7 +74,7 @@ def _name_own_lease_waited_for(env: Environment, error: GaveUp, target: Target) 
     updates = env.command == "safe-update"
     if updates and (outer or command_line.find_value(env.argv, "--lease-id")):
         return error  # It worked inside that lease; other writers were in its way.
-    if not outer and not _own_lease(env, target):
+    if not outer and not _find_own_lease(env, target):
         return error
     release = f"release it first: azguard lease release {target.address}"
     return error.but(
@@ -83,7 +83,7 @@ def _name_own_lease_waited_for(env: Environment, error: GaveUp, target: Target) 
     )
 
 
-def _own_lease(env: Environment, target: Target) -> str | None:
+def _find_own_lease(env: Environment, target: Target) -> str | None:
     """Return the lease that this scope took and did not release, unless its term has ended."""
     held = env.cache.find_held(Key.of(target))
     if held is None or not held.confirmed:
@@ -105,19 +105,19 @@ def _near_names(env: Environment, code: str, target: Target) -> list[str]:
     address = target.address
     if code in ("ContainerNotFound", "TableNotFound"):
         listing = _containers if code == "ContainerNotFound" else _tables
-        near = _near(address.container, _remembered(env, target))
-        return near or _near(address.container, _listed(env, target, listing))
+        near = _near(address.container, _list_remembered(env, target))
+        return near or _near(address.container, _list_names(env, target, listing))
     if target.kind is not Kind.BLOB or env.reads.last(target) is not None:
         return []  # What was read here was there: its name is right.
     folder, _, last = address.short.rpartition("/")
-    return [f"{folder}/{each}" for each in _near(last, _listed(env, target, _blobs))]
+    return [f"{folder}/{each}" for each in _near(last, _list_names(env, target, _blobs))]
 
 
 def _as_clause(hint: str) -> str:
     return f"create it: {hint}" if hint.startswith("azguard ") else hint
 
 
-def _remembered(env: Environment, target: Target) -> Iterable[str]:
+def _list_remembered(env: Environment, target: Target) -> Iterable[str]:
     """Return the containers, or tables, of which this machine has read something, without asking the service."""
     addresses = (
         parse(each.address).address
@@ -127,7 +127,7 @@ def _remembered(env: Environment, target: Target) -> Iterable[str]:
     return {each.container for each in addresses if each.kind.service == target.kind.service}
 
 
-def _listed(env: Environment, target: Target, listing: Callable[[Target, Deadline], Iterable[str]]) -> list[str]:
+def _list_names(env: Environment, target: Target, listing: Callable[[Target, Deadline], Iterable[str]]) -> list[str]:
     try:
         return list(islice(listing(target, env.deadline.restart(seconds=_LOOK_SECONDS)), _MOST_NAMES))
     # Not allowed to list, say: then no name is offered, and what is missing is told all the same.

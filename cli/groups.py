@@ -268,7 +268,7 @@ def _params(declaration: Callable[..., None], panel: str) -> tuple[TyperOption, 
 
 def _condition_params(operation: "Operation | None") -> list[TyperOption]:
     """Return every condition option; those that mean nothing here are hidden, and refused by name with the reason."""
-    shown = set() if operation is None else _shown(operation)
+    shown = set() if operation is None else _list_shown(operation)
     params = []
     for declaration in (options.conditions, options.rare_conditions):
         for param in _params(declaration, options.CONDITIONS):
@@ -278,7 +278,7 @@ def _condition_params(operation: "Operation | None") -> list[TyperOption]:
     return params
 
 
-def _shown(operation: "Operation") -> set[str]:
+def _list_shown(operation: "Operation") -> set[str]:
     """Return the names of the condition options that mean something to an operation."""
     shown = {condition.replace("-", "_") for condition in operation.honours}
     if operation.names_lease:

@@ -18,16 +18,16 @@ def in_words(error: AzguardError, argv: Sequence[str] = ()) -> AzguardError:
     if error.reason is None:
         return error if next_step == error.hint else error.but(hint=next_step)
     facts = {**error.facts, **error.values, **_facts(error)}
-    message = _filled(WORDS.get(error.reason), facts)
+    message = _fill(WORDS.get(error.reason), facts)
     if message is not None:
         message = _line_of(error) + message
     return error.but(
         message=error.message if message is None else message,
-        hint=_filled(HINTS.get(error.reason), facts) if next_step is None else next_step,
+        hint=_fill(HINTS.get(error.reason), facts) if next_step is None else next_step,
     )
 
 
-def _filled(words: Words | None, facts: Mapping[str, object]) -> str | None:
+def _fill(words: Words | None, facts: Mapping[str, object]) -> str | None:
     if words is None:
         return None
     return words.format_map(facts) if isinstance(words, str) else words(facts)
@@ -111,7 +111,7 @@ def _after_put(params: dict[str, Any], argv: Sequence[str]) -> str:
     added = ["--etag", "@last"] if mine == file else ["-f", mine, "--etag", "@last"]
     blob = str(params["blob"])
     update = command_line.show(
-        ["azguard", "safe-update", _prefixed(blob), *command_line.keep(argv, command_line.ACCOUNT)]
+        ["azguard", "safe-update", _add_prefix(blob), *command_line.keep(argv, command_line.ACCOUNT)]
     )
     lines = (
         f"fetch theirs beside yours: {_get(blob, argv)}",
@@ -149,7 +149,7 @@ def _after_entity(params: dict[str, Any], argv: Sequence[str]) -> str:
     mine = "your words" if words else "MERGED" if file in (None, "-") else str(file)
     added = ["--etag", "@last"] if words or mine == file else ["-f", mine, "--etag", "@last"]
     update = command_line.show(
-        ["azguard", "safe-update", _prefixed(entity, "entity"), *command_line.keep(argv, command_line.ACCOUNT)]
+        ["azguard", "safe-update", _add_prefix(entity, "entity"), *command_line.keep(argv, command_line.ACCOUNT)]
     )
     lines = (
         f"see what it is now: {_get_entity(entity, argv)}",
@@ -184,5 +184,5 @@ def _on_same_account(argv: Sequence[str], *words: str) -> str:
     return command_line.show(["azguard", *words, *command_line.keep(argv, command_line.ACCOUNT)])
 
 
-def _prefixed(address: str, kind: str = "blob") -> str:
+def _add_prefix(address: str, kind: str = "blob") -> str:
     return address if "://" in address or address.startswith(f"{kind}:") else f"{kind}:{address}"

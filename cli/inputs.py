@@ -83,13 +83,13 @@ def write_json(path: Path, result: object) -> None:
     import json
 
     from azguard.cli.output import plain
-    from azguard.cli.result_stream import undelivered
+    from azguard.cli.result_stream import build_output_failed
 
     text = json.dumps(plain(result), indent=2, ensure_ascii=False) + "\n"
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise undelivered(error) from error
+        raise build_output_failed(error) from error
 
 
 def stdout() -> BinaryIO:

@@ -71,7 +71,7 @@ def conditions(env: Environment, target: Target, action: Action | None, lease_id
     return env.conditions(target, operation=operation_of(target, action), lease_id=lease_id)
 
 
-def kept(env: Environment, target: Target) -> KeptLease:
+def build_kept_lease(env: Environment, target: Target) -> KeptLease:
     """Return a resource's lease, whose record is kept in this scope's cache."""
     return KeptLease(target, CacheRecords(env), env.deadline, env.out.warn, lambda state: say_waiting(env, state))
 
@@ -99,12 +99,12 @@ def this_process(env: Environment, command: str, reason: str | None = None, *, i
     Raises:
         UsageError: the reason is empty, too long or not plain text.
     """
-    secrets = redaction.handed(env.shared, env.environ)
+    secrets = redaction.find_secrets(env.shared, env.environ)
     return owners.describe_this_process(
         command,
         reason,
         env.environ,
-        redact=lambda text: redaction.redacted(text, secrets),
+        redact=lambda text: redaction.redact(text, secrets),
         is_lasting=is_lasting,
     )
 

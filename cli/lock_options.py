@@ -177,7 +177,7 @@ def lock(env: Environment, text: str, container: str | None) -> Target:
             f"a lock is a blob, or a table that a blob stands for; not a {target.kind}",
             hint="NAME or blob:CONTAINER/NAME, or lease a container with azguard lease acquire",
         )
-    return _designated(env, target, container)
+    return _locate_designated(env, target, container)
 
 
 def choose_container(environ: Mapping[str, str], named: str | None) -> str:
@@ -208,7 +208,7 @@ def around_write(env: Environment, target: Target, asked: TableLock) -> Iterator
         yield lambda: None
         return
     table = Target(target.account, Address(Kind.TABLE, target.address.parts[:1]))
-    blob = _designated(env, table, asked.lock_container)
+    blob = _locate_designated(env, table, asked.lock_container)
     wait = _wait(asked.wait)
     settings = _settings(env, lease_options.this_process(env, f"azguard {env.command}"), DEFAULT_SECONDS, create=True)
     ending.warn(blob, wait + DEFAULT_SECONDS, env.out.warn_once)
@@ -216,7 +216,7 @@ def around_write(env: Environment, target: Target, asked: TableLock) -> Iterator
         yield lambda: None if held is None else held.check()
 
 
-def _designated(env: Environment, table: Target, container: str | None) -> Target:
+def _locate_designated(env: Environment, table: Target, container: str | None) -> Target:
     blob = lock_blobs.choose_lock_blob(table, choose_container(env.environ, container))
     env.out.info(f"{table.address} has no lease of its own; its lock is {blob.address}")
     return blob

@@ -104,8 +104,8 @@ def _lines(block: Block, width: int) -> list[str]:
         # The meaning of two columns is plain without their head.
         return _table(block.rows if len(block.rows[0]) > _PAIR else block.rows[1:], width)
     if block.kind == "list":
-        return [line for item in block.lines for line in _wrapped(item, width, " " * len(item.split(" ")[0]) + " ")]
-    return _wrapped(block.lines[0], width)
+        return [line for item in block.lines for line in _wrap(item, width, " " * len(item.split(" ")[0]) + " ")]
+    return _wrap(block.lines[0], width)
 
 
 def _code(line: str, width: int) -> list[str]:
@@ -114,7 +114,7 @@ def _code(line: str, width: int) -> list[str]:
     return [remark[2], remark[1]] if remark and len(line) > width else [line]
 
 
-def _wrapped(text: str, width: int, indent: str = "") -> list[str]:
+def _wrap(text: str, width: int, indent: str = "") -> list[str]:
     return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
@@ -126,14 +126,14 @@ def _table(rows: Sequence[Sequence[str]], width: int) -> list[str]:
         widest = widths.index(max(widths))
         widths[widest] -= 1
         if widths[widest] < _NARROWEST:
-            return _stacked(rows if len(rows[0]) == _PAIR else rows[1:], width)
+            return _stack(rows if len(rows[0]) == _PAIR else rows[1:], width)
     return [line for row in rows for line in _row(row, widths)]
 
 
 def _row(row: Sequence[str], widths: Sequence[int]) -> list[str]:
-    cells = [_wrapped(cell, wide) or [""] for cell, wide in zip(row, widths, strict=True)]
+    cells = [_wrap(cell, wide) or [""] for cell, wide in zip(row, widths, strict=True)]
     if any(len(line) > wide for cell, wide in zip(cells, widths, strict=True) for line in cell):
-        return _stacked([row], sum(widths) + _GAP * (len(widths) - 1))
+        return _stack([row], sum(widths) + _GAP * (len(widths) - 1))
     height = max(map(len, cells))
     padded = [[*cell, *[""] * (height - len(cell))] for cell in cells]
     lines = zip(*padded, strict=True)
@@ -142,10 +142,10 @@ def _row(row: Sequence[str], widths: Sequence[int]) -> list[str]:
     ]
 
 
-def _stacked(rows: Sequence[Sequence[str]], width: int) -> list[str]:
+def _stack(rows: Sequence[Sequence[str]], width: int) -> list[str]:
     found: list[str] = []
     for row in rows:
         found.append(row[0])
         rest = "; ".join(cell for cell in row[1:] if cell)
-        found += _wrapped(f"    {rest}", width, "    ")
+        found += _wrap(f"    {rest}", width, "    ")
     return found

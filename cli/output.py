@@ -51,7 +51,7 @@ class Output:
         wants_all = shared.get("output") or shared.get("query") or is_verbose
         return cls(
             format=chosen,
-            query=_checked_query(shared.get("query")),
+            query=_check_query(shared.get("query")),
             quiet=quiet,
             is_verbose=is_verbose,
             summarizes=command if is_watched and not wants_all else None,
@@ -199,7 +199,7 @@ def plain(value: object) -> Any:
     return str(value)
 
 
-def _checked_query(query: str | None) -> str | None:
+def _check_query(query: str | None) -> str | None:
     if query is None:
         return None
     import jmespath
@@ -251,7 +251,7 @@ def _line(text: str) -> None:
 def _to(stream: TextIO, text: str, *, color: bool) -> None:
     from azguard.cli import redaction
 
-    text = terminal.spell(redaction.redacted(text), stream)
+    text = terminal.spell(redaction.redact(text), stream)
     text = terminal.paint_labels(text) if color else text
     try:
         stream.write(text + "\n")

@@ -81,7 +81,7 @@ _VARIABLES = (
 )  # fmt: skip
 
 
-def redacted(text: str, secrets: Iterable[str] = ()) -> str:
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """Return the text without the given secrets, longest first, and without what looks like a credential."""
     for secret in secrets:
         text = text.replace(secret, STARS)
@@ -90,19 +90,19 @@ def redacted(text: str, secrets: Iterable[str] = ()) -> str:
     return text
 
 
-def redacted_values(value: Any, secrets: Iterable[str] = ()) -> Any:
-    """Return a JSON value whose texts are redacted each by itself, so that it stays the JSON it was."""
+def redact_values(value: Any, secrets: Iterable[str] = ()) -> Any:
+    """Return a JSON value whose texts are redact each by itself, so that it stays the JSON it was."""
     if isinstance(value, str):
-        return redacted(value, secrets)
+        return redact(value, secrets)
     if isinstance(value, Mapping):
-        return {key: redacted_values(each, secrets) for key, each in value.items()}
+        return {key: redact_values(each, secrets) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [redacted_values(each, secrets) for each in value]
+        return [redact_values(each, secrets) for each in value]
     return value
 
 
-def handed(shared: Mapping[str, Any], environ: Mapping[str, str], argv: Iterable[str] = ()) -> list[str]:
-    """Return the secrets that were handed to this run, in each spelling they may come back in, longest first.
+def find_secrets(shared: Mapping[str, Any], environ: Mapping[str, str], argv: Iterable[str] = ()) -> list[str]:
+    """Return the secrets that were find_secrets to this run, in each spelling they may come back in, longest first.
 
     ``argv`` counts where the command line could not be read to its end, so that ``shared`` is empty.
     """

@@ -71,7 +71,7 @@ def fitting(rows: list[dict[str, Any]], layout: Layout, width: int) -> list[str]
     # Without ranks the last column goes first.
     dispensable = [key for _, key in sorted(ranked)] if known else keys[_folding(layout) :][::-1]
     for key in dispensable:
-        if _needed(rows, keys, layout) <= width:
+        if _measure_width(rows, keys, layout) <= width:
             break
         if key in keys[1:]:
             keys.remove(key)
@@ -135,7 +135,7 @@ def _table(rows: list[dict[str, Any]], keys: list[str], layout: Layout) -> Any:
     return table
 
 
-def _needed(rows: list[dict[str, Any]], keys: list[str], layout: Layout) -> int:
+def _measure_width(rows: list[dict[str, Any]], keys: list[str], layout: Layout) -> int:
     widths = [max(len(_title(key, layout)), *(len(_cell(key, row.get(key), layout)) for row in rows)) for key in keys]
     folding = _folding(layout)
     # The box has a blank at either side.

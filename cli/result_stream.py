@@ -31,10 +31,10 @@ class ResultStream(io.TextIOWrapper):
 
 def _fail(error: OSError) -> NoReturn:
     # A reader that has gone is no failure; how that ends is decided elsewhere.
-    raise error if isinstance(error, BrokenPipeError) else undelivered(error)
+    raise error if isinstance(error, BrokenPipeError) else build_output_failed(error)
 
 
-def undelivered(error: OSError) -> OutputFailed:
+def build_output_failed(error: OSError) -> OutputFailed:
     """Return what it means that a result cannot be written."""
     return OutputFailed(f"{UNDELIVERED}: {error.strerror}", hint=HINT)
 

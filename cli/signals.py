@@ -90,7 +90,7 @@ def until_committed() -> Iterator[None]:
 
 
 @contextmanager
-def heeded() -> Iterator[None]:
+def heed() -> Iterator[None]:
     """Let signals end this command although its write is committed, while it waits for what others do."""
     before, _state.committed = _state.committed, False
     try:

@@ -13,9 +13,9 @@ def to(out: Output, shared: Mapping[str, Any], environ: Mapping[str, str]) -> Ab
     """Return a block whose requests are told on stderr, without the credentials that are in them."""
     from azguard.cli import redaction
 
-    began, secrets = time.monotonic(), redaction.handed(shared, environ)
+    began, secrets = time.monotonic(), redaction.find_secrets(shared, environ)
 
     def tell(text: str) -> None:
-        out.verbose(f"{time.monotonic() - began:7.3f} s  {redaction.redacted(text, secrets)}")
+        out.verbose(f"{time.monotonic() - began:7.3f} s  {redaction.redact(text, secrets)}")
 
     return trace.listening(tell)

@@ -41,13 +41,13 @@ def _help_of(ctx: Any, words: Sequence[str]) -> str:
         group = asked.command
         found = group.get_command(asked, word) if isinstance(group, TyperGroup) else None
         if found is None:
-            raise _unknown(asked, word)
+            raise _build_unknown(asked, word)
         asked = type(asked)(found, info_name=word, parent=asked)
     text = help_text.HelpText(asked.command.help or "")
     return help_text.with_notes(asked.get_help(), text) if len(words) and text.notes else str(asked.get_help())
 
 
-def _unknown(asked: Any, word: str) -> UsageError:
+def _build_unknown(asked: Any, word: str) -> UsageError:
     """Return the error for what is neither a command nor a topic, with the most similar name."""
     from difflib import get_close_matches
 

@@ -82,7 +82,7 @@ def acquire(
     lease_id = lease_options.new_id(proposed_lease_id)
     patience = lease_options.patience(env, wait)
     owner = lease_options.owner(env, target, reason)
-    lease = lease_options.kept(env, target)
+    lease = lease_options.build_kept_lease(env, target)
     request = LeaseRequest(lease_id, seconds, lease_options.conditions(env, target, Action.ACQUIRE), owner)
     done = lease.acquire(request) if patience is None else lease.acquire_when_free(request, patience)
     env.out.show(done, alone="lease_id")
@@ -99,7 +99,7 @@ def renew(ctx: typer.Context, address: _Leasable, lease_id: _HeldLease = "@held"
     env = context.of(ctx)
     target = lease_options.locate(env, address)
     conditions = lease_options.conditions(env, target, Action.RENEW, lease_id)
-    env.out.show(lease_options.kept(env, target).renew(conditions))
+    env.out.show(lease_options.build_kept_lease(env, target).renew(conditions))
 
 
 @app.command(spec=options.operation(operations.BLOB_LEASE_CHANGE))
@@ -118,7 +118,7 @@ def change(
     target = lease_options.locate(env, address)
     proposed = lease_options.new_id(proposed_lease_id)
     conditions = lease_options.conditions(env, target, Action.CHANGE, lease_id)
-    env.out.show(lease_options.kept(env, target).change(conditions, proposed), alone="lease_id")
+    env.out.show(lease_options.build_kept_lease(env, target).change(conditions, proposed), alone="lease_id")
 
 
 @app.command(spec=options.operation(operations.BLOB_LEASE_RELEASE))
@@ -132,7 +132,7 @@ def release(ctx: typer.Context, address: _Leasable, lease_id: _HeldLease = "@hel
     env = context.of(ctx)
     target = lease_options.locate(env, address)
     conditions = lease_options.conditions(env, target, Action.RELEASE, lease_id)
-    env.out.show(lease_options.kept(env, target).release(conditions))
+    env.out.show(lease_options.build_kept_lease(env, target).release(conditions))
 
 
 @app.command(name="break", spec=options.operation(operations.BLOB_LEASE_BREAK))
@@ -165,7 +165,7 @@ def break_(
     target, period = lease_options.locate(env, address), breaking.period_of(lease_break_period)
     done = breaking.broken(env, target, period, breaking.safeguards(if_owner, if_older_than), yes=yes)
     if wait:
-        with signals.heeded():
+        with signals.heed():
             lease_options.wait_free(env, target, breaking.after(env, done))
     env.out.show(done)
 

@@ -206,6 +206,6 @@ def break_(
     target, period = lock_options.lock(env, address, lock_container), breaking.period_of(lease_break_period)
     done = breaking.broken(env, target, period, breaking.safeguards(if_owner, if_older_than), yes=yes)
     if wait:
-        with signals.heeded():
+        with signals.heed():
             lease_options.wait_free(env, target, breaking.after(env, done))
     env.out.show(done)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from azguard.cli.redaction import handed, redacted, redacted_values
+from azguard.cli.redaction import find_secrets, redact, redact_values
 
 KEY = base64.b64encode(bytes(range(64))).decode()
 JWT = "eyJhbGciOiJSUzI1NiJ9.eyJhdWQiOiJzdG9yYWdlIn0.c2lnbmF0dXJl-_x"
@@ -49,7 +49,7 @@ QUOTED = quote(SIGNATURE, safe="")
     ],
 )  # fmt: skip
 def test_the_whole_value_goes_and_the_words_around_it_stay(text: str, expected: str) -> None:
-    assert redacted(text) == expected
+    assert redact(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_the_whole_value_goes_and_the_words_around_it_stay(text: str, expected: 
     ],
 )
 def test_what_is_no_credential_stays(text: str) -> None:
-    assert redacted(text) == text
+    assert redact(text) == text
 
 
 BASE64 = st.binary(min_size=1, max_size=80).map(lambda raw: base64.b64encode(raw).decode())
@@ -110,32 +110,32 @@ def told(draw: st.DrawFn) -> tuple[str, str]:
 @given(told())
 def test_of_any_text_the_values_go_and_everything_else_stays(pair: tuple[str, str]) -> None:
     text, expected = pair
-    assert redacted(text) == expected
+    assert redact(text) == expected
 
 
 @given(told())
 def test_redacting_twice_is_redacting_once(pair: tuple[str, str]) -> None:
-    once = redacted(pair[0])
-    assert redacted(once) == once
+    once = redact(pair[0])
+    assert redact(once) == once
 
 
 @given(st.text())
 def test_any_text_at_all_is_taken(text: str) -> None:
-    assert redacted(redacted(text)) == redacted(text)
+    assert redact(redact(text)) == redact(text)
 
 
 @given(told(), st.integers())
 def test_json_stays_the_same_json(pair: tuple[str, str], number: int) -> None:
     value = {"error": {"message": pair[0], "list": [pair[0], number], "none": None}}
     expected = {"error": {"message": pair[1], "list": [pair[1], number], "none": None}}
-    assert json.loads(json.dumps(redacted_values(value))) == expected
+    assert json.loads(json.dumps(redact_values(value))) == expected
 
 
 @given(BASE64.filter(lambda text: len(text) >= 16), PROSE, st.sampled_from(["{}", "key({})", "x{}y", "a={}&b"]))
 def test_a_secret_that_was_handed_over_goes_in_each_spelling(secret: str, prose: str, place: str) -> None:
-    secrets = handed({"account_key": secret}, {})
+    secrets = find_secrets({"account_key": secret}, {})
     for spelling in (secret, quote(secret, safe="")):
-        assert redacted(f"{prose} {place.format(spelling)}", secrets) == f"{prose} {place.format('***')}"
+        assert redact(f"{prose} {place.format(spelling)}", secrets) == f"{prose} {place.format('***')}"
 
 
 def test_secrets_come_from_options_environment_and_the_words_typed() -> None:
@@ -148,11 +148,11 @@ def test_secrets_come_from_options_environment_and_the_words_typed() -> None:
         "sv=1&sig=0123456789ab",
         "--account-key=wrong-key-typed",
     ]
-    found = handed({"sas_token": "sv=2&sig=abcdefghijkl\n"}, environ, argv)
+    found = find_secrets({"sas_token": "sv=2&sig=abcdefghijkl\n"}, environ, argv)
     assert {KEY, SIGNATURE, QUOTED, "0123456789ab", "abcdefghijkl", "sv=2&sig=abcdefghijkl", "wrong-key-typed"} <= set(
         found
     )
 
 
 def test_what_names_a_file_and_what_is_short_is_no_secret() -> None:
-    assert handed({"account_key": "@/run/secrets/key-of-account"}, {"AZURE_STORAGE_KEY": "short"}) == []
+    assert find_secrets({"account_key": "@/run/secrets/key-of-account"}, {"AZURE_STORAGE_KEY": "short"}) == []
