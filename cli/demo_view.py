@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 import typer
 
+from azguard.cli import rendering
 from azguard.cli.context import Environment
 from azguard.cli.words_for_programs import USE_OF_EXPORT
 from azguard.demo.race import DemoPlan, DemoResult, Progress, StrategyResult, Verdict
@@ -89,12 +90,13 @@ class Live(AbstractContextManager["Live"]):
             self._console.print(line, markup=False, soft_wrap=True)
 
     def _table(self) -> "Table":
-        from rich import box
         from rich.table import Table
         from rich.text import Text
 
         # Two columns between the cells, so that it fits a terminal of 80.
-        table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+        table = Table(
+            box=rendering.choose_box(), show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold"
+        )
         for name in ("way", "expected", "found", "", "unknown", "lost", "time"):
             table.add_column(name, justify="left" if name in ("way", "") else "right")
         for strategy in Strategy:

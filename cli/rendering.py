@@ -116,12 +116,17 @@ def _rows(value: dict[str, Any], layout: Layout, is_verbatim: bool, indent: str 
             yield label, _with_unit(key, each, layout), _style(key, each, layout)
 
 
-def _table(rows: list[dict[str, Any]], keys: list[str], layout: Layout) -> Any:
+def choose_box() -> Any:
+    """Return the lines of a table: one below the headings, in characters that stdout can show."""
     from rich import box
+
+    return box.Box(_ASCII_LINES, ascii=True) if terminal.is_ascii(sys.stdout) else box.SIMPLE
+
+
+def _table(rows: list[dict[str, Any]], keys: list[str], layout: Layout) -> Any:
     from rich.table import Table
 
-    lines = box.Box(_ASCII_LINES, ascii=True) if terminal.is_ascii(sys.stdout) else box.SIMPLE
-    table = Table(box=lines, pad_edge=False, padding=(0, _GAP - 1, 0, 0), header_style="bold")
+    table = Table(box=choose_box(), pad_edge=False, padding=(0, _GAP - 1, 0, 0), header_style="bold")
     for index, key in enumerate(keys):
         table.add_column(
             _title(key, layout),
