@@ -8,15 +8,25 @@ import typer
 from typer.core import TyperGroup
 
 from azguard.cli import help_text, topics
+from azguard.cli.completers import Candidate
 from azguard.cli.groups import alone
+from azguard.cli.registry import COMMANDS
 from azguard.errors import UsageError
+
+
+def _offer(ctx: typer.Context, incomplete: str) -> list[Candidate]:
+    """Return the commands and topics that begin so; nothing behind one of them."""
+    named = {name: entry.summary for name, entry in COMMANDS.items()} | topics.TOPICS
+    return [each for each in named.items() if each[0].startswith(incomplete) and not ctx.obj.arguments]
 
 
 def show(
     ctx: typer.Context,
     command: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[COMMAND [SUBCOMMAND]|TOPIC]", help="A command or a topic; azguard itself by default."),
+        typer.Argument(
+            metavar="[COMMAND|TOPIC]", help="A command or a topic; by default, azguard itself.", autocompletion=_offer
+        ),
     ] = None,
 ) -> None:
     """Show the help of a command with its notes, or explain a topic.

@@ -36,6 +36,7 @@ def offered(cli: CliWorld, line: str, **environ: str) -> list[str]:
         ("azguard table acl ", ["get", "set"]),
         ("azguard entity q", ["query"]),
         ("azguard cache forget b", ["blob:"]),
+        ("azguard help co", ["container", "completion", "conditions"]),
         ("azguard completion ", ["bash", "zsh", "fish", "powershell"]),
     ],
 )
