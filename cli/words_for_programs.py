@@ -32,7 +32,9 @@ HINTS: Mapping[str, Words] = {
     "filter_not_executable": "chmod +x {program}, or name its interpreter first",
     "interpreter_missing": "see the script's first line",
     "lock_file_not_writable": "set AZGUARD_CACHE_DIR",
-    "node_missing": 'pip install "azguard[emulator]"',
+    "node_missing": (
+        'install Node.js 20 or later with npm, or let pip bring one (206 MB): pip install "azguard[emulator]"'
+    ),
     "output_held_open": "let it wait for what it starts, or redirect that output",
     "port_privileged": "choose one above 1023",
     "port_taken": "choose another, or leave the option out for a free one",

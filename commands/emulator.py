@@ -8,7 +8,7 @@ import typer
 
 from azguard.cli import context, groups, values
 from azguard.cli.words_for_programs import USE_OF_EXPORT
-from azguard.emulators import azurite, shell_exports
+from azguard.emulators import azurite, shell_exports, state
 from azguard.emulators.node import check_system
 from azguard.errors import NotFound, UsageError
 from azguard.processes import identity
@@ -30,7 +30,7 @@ def start(
     ] = None,
     blob_port: Annotated[
         str | None,
-        typer.Option("--blob-port", metavar="N", help="The port for blobs; by default, a free one."),
+        typer.Option("--blob-port", metavar="N", help="The port for blobs; by default, as the last time."),
     ] = None,
     queue_port: Annotated[str | None, typer.Option("--queue-port", metavar="N", help="The port for queues.")] = None,
     table_port: Annotated[str | None, typer.Option("--table-port", metavar="N", help="The port for tables.")] = None,
@@ -39,7 +39,7 @@ def start(
     """Start the emulator in the background, or say where it runs.
 
     azguard uses the Azurite on PATH if it has the version that azguard was tested with. Else it installs Azurite once,
-    from npm.
+    from npm. It takes the ports of the last time, if they are free.
 
     Examples:
         azguard emulator start && eval "$(azguard emulator env)"
@@ -50,6 +50,7 @@ def start(
         raise UsageError(
             "--data is empty", hint="an unset shell variable looks like this; leave the option out or set it"
         )
+    data_before = state.find_last(env.folders.emulator).data
     started = azurite.start(
         env.folders.emulator,
         env.environ,
@@ -58,8 +59,8 @@ def start(
         wait=values.duration(wait, "--wait"),
         say=env.out.info,
     )
-    if started.data is None and not started.already_running:
-        # It is empty, and what an emulator before it held at these endpoints is gone.
+    if not started.already_running and (started.data is None or started.data != data_before):
+        # What an emulator before it held at these endpoints is not there.
         for endpoint in (started.blob_endpoint, started.queue_endpoint, started.table_endpoint):
             env.cache.forget_account(endpoint)
     env.out.show(started)
@@ -99,6 +100,7 @@ def env_(
         str | None,
         typer.Option("--shell", metavar="sh|fish|powershell", help="The syntax; by default, that of your shell."),
     ] = None,
+    unset: Annotated[bool, typer.Option("--unset", help="Print the line that takes it away, after a stop.")] = False,
 ) -> None:
     """Print the line that points a shell at the emulator.
 
@@ -107,10 +109,14 @@ def env_(
 
     Examples:
         eval "$(azguard emulator env)"
+        eval "$(azguard emulator env --unset)"
     """
     env = _local(ctx)
     syntax = shell if shell is not None else _shell(env)
     shell_exports.check(syntax)
+    if unset:
+        typer.echo(shell_exports.line_to_unset(syntax))
+        return
     # The one secret azguard ever prints: the emulator's key, the same everywhere, which Microsoft publishes.
     typer.echo(shell_exports.line(azurite.current(env.folders.emulator).connection_string, syntax))
 

@@ -78,7 +78,8 @@ def start(
 ) -> Started:
     """Start the background emulator, or tell where it already runs; of several starts at once one wins.
 
-    ``ports`` maps services to chosen ports; the others get free ones. ``wait`` is in seconds.
+    ``ports`` maps services to chosen ports; the others get those of the run before if they are free, else any.
+    ``wait`` is in seconds.
 
     Raises:
         ConfigError: one runs already and is not what was asked for; a port is taken; there is no Node.js.
@@ -96,7 +97,9 @@ def start(
         if reason is not None:
             say(reason)
         command = azurite_install.ensure(folder, environ, say)
-        plan = azurite_process.LaunchPlan(command, environ, chosen, folder_of_data, wait)
+        plan = azurite_process.LaunchPlan(
+            command, environ, chosen, folder_of_data, wait, preferred=state.find_last(folder).ports
+        )
         with open(folder / _LOG, "w+b") as log:
             running, child = azurite_process.launch(plan, log)
         try:

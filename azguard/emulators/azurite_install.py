@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 from collections.abc import Callable, Mapping
@@ -22,6 +23,8 @@ _NPM_OPTIONS = (
     # Nothing Azurite needs is compiled or downloaded by a script of a package.
     "--ignore-scripts",
 )  # fmt: skip
+# What the packages that Azurite is made of ask for.
+_OLDEST_NODE = 20
 _SAY_EVERY_SECONDS = 3.0
 _LAST_WORDS = 5
 
@@ -63,14 +66,14 @@ def ensure(folder: Path, environ: Mapping[str, str], say: Callable[[str], None])
 
 
 def find_node(environ: Mapping[str, str]) -> Node:
-    """Return Node.js from PATH, or else from the wheel that ``azguard[emulator]`` brings.
+    """Return Node.js from PATH if it is recent, else from the wheel of ``azguard[emulator]``, else any of PATH.
 
     Raises:
-        ConfigError: there is neither.
+        ConfigError: there is none.
     """
     path = environ.get("PATH", "")
     program, npm = shutil.which("node", path=path), shutil.which("npm", path=path)
-    if program and npm:
+    if program and npm and _is_recent(program):
         return Node(program, (npm,))
     from importlib.util import find_spec
 
@@ -80,8 +83,19 @@ def find_node(environ: Mapping[str, str]) -> Node:
         bundled = str(root / "bin" / "node")
         return Node(bundled, (bundled, str(root / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")))
     if program:
-        return Node(program, None)
+        return Node(program, (npm,) if npm else None)
     raise ConfigError("Azurite needs Node.js, and there is none on PATH", reason="node_missing")
+
+
+def _is_recent(program: str) -> bool:
+    import subprocess
+
+    try:
+        said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=30, check=False).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    found = re.match(r"v(\d+)\.", said)
+    return found is not None and int(found[1]) >= _OLDEST_NODE
 
 
 def _on_path(environ: Mapping[str, str]) -> tuple[str, ...] | None:
@@ -125,7 +139,7 @@ def _install(home: Path, node: Node, environ: Mapping[str, str], say: Callable[[
         shutil.rmtree(leftover, ignore_errors=True)
     new = Path(tempfile.mkdtemp(prefix=prefix, dir=home.parent))
     try:
-        say(f"installing Azurite {VERSION} from npm into {home} (once, about 190 MB)")
+        say(f"installing Azurite {VERSION} from npm into {home} (once; downloads 60 MB, takes 190 MB)")
         _run_npm(node.npm, new, {**environ, "PATH": _path_with(node, environ)}, say)
         if _version_in(new / "node_modules" / "azurite") != VERSION:
             raise Unavailable(

@@ -5,7 +5,7 @@ import socket
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from subprocess import PIPE, STDOUT, Popen
 from typing import IO
@@ -37,12 +37,14 @@ class LaunchPlan:
     #: The command that runs Azurite.
     command: tuple[str, ...]
     environ: Mapping[str, str]
-    #: The chosen ports, by service; the other services get free ones.
+    #: The chosen ports, by service.
     ports: Mapping[str, int]
     #: The data folder; None keeps everything in memory.
     data: str | None
     #: How many seconds to wait for its first answer.
     wait: float
+    #: The ports that the other services get if they are free; else they get any that is free.
+    preferred: Mapping[str, int] = field(default_factory=dict)
 
 
 class _PortTaken(Exception):
@@ -60,8 +62,8 @@ def launch(plan: LaunchPlan, log: IO[bytes]) -> tuple[Azurite, Popen[bytes]]:
         Unavailable: Azurite ended, or does not answer within ``plan.wait`` seconds.
     """
     deadline = time.monotonic() + plan.wait
-    for _ in range(_PORT_TRIES):
-        ports = _pick(plan.ports)
+    for tried in range(_PORT_TRIES):
+        ports = _pick(plan.ports, {} if tried else plan.preferred)
         log.seek(0)
         log.truncate()
         child = _spawn(plan, ports, log)
@@ -163,17 +165,26 @@ def _record(child: Popen[bytes], ports: Mapping[str, int], data: str | None, log
     return Azurite(child.pid, born, VERSION, ports, data, name, iso(datetime.now(UTC)) or "")
 
 
-def _pick(chosen: Mapping[str, int]) -> dict[str, int]:
+def _pick(chosen: Mapping[str, int], preferred: Mapping[str, int]) -> dict[str, int]:
     """Return the chosen ports and, for the other services, ports that are free now; all are different."""
     with ExitStack() as held:
         for port in chosen.values():
             held.enter_context(_hold(port))
-        free = {service: held.enter_context(_hold(0)) for service in SERVICES if service not in chosen}
+        others = [service for service in SERVICES if service not in chosen]
+        free = {service: held.enter_context(_hold_free(preferred.get(service, 0))) for service in others}
         picked = {**chosen, **{service: each.getsockname()[1] for service, each in free.items()}}
         return {service: picked[service] for service in SERVICES}
 
 
-def _hold(port: int) -> socket.socket:
+def _hold_free(preferred: int) -> socket.socket:
+    """Listen on a port if it is free, else on any that is."""
+    try:
+        return _listen(preferred)
+    except OSError:
+        return _listen(0)
+
+
+def _listen(port: int) -> socket.socket:
     """Listen on a port, 0 for any that is free, as Azurite will."""
     held = socket.socket()
     # As Node.js does: connections that ended a moment ago do not block the port.
@@ -181,17 +192,28 @@ def _hold(port: int) -> socket.socket:
     try:
         held.bind(("127.0.0.1", port))
         held.listen()
-    except PermissionError as error:
-        held.close()
-        raise ConfigError(f"port {port} may not be used: {error.strerror}", reason="port_privileged") from None
     except OSError:
         held.close()
+        raise
+    return held
+
+
+def _hold(port: int) -> socket.socket:
+    """Listen on a chosen port.
+
+    Raises:
+        ConfigError: it is taken, or may not be used.
+    """
+    try:
+        return _listen(port)
+    except PermissionError as error:
+        raise ConfigError(f"port {port} may not be used: {error.strerror}", reason="port_privileged") from None
+    except OSError:
         who = _answering(port)
         raise ConfigError(
             f"port {port} is taken" + (f" by another {who}" if who else ""),
             reason="port_taken",
         ) from None
-    return held
 
 
 def _answering(port: int) -> str | None:

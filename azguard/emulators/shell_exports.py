@@ -1,4 +1,4 @@
-"""The line that tells a shell where the emulator is."""
+"""The lines that tell a shell where the emulator is, and that it is gone."""
 
 from collections.abc import Mapping
 
@@ -11,6 +11,11 @@ _FORMS = {
     "sh": "export {variable}='{value}'",
     "fish": "set -gx {variable} '{value}'",
     "powershell": "$env:{variable} = '{value}'",
+}
+_UNSET_FORMS = {
+    "sh": "unset {variable}",
+    "fish": "set -e {variable}",
+    "powershell": "Remove-Item Env:{variable} -ErrorAction SilentlyContinue",
 }
 _SYNTAX_OF = {
     **dict.fromkeys(("sh", "bash", "zsh", "dash", "ash", "ksh", "mksh", "busybox"), "sh"),
@@ -37,6 +42,11 @@ def check(shell: str) -> None:
 def line(connection_string: str, shell: str) -> str:
     """Return the line that exports the connection string in a syntax of ``SHELLS``."""
     return _FORMS[shell].format(variable=VARIABLE, value=connection_string)
+
+
+def line_to_unset(shell: str) -> str:
+    """Return the line that takes the connection string away again, in a syntax of ``SHELLS``."""
+    return _UNSET_FORMS[shell].format(variable=VARIABLE)
 
 
 def guess(environ: Mapping[str, str], parent: str) -> str:

@@ -9,7 +9,10 @@ from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
 from azguard.atomic_files import write_atomically
 from azguard.processes import identity
 
+_LAST_PORT = 65_535
 _FILE = "azurite.json"
+# Outlives a stop, so that the next start answers at the endpoints that shells and scripts know already.
+_LAST_FILE = "azurite-last.json"
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,30 @@ def write(folder: Path, running: Azurite) -> None:
     """Record a running emulator, whole or not at all, for its owner's eyes only."""
     # Not durable: after a crash of this machine the emulator does not run either.
     write_atomically(folder / _FILE, json.dumps(asdict(running), indent=2).encode(), 0o600, durable=False)
+    last = asdict(LastRun(running.ports, running.data))
+    write_atomically(folder / _LAST_FILE, json.dumps(last, indent=2).encode(), 0o600, durable=False)
+
+
+@dataclass(frozen=True)
+class LastRun:
+    """Where the emulator was last, whether it runs still or not."""
+
+    #: The port of each service; empty if there was no run.
+    ports: Mapping[str, int]
+    #: The data folder; None if everything was in memory, or there was no run.
+    data: str | None
+
+
+def find_last(folder: Path) -> LastRun:
+    """Return where the emulator was last; a record that is damaged counts as none."""
+    try:
+        recorded = json.loads((folder / _LAST_FILE).read_text(encoding="utf-8"))
+        ports = {service: int(recorded["ports"][service]) for service in ("blob", "queue", "table")}
+        data = recorded["data"]
+    except (OSError, ValueError, KeyError, TypeError, OverflowError):
+        return LastRun({}, None)
+    is_sound = all(0 < port <= _LAST_PORT for port in ports.values()) and isinstance(data, str | None)
+    return LastRun(ports, data) if is_sound else LastRun({}, None)
 
 
 def forget(folder: Path) -> None:

@@ -53,6 +53,27 @@ def test_start_answers_is_found_from_another_process_and_stop_ends_it(world: Wor
     assert (world.processes(), state.load(world.folder)) == ([], None)
 
 
+_ENDPOINTS = ("blob_endpoint", "queue_endpoint", "table_endpoint")
+
+
+def test_it_answers_at_the_same_ports_after_a_stop_where_they_are_free(world: World) -> None:
+    first = world.json("emulator", "start")
+    world.run("emulator", "stop")
+    second = world.json("emulator", "start")
+    world.run("emulator", "stop")
+    taken = state.find_last(world.folder).ports["queue"]
+    with socket.create_server(("127.0.0.1", taken)):
+        third = world.json("emulator", "start")
+    same = [[run[name] == first[name] for name in _ENDPOINTS] for run in (second, third)]
+    assert same == [[True, True, True], [True, False, True]]
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"ports": {"blob": 1}}', '{"ports": {"blob": "x"}}', "\x00"])
+def test_a_damaged_record_of_the_last_ports_counts_as_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "azurite-last.json").write_text(text)
+    assert state.find_last(tmp_path) == state.LastRun({}, None)
+
+
 def test_starting_again_tells_where_it_already_runs(world: World) -> None:
     first = world.json("emulator", "start")
     again = world.run("emulator", "start")

@@ -35,6 +35,19 @@ def test_env_without_an_emulator_exits_44_and_prints_nothing(world: World) -> No
     )
 
 
+@pytest.mark.parametrize("shell", ["sh", "fish"])
+def test_env_is_taken_away_again_without_an_emulator(world: World, shell: str) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell} here")
+    unset = " ".join(world.command("emulator", "env", "--unset"))
+    take = f"{unset} | source" if shell == "fish" else f'eval "$({unset})"'
+    environ = {**world.environ, "AZURE_STORAGE_CONNECTION_STRING": "gone"}
+    told = subprocess.run(
+        [shell, "-c", f'{take}; echo "left:{_SHOWN}"'], cwd=world.root, env=environ, capture_output=True, text=True
+    )
+    assert (told.stdout, told.stderr) == ("left:\n", "")
+
+
 def test_env_for_an_unknown_shell_is_refused(world: World) -> None:
     answer = world.run("emulator", "env", "--shell", "tcsh")
     assert (answer.returncode, answer.stdout) == (2, "")
@@ -50,6 +63,14 @@ def test_env_for_an_unknown_shell_is_refused(world: World) -> None:
 )
 def test_the_line_is_in_the_shells_own_syntax(shell: str, line: str) -> None:
     assert shell_exports.line("A=b;C=d", shell) == line
+
+
+def test_the_line_that_takes_it_away_is_in_the_shells_own_syntax() -> None:
+    assert [shell_exports.line_to_unset(shell) for shell in shell_exports.SHELLS] == [
+        "unset AZURE_STORAGE_CONNECTION_STRING",
+        "set -e AZURE_STORAGE_CONNECTION_STRING",
+        "Remove-Item Env:AZURE_STORAGE_CONNECTION_STRING -ErrorAction SilentlyContinue",
+    ]
 
 
 @pytest.mark.parametrize(

