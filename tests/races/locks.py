@@ -16,15 +16,15 @@ from pathlib import Path
 from tests.races import lock_race
 from tests.races.lock_contenders import Sections
 from tests.races.lock_race import Settings, Tally
+from tests.races.progress import tell_seldom
 
-_TELL_SECONDS = 10.0
 _SHOWN = 5
 
 
 def run(settings: Settings, most: float, say: Callable[[str], None]) -> Tally:
     """Race, ``most`` seconds at most, and say how it goes."""
     say(f"seed {settings.seed}: {settings}")
-    tally = lock_race.run(settings, most, _teller(say))
+    tally = lock_race.run(settings, most, tell_seldom(say, time.monotonic()))
     for line in summary(tally):
         say(line)
     return tally
@@ -46,19 +46,6 @@ def summary(tally: Tally) -> list[str]:
     verdict = "no overlap, every fence higher than the last, every section once"
     lines.append(f"{len(found.violations)} violations" if found.violations else verdict)
     return lines
-
-
-def _teller(say: Callable[[str], None]) -> Callable[[str], None]:
-    """Return what passes a line of progress on, but seldom."""
-    began = told = time.monotonic()
-
-    def tell(text: str) -> None:
-        nonlocal told
-        if time.monotonic() - told >= _TELL_SECONDS:
-            told = time.monotonic()
-            say(f"{told - began:5.0f}s {text}")
-
-    return tell
 
 
 def main() -> int:

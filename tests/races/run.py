@@ -15,9 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.races import race
+from tests.races.progress import tell_seldom
 from tests.races.race import FOREIGN_CHOICES, Settings, Tally
 
-_TELL_SECONDS = 10.0
 _SHOWN = 5
 
 
@@ -27,7 +27,7 @@ def run(settings: Settings, seconds: float, say: Callable[[str], None]) -> Tally
     say(f"seed {settings.seed}: {settings}")
     while (left := seconds - (time.monotonic() - began)) > 0 and not total.violations:
         one = replace(settings, seed=f"{settings.seed}/{round_number}")
-        tally = race.run(one, left, _teller(say, began, round_number))
+        tally = race.run(one, left, tell_seldom(say, began, f"emulator {round_number}: "))
         _add(total, tally)
         round_number += 1
     for line in summary(total):
@@ -66,19 +66,6 @@ def _add(total: Tally, one: Tally) -> None:
             "keys forgotten": found.forgotten,
         }
     )
-
-
-def _teller(say: Callable[[str], None], began: float, round_number: int) -> Callable[[str], None]:
-    """Return what passes a line of progress on, but seldom."""
-    told = time.monotonic()
-
-    def tell(text: str) -> None:
-        nonlocal told
-        if time.monotonic() - told >= _TELL_SECONDS:
-            told = time.monotonic()
-            say(f"{told - began:5.0f}s emulator {round_number}: {text}")
-
-    return tell
 
 
 def main() -> int:

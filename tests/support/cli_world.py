@@ -9,7 +9,6 @@ import io
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import uuid
@@ -21,6 +20,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from azguard.processes.forwarded import ENDING
+from azguard.processes.signals import restore_handlers
 from tests.support import forked
 from tests.support.places import REPOSITORY
 
@@ -161,19 +162,17 @@ def command(*args: str) -> list[str]:
 def here(folder: Path, environ: Mapping[str, str]) -> Iterator[None]:
     """Stand in a folder with an environment, and go back with the handling of signals of before."""
     before, outside, hook = dict(os.environ), os.getcwd(), sys.unraisablehook
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     os.environ.clear()
     os.environ.update(environ)
     os.chdir(folder)
     try:
-        yield
+        with restore_handlers(*ENDING):
+            yield
     finally:
         os.chdir(outside)
         os.environ.clear()
         os.environ.update(before)
         sys.unraisablehook = hook
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
 
 
 @contextmanager

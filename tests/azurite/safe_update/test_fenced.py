@@ -199,42 +199,33 @@ def test_a_fence_that_is_not_higher_is_only_a_conflict(target: Target, client: B
     assert (ended.conflicts, state(client)) == (1, (b"theirs!", {"fence": tag(42)}))
 
 
-def test_a_higher_fence_between_content_and_tags_is_seen(cli: CliWorld, blob: str, client: BlobClient) -> None:
+def increment_while(cli: CliWorld, blob: str, act: Callable[[], object]) -> Ran:
+    """Increment under fence 42, while another acts once between the read of the content and the read of the tags."""
+    steps = [act]
+
     def decide(request: Request) -> Fault:
-        if operation(request) == "GET tags":
-            hold(client, 43)
+        if operation(request) == "GET tags" and steps:
+            steps.pop()()
         return Fault.NONE
 
     with proxy.running(cli.port, decide) as running:
-        ran = increment(cli.through(running.port), blob, 42)
+        return increment(cli.through(running.port), blob, 42)
+
+
+def test_a_higher_fence_between_content_and_tags_is_seen(cli: CliWorld, blob: str, client: BlobClient) -> None:
+    ran = increment_while(cli, blob, lambda: hold(client, 43))
     assert (ran.code, state(client)) == (77, (b"theirs", {"fence": tag(43)}))
 
 
 def test_a_lower_fence_between_content_and_tags_is_never_taken_for_that_contents(
     cli: CliWorld, blob: str, client: BlobClient
 ) -> None:
-    steps = [lambda: hold(client, 41, b'{"n": 10}')]
-
-    def decide(request: Request) -> Fault:
-        if operation(request) == "GET tags" and steps:
-            steps.pop()()
-        return Fault.NONE
-
-    with proxy.running(cli.port, decide) as running:
-        ran = increment(cli.through(running.port), blob, 42)
+    ran = increment_while(cli, blob, lambda: hold(client, 41, b'{"n": 10}'))
     assert (ran.json["conflicts"], state(client)) == (1, (b'{"n": 11}', {"fence": tag(42)}))
 
 
 def test_a_blob_deleted_between_content_and_tags_is_not_there(cli: CliWorld, blob: str, client: BlobClient) -> None:
-    steps = [client.delete_blob]
-
-    def decide(request: Request) -> Fault:
-        if operation(request) == "GET tags" and steps:
-            steps.pop()()
-        return Fault.NONE
-
-    with proxy.running(cli.port, decide) as running:
-        ran = increment(cli.through(running.port), blob, 42)
+    ran = increment_while(cli, blob, client.delete_blob)
     assert (ran.code, client.exists()) == (44, False)
 
 
