@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from azguard.accounts import trace
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.cli import command_line, ending, lease_options, options, values
@@ -239,7 +240,7 @@ def _settings(env: Environment, owner: Owner, seconds: int, *, create: bool) -> 
         patience=env.deadline.seconds,
         records=lease_options.CacheRecords(env),
         say=env.out.info,
-        tell=env.out.verbose,
+        tell=trace.tell,
         uniform=random.SystemRandom().uniform,
     )
 
