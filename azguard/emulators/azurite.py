@@ -78,8 +78,7 @@ def start(
 ) -> Started:
     """Start the background emulator, or tell where it already runs; of several starts at once one wins.
 
-    ``ports`` maps services to chosen ports; the others get those of the run before if they are free, else any.
-    ``wait`` is in seconds.
+    ``ports`` maps services to chosen ports; the others get the last run's, or free ones. ``wait`` is in seconds.
 
     Raises:
         ConfigError: one runs already and is not what was asked for; a port is taken; there is no Node.js.
@@ -97,9 +96,7 @@ def start(
         if reason is not None:
             say(reason)
         command = azurite_install.ensure(folder, environ, say)
-        plan = azurite_process.LaunchPlan(
-            command, environ, chosen, folder_of_data, wait, preferred=state.find_last(folder).ports
-        )
+        plan = azurite_process.LaunchPlan(command, environ, chosen, folder_of_data, wait, _last_ports(folder))
         with open(folder / _LOG, "w+b") as log:
             running, child = azurite_process.launch(plan, log)
         try:
@@ -197,6 +194,10 @@ def _hold_lock(folder: Path) -> Iterator[None]:
         except OSError as error:
             raise ConfigError(f"{file} cannot be written: {error.strerror}", reason="lock_file_not_writable") from error
         yield
+
+
+def _last_ports(folder: Path) -> Mapping[str, int]:
+    return state.find_last(folder).ports
 
 
 def _check_same(running: Azurite, ports: Mapping[str, int], data: str | None) -> None:
