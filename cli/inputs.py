@@ -30,12 +30,29 @@ def source(file: str | None) -> AbstractContextManager[BinaryIO]:
                 "nothing to write: stdin is a terminal",
                 hint="name a file with -f FILE, or pipe the content in",
             )
-        return nullcontext(sys.stdin.buffer)
+        return _stdin()
     assert file is not None
     try:
         return open(file, "rb")
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from None
+
+
+def _stdin() -> AbstractContextManager[BinaryIO]:
+    stream = sys.stdin.buffer
+    if not _may_wait(stream):
+        return nullcontext(stream)
+    from azguard.processes.interruptible import read_interruptibly
+
+    return read_interruptibly(stream)
+
+
+def _may_wait(stream: BinaryIO) -> bool:
+    """Return whether reading may wait for a writer, as of a pipe or a terminal."""
+    try:
+        return not stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+    except OSError:
+        return False  # in memory
 
 
 def copy(stream: BinaryIO) -> "Copy | None":
@@ -113,7 +130,8 @@ def read(name: str) -> bytes:
         UsageError: it cannot be read.
     """
     if name == "-":
-        return sys.stdin.buffer.read()
+        with _stdin() as stream:
+            return stream.read()
     try:
         return Path(name).read_bytes()
     except OSError as error:

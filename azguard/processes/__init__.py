@@ -5,6 +5,7 @@
 ``channel``           the messages between the two
 ``forwarded``         the signals that are passed on to a command
 ``signals``           signals to azguard while its command runs
+``interruptible``     a pipe that is read so that no signal is missed
 ``clock``             the clock that terms are counted on
 ``child``             a command with our own input and output
 ``filter_command``    a command as a filter: content in, content out
