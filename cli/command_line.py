@@ -8,10 +8,10 @@ import shlex
 from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 
-from azguard.accounts import profiles
+from azguard.accounts import well_known
 
 #: The options whose value is a secret, unless it names a file.
-SECRETS = tuple(f"--{key}" for key in profiles.SECRETS)
+SECRETS = tuple(f"--{key}" for key in well_known.SECRETS)
 #: The options that say which version a command is about.
 GUARDS = ("--etag", "--if-match", "--if-none-match", "--if-modified-since", "--if-unmodified-since", "--if-tags")
 _ENDPOINTS = ("--blob-endpoint", "--table-endpoint", "--queue-endpoint", "--file-endpoint", "--endpoint-suffix")

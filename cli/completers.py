@@ -15,8 +15,6 @@ from typing import Any
 
 import typer
 
-from azguard.address import Kind, parse
-
 #: A value, and what it is.
 Candidate = tuple[str, str]
 
@@ -24,8 +22,8 @@ Candidate = tuple[str, str]
 SECONDS = 2.0
 _MOST = 200
 # The kinds of resources whose names can be offered, and how each is written.
-_LEASABLE = {Kind.BLOB: "CONTAINER/NAME", Kind.CONTAINER: "NAME"}
-_NAMED = {**_LEASABLE, Kind.TABLE: "NAME", Kind.ENTITY: "TABLE/PARTITION/ROW"}
+_LEASABLE = {"blob": "CONTAINER/NAME", "container": "NAME"}
+_NAMED = {**_LEASABLE, "table": "NAME", "entity": "TABLE/PARTITION/ROW"}
 
 
 @dataclass(frozen=True)
@@ -98,10 +96,10 @@ def profiles(ctx: typer.Context) -> list[Candidate]:
         return []
 
 
-_BY_KIND = {Kind.BLOB: blobs, Kind.CONTAINER: containers, Kind.TABLE: tables, Kind.ENTITY: entities}
+_BY_KIND = {"blob": blobs, "container": containers, "table": tables, "entity": entities}
 
 
-def _complete_prefixed(kinds: Mapping[Kind, str], ctx: typer.Context, incomplete: str) -> list[Candidate]:
+def _complete_prefixed(kinds: Mapping[str, str], ctx: typer.Context, incomplete: str) -> list[Candidate]:
     prefix, colon, rest = incomplete.partition(":")
     if not colon and "/" in incomplete:
         return blobs(ctx, incomplete)
@@ -109,7 +107,7 @@ def _complete_prefixed(kinds: Mapping[Kind, str], ctx: typer.Context, incomplete
         return [(f"{kind}:", meaning) for kind, meaning in kinds.items()]
     if prefix not in kinds:
         return []
-    return [(f"{prefix}:{name}", meaning) for name, meaning in _BY_KIND[Kind(prefix)](ctx, rest)]
+    return [(f"{prefix}:{name}", meaning) for name, meaning in _BY_KIND[prefix](ctx, rest)]
 
 
 def _in_time(listing: Listing, line: TypedLine, incomplete: str) -> list[Candidate]:
@@ -148,6 +146,7 @@ def _list_containers(account: Any, incomplete: str, _line: TypedLine) -> Iterato
 
 def _list_blobs(account: Any, incomplete: str, line: TypedLine) -> Iterator[Candidate]:
     from azguard.accounts.target import Target
+    from azguard.address import Kind, parse
     from azguard.blobs.listing import BlobPrefix, list_blobs
     from azguard.requests.deadline import Deadline
 
@@ -173,6 +172,7 @@ def _list_etags(account: Any, _incomplete: str, line: TypedLine) -> Iterator[Can
     from datetime import UTC, datetime
 
     from azguard.accounts.target import Target
+    from azguard.address import Kind, parse
     from azguard.cache.etag_cache import EtagCache
     from azguard.cache.records import Key
     from azguard.cache.scope import find_scope

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from azguard.accounts import profiles
+from azguard.accounts import well_known
 from azguard.cli import command_line
 
 STARS = "***"
@@ -74,7 +74,7 @@ def _rules() -> tuple[re.Pattern[str], ...]:
 
 
 _INSIDE = rf"(?i)(?:account_?key|sig|shared_?access_?key)=({_VALUE})"
-_SHARED = tuple(key.replace("-", "_") for key in profiles.SECRETS)
+_SHARED = tuple(key.replace("-", "_") for key in well_known.SECRETS)
 _VARIABLES = (
     "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_CLIENT_SECRET",
     "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "SYSTEM_ACCESSTOKEN",

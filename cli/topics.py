@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-from azguard.cli import markdown
-
 #: Each topic, and what it is about. In the order of the list.
 TOPICS = {
     "addresses": "How to name a blob, a container, a table, an entity.",
@@ -32,5 +30,7 @@ def path(name: str) -> Path:
 
 def render(name: str, width: int) -> str:
     """Return the text of a topic as help shows it."""
+    from azguard.cli import markdown
+
     text = markdown.render(markdown.parse(path(name).read_text(encoding="utf-8")), width)
     return f"{TOPICS[name]}\n\n{text}"

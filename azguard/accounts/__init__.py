@@ -1,7 +1,7 @@
 """The caller's identity and the place: accounts, credentials, and the SDK's transport.
 
 ``account``      the endpoints and the credential of one account → the SDK's clients
-``well_known``   what is the same everywhere: the services, the emulator
+``well_known``   what is the same everywhere: services, secrets, the emulator
 ``target``       one resource and the account it is in: what every operation takes
 ``credentials``  connection strings, keys and SAS tokens as text → an account
 ``profiles``     named accounts in the user's configuration file

@@ -18,13 +18,12 @@ from pathlib import Path
 from typing import ClassVar
 
 from azguard import columns
+from azguard.accounts.well_known import SECRETS
 from azguard.atomic_files import write_atomically
 from azguard.errors import ConfigError
 
 KEYS = ("connection-string", "account-name", "account-key", "sas-token", "auth-mode", "emulator",
         "blob-endpoint", "queue-endpoint", "table-endpoint", "file-endpoint", "endpoint-suffix")  # fmt: skip
-#: The settings whose value is a secret, unless it names a file.
-SECRETS = ("connection-string", "account-key", "sas-token")
 
 
 class ShownProfile(dict[str, object]):

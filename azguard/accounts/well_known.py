@@ -1,6 +1,8 @@
-"""What is the same everywhere: the services of an account, and the emulator's name, key and ports."""
+"""What is the same everywhere: services, settings that are secrets, and the emulator's name, key and ports."""
 
 SERVICES = ("blob", "queue", "table", "file")
+#: The settings of an account whose value is a secret, unless it names a file.
+SECRETS = ("connection-string", "account-key", "sas-token")
 EMULATOR_NAME = "devstoreaccount1"
 # The emulator's key is public: https://learn.microsoft.com/azure/storage/common/storage-use-azurite
 EMULATOR_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
