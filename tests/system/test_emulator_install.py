@@ -83,11 +83,8 @@ def test_an_unreachable_npm_exits_53_with_its_last_words_and_the_fix(world: Worl
         "npm_config_cache": str(world.root / "npm-cache"),
     }
     answer = world.run("emulator", "start", **environ)
-    assert (answer.returncode, answer.stdout, answer.stderr.splitlines()[1]) == (
-        53,
-        "",
-        "error: npm could not install Azurite",
-    )
+    told = [line for line in answer.stderr.splitlines() if "packages so far" not in line]
+    assert (answer.returncode, answer.stdout, told[1]) == (53, "", "error: npm could not install Azurite")
     assert "ECONNREFUSED" in answer.stderr
     assert "hint: check the network and `npm config get registry`" in answer.stderr
     assert sorted(path.name for path in world.folder.iterdir()) == ["azurite.lock", "install.lock"]
