@@ -25,7 +25,7 @@ def source(file: str | None) -> AbstractContextManager[BinaryIO]:
         UsageError: the file cannot be read, or stdin is a terminal where there is no telling what to type.
     """
     if not_empty(file, "--file") in (None, "-"):
-        if sys.stdin is None or (file is None and sys.stdin.isatty()):
+        if file is None and sys.stdin is not None and sys.stdin.isatty():
             raise UsageError(
                 "nothing to write: stdin is a terminal",
                 hint="name a file with -f FILE, or pipe the content in",
@@ -39,6 +39,8 @@ def source(file: str | None) -> AbstractContextManager[BinaryIO]:
 
 
 def _stdin() -> AbstractContextManager[BinaryIO]:
+    if sys.stdin is None:
+        raise UsageError("stdin is closed", hint="name a file with -f FILE, or pipe the content in")
     stream = sys.stdin.buffer
     if not _may_wait(stream):
         return nullcontext(stream)

@@ -2,6 +2,8 @@
 
 import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -226,3 +228,17 @@ def test_a_signal_while_blocks_are_staged_ends_the_run_at_once_and_commits_nothi
             go_on.set()
     assert (running.returncode, err) == (code, b"error: interrupted\n")
     assert cli.call("blob", "exists", f"{site}/a").code == 44
+
+
+@pytest.mark.parametrize("words", ["blob put site/a", "blob put site/a -f -", "safe-update blob:sea/a --merge-patch -"])
+def test_a_closed_stdin_is_said_and_nothing_is_asked_of_the_service(cli: CliWorld, words: str) -> None:
+    ran = subprocess.run(
+        ["sh", "-c", f"exec {sys.executable} -m azguard {words} <&-"],
+        cwd=cli.root,
+        env=cli.environ(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr.splitlines()[0]) == (2, "error: stdin is closed")
