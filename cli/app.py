@@ -3,16 +3,16 @@
 ``azguard --help`` and ``--version`` import no SDK: a command's module is imported when that command runs.
 """
 
-import importlib
 import os
 import sys
+from types import MappingProxyType
 from typing import Any
 
 import typer
 from typer.main import get_command
 
 from azguard import __version__
-from azguard.cli import groups, help_text, run_keys
+from azguard.cli import groups, help_text, run_keys, shared_options
 from azguard.cli.registry import COMMANDS, ROOT
 from azguard.cli.topics import TOPICS
 from azguard.errors import OutputFailed
@@ -21,19 +21,12 @@ from azguard.errors import OutputFailed
 class Root(groups.Group):
     """The root group, which imports a command's module only when that command is asked for."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        return list(COMMANDS)
+    modules = MappingProxyType({name: entry.module for name, entry in COMMANDS.items()})
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        entry = COMMANDS.get(cmd_name)
-        if entry is None:
-            return None
-        if cmd_name not in self.commands:
-            module = importlib.import_module(f"azguard.commands.{entry.module}")
-            command = get_command(module.app)
-            command.name = cmd_name
-            self.commands[cmd_name] = command
-        return self.commands[cmd_name]
+    def load(self, name: str) -> Any:
+        command = super().load(name)
+        command.modules = COMMANDS[name].parts
+        return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
@@ -53,7 +46,7 @@ class Root(groups.Group):
         return super().invoke(ctx)
 
 
-_GENERAL = {param.name for param in groups.general_params()}
+_GENERAL = {param.name for param in shared_options.general_params()}
 
 
 def _version(value: bool) -> None:
@@ -86,7 +79,7 @@ def _root() -> Any:
 
     command = get_command(app)
     command.name = ROOT
-    command.params = [*command.params, *groups.general_params()]
+    command.params = [*command.params, *shared_options.general_params()]
     return command
 
 

@@ -5,33 +5,24 @@ validates even plain text with pydantic, whose import takes longer than all else
 the commands here take text and flags only, so that step is replaced by one that returns the text.
 """
 
-import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from copy import copy
 from dataclasses import dataclass
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any, cast
+from functools import partial
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any, cast
 
 import typer
-from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from azguard import naming
-from azguard.cli import command_line, help_text, options, signals
+from azguard.cli import command_line, help_text, shared_options, signals
 from azguard.cli.command_spec import LOCAL, CommandSpec
 from azguard.cli.run_keys import COMMAND, OPERATION, ORDER, SHARED
 from azguard.errors import AzguardError, UsageError
 
-if TYPE_CHECKING:
-    from azguard.conditions.operations import Operation
-
-# Every option that asks for a condition, whatever the command.
-_CONDITIONS = frozenset(
-    name
-    for declaration in (options.conditions, options.rare_conditions)
-    for name in inspect.signature(declaration).parameters
-)
 # Options whose text is content.
 _OF_BYTES = ("append", "append_line", "create")
 # A summary longer than this would be cut.
@@ -104,9 +95,9 @@ class Command(_Plain, TyperCommand):
     def __init__(self, *args: Any, spec: CommandSpec = LOCAL, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         own = {param.name for param in self.params}
-        shared = general_params()
+        shared = shared_options.general_params()
         if spec.is_remote:
-            shared = [*_condition_params(spec.operation), *_params(options.account, options.ACCOUNT), *shared]
+            shared = [*shared_options.condition_params(spec.operation), *shared_options.account_params(), *shared]
         # A command's own option of the same name wins, with its own default and help.
         self._shared = [param.name for param in shared if param.name not in own]
         self.params = [*self.params, *(param for param in shared if param.name not in own)]
@@ -126,7 +117,7 @@ class Command(_Plain, TyperCommand):
         shared = ctx.meta.setdefault(SHARED, {})
         for name in self._shared:
             value = ctx.params.pop(name)
-            if value not in (None, False) and name in _CONDITIONS:
+            if value not in (None, False) and name in shared_options.CONDITIONS:
                 self._check_condition(name)
             # An option before the command's name holds unless it is given again behind it.
             if value not in (None, False) or name not in shared:
@@ -198,14 +189,33 @@ class CommandMissing(UsageError):
 
 
 class Group(_Plain, TyperGroup):
-    """A group of commands, shown in the order they are declared."""
+    """A group of commands, shown in the order they are declared.
+
+    Those in ``modules`` come after the others, and each is imported when it is asked for.
+    """
+
+    #: The name of a command, or of a group of them, → its module.
+    modules: Mapping[str, str] = MappingProxyType({})
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(self.commands)
+        return [*(name for name in self.commands if name not in self.modules), *self.modules]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name in self.modules and cmd_name not in self.commands:
+            self.commands[cmd_name] = self.load(cmd_name)
+        return self.commands.get(cmd_name)
+
+    def load(self, name: str) -> Any:
+        """Import the module of a command, which holds it alone, a group of its name, or several commands of a noun."""
+        found = get_command(import_module(f"azguard.commands.{self.modules[name]}").app)
+        command = found.commands.get(name, found) if isinstance(found, TyperGroup) else found
+        command.name = name
+        return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
+        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
         with formatter.section("Commands"):
-            rows = [(name, command.get_short_help_str(_WHOLE)) for name, command in self.commands.items()]
+            rows = [(name, command.get_short_help_str(_WHOLE)) for name, command in commands.items()]
             help_text.write_rows(formatter, rows)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -249,46 +259,3 @@ def alone(callback: Callable[..., None], name: str, spec: CommandSpec = LOCAL, *
     app = Commands(rich_markup_mode=None, add_completion=False)
     app.command(name, spec=spec, **settings)(callback)
     return app
-
-
-def general_params() -> list[TyperOption]:
-    """Return the options that every command takes."""
-    return list(_params(options.general, options.GENERAL))
-
-
-@cache
-def _params(declaration: Callable[..., None], panel: str) -> tuple[TyperOption, ...]:
-    app = typer.Typer(rich_markup_mode=None, add_completion=False)
-    app.command()(declaration)
-    params = tuple(param for param in get_command(app).params if isinstance(param, TyperOption))
-    for param in params:
-        param.rich_help_panel = panel
-    return params
-
-
-def _condition_params(operation: "Operation | None") -> list[TyperOption]:
-    """Return every condition option; those that mean nothing here are hidden, and refused by name with the reason."""
-    shown = set() if operation is None else _list_shown(operation)
-    params = []
-    for declaration in (options.conditions, options.rare_conditions):
-        for param in _params(declaration, options.CONDITIONS):
-            own = copy(param)
-            own.hidden = param.name not in shown
-            params.append(own)
-    return params
-
-
-def _list_shown(operation: "Operation") -> set[str]:
-    """Return the names of the condition options that mean something to an operation."""
-    shown = {condition.replace("-", "_") for condition in operation.honours}
-    if operation.names_lease:
-        shown.add("lease_id")
-    if operation.writes and operation.guard != "none":
-        shown.add("etag")
-    if operation.fences:
-        shown.add("fence")
-    if operation.overwrites:
-        shown.add("last_writer_wins")
-    if operation.guard == "compare":
-        shown.add("allow_race")
-    return shown

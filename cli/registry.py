@@ -1,6 +1,10 @@
 """The commands, by name: their modules and their summaries."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
+
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class Entry(NamedTuple):
@@ -8,6 +12,8 @@ class Entry(NamedTuple):
 
     module: str
     summary: str
+    #: Its commands, and groups of them, that have modules of their own: the name of each → its module.
+    parts: Mapping[str, str] = _NONE
 
 
 ROOT = "azguard"

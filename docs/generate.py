@@ -58,8 +58,9 @@ def commands() -> Iterator[tuple[str, Any]]:
 def _within(name: str, command: Any) -> Iterator[tuple[str, Any]]:
     if not hasattr(command, "commands"):
         yield name, command
-    for sub, each in getattr(command, "commands", {}).items():
-        yield from _within(f"{name} {sub}", each)
+        return
+    for sub in command.list_commands(None):
+        yield from _within(f"{name} {sub}", command.get_command(None, sub))
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

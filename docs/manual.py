@@ -64,8 +64,9 @@ def _noun(noun: str) -> str:
 def _leaves(name: str, command: Any) -> Iterator[tuple[str, Any]]:
     if not hasattr(command, "commands"):
         yield name, command
-    for sub, each in getattr(command, "commands", {}).items():
-        yield from _leaves(f"{name} {sub}", each)
+        return
+    for sub in command.list_commands(None):
+        yield from _leaves(f"{name} {sub}", command.get_command(None, sub))
 
 
 def _see_also(noun: str, command: Any) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from azguard.cli import app, groups
+from azguard.cli import app, shared_options
 from azguard.conditions.operations import Condition, Operation
 from tests.support.cli_world import CliWorld
 from tests.system.test_help import commands
@@ -13,8 +13,8 @@ from tests.system.test_help import commands
 LEASE = "0f3c1111-2222-3333-4444-555566667777"
 VALUES = {
     "lease_id": LEASE, "source_lease_id": LEASE, "fence": "7", "last_writer_wins": None, "allow_race": None,
-    **{name: "2026-11-21T10:00:00Z" for name in groups._CONDITIONS if name.endswith("_since")},
-    **{name: "\"a\" = 'b'" for name in groups._CONDITIONS if name.endswith("_tags")},
+    **{name: "2026-11-21T10:00:00Z" for name in shared_options.CONDITIONS if name.endswith("_since")},
+    **{name: "\"a\" = 'b'" for name in shared_options.CONDITIONS if name.endswith("_tags")},
 }  # fmt: skip
 # An account where nothing answers: what is refused before any request is refused all the same.
 NOWHERE = "AccountName=acc;AccountKey=a2V5;" + "".join(
@@ -62,7 +62,7 @@ def test_a_condition_that_means_nothing_is_refused_with_the_reason_before_any_re
     env = {"AZURE_STORAGE_CONNECTION_STRING": NOWHERE}
     tail = ("--", "true") if path == ("lock", "run") else ()
     found, right = {}, {}
-    for name in sorted(each for each in groups._CONDITIONS if not meant(command, each)):
+    for name in sorted(each for each in shared_options.CONDITIONS if not meant(command, each)):
         ran = offline.call(*path, *words, *typed(name), "-o", "json", *tail, env=env)
         message = str(ran.error["message"])
         reasoned = re.fullmatch(f"{typed(name)[0]} {REASONED}", message) is not None
@@ -72,7 +72,7 @@ def test_a_condition_that_means_nothing_is_refused_with_the_reason_before_any_re
 
 def test_the_walk_reaches_every_remote_command_and_every_condition() -> None:
     assert {("container", "list"), ("status",), ("lock", "run"), ("lease", "wait"), ("safe-update",)} <= set(REMOTE)
-    assert {each.replace("-", "_") for each in Condition} < groups._CONDITIONS
+    assert {each.replace("-", "_") for each in Condition} < shared_options.CONDITIONS
     assert all(command_at(path).spec.is_remote for path in REMOTE)
 
 

@@ -27,7 +27,10 @@ def _specs(app: typer.Typer) -> Iterator[str]:
 
 def _commanded() -> set[str]:
     named = {
-        name for entry in COMMANDS.values() for name in _specs(import_module(f"azguard.commands.{entry.module}").app)
+        name
+        for entry in COMMANDS.values()
+        for module in {entry.module, *entry.parts.values()}
+        for name in _specs(import_module(f"azguard.commands.{module}").app)
     }
     # One command leases every kind of resource, and one writes an entity in two ways.
     leases = {action.name for kind in KINDS.values() for action in kind.actions.values()}

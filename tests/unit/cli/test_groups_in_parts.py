@@ -1,0 +1,51 @@
+"""A noun whose commands stand in several modules: each is imported when it is asked for."""
+
+from types import MappingProxyType
+from typing import Any
+
+from typer.main import get_command
+
+from azguard.cli.groups import group
+
+PARTS = MappingProxyType({"acl": "table", "delete": "container", "version": "version"})
+
+
+def noun() -> Any:
+    """Return a group with one command of its own and three of other modules."""
+    app = group("A noun.")
+
+    @app.command(name="show")
+    def show() -> None:
+        """Show it."""
+
+    @app.command(name="also")
+    def also() -> None:
+        """Show more."""
+
+    found = get_command(app)
+    found.modules = PARTS  # type: ignore[attr-defined]  # Group of cli.groups has it
+    return found
+
+
+def test_its_own_commands_are_listed_before_those_of_other_modules() -> None:
+    found = noun()
+    assert found.get_command(None, "version").name == "version"
+    assert found.list_commands(None) == ["show", "also", "acl", "delete", "version"]
+
+
+def test_a_module_is_imported_when_its_command_is_asked_for() -> None:
+    found = noun()
+    assert list(found.commands) == ["show", "also"]
+    found.get_command(None, "delete")
+    assert list(found.commands) == ["show", "also", "delete"]
+
+
+def test_a_module_holds_a_group_of_the_name_or_the_command_among_others_or_alone() -> None:
+    found = noun()
+    assert list(found.get_command(None, "acl").commands) == ["get", "set"]
+    assert "--with-contents" in {option for param in found.get_command(None, "delete").params for option in param.opts}
+    assert found.get_command(None, "version").help.startswith("Print the version")
+
+
+def test_a_command_that_no_module_has_is_none() -> None:
+    assert noun().get_command(None, "nothing") is None
