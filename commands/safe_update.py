@@ -16,7 +16,7 @@ from azguard.updates import update as updates
 from azguard.updates.op_ids import choose_op
 
 if TYPE_CHECKING:
-    from azguard.tables.update_pool import Done
+    from azguard.requests.pool import Done
 
 # The exit status that stands for the outcome of an op.
 _EXIT_STATUSES = {"committed": 0, "not_committed": NotFound.exit_code, "unknown": OutcomeUnknown.exit_code}

@@ -5,6 +5,7 @@
 ``commits``         tells that a write is committed, so that no interruption denies it
 ``lineage``         the last writes of a resource, kept in its metadata, by which an outcome is known
 ``service_errors``  what a refusal says → one of our errors
+``pool``            writes, a few at a time, and how they ended
 ``deadline``        the time that is left
 ``written``         what a write did
 ``existing``        what a create finds where something is already

@@ -13,7 +13,7 @@
 ``updating``             an entity as the update loop sees it
 ``ledger``               the same, with a row for each update
 ``update_many``          one update of every entity that matches
-``update_pool``          such updates, a few at a time, and how they ended
+``update_jobs``          such an update as a job of a pool
 ``entity_json``          entities as JSON text
 ``entity_edits``         the built-in edits on typed properties
 ``typed_values``         properties as typed words

@@ -19,23 +19,12 @@ from azguard.address import Address, Kind
 from azguard.errors import Partial
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
+from azguard.requests.pool import FAILED, UNKNOWN, Done, StoppableClock, Tally, run_each
 from azguard.tables import calls, ledger
 from azguard.tables.calls import Stored
 from azguard.tables.edm import PARTITION_KEY, ROW_KEY
 from azguard.tables.ledger import LedgeredEntity
-from azguard.tables.update_pool import (
-    FAILED,
-    SKIPPED,
-    UNCHANGED,
-    UNKNOWN,
-    UPDATED,
-    Done,
-    NoLongerMatches,
-    StoppableClock,
-    Tally,
-    Update,
-    run_each,
-)
+from azguard.tables.update_jobs import SKIPPED, UNCHANGED, UPDATED, NoLongerMatches, Update
 from azguard.tables.updating import VersionedEntity
 from azguard.updates import update as updates
 from azguard.updates.journal import WriteJournal
@@ -170,9 +159,14 @@ def update_all(
     """
     clock = StoppableClock()
     tally = Tally()
+
+    def report(done: Done) -> None:
+        if done.error is not None:
+            on_failure(done)
+
     error: BaseException | None = None
     try:
-        run_each(many.updates(clock), jobs, tally, on_failure, clock.stop)
+        run_each(many.updates(clock), jobs, tally, report, clock.stop)
         commits.announce()
     except BaseException as interruption:
         # From here on signals are ignored, so that the summary of what was committed is reported.

@@ -14,9 +14,10 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, Changed, NotFound, OutcomeUnknown, Partial, Unavailable
 from azguard.requests import commits
+from azguard.requests.pool import Done, StoppableClock, Tally
 from azguard.tables import update_many
+from azguard.tables.update_jobs import NoLongerMatches, Update
 from azguard.tables.update_many import Summary
-from azguard.tables.update_pool import Done, NoLongerMatches, StoppableClock, Tally, Update
 from azguard.updates import update as updates
 
 TABLE = Target(emulator(), Address(Kind.TABLE, ("orders",)))
@@ -190,6 +191,31 @@ def test_a_report_of_a_failure_that_is_interrupted_is_made_again(
     # It was the last update, so the interruption may have come too late to be one.
     assert orders.update_all() in ("interrupted", Partial.kind)
     assert orders.told == [("0", "failed"), "announced", summary(1, failed=1)]
+
+
+def test_a_failure_that_comes_with_the_end_is_reported(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
+    finish, report = threading.Event(), Tally.report_ended
+
+    def report_late(tally: Tally, on_end: Any) -> None:
+        report(tally, on_end)
+        if not finish.is_set():
+            # The last update fails, and all is over, between this report and the next look whether all is over.
+            finish.set()
+            while not tally.is_over:
+                threading.Event().wait(0.001)
+
+    orders.ends = [None, Changed("no")]
+    update = orders.update
+
+    def first_then_wait(resource: Any, *others: object) -> object:
+        if resource.target.address.parts[-1] == "1":
+            finish.wait(10)
+        return update(resource, *others)
+
+    monkeypatch.setattr(updates, "update", first_then_wait)
+    monkeypatch.setattr(Tally, "report_ended", report_late)
+    assert orders.update_all() == Partial.kind
+    assert ("1", "failed") in orders.told
 
 
 def strike(orders: Orders, moment: int) -> int:

@@ -1,0 +1,193 @@
+"""Jobs that write, a few at a time, and how they ended.
+
+The main thread only waits; the jobs are begun, run and counted in others. A signal interrupts the main thread alone, so
+that no interruption, whenever it comes, loses the count of what was committed.
+"""
+
+import _thread
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Any, Protocol
+
+from azguard.errors import AzguardError, OutcomeUnknown
+
+FAILED = "failed"
+UNKNOWN = "unknown"
+# Longer than any deadline.
+_FOREVER_SECONDS = 1e9
+
+
+@dataclass(frozen=True)
+class Done:
+    """How one job ended."""
+
+    address: str
+    outcome: str
+    #: Why it failed or is unknown; None of one that ended well.
+    error: AzguardError | None = None
+    #: What it delivers besides.
+    result: Any = None
+
+
+class Job(Protocol):
+    """One write, ready to run."""
+
+    def run(self) -> Done:
+        """Make the write and return how it ended; it raises nothing: see ``conclude``."""
+
+
+def conclude(address: str, work: Callable[[], Done]) -> Done:
+    """Return how the work ended; an error of it is an end too."""
+    try:
+        return work()
+    except AzguardError as error:
+        outcome = UNKNOWN if isinstance(error, OutcomeUnknown) else FAILED
+        return Done(address, outcome, error.but(address=error.address or address))
+    # One job's failure must not hide the outcomes of the others; how far an unexpected one got is not known.
+    except Exception as error:  # noqa: BLE001  # an unexpected failure is an outcome too
+        return Done(address, UNKNOWN, AzguardError(f"{type(error).__name__}: {error}", address=address))
+
+
+class StoppableClock:
+    """Time that can be made to run out: then every deadline is over that began before, and none that begins after."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._is_stopped = False
+
+    def __call__(self) -> float:
+        return self._clock() + (_FOREVER_SECONDS if self._is_stopped else 0.0)
+
+    def stop(self) -> None:
+        """Let every deadline pass."""
+        self._is_stopped = True
+
+
+class Tally:
+    """How many jobs are under way, and how the others ended.
+
+    What the main thread calls of it uses locks and queues written in C alone: a signal can leave others locked.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ended = Counter[str]()
+        self._under_way = 0
+        self._is_closed = False
+        #: Has an item once the tally is closed and no job is under way.
+        self._idle = SimpleQueue[None]()
+        self._untold = deque[Done]()
+        #: Has an item for each job that ended, and one when all is over.
+        self._news = SimpleQueue[None]()
+        #: Whether the jobs came to an end by themselves.
+        self.is_over = False
+        #: Why there are no more jobs, if what makes them failed.
+        self.failure: BaseException | None = None
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Return how many jobs ended in each way; how those under way end is not known."""
+        with self._lock:
+            return self._ended + Counter({UNKNOWN: self._under_way})
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether every job was run, so that an interruption comes too late to be one."""
+        return self.is_over and self.failure is None
+
+    @property
+    def is_closed(self) -> bool:
+        """Return whether no other job may begin."""
+        return self._is_closed
+
+    def run(self, job: Job) -> None:
+        """Run one job and count its end, in a thread of the pool."""
+        with self._lock:
+            if self._is_closed:
+                return
+            self._under_way += 1
+        done = job.run()
+        with self._lock:
+            self._under_way -= 1
+            self._ended[done.outcome] += 1
+            self._untold.append(done)
+            self._news.put(None)
+            if self._is_closed and not self._under_way:
+                self._idle.put(None)
+
+    def finish(self, failure: BaseException | None) -> None:
+        """Note that there are no more jobs, and why if what makes them failed."""
+        with self._lock:
+            self.failure = failure
+            self.is_over = not self._is_closed
+            self._news.put(None)
+
+    def wait(self) -> None:
+        """Wait until the next job ends, or all is over."""
+        self._news.get()
+
+    def close(self) -> None:
+        """Let no other job begin, and wait until those under way have ended."""
+        with self._lock:
+            self._is_closed = True
+            is_idle = not self._under_way
+        if not is_idle:
+            self._idle.get()
+
+    def report_ended(self, report: Callable[[Done], None]) -> None:
+        """Report each job that ended since the last call."""
+        while self._untold:
+            report(self._untold[0])
+            # Only now: if it is interrupted in between, an end is reported twice rather than never.
+            self._untold.popleft()
+
+
+def run_each(
+    jobs: Iterable[Job], width: int, tally: Tally, on_end: Callable[[Done], None], stop: Callable[[], None]
+) -> None:
+    """Run the jobs, ``width`` at a time, and report how each ended.
+
+    A job is taken from ``jobs`` when it can begin, so that its deadline may begin then, too.
+
+    Whatever interrupts it, Ctrl-C or an error of ``jobs``: no other job begins, ``stop`` is called, and what is
+    under way is settled before the interruption goes on. If that is interrupted too, the outcome of what is still
+    under way counts as unknown.
+    """
+    try:
+        # Not threading.Thread, whose start takes locks that a signal can leave locked.
+        _thread.start_new_thread(_drive, (jobs, width, tally, stop))
+        while not tally.is_over:
+            tally.wait()
+            tally.report_ended(on_end)
+        # A job may have ended, and with it all, since the last look.
+        tally.report_ended(on_end)
+    except BaseException:
+        stop()
+        tally.close()
+        tally.report_ended(on_end)
+        raise
+    if tally.failure is not None:
+        raise tally.failure
+
+
+def _drive(jobs: Iterable[Job], width: int, tally: Tally, stop: Callable[[], None]) -> None:
+    """Begin the jobs, in a thread that no signal interrupts."""
+    failure: BaseException | None = None
+    with ThreadPoolExecutor(width, "job") as pool:
+        running = set[Future[None]]()
+        try:
+            for job in jobs:
+                if tally.is_closed:
+                    break
+                running.add(pool.submit(tally.run, job))
+                if len(running) == width:  # None waits, since its deadline has begun.
+                    running = wait(running, return_when=FIRST_COMPLETED).not_done
+        except BaseException as error:  # noqa: BLE001  # raised again in the thread that waits
+            failure = error
+            stop()
+    tally.finish(failure)
