@@ -115,11 +115,13 @@ def delete(ctx: typer.Context, container: _Container, with_contents: lifecycle_o
 
     Topics: conditions
     """
+    from azguard.cli.lease_options import CacheRecords
+
     env = context.of(ctx)
     target = env.locate(container, Kind.CONTAINER)
     conditions = env.conditions(target)
     if not with_contents:
         require_empty(contents.count, target, env.deadline.fresh(), lifecycle_options.confirm_delete(target))
-    result = containers.delete(target, conditions, env.deadline.fresh())
+    result = containers.delete(target, conditions, CacheRecords(env), env.deadline.fresh())
     env.reads.forget(target)
     env.out.show(result)

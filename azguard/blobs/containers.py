@@ -4,9 +4,8 @@ The service ignores an ETag condition on a container, so a lease guards a delete
 delete under the lease and If-Unmodified-Since, which has a resolution of one second.
 """
 
-import uuid
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Any, ClassVar
@@ -17,18 +16,15 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
-from azguard.errors import Changed, NotFound, OutcomeUnknown, Unavailable
-from azguard.leases import actions
-from azguard.requests import commits
+from azguard.errors import Changed, NotFound
+from azguard.leases import guard
+from azguard.leases.kept import LeaseRecords
 from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.settle import Finding, Verdict, WriteRequest, send_until_settled
 from azguard.requests.written import WriteResult
 from azguard.times import http_date
-
-# The shortest lease that the service grants, and long enough to compare and delete.
-_GUARD_LEASE_SECONDS = 15
 
 
 @dataclass(frozen=True)
@@ -106,7 +102,7 @@ def list_containers(
         yield _describe(Target(account, Address(Kind.CONTAINER, (item.name,))), item)
 
 
-def delete(target: Target, conditions: Conditions, deadline: Deadline) -> WriteResult:
+def delete(target: Target, conditions: Conditions, records: LeaseRecords, deadline: Deadline) -> WriteResult:
     """Delete a container and everything in it.
 
     Raises:
@@ -116,7 +112,7 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> WriteR
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-container
     """
     if conditions.guard == "lease" and conditions.expected_etag is not None:
-        return _delete_guarded(target, conditions, deadline)
+        return _delete_guarded(target, conditions, records, deadline)
     if conditions.lease_id is None:
         return _delete(target, conditions.request_headers, conditions.guard, deadline, None)
     # Asked before the delete, since a deleted container tells nothing; an infinite lease cannot have expired meanwhile.
@@ -124,51 +120,35 @@ def delete(target: Target, conditions: Conditions, deadline: Deadline) -> WriteR
     return _delete(target, conditions.request_headers, conditions.guard, deadline, lambda: alone)
 
 
-def _delete_guarded(target: Target, conditions: Conditions, deadline: Deadline) -> WriteResult:
-    lease_id = conditions.lease_id or str(uuid.uuid4())
-    acquired = conditions.lease_id is None
-    ends = deadline.clock() + _GUARD_LEASE_SECONDS
-    try:
-        if acquired:
-            _acquire(target, lease_id, deadline)
-        current = show(target, Conditions(lease_id=lease_id), deadline)
+def _delete_guarded(target: Target, conditions: Conditions, records: LeaseRecords, deadline: Deadline) -> WriteResult:
+    with guard.hold(target, conditions.lease_id, records, deadline) as held:
+        current = show(target, Conditions(lease_id=held.lease_id), deadline)
         if current.etag != conditions.expected_etag:
-            raise Changed(  # noqa: TRY301  # the lease is released below
-                f"{target} changed since you read it",
-                address=str(target.address),
-                expected_etag=conditions.expected_etag,
-                current_etag=current.etag,
-                reason="container_changed",
-            )
+            raise to_changed(target, conditions.expected_etag, current.etag)
         headers = {
             **conditions.request_headers,
-            "x-ms-lease-id": lease_id,
+            "x-ms-lease-id": held.lease_id,
             "If-Unmodified-Since": http_date(current.last_modified),
         }
-        # Notice a lost answer while our lease still proves that the delete was ours.
-        silence = min(deadline.answer_seconds, _GUARD_LEASE_SECONDS / 3)
-        patience = replace(deadline, seconds=deadline.remaining, answer_seconds=silence)
         for_ever = current.lease_duration == "infinite"
-        return _delete(target, headers, "lease", patience, lambda: for_ever or (acquired and deadline.clock() < ends))
-    except BaseException:
-        if acquired:
-            actions.give_back(target, lease_id, deadline)
-        raise
+        deleted = _delete(target, headers, "lease", held.patience, lambda: for_ever or held.is_running)
+        held.is_gone = True
+        return deleted
 
 
-def _acquire(target: Target, lease_id: str, deadline: Deadline) -> None:
-    try:
-        with commits.suppress():
-            actions.acquire(target, lease_id, _GUARD_LEASE_SECONDS, Conditions(), deadline)
-    except OutcomeUnknown as error:
-        # Unknown is only whether it is leased for the next seconds; nothing was deleted.
-        raise Unavailable(
-            f"no lease on {target} could be had in time", str(target.address), detail=error.detail
-        ) from error
+def to_changed(target: Target, expected_etag: str | None, current_etag: str | None) -> Changed:
+    """Return the error for a container that is no longer the version that a write is for."""
+    return Changed(
+        f"{target} changed since you read it",
+        address=str(target.address),
+        expected_etag=expected_etag,
+        current_etag=current_etag,
+        reason="container_changed",
+    )
 
 
 def _delete(
-    target: Target, headers: Mapping[str, str], guard: str, deadline: Deadline, alone: Callable[[], bool] | None
+    target: Target, headers: Mapping[str, str], name: str, deadline: Deadline, alone: Callable[[], bool] | None
 ) -> WriteResult:
     """Delete under a lease or without one; ``alone`` says whether our lease kept all others from deleting it."""
     client = target.account.container(target.address)
@@ -184,7 +164,7 @@ def _delete(
         address=str(target.address),
         etag=None,
         last_modified=None,
-        guard=guard,
+        guard=name,
         attempts=settled.attempts,
     )
 
@@ -226,11 +206,11 @@ def _describe(target: Target, found: Any) -> ContainerShown:
     )
 
 
-def _to_write_result(target: Target, answer: Mapping[str, Any], guard: str, attempts: int) -> WriteResult:
+def _to_write_result(target: Target, answer: Mapping[str, Any], name: str, attempts: int) -> WriteResult:
     return WriteResult(
         address=str(target.address),
         etag=quote(answer["etag"]),
         last_modified=answer["last_modified"],
-        guard=guard,
+        guard=name,
         attempts=attempts,
     )

@@ -9,6 +9,7 @@
 ``facts``     one lease, its holder and its age, as commands show it
 ``age``       how long a lease is held, by the service's clock
 ``kept``      acquire, renew, change, release with the record of the lease on this machine
+``guard``     a lease held between a comparison and a write
 ``held``      which of the remembered leases are still held
 ``breaking``  a break as an operator does it
 ``waiting``   waiting until a lease is free

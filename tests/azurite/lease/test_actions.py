@@ -30,6 +30,7 @@ from azguard.leases.kinds import KINDS, Action, LeaseKind, operation_of
 from azguard.leases.state import client, look
 from azguard.requests.deadline import Deadline
 from tests.support.lease_script import Answer, now_is, scripted
+from tests.support.no_records import NoRecords
 from tests.support.places import DATA
 
 EVIDENCE: dict[str, Any] = yaml.load(
@@ -254,7 +255,7 @@ def test_a_container_is_deleted_with_a_lease_as_the_evidence_says(
 ) -> None:
     target = stage.target(Cell(Kind.CONTAINER, state, "release_A"))
     given = {"A": A, "B": B, "any_id": C}.get(use)
-    refusal = outcome(lambda: containers.delete(target, Conditions(lease_id=given), Deadline()))
+    refusal = outcome(lambda: containers.delete(target, Conditions(lease_id=given), NoRecords(), Deadline()))
     assert refusal == said(re.search(r"Lease\w+", text))
 
 

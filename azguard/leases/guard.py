@@ -1,0 +1,117 @@
+"""A lease that keeps others out between a comparison and a write, where the service itself does not compare.
+
+Acquire it with an id that is recorded first, compare, write under it, give it back. A crash in between leaves a record
+by which the lease can be found and released; one with a term also ends by itself.
+
+Not guaranteed: it keeps out only what the service refuses without the lease id: see ``Operation.lease``.
+"""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from azguard.accounts.target import Target
+from azguard.conditions.resolve import Conditions
+from azguard.errors import AzguardError, Locked, OutcomeUnknown, Unavailable
+from azguard.leases import actions, state
+from azguard.leases.kept import LeaseRecords
+from azguard.leases.kinds import kind_of
+from azguard.requests import commits
+from azguard.requests.deadline import Deadline
+
+# A writer that dies blocks others no longer; and it is long enough to compare and write.
+_SECONDS = actions.SHORTEST
+# The lease of another guarded write lasts a few round trips. One that lasts longer is a lock.
+_OTHERS_SECONDS = 2.0
+_PAUSE_SECONDS = 0.1
+
+
+@dataclass
+class GuardLease:
+    """A lease that is held while a write is guarded."""
+
+    lease_id: str
+    #: Whether it was acquired for this write; else it is the caller's.
+    is_own: bool
+    deadline: Deadline
+    #: When it ends at the latest, by the deadline's clock; None if it has no term, or the term is not known here.
+    ends: float | None = None
+    #: Whether it ended with its resource, so that there is nothing to give back.
+    is_gone: bool = field(default=False, init=False)
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether it is one of our own whose term is certainly not over."""
+        return self.is_own and (self.ends is None or self.deadline.clock() < self.ends)
+
+    @property
+    def patience(self) -> Deadline:
+        """Return a deadline by which a lost answer is noticed while the lease still proves whose a write was."""
+        silence = min(self.deadline.answer_seconds, _SECONDS / 3)
+        return replace(self.deadline, seconds=self.deadline.remaining, answer_seconds=silence)
+
+
+@contextmanager
+def hold(target: Target, lease_id: str | None, records: LeaseRecords, deadline: Deadline) -> Iterator[GuardLease]:
+    """Hold a lease on a resource: the one that the caller holds already, or our own, which is given back at the end.
+
+    Raises:
+        Locked: another holds it.
+        Unavailable: whether it was granted cannot be known; nothing was written.
+    """
+    if lease_id is not None:
+        yield GuardLease(lease_id, is_own=False, deadline=deadline)
+        return
+    lease_id = str(uuid.uuid4())
+    seconds = _SECONDS if kind_of(target).finite else None
+    records.hold(target, lease_id, seconds)
+    held = GuardLease(lease_id, is_own=True, deadline=deadline)
+    held.ends = None if seconds is None else deadline.clock() + seconds
+    try:
+        _acquire(target, lease_id, seconds, deadline)
+    except OutcomeUnknown as error:
+        _give_back(held, target, records)
+        # Unknown is only whether it is leased now; nothing was written.
+        raise Unavailable(
+            f"no lease on {target} could be had in time", str(target.address), detail=error.detail
+        ) from error
+    except AzguardError:
+        records.drop(target, lease_id)
+        raise
+    except BaseException:
+        _give_back(held, target, records)
+        raise
+    records.confirm(target, lease_id)
+    try:
+        yield held
+    finally:
+        _give_back(held, target, records)
+
+
+def _give_back(held: GuardLease, target: Target, records: LeaseRecords) -> None:
+    if held.is_gone or actions.give_back(target, held.lease_id, held.deadline):
+        records.drop(target, held.lease_id)
+
+
+def _acquire(target: Target, lease_id: str, seconds: int | None, deadline: Deadline) -> None:
+    """Acquire it; while another guarded write holds one, wait for a moment."""
+    others = deadline.restart(seconds=min(_OTHERS_SECONDS, deadline.remaining))
+    while True:
+        try:
+            with commits.suppress():
+                actions.acquire(target, lease_id, seconds, Conditions(), deadline)
+        except Locked as error:
+            if error.service_code != "LeaseAlreadyPresent" or others.passed or not _is_short(target, deadline):
+                raise
+        else:
+            return
+        others.pause(_PAUSE_SECONDS)
+
+
+def _is_short(target: Target, deadline: Deadline) -> bool:
+    """Return whether the lease in the way has a term, as that of another guarded write has."""
+    try:
+        return state.look(target, deadline).duration != "infinite"
+    except AzguardError:
+        return False

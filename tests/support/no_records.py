@@ -1,0 +1,22 @@
+"""Leases that are recorded nowhere."""
+
+from typing import Any
+
+
+class NoRecords:
+    """Takes the place of the records of leases."""
+
+    def find_held(self, _target: Any) -> None:
+        """Know of none."""
+
+    def hold(self, _target: Any, _lease_id: str, _seconds: int | None, *, has_reason: bool = False) -> None:
+        """Record nothing."""
+
+    def confirm(self, _target: Any, _lease_id: str, _since: Any = None) -> None:
+        """Record nothing."""
+
+    def drop(self, _target: Any, _lease_id: str) -> None:
+        """Record nothing."""
+
+    def follow(self, _target: Any, _moved: Any) -> None:
+        """Record nothing."""
