@@ -147,6 +147,15 @@ class Output:
         for record in records:
             _line(json.dumps(record, ensure_ascii=False))
 
+    def pass_on(self, chunk: bytes) -> None:
+        """Print on stderr what a command printed that is not the result."""
+        try:
+            sys.stderr.flush()
+            sys.stderr.buffer.write(chunk)
+            sys.stderr.buffer.flush()
+        except (OSError, ValueError):
+            pass  # The reader of stderr has gone; the exit status still tells.
+
     def show_diff(self, diff: str) -> None:
         """Print a unified diff as it is, coloured where colours are wanted."""
         shown = terminal.paint_diff(diff) if self.color else diff

@@ -32,7 +32,7 @@ class UpdateOptions:
     command: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[-- CMD...]", help="A command that reads the content from stdin and prints the new content."
+            metavar="[-- CMD...]", help="A command: content from stdin, new content to stdout; or editing the file {}."
         ),
     ] = None
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=JSON", help="Set a value.")] = None

@@ -22,6 +22,10 @@ from azguard.updates.resource import UpdatableResource
 if TYPE_CHECKING:
     from azguard.tables.update_many import ManyUpdates
 
+# ``yq .a=1 {}`` prints the new content, and leaves the file as it was.
+_UNREAD_OUTPUT = (
+    "the command printed something and left the file {} as it was; to take its output as the new content, leave {} out"
+)
 # How long an update is tried for, unless --timeout says otherwise.
 _SECONDS = 60.0
 #: Makes new content of a resource's content, within a deadline.
@@ -118,7 +122,7 @@ def _reach_seconds(given: UpdateOptions) -> float | None:
 
 def _change(env: Environment, kind: Kind, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> Change:
     """Return what changes the content of a resource: the command, or the edits."""
-    change = _by_command(env, given.command) if given.command else _by_edits(kind, typed, metadata=given.metadata)
+    change = _by_command(env, given) if given.command else _by_edits(kind, typed, metadata=given.metadata)
     if kind is not Kind.ENTITY:
         return change
 
@@ -130,15 +134,46 @@ def _change(env: Environment, kind: Kind, given: UpdateOptions, typed: tuple[Typ
     return change_entity
 
 
-def _by_command(env: Environment, command: list[str]) -> Change:
+def _by_command(env: Environment, given: UpdateOptions) -> Change:
+    command = given.command or []
+
     def filter_content(target: Target, deadline: Deadline, content: bytes) -> bytes:
-        from azguard.processes import filter_command
+        from azguard.processes import file_command, filter_command
 
         end = deadline.started + deadline.seconds
         environ = {**env.environ, "AZGUARD_ADDRESS": str(target.address)}
-        return filter_command.run(command, content, environ=environ, deadline=end, clock=deadline.clock)
+        if not file_command.names_file(command):
+            return filter_command.run(command, content, environ=environ, deadline=end, clock=deadline.clock)
+        printed = _Printed(env)
+        name = file_name(target, metadata=given.metadata)
+        made = file_command.run(
+            command, content, name, environ=environ, deadline=end, clock=deadline.clock, relay=printed.take
+        )
+        if printed.something and made == content:
+            env.out.warn_once(_UNREAD_OUTPUT)
+        return made
 
     return filter_content
+
+
+class _Printed:
+    """What a command prints that edits a file: it goes to stderr, because it is not the content."""
+
+    def __init__(self, env: Environment) -> None:
+        self._env = env
+        self.something = False
+
+    def take(self, chunk: bytes) -> None:
+        self.something = self.something or bool(chunk)
+        self._env.out.pass_on(chunk)
+
+
+def file_name(target: Target, *, metadata: bool) -> str:
+    """Return the name for a file with the content: its end tells programs the format."""
+    name = target.address.short
+    if metadata:
+        return f"{name}.metadata.json"
+    return f"{name}.json" if target.kind is Kind.ENTITY else name
 
 
 def _by_edits(kind: Kind, typed: tuple[TypedEdit, ...], *, metadata: bool) -> Change:
@@ -176,6 +211,8 @@ def _output_rule(target: Target, given: UpdateOptions) -> Callable[[bytes, bytes
     """Return what refuses the output of a command; edits and what is always JSON need no such rule."""
     if not given.command or given.metadata or target.kind is not Kind.BLOB:
         return lambda source, made, content_type: None
-    from azguard.documents.filter_output import OutputRule
+    from azguard.documents import filter_output
+    from azguard.processes import file_command
 
-    return OutputRule(target.address.name, given.allow_empty, given.any_content).check
+    maker = filter_output.FILE_COMMAND if file_command.names_file(given.command) else filter_output.FILTER
+    return filter_output.OutputRule(target.address.name, given.allow_empty, given.any_content, maker).check

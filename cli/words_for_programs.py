@@ -38,6 +38,9 @@ HINTS: Mapping[str, Words] = {
     "output_held_open": "let it wait for what it starts, or redirect that output",
     "port_privileged": "choose one above 1023",
     "port_taken": "choose another, or leave the option out for a free one",
+    "scratch_gone": "a command that edits a file must leave it, or another of the same name",
+    "scratch_not_readable": "the command must leave a regular file that you may read",
+    "scratch_not_written": "is the temporary folder full? Choose another: TMPDIR=FOLDER",
     "shell_unknown": "{shells}",
 }
 #: What happened, where the core's own sentence would have to name an option.

@@ -40,8 +40,13 @@ def safe_update(
     The change is a command after --, or built-in edits, applied in the order they are written. The command may run
     more than once and must depend on its input alone. If it fails, nothing is written (exit 65).
 
-    Nor is anything written (exit 65) if the command prints nothing where there was something, unless --allow-empty is
-    given, or prints something else where there was JSON, unless --any-content is given. JSON is what parses as a whole
+    The command reads the content from stdin and prints the new content. For a tool that edits a file write {} where
+    its file stands, as an argument of its own or as --OPTION={}: it gets the path of a private copy, which is read back
+    when it has ended with 0. Its stdin is empty then, and what it prints goes to stderr. {} inside any other argument
+    is left alone; for such a case: -- sh -c 'sed -i s/1/2/ "$1"' sh {}
+
+    Nor is anything written (exit 65) if the command makes nothing where there was something, unless --allow-empty is
+    given, or something else where there was JSON, unless --any-content is given. JSON is what parses as a whole
     as an object or an array, or as any value if the name ends in .json or the content type is JSON; but not where name
     or content type say JSON lines or YAML.
 

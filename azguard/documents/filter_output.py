@@ -1,4 +1,4 @@
-"""What the output of a filter command may be: nothing only where that is meant, and JSON where JSON was."""
+"""What a command may make of content: nothing only where that is meant, and JSON where JSON was."""
 
 import codecs
 from dataclasses import dataclass
@@ -14,8 +14,20 @@ _NEAR_JSON_TYPES = ("jsonl", "ndjson", "json-seq", "yaml")
 
 
 @dataclass(frozen=True)
+class Maker:
+    """How a message says what the command did."""
+
+    empty: str
+    other: str
+
+
+FILTER = Maker("the command printed nothing", "the command printed something else")
+FILE_COMMAND = Maker("the command left the file empty", "the command put something else into the file")
+
+
+@dataclass(frozen=True)
 class OutputRule:
-    """What a filter may print over the content of the blob ``name``.
+    """What a command may make of the content of the blob ``name``.
 
     JSON is what parses as a whole as an object or an array, or as any value if the name ends in .json or the content
     type is JSON. Not held to it: names that end in .jsonl, .ndjson, .yaml or .yml, and content types of these.
@@ -24,9 +36,10 @@ class OutputRule:
     name: str
     allow_empty: bool = False
     any_content: bool = False
+    maker: Maker = FILTER
 
     def check(self, source: bytes, output: bytes, content_type: str | None) -> None:
-        """Refuse the output of a filter that was given ``source``.
+        """Refuse what a command made of ``source``.
 
         Raises:
             TransformFailed: it is empty, or not JSON although the source was.
@@ -34,7 +47,7 @@ class OutputRule:
         if not output:
             if source and not self.allow_empty:
                 raise TransformFailed(
-                    "the command printed nothing, and the content was not empty; nothing was written",
+                    f"{self.maker.empty}, and the content was not empty; nothing was written",
                     reason="output_is_empty",
                 )
             return
@@ -44,7 +57,7 @@ class OutputRule:
         # The source is parsed last, and only if something is wrong: content may be large.
         if problem is not None and _problem(source) is None:
             raise TransformFailed(
-                f"the content was JSON, and the command printed something else: {problem}; nothing was written",
+                f"the content was JSON, and {self.maker.other}: {problem}; nothing was written",
                 reason="output_is_not_json",
             )
 

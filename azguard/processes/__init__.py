@@ -9,6 +9,8 @@
 ``clock``             the clock that terms are counted on
 ``child``             a command with our own input and output
 ``filter_command``    a command as a filter: content in, content out
+``file_command``      a command that edits a file: the content in a private copy
+``scratch``           a private file for a command to edit
 ``groups``            process groups
 ``tree``              every process that a process started
 ``offspring``         the processes that are ours to end

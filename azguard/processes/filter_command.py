@@ -12,16 +12,14 @@ with the last. Not guaranteed: the end of what runs as another user, and, elsewh
 
 import os
 import signal
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 from azguard.errors import GaveUp, TransformFailed, UsageError
 from azguard.processes.child import needs_shell
 from azguard.processes.filter_tree import FilterTree
-from azguard.processes.forwarded import ENDING
-from azguard.processes.signals import restore_handlers
+from azguard.processes.signals import hold_back_interruptions
 
 if TYPE_CHECKING:
     import subprocess
@@ -48,12 +46,12 @@ def run(
     clock: Callable[[], float],
     grace: float = GRACE_SECONDS,
     most_bytes: int = MOST_BYTES,
+    relay: Callable[[bytes], None] | None = None,
 ) -> bytes:
     """Return what the command, an argument vector without a shell, makes of the content.
 
-    Its output is complete when nothing it started holds it open any more. A command that does not read its
-    input is no error. ``deadline`` is in seconds of ``clock``, or None; ``grace`` is in seconds. Whichever
-    way this ends, nothing of the command's process group is left running.
+    Its output is complete when nothing it started holds it open any more; ``relay`` takes it as it comes, and nothing
+    is returned. ``deadline`` is in seconds of ``clock``, or None; ``grace`` is in seconds.
 
     Raises:
         TransformFailed: it cannot be started, fails, is ended by a signal or writes more than ``most_bytes``.
@@ -64,7 +62,7 @@ def run(
     tree = FilterTree()
     by_itself = False
     try:
-        with closing(_Exchange(_start_in(tree, command, environ), content, most_bytes)) as exchange:
+        with closing(_Exchange(_start_in(tree, command, environ), content, most_bytes, relay)) as exchange:
             output = _finish(command, exchange, deadline, clock)
         by_itself = True
         return output
@@ -85,30 +83,11 @@ def _check_startable(command: Sequence[str], deadline: float | None, clock: Call
     if not command or not command[0]:
         raise UsageError("there is no command to run", reason="command_missing")
     if deadline is not None and clock() >= deadline:
-        raise GaveUp(f"the deadline passed before {_show(command)} was started")
-
-
-@contextmanager
-def _hold_back_interruptions() -> Iterator[None]:
-    """Deliver signals only at the end: an exception inside Popen would lose a process already started.
-
-    Blocking them instead would not do: the command would inherit that.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    held: list[int] = []
-    with restore_handlers(*ENDING) as before:
-        for number, handler in before.items():
-            if callable(handler):
-                signal.signal(number, lambda received, _: held.append(received))
-        yield
-    for received in held:
-        signal.raise_signal(received)
+        raise GaveUp(f"the deadline passed before {show(command)} was started")
 
 
 def _start_in(tree: FilterTree, command: Sequence[str], environ: Mapping[str, str]) -> "subprocess.Popen[bytes]":
-    with _hold_back_interruptions():
+    with hold_back_interruptions():
         tree.process = process = _start(command, environ)
     return process
 
@@ -129,18 +108,18 @@ def _start(command: Sequence[str], environ: Mapping[str, str]) -> "subprocess.Po
         raise _not_found(command) from None
     except PermissionError:
         raise TransformFailed(
-            f"{_show(command)}: not executable", reason="filter_not_executable", values={"program": command[0]}
+            f"{show(command)}: not executable", reason="filter_not_executable", values={"program": command[0]}
         ) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise TransformFailed(f"{_show(command)}: cannot be run: {reason}", reason="filter_not_run") from None
+        raise TransformFailed(f"{show(command)}: cannot be run: {reason}", reason="filter_not_run") from None
 
 
 def _not_found(command: Sequence[str]) -> TransformFailed:
     if "/" in command[0] and os.path.exists(command[0]):
-        return TransformFailed(f"{_show(command)}: its interpreter was not found", reason="interpreter_missing")
+        return TransformFailed(f"{show(command)}: its interpreter was not found", reason="interpreter_missing")
     return TransformFailed(
-        f"{_show(command)}: command not found",
+        f"{show(command)}: command not found",
         reason="command_needs_shell" if needs_shell(command) else "command_not_found",
     )
 
@@ -148,7 +127,13 @@ def _not_found(command: Sequence[str]) -> TransformFailed:
 class _Exchange:
     """The two pipes of a running command, served without blocking on either."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", content: bytes, most_bytes: int) -> None:
+    def __init__(
+        self,
+        process: "subprocess.Popen[bytes]",
+        content: bytes,
+        most_bytes: int,
+        relay: Callable[[bytes], None] | None,
+    ) -> None:
         import selectors
 
         assert process.stdin is not None
@@ -156,6 +141,7 @@ class _Exchange:
         self.process = process
         self.most_bytes = most_bytes
         self.output = bytearray()
+        self._keep: Callable[[bytes], None] = self.output.extend if relay is None else relay
         self.reading = True
         self._unwritten = memoryview(content)
         self._stdin, self._stdout = process.stdin, process.stdout
@@ -197,7 +183,7 @@ class _Exchange:
             chunk = os.read(self._stdout.fileno(), _CHUNK)
         except BlockingIOError:
             return
-        self.output += chunk
+        self._keep(chunk)
         if not chunk:
             self.reading = False
             self._selector.unregister(self._stdout)
@@ -217,7 +203,7 @@ def _finish(command: Sequence[str], exchange: _Exchange, deadline: float | None,
             raise _too_late(command, exchange)
         exchange.serve(min(left, _TICK_SECONDS))
         if len(exchange.output) > exchange.most_bytes:
-            raise TransformFailed(f"{_show(command)} wrote more than {exchange.most_bytes} bytes")
+            raise TransformFailed(f"{show(command)} wrote more than {exchange.most_bytes} bytes")
         status = exchange.process.poll()
         if status:
             raise _failure(command, status)
@@ -227,24 +213,25 @@ def _finish(command: Sequence[str], exchange: _Exchange, deadline: float | None,
 
 def _too_late(command: Sequence[str], exchange: _Exchange) -> GaveUp:
     if exchange.process.returncode is None:
-        return GaveUp(f"{_show(command)} did not finish before the deadline and was stopped")
+        return GaveUp(f"{show(command)} did not finish before the deadline and was stopped")
     return GaveUp(
-        f"{_show(command)} ended, but something it started held its output open until the deadline",
+        f"{show(command)} ended, but something it started held its output open until the deadline",
         reason="output_held_open",
     )
 
 
 def _failure(command: Sequence[str], status: int) -> TransformFailed:
     if status > 0:
-        return TransformFailed(f"{_show(command)} exited with status {status}; nothing was written")
+        return TransformFailed(f"{show(command)} exited with status {status}; nothing was written")
     try:
         name = signal.Signals(-status).name
     except ValueError:
         name = f"signal {-status}"
-    return TransformFailed(f"{_show(command)} was ended by {name}; nothing was written")
+    return TransformFailed(f"{show(command)} was ended by {name}; nothing was written")
 
 
-def _show(command: Sequence[str]) -> str:
+def show(command: Sequence[str]) -> str:
+    """Return a command as a message shows it."""
     import shlex
 
     line = shlex.join(command)

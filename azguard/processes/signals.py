@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -32,6 +33,26 @@ def restore_handlers(*numbers: int) -> Iterator[dict[int, Handler]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def hold_back_interruptions() -> Iterator[None]:
+    """Deliver ending signals only at the end of a block that an exception must not tear apart, such as Popen.
+
+    An exception inside Popen would lose a process already started. Blocking the signals instead would not do: the
+    command would inherit that. Elsewhere than on the main thread, which alone runs handlers, there is nothing to do.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    held: list[int] = []
+    with restore_handlers(*ENDING) as before:
+        for number, handler in before.items():
+            if callable(handler):
+                signal.signal(number, lambda received, _: held.append(received))
+        yield
+    for received in held:
+        signal.raise_signal(received)
 
 
 class Stops:

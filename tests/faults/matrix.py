@@ -276,6 +276,7 @@ ROWS = (
     Row("update-read", _INCREMENT, "GET blob", (_one,), "PUT blob", leaves=_TWO),
     Row("update", _INCREMENT, "PUT blob", (_one,), leaves=_TWO),
     Row("update-create", _INCREMENT + " --create", "PUT blob", leaves=b'{"n": 1}'),
+    Row("update-file", "safe-update blob:{blob} -- sed -i s/old/new/ {{}}", "PUT blob", (_old,)),
     Row("update-metadata", 'safe-update blob:{blob} --metadata --set n="2"', "PUT metadata", (_old,), leaves=b"old"),
     Row("update-blocks", "safe-update blob:{blob} --append new", "PUT blocklist", (lambda stage: stage.put(LARGE),),
         leaves=LARGE + b"new"),

@@ -21,6 +21,7 @@ from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
 from azguard.address import Kind
 from azguard.blobs import blocks, properties, uploads
 from azguard.blobs.upload import Settings, Upload
+from azguard.cli import command_line
 from azguard.conditions.resolve import Conditions
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Answer, Chosen, Fault, Request
@@ -80,10 +81,10 @@ class Scene:
 
     @property
     def words(self) -> list[str]:
-        """Return the row's command line."""
+        """Return the row's command line, whose answer is JSON."""
         names = {"blob": self.blob, "container": self.container, "lease": _LEASE, "entity": self.entity}
-        words = self.row.command.format(**names).split()
-        return [*words, "--timeout", "2s"] if self.every else words
+        own, rest = command_line.split(self.row.command.format(**names).split())
+        return [*own, *(["--timeout", "2s"] if self.every else []), "-o", "json", *rest]
 
     @property
     def log(self) -> list[Answer]:
@@ -133,7 +134,7 @@ class Scene:
         self.armed = True
         run = self.cli.run if process else self.cli.call
         with self._impatient() if self.column.silent else nullcontext():
-            ran = run(*self.words, "-o", "json", stdin=self.row.stdin.replace(b"{entity}", self.entity.encode()))
+            ran = run(*self.words, stdin=self.row.stdin.replace(b"{entity}", self.entity.encode()))
         self.over = True
         assert self.hits, "\n".join((f"nothing did {self.row.spoilt}: {ran.code}", ran.err, *self.told))
         until(lambda: self._landed)
