@@ -1,7 +1,12 @@
 """How a result is shown as one row of a table: a result type lists its columns in ``COLUMNS``."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
+
+#: The metadata of a field that no format prints: only the one line on a terminal is made from it.
+UNPRINTED: Mapping[str, bool] = MappingProxyType({"is_unprinted": True})
 
 
 class Unit(Enum):

@@ -90,17 +90,18 @@ class Output:
         elif self.format == "tsv":
             for row in value if isinstance(value, list) else [value]:
                 _line(_tsv(row))
-        elif not self._summarize(value):
+        elif not self._summarize(value, result):
             from azguard.cli import layout, rendering
 
             rendering.show(value, layout.of(result), color=self.color)
 
-    def _summarize(self, value: Any) -> bool:
+    def _summarize(self, value: Any, result: object) -> bool:
         """Print a result in one line, and return whether that is possible and wanted."""
         from azguard.cli import summaries
 
         wanted = self.summarizes is not None and isinstance(value, dict)
-        line = summaries.summarize(value, str(self.summarizes)) if wanted else None
+        before = getattr(result, "replaced_length", None)
+        line = summaries.summarize(value, str(self.summarizes), before) if wanted else None
         if line is not None:
             _line(summaries.show(line, color=self.color, stream=sys.stdout))
         return line is not None
@@ -194,7 +195,8 @@ class Output:
 def plain(value: object) -> Any:
     """Return a result as what JSON knows: dataclasses as objects, times as ISO 8601, enums as their value."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+        printed = (each.name for each in fields(value) if "is_unprinted" not in each.metadata)
+        return {name: plain(getattr(value, name)) for name in printed}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, datetime):

@@ -10,6 +10,8 @@ from azguard.errors import AzguardError
 from azguard.times import span
 
 _MARK = "✓ "
+_ARROW = "→"
+_ASCII_ARROW = "->"
 #: What every result of a write has, and nothing else.
 _OF_A_WRITE = frozenset({"address", "guard", "attempts", "outcome"})
 #: What a command did, by its last words, where the result does not say whether it created.
@@ -34,30 +36,33 @@ _LEASE_VERBS = {
 }
 
 
-def summarize(result: Mapping[str, Any], command: str) -> str | None:
-    """Return what a command did to which resource, and the version now; None of what needs more than a line."""
+def summarize(result: Mapping[str, Any], command: str, before: int | None = None) -> str | None:
+    """Return what a command did to which resource; None of what needs more than a line.
+
+    ``before`` is how many bytes the content had that was replaced, if that is known.
+    """
     if command == "blob get":
-        return _MARK + _join(f"read {_name(result)} into {result.get('file')}", _size(result), _version(result))
+        return _MARK + _join(f"read {_name(result)} into {result.get('file')}", _size(result, None))
     if not result.keys() >= _OF_A_WRITE:
         return None
     if result["outcome"] == "exists":
-        return _join(f"{_name(result)} exists, and was left alone", _version(result))
+        return f"{_name(result)} exists, and was left alone"
     if result["outcome"] == "unchanged":
-        return _join(f"{_name(result)} is unchanged", _version(result))
+        return f"{_name(result)} is unchanged"
     if "lease_id" in result:
         return _MARK + _describe_lease(result)
     what = f"{_verb(result, command)} {_name(result)}"
-    return _MARK + _join(what, _size(result), _tries(result), _version(result))
+    return _MARK + _join(what, _size(result, before), _tries(result))
 
 
 def show(line: str, stream: TextIO, *, color: bool) -> str:
     """Return a line as a terminal shows it: its mark coloured, or left out where the encoding has none."""
     line = terminal.printable(line)
+    if terminal.is_ascii(stream):
+        return line.removeprefix(_MARK).replace(f" {_ARROW} ", f" {_ASCII_ARROW} ")
     if not line.startswith(_MARK):
         return line
     rest = line.removeprefix(_MARK)
-    if terminal.is_ascii(stream):
-        return rest
     return f"{terminal.paint(_MARK.strip(), 'green')} {rest}" if color else line
 
 
@@ -84,20 +89,18 @@ def _verb(result: Mapping[str, Any], command: str) -> str:
     return next((verb for words, verb in _VERBS.items() if f" {command}".endswith(f" {words}")), command)
 
 
-def _size(result: Mapping[str, Any]) -> str:
+def _size(result: Mapping[str, Any], before: int | None) -> str:
     count = result.get("content_length")
-    return "" if count is None else terminal.count(count, "byte")
+    if count is None:
+        return ""
+    shown = terminal.count(count, "byte")
+    return shown if before in (None, count) else f"{before:,} {_ARROW} {shown}"
 
 
 def _tries(result: Mapping[str, Any]) -> str:
     if conflicts := result.get("conflicts"):
         return f"after {terminal.count(conflicts, 'conflict')}"
     return f"after {result['attempts']} attempts" if result["attempts"] > 1 else ""
-
-
-def _version(result: Mapping[str, Any]) -> str:
-    etag = result.get("etag")
-    return "" if etag is None else f"version {etag}"
 
 
 def _describe_lease(result: Mapping[str, Any]) -> str:

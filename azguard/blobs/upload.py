@@ -1,7 +1,7 @@
 """One upload: what it writes, under which conditions, and what it wrote."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -66,6 +66,8 @@ class BlobPut:
     conflicts: int
     outcome: str
     created: bool | None
+    #: The bytes of the version that was replaced, if this scope knows them.
+    replaced_length: int | None = field(default=None, metadata=columns.UNPRINTED)
 
 
 @dataclass(frozen=True)

@@ -83,6 +83,7 @@ def _to_blob_put(upload: Upload, committed: _Committed, length: int, digest: Any
         conflicts=0,
         outcome="committed",
         created=_is_creation(conditions),
+        replaced_length=conditions.length,
     )
 
 

@@ -165,6 +165,7 @@ def _convert(entry: Entry | None) -> SeenVersion | None:
         etag=entry.etag,
         lineage=entry.lineage,
         last_modified=entry.last_modified,
+        length=entry.length,
         selected=records.find_selection(entry.command),
         blob_type=records.find_blob_type(entry.command),
     )

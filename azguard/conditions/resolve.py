@@ -28,6 +28,8 @@ class Conditions:
     lease_id: str | None = None
     #: The lineage of that version, if it is known.
     lineage: str | None = None
+    #: The bytes of that version, if they are known; not sent.
+    length: int | None = field(default=None, compare=False)
     #: Whether this scope has read no version, so that the write can only create.
     never_read: bool = False
     #: What the write leaves in a tag: see ``fences``.
@@ -84,6 +86,7 @@ def resolve(
         expected_etag=expected,
         lease_id=lease_id,
         lineage=known.lineage(expected),
+        length=known.length(expected),
         blob_type=known.blob_type(expected),
     )
 
@@ -140,6 +143,7 @@ def _with_etag(
         expected_etag=etag,
         lease_id=lease_id,
         lineage=known.lineage(etag),
+        length=known.length(etag),
         blob_type=known.blob_type(etag),
     )
 

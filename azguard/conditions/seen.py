@@ -1,5 +1,6 @@
 """What a scope knows of a resource: the versions it has seen, and the lease it holds."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 BLOCK_BLOB = "BlockBlob"
@@ -13,6 +14,8 @@ class SeenVersion:
     #: The azguard lineage that it carried.
     lineage: str | None = None
     last_modified: str | None = None
+    #: In bytes.
+    length: int | None = None
     #: The properties of an entity that were seen; None is all. What was seen in part could not be written back whole.
     selected: str | None = None
     #: Of a blob: BlockBlob, AppendBlob or PageBlob.
@@ -44,10 +47,15 @@ class Remembered:
 
     def lineage(self, etag: str | None) -> str | None:
         """Return the lineage of a version, if it is known."""
-        found = (seen for seen in (self.copy, self.other, self.last) if seen is not None and seen.etag == etag)
-        return next((seen.lineage for seen in found if seen.lineage is not None), None)
+        return next((seen.lineage for seen in self._find(etag) if seen.lineage is not None), None)
+
+    def length(self, etag: str | None) -> int | None:
+        """Return the bytes of a version, if they are known."""
+        return next((seen.length for seen in self._find(etag) if seen.length is not None), None)
 
     def blob_type(self, etag: str | None) -> str | None:
         """Return the type of a version of a blob, if the version is known."""
-        found = (seen for seen in (self.copy, self.other, self.last) if seen is not None and seen.etag == etag)
-        return next((seen.blob_type for seen in found), None)
+        return next((seen.blob_type for seen in self._find(etag)), None)
+
+    def _find(self, etag: str | None) -> Iterator[SeenVersion]:
+        return (seen for seen in (self.copy, self.other, self.last) if seen is not None and seen.etag == etag)

@@ -86,3 +86,5 @@ class UpdateResult:
     created: bool
     #: The ETag of the version that the content was made from.
     base: str | None
+    #: The bytes of that version; None where there was none.
+    base_length: int | None

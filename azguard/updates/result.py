@@ -1,6 +1,6 @@
 """What an update reports: its end, and the outcome of an earlier one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar
 
@@ -35,6 +35,8 @@ class UpdateReport:
     outcome: str
     created: bool
     op_id: str
+    #: The bytes of the version that was replaced, where the content has a length of its own.
+    replaced_length: int | None = field(default=None, metadata=columns.UNPRINTED)
 
     @classmethod
     def of(cls, target: Target, op: str, ended: UpdateResult, *, has_length: bool) -> "UpdateReport":
@@ -52,6 +54,7 @@ class UpdateReport:
             outcome=ended.outcome,
             created=ended.created,
             op_id=f"{RAW_OP}{op}",
+            replaced_length=ended.base_length if has_length else None,
         )
 
 

@@ -111,6 +111,7 @@ class UpdateRun:
             lineage=lineage,
             created=outcome == "committed" and work is not None and work.base.etag is None,
             base=None if work is None else work.base.etag,
+            base_length=None if work is None or work.base.etag is None else len(work.base.content),
         )
         self.doubted = self.refused = None
         commits.announce()

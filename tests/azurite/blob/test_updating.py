@@ -168,6 +168,7 @@ def test_the_result_is_what_is_there(target: Target, client: BlobClient) -> None
         lineage=f"{OP}.{before.etag.strip(chr(34))}",
         created=False,
         base=before.etag,
+        base_length=1,
     )
 
 

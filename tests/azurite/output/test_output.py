@@ -220,8 +220,12 @@ def test_a_terminal_gets_a_panel_with_colours(cli: CliWorld, blob: str) -> None:
 
 def test_a_terminal_gets_one_line_for_a_write(cli: CliWorld, blob: str) -> None:
     code, shown = on_a_terminal(cli, "blob", "put", blob, "-f", "/dev/null", "--allow-empty", "--no-progress")
-    first, _, version = shown.partition(": 0 bytes, version ")
-    assert (code, first, version.count("\n")) == (0, f"\x1b[32m✓\x1b[0m updated {blob}", 1)
+    assert (code, shown) == (0, f"\x1b[32m✓\x1b[0m updated {blob}: 2 → 0 bytes\n")
+
+
+def test_a_terminal_is_told_how_long_the_content_was_before_an_update(cli: CliWorld, blob: str) -> None:
+    code, shown = on_a_terminal(cli, "safe-update", f"blob:{blob}", "--append", "x", "--no-color")
+    assert (code, shown) == (0, f"✓ updated {blob}: 2 → 3 bytes\n")
 
 
 @pytest.mark.parametrize("options", [("-v",), ("-o", "table")])

@@ -63,7 +63,7 @@ def room(tmp_path: Path) -> Room:
 
 
 def seen(etag: str, lineage: str | None = None) -> SeenVersion:
-    return SeenVersion(etag, lineage, "2026-11-21T12:00:00Z")
+    return SeenVersion(etag, lineage, "2026-11-21T12:00:00Z", 2)
 
 
 def test_nothing_is_known_of_what_was_never_read(room: Room) -> None:

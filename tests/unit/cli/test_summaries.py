@@ -22,18 +22,18 @@ BROKEN = {"held_by": "alice@build1", "age": 10_800}
 @pytest.mark.parametrize(
     ("command", "result", "line"),
     [
-        ("blob put", {"created": True, "content_length": 16}, '✓ created site/a: 16 bytes, version "0x1"'),
-        ("blob put", {"created": False, "content_length": 1234}, '✓ updated site/a: 1,234 bytes, version "0x1"'),
-        ("blob put", {"created": None, "content_length": 1}, '✓ wrote site/a: 1 byte, version "0x1"'),
-        ("safe-update", {"conflicts": 2, "attempts": 3}, '✓ updated site/a: after 2 conflicts, version "0x1"'),
-        ("safe-update", {"attempts": 3}, '✓ updated site/a: after 3 attempts, version "0x1"'),
-        ("safe-update", {"outcome": "unchanged"}, 'site/a is unchanged: version "0x1"'),
-        ("blob put", {"outcome": "exists"}, 'site/a exists, and was left alone: version "0x1"'),
+        ("blob put", {"created": True, "content_length": 16}, "✓ created site/a: 16 bytes"),
+        ("blob put", {"created": False, "content_length": 1234}, "✓ updated site/a: 1,234 bytes"),
+        ("blob put", {"created": None, "content_length": 1}, "✓ wrote site/a: 1 byte"),
+        ("safe-update", {"conflicts": 2, "attempts": 3}, "✓ updated site/a: after 2 conflicts"),
+        ("safe-update", {"attempts": 3}, "✓ updated site/a: after 3 attempts"),
+        ("safe-update", {"outcome": "unchanged"}, "site/a is unchanged"),
+        ("blob put", {"outcome": "exists"}, "site/a exists, and was left alone"),
         ("blob delete", {"etag": None}, "✓ deleted site/a"),
-        ("container create", {"address": "container:site"}, '✓ created container site: version "0x1"'),
-        ("entity merge", {"address": "entity:Orders/eu/1"}, '✓ merged entity Orders/eu/1: version "0x1"'),
+        ("container create", {"address": "container:site"}, "✓ created container site"),
+        ("entity merge", {"address": "entity:Orders/eu/1"}, "✓ merged entity Orders/eu/1"),
         ("table create", {"address": "table:Orders", "etag": None}, "✓ created table Orders"),
-        ("table acl set", {"address": "table:Orders"}, '✓ set the access policies of table Orders: version "0x1"'),
+        ("table acl set", {"address": "table:Orders"}, "✓ set the access policies of table Orders"),
     ],
 )
 def test_a_write_is_one_line(command: str, result: dict[str, Any], line: str) -> None:
@@ -59,9 +59,17 @@ def test_what_was_done_to_a_lease_is_one_line(result: dict[str, Any], line: str)
     assert summaries.summarize({**LEASE, **result}, "lease") == line
 
 
+@pytest.mark.parametrize(
+    ("before", "size"), [(None, "16 bytes"), (15, "15 → 16 bytes"), (16, "16 bytes"), (1234, "1,234 → 16 bytes")]
+)
+def test_a_write_says_how_long_the_content_was(before: int | None, size: str) -> None:
+    result = {**WRITE, "content_length": 16, "conflicts": 2, "attempts": 3}
+    assert summaries.summarize(result, "safe-update", before) == f"✓ updated site/a: {size}, after 2 conflicts"
+
+
 def test_a_blob_read_into_a_file_is_one_line() -> None:
     got = {"address": "blob:site/a", "etag": '"0x1"', "content_length": 16, "file": "a.json"}
-    assert summaries.summarize(got, "blob get") == '✓ read site/a into a.json: 16 bytes, version "0x1"'
+    assert summaries.summarize(got, "blob get") == "✓ read site/a into a.json: 16 bytes"
 
 
 @pytest.mark.parametrize("result", [{"address": "blob:site/a", "etag": '"0x1"'}, {"forgotten": 1}])
@@ -81,6 +89,11 @@ def test_what_is_no_write_is_not_summarized(result: dict[str, Any]) -> None:
 def test_the_mark_is_shown_where_the_encoding_has_it(encoding: str, color: bool, shown: str) -> None:
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     assert summaries.show("✓ created a", stream, color=color) == shown
+
+
+def test_the_arrow_between_two_lengths_is_spelled_in_ascii() -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    assert summaries.show("✓ updated a: 1 → 2 bytes", stream, color=True) == "updated a: 1 -> 2 bytes"
 
 
 def test_a_summary_cannot_drive_the_terminal() -> None:

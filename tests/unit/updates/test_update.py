@@ -25,6 +25,7 @@ def test_an_update_is_one_read_and_one_write() -> None:
         lineage=f"{OP}.E1",
         created=False,
         base='"E1"',
+        base_length=1,
     )
     assert case.resource.requests == ["read", "put"]
 
