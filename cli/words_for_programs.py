@@ -35,6 +35,10 @@ HINTS: Mapping[str, Words] = {
     "node_missing": (
         'install Node.js 20 or later with npm, or let pip bring one (206 MB): pip install "azguard[emulator]"'
     ),
+    "npm_distrusts_registry": (
+        "your network has certificates of its own; name their file to Node.js, then run this again, such as: "
+        "export NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt"
+    ),
     "output_held_open": "let it wait for what it starts, or redirect that output",
     "port_privileged": "choose one above 1023",
     "port_taken": "choose another, or leave the option out for a free one",

@@ -27,6 +27,8 @@ _NPM_OPTIONS = (
 _OLDEST_NODE = 20
 _SAY_EVERY_SECONDS = 3.0
 _LAST_WORDS = 5
+# Codes of OpenSSL: the registry, or the proxy before it, shows a certificate that Node.js does not know.
+_CERTIFICATE = re.compile(r"npm: code \w*(CERT|UNABLE_TO_VERIFY)\w*")
 
 
 @dataclass(frozen=True)
@@ -173,15 +175,17 @@ def _run_npm(npm: tuple[str, ...], new: Path, environ: Mapping[str, str], say: C
                     try:
                         npm_process.wait(_SAY_EVERY_SECONDS)
                     except subprocess.TimeoutExpired:
-                        say(f"  npm: {_count(new / 'node_modules')} packages so far")
+                        count = _count(new / "node_modules")
+                        say(f"  npm: {count} packages so far" if count else "  npm: downloading")
             finally:
                 if npm_process.poll() is None:
                     os.killpg(npm_process.pid, signal.SIGKILL)
         if npm_process.returncode != 0:
+            said = _last_words(log)
             raise Unavailable(
                 "npm could not install Azurite",
-                detail=_last_words(log),
-                reason="azurite_not_installed",
+                detail=said,
+                reason="npm_distrusts_registry" if _CERTIFICATE.search(" ".join(said)) else "azurite_not_installed",
                 values={"version": VERSION},
             )
 

@@ -83,11 +83,20 @@ def test_an_unreachable_npm_exits_53_with_its_last_words_and_the_fix(world: Worl
         "npm_config_cache": str(world.root / "npm-cache"),
     }
     answer = world.run("emulator", "start", **environ)
-    told = [line for line in answer.stderr.splitlines() if "packages so far" not in line]
+    told = [
+        line for line in answer.stderr.splitlines() if line != "  npm: downloading" and "packages so far" not in line
+    ]
     assert (answer.returncode, answer.stdout, told[1]) == (53, "", "error: npm could not install Azurite")
     assert "ECONNREFUSED" in answer.stderr
     assert "hint: check the network and `npm config get registry`" in answer.stderr
     assert sorted(path.name for path in world.folder.iterdir()) == ["azurite.lock", "install.lock"]
+
+
+def test_a_certificate_that_node_does_not_know_is_named_with_the_fix(world: World) -> None:
+    environ = _npm(world)
+    world.program("npm", "echo 'npm error code SELF_SIGNED_CERT_IN_CHAIN' >&2; exit 1")
+    answer = world.run("emulator", "start", **environ)
+    assert (answer.returncode, "export NODE_EXTRA_CA_CERTS=" in answer.stderr) == (53, True)
 
 
 def test_without_node_the_fix_is_named(world: World) -> None:
