@@ -142,12 +142,12 @@ def plan(
         CommandNotFound, NotExecutable: there is no such command.
     """
     checked = given.check()
-    locks = [LockRequest(lock(env, address, given.lock_container), checked.slots) for address in addresses]
+    requests = [LockRequest(target, checked.slots) for target in locks(env, addresses, given.lock_container)]
     child.check(command, env.environ)
-    for each in locks:
+    for each in requests:
         ending.warn(each.target, checked.wait + checked.seconds, env.out.warn_once)
     planned = LockPlan(
-        locks=locks,
+        locks=requests,
         command=command,
         environ=env.environ,
         settings=_settings(env, _owner(env, command, given), checked.seconds, create=not given.no_create),
@@ -168,8 +168,29 @@ def lock(env: Environment, text: str, container: str | None) -> Target:
     """Return the blob that a lock's address names: itself, the one of a bare name, or the one that stands for a table.
 
     Raises:
-        UsageError: neither a blob nor a table.
+        UsageError: neither a blob nor a table, or a container is named that it is not in.
     """
+    return locks(env, [text], container)[0]
+
+
+def locks(env: Environment, texts: Sequence[str], container: str | None) -> list[Target]:
+    """Return the blobs that locks' addresses name.
+
+    Raises:
+        UsageError: one is neither a blob nor a table, or a container of locks is named, and none of them is in it.
+    """
+    found = [_locate(env, text, container) for text in texts]
+    if container is not None and not any(
+        _is_bare(text) or env.location(text).address.kind is Kind.TABLE for text in texts
+    ):
+        raise UsageError(
+            f"--lock-container is for bare names, and {found[0].address} names its own container",
+            hint="leave the option out, or give a bare name such as deploy-prod",
+        )
+    return found
+
+
+def _locate(env: Environment, text: str, container: str | None) -> Target:
     target = env.locate(_expand_name(env, text, container), writable=True)
     if target.kind is Kind.BLOB:
         return target
@@ -192,10 +213,15 @@ def choose_container(environ: Mapping[str, str], named: str | None) -> str:
 
 def _expand_name(env: Environment, text: str, container: str | None) -> str:
     """Return the address that a bare name stands for, and anything else as it is."""
-    # With a colon it is more likely a misspelt kind of resource than a name: it would be a lock of its own.
-    if not text.strip() or "/" in text or ":" in text:
+    if not _is_bare(text):
         return text
     return f"{Kind.BLOB}:{choose_container(env.environ, container)}/{text}"
+
+
+def _is_bare(text: str) -> bool:
+    """Return whether a lock is named without its container."""
+    # With a colon it is more likely a misspelt kind of resource than a name: it would be a lock of its own.
+    return bool(text.strip()) and "/" not in text and ":" not in text
 
 
 @contextmanager

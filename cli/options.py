@@ -34,7 +34,7 @@ LockContainer = Annotated[
     typer.Option(
         "--lock-container",
         metavar="NAME",
-        help="Look for locks here; by default, in locks.",
+        help="The container of locks with a bare name, and of tables; by default, locks.",
     ),
 ]
 BreakPeriod = Annotated[

@@ -19,7 +19,7 @@ def _environment(**environ: str) -> Environment:
     [
         ("deploy", None, "blob:locks/deploy"),
         ("deploy", "other", "blob:other/deploy"),
-        ("site/deploy", "other", "blob:site/deploy"),
+        ("site/deploy", None, "blob:site/deploy"),
         ("blob:site/deploy", None, "blob:site/deploy"),
         ("Déploiement 1.4", None, "blob:locks/Déploiement 1.4"),
         ("http://127.0.0.1:9/acc/site/deploy", None, "blob:site/deploy"),
@@ -33,6 +33,19 @@ def test_the_environment_names_the_container_unless_an_option_does() -> None:
     env = _environment(AZGUARD_LOCK_CONTAINER="ours")
     found = [str(lock_options.lock(env, "a", container).address) for container in (None, "other")]
     assert found == ["blob:ours/a", "blob:other/a"]
+
+
+@pytest.mark.parametrize("text", ["site/deploy", "blob:site/deploy", "http://127.0.0.1:9/acc/site/deploy"])
+def test_a_container_for_a_lock_that_names_its_own_is_refused(text: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        lock_options.lock(_environment(), text, "other")
+    assert refused.value.message == "--lock-container is for bare names, and blob:site/deploy names its own container"
+
+
+@pytest.mark.parametrize("text", ["deploy", "table:Orders"])
+def test_a_container_is_taken_where_one_of_several_locks_is_in_it(text: str) -> None:
+    found = lock_options.locks(_environment(), ["blob:site/deploy", text], "other")
+    assert [each.address.container for each in found] == ["site", "other"]
 
 
 @pytest.mark.parametrize(
