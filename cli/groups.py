@@ -5,8 +5,8 @@ validates even plain text with pydantic, whose import takes longer than all else
 the commands here take text and flags only, so that step is replaced by one that returns the text.
 """
 
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -105,7 +105,8 @@ class Command(_Plain, TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         args = command_line.fill_in(args, self.spec.optional_value)
-        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        with _naming_command(ctx):
+            _, _, order = self.make_parser(ctx).parse_args(args=list(args))
         _refuse_repeated(order)
         ctx.meta[ORDER] = [param.name for param in order]
         rest: list[str] = super().parse_args(ctx, args)
@@ -149,6 +150,17 @@ class Command(_Plain, TyperCommand):
             reason = "the service has not heeded the lease of a copy's source since 2012"
         if reason is not None:
             raise UsageError(f"--{name.replace('_', '-')} is not enforced here: {reason}", hint="leave it out")
+
+
+@contextmanager
+def _naming_command(ctx: Any) -> Iterator[None]:
+    """Add the command to an error of the parser, which leaves it out where an option has no value."""
+    try:
+        yield
+    except typer.TyperException as error:
+        if getattr(error, "ctx", None) is None:
+            error.ctx = ctx  # type: ignore[attr-defined]  # a field of those errors that are about usage
+        raise
 
 
 def _refuse_repeated(typed: list[Any]) -> None:
