@@ -36,6 +36,8 @@ class TypedLine:
     #: The words of the command, and its arguments.
     path: Sequence[str] = ()
     arguments: Sequence[str] = ()
+    #: The root of all commands.
+    root: Any = None
 
 
 #: Asks an account for what begins with the unfinished word.

@@ -27,6 +27,7 @@ class Typed:
     """What was typed so far: the command, the options with their values, and how many arguments."""
 
     command: Any
+    root: Any
     #: The words of the command.
     path: list[str] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
@@ -76,14 +77,14 @@ def candidates(root: Any, words: Sequence[str], incomplete: str, environ: Mappin
     elif incomplete.startswith("-"):
         found = _options(typed.command)
     elif isinstance(typed.command, TyperGroup):
-        found = _commands(typed.command)
+        found = list_commands(typed.command)
     else:
         found = _arguments(typed, incomplete, environ)
     return [each for each in found if each[0].startswith(incomplete)]
 
 
 def _walk(root: Any, words: Sequence[str]) -> Typed:
-    typed = Typed(root)
+    typed = Typed(root, root)
     for word in words:
         if typed.pending is not None:
             typed.options[typed.pending.name], typed.pending = word, None
@@ -132,7 +133,7 @@ def _values(param: Any, typed: Typed, incomplete: str, environ: Mapping[str, str
     """
     if param._custom_shell_complete is not None:  # noqa: SLF001  # Typer offers no other way to see whether it has one
         context = typer.Context(typed.command)
-        context.obj = TypedLine(typed.options, environ, typed.path, typed.arguments)
+        context.obj = TypedLine(typed.options, environ, typed.path, typed.arguments, typed.root)
         return [(each.value, each.help or "") for each in param.shell_complete(context, incomplete)]
     metavar = (param.metavar or "").strip("[].")
     return [(each, "") for each in metavar.split("|")] if _CHOICES.fullmatch(metavar) else []
@@ -146,7 +147,8 @@ def _arguments(typed: Typed, incomplete: str, environ: Mapping[str, str]) -> lis
     return _values(places[min(position, len(places) - 1)], typed, incomplete, environ)
 
 
-def _commands(group: Any) -> list[Candidate]:
+def list_commands(group: Any) -> list[Candidate]:
+    """Return the commands of a group, with what each is for."""
     if group.name == ROOT:
         return [(name, entry.summary) for name, entry in COMMANDS.items()]
     return [(name, _first(group.get_command(None, name).help or "")) for name in group.list_commands(None)]

@@ -7,17 +7,20 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from azguard.cli import help_text, topics
+from azguard.cli import completion, help_text, topics
 from azguard.cli.completers import Candidate
 from azguard.cli.groups import alone
-from azguard.cli.registry import COMMANDS
 from azguard.errors import UsageError
 
 
 def _offer(ctx: typer.Context, incomplete: str) -> list[Candidate]:
-    """Return the commands and topics that begin so; nothing behind one of them."""
-    named = {name: entry.summary for name, entry in COMMANDS.items()} | topics.TOPICS
-    return [each for each in named.items() if each[0].startswith(incomplete) and not ctx.obj.arguments]
+    """Return what may follow: a command or a topic, then the commands of a noun."""
+    asked = ctx.obj.root
+    for word in ctx.obj.arguments:
+        asked = asked.get_command(ctx, word) if isinstance(asked, TyperGroup) else None
+    found = completion.list_commands(asked) if isinstance(asked, TyperGroup) else []
+    found += [] if ctx.obj.arguments else topics.TOPICS.items()
+    return [each for each in found if each[0].startswith(incomplete)]
 
 
 def show(

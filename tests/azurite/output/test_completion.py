@@ -37,6 +37,10 @@ def offered(cli: CliWorld, line: str, **environ: str) -> list[str]:
         ("azguard entity q", ["query"]),
         ("azguard cache forget b", ["blob:"]),
         ("azguard help co", ["container", "completion", "conditions"]),
+        ("azguard help table ", ["create", "list", "delete", "acl"]),
+        ("azguard help table acl ", ["get", "set"]),
+        ("azguard help status ", []),
+        ("azguard help conditions ", []),
         ("azguard completion ", ["bash", "zsh", "fish", "powershell"]),
     ],
 )
