@@ -27,10 +27,10 @@ app = group("Entities of tables: get, query, insert, replace, merge, upsert, del
 def get(ctx: typer.Context, entity: Entity, select: Select = None) -> None:
     """Read an entity and remember its version, which guards the next write.
 
-    It is printed as the service's own JSON. What was printed can be edited and written back as it is. The "odata.etag"
-    in it then guards the write, whatever was read since.
+    The entity is printed as the JSON of the service. You can save it, edit it and write it back. The "odata.etag" in it
+    then guards the write, also if this scope has read a newer version since.
 
-    What was read with --select can be merged, but not replaced (exit 42).
+    After a read with --select you can merge the entity, but not replace it (exit 42).
 
     Examples:
         azguard entity get Orders/eu/1007
@@ -62,8 +62,8 @@ def query(
 ) -> None:
     """Read the entities that a filter finds, and remember their versions, which guard the next writes.
 
-    JSON is one entity per line, each as entity get prints it. The types of a parameter are string (the default),
-    boolean, int32, int64, double, datetime, guid and binary (in base64).
+    With -o json each entity is one line, in the form that entity get prints. A parameter has one of these types: string
+    (the default), boolean, int32, int64, double, datetime, guid, binary (in base64).
 
     Examples:
         azguard entity query Orders --filter "PartitionKey eq 'eu'"
@@ -89,9 +89,9 @@ def insert(
     given: EntityOptions,
     if_exists: lifecycle_options.IfExists = None,
 ) -> None:
-    """Create an entity; one that exists is left alone (exit 45, or 0 with --if-exists skip).
+    """Create an entity; if it exists, it stays as it is (exit 45, or 0 with --if-exists skip).
 
-    Not guaranteed: an insert that the network delivers late can bring back an entity that was deleted meanwhile.
+    Not guaranteed: if the network delivers an insert late, it can create an entity again that was deleted meanwhile.
 
     Examples:
         azguard entity insert Orders/eu/1008 status=new n:int64=5
@@ -111,12 +111,12 @@ def replace(
     entity: Entity,
     given: EntityOptions,
 ) -> None:
-    """Replace an entity, but only the version you have seen; properties that are not named are gone.
+    """Replace an entity, but only the version you have seen; properties that you do not name are removed.
 
-    The "odata.etag" that azguard entity get prints, or the "etag" that az prints, guards the write, whatever was read
-    since. --etag @last is what was read last instead.
+    If the JSON has the "odata.etag" that azguard entity get prints, or the "etag" that az prints, that version guards
+    the write. --etag @last uses the version that this scope read last instead.
 
-    One that was never read here, or changed since, is refused (exit 42). One that is missing is not created (exit 44).
+    If you never read the entity, or it changed since, the exit status is 42. If it does not exist, it is 44.
 
     Examples:
         azguard entity replace Orders/eu/1007 -f order.json
@@ -135,10 +135,10 @@ def merge(
     entity: Entity,
     given: EntityOptions,
 ) -> None:
-    """Set properties of an entity, but only of the version you have seen; the others stay.
+    """Set properties of an entity, but only of the version you have seen; the others stay as they are.
 
-    A merge removes nothing: what is null in it stays as it is. One that was never read here, or changed since, is
-    refused (exit 42). --last-writer-wins creates nothing (exit 44). After it, read the entity before you replace it.
+    A merge removes no property, also if its new value is null. If you never read the entity, or it changed since, the
+    exit status is 42. If it does not exist, it is 44. After a merge, read the entity before you replace it.
 
     Examples:
         azguard entity merge Orders/eu/1007 status=shipped
@@ -160,10 +160,10 @@ def upsert(
         str, typer.Option("--mode", metavar="merge|replace", help="Keep (merge) or remove the other properties.")
     ] = "merge",
 ) -> None:
-    """Write an entity whatever is there, nothing included; needs --last-writer-wins.
+    """Write an entity, also if it does not exist; needs --last-writer-wins.
 
-    To the service an upsert is a write without a condition: nothing can guard it. With a guard, use insert for a new
-    entity, and replace or merge for one that is there. azguard safe-update --create does what is needed of both.
+    The service takes no condition for an upsert, so nothing can guard it. If you need a guard, use insert for a new
+    entity, and replace or merge for one that exists. azguard safe-update --create is right for both.
 
     Examples:
         azguard entity upsert Orders/eu/1007 status=new --last-writer-wins
@@ -189,9 +189,9 @@ def delete(
 ) -> None:
     """Delete an entity, but only the version you have seen.
 
-    With -f that is the "odata.etag" of a copy that azguard entity get printed, whatever was read since.
+    -f names a copy that azguard entity get printed. Its "odata.etag" then says which version is deleted.
 
-    One that is missing is exit 44, not success: so of several who claim an entity by deleting it, one gets 0.
+    If the entity does not exist, the exit status is 44. So if several jobs delete one entity, only one of them gets 0.
 
     Examples:
         azguard entity delete Orders/eu/1007
@@ -214,11 +214,11 @@ def transaction(
 ) -> None:
     """Write up to 100 entities of one partition, all or none, each under its own condition.
 
-    Each line is a JSON object: "op" is insert, replace, merge, upsert or delete, "address" is TABLE/PARTITION/ROW,
-    "entity" is what azguard entity get prints. "etag", "if_match" and "last_writer_wins" are that item's condition, and
-    "mode" is merge or replace, for an upsert. Without a condition the rules of the single commands hold.
+    Each line is a JSON object. "op" is insert, replace, merge, upsert or delete. "address" is TABLE/PARTITION/ROW.
+    "entity" is what azguard entity get prints. "etag", "if_match" or "last_writer_wins" is the condition of this line.
+    "mode" of an upsert is merge or replace. A line without a condition is guarded as the single command would be.
 
-    If one item fails nothing is written; the error names its line, and the exit status is that item's.
+    If one line fails, nothing is written. The error names the line, and the exit status is that of its error.
 
     Examples:
         azguard entity transaction orders.jsonl --dry-run

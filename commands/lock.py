@@ -130,10 +130,10 @@ def show(
     address: _Lock,
     lock_container: options.LockContainer = None,
 ) -> None:
-    """Show who holds a lock, since when, and with which fence; of a free one, who held it last (last_owner).
+    """Show who holds a lock, since when, and with which fence; if it is free, who held it last (last_owner).
 
-    Of a lock with several slots, all are shown. A holder that crashed is shown as its owner until the lease ends. Ages
-    are by the service's clock.
+    A lock with several slots has one entry for each slot. After a crash the holder is shown until its lease ends, at
+    most 60 seconds later by default. Ages are counted by the clock of the service.
 
     Examples:
         azguard lock show deploy-prod
