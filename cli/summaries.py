@@ -1,7 +1,8 @@
 """One line for what a command did, as a terminal shows it; all fields are behind ``-v`` and ``-o table``."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TextIO
+from urllib.parse import urlsplit
 
 from azguard import address as addresses
 from azguard.address import Kind
@@ -14,6 +15,8 @@ _ARROW = "→"
 _ASCII_ARROW = "->"
 #: What every result of a write has, and nothing else.
 _OF_A_WRITE = frozenset({"address", "guard", "attempts", "outcome"})
+#: What the result of many updates has, and nothing else.
+_OF_MANY = frozenset({"address", "matched", "updated", "failed", "unknown"})
 #: What a command did, by its last words, where the result does not say whether it created.
 _VERBS = {
     "put": "wrote",
@@ -43,6 +46,10 @@ def summarize(result: Mapping[str, Any], command: str, before: int | None = None
     """
     if command == "blob get":
         return _MARK + _join(f"read {_name(result)} into {result.get('file')}", _size(result, None))
+    if (describe := _OF_NO_VERSION.get(command)) is not None:
+        return describe(result)
+    if result.keys() >= _OF_MANY:
+        return _describe_many(result)
     if not result.keys() >= _OF_A_WRITE:
         return None
     if result["outcome"] == "exists":
@@ -125,3 +132,48 @@ def _describe_broken(result: Mapping[str, Any]) -> str:
     by = f", held by {broken['held_by']}" if broken.get("held_by") else ""
     age = f" for {span(broken['age'])}" if by and broken.get("age") is not None else ""
     return f"{by}{age}" + (f"; it ends in {span(left)}" if left else "")
+
+
+def _describe_many(result: Mapping[str, Any]) -> str:
+    """Return how many of the entities that matched were updated, and how the others ended."""
+    others = {name: result[name] for name in ("unchanged", "skipped", "failed", "unknown")}
+    details = (f"{count:,} {name}" for name, count in others.items() if count)
+    matched = result["matched"]
+    nouns = "entity" if matched == 1 else "entities"
+    line = _join(f"updated {result['updated']:,} of {matched:,} {nouns} of {_name(result)}", *details)
+    return line if result["failed"] or result["unknown"] else _MARK + line
+
+
+def _describe_forgotten(result: Mapping[str, Any]) -> str:
+    return f"{_MARK}forgot {terminal.count(result['forgotten'], 'version')}"
+
+
+def _describe_imported(result: Mapping[str, Any]) -> str:
+    return f"{_MARK}imported {terminal.count(result['imported'], 'version')}"
+
+
+def _describe_start(result: Mapping[str, Any]) -> str:
+    begun = "the emulator runs already" if result["already_running"] else "started the emulator"
+    places = (f"{kind}s at {urlsplit(result[f'{kind}_endpoint']).netloc}" for kind in ("blob", "table"))
+    return _MARK + _join(begun, *places)
+
+
+def _describe_stop(result: Mapping[str, Any]) -> str:
+    return f"{_MARK}stopped the emulator" if result["outcome"] == "stopped" else "nothing was stopped"
+
+
+def _describe_profile(result: Mapping[str, Any]) -> str:
+    return f"{_MARK}wrote profile {result['name']}" + (", the default" if result["default"] else "")
+
+
+#: What is done to nothing in an account, by its command.
+_OF_NO_VERSION: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "cache forget": _describe_forgotten,
+    "cache clear": _describe_forgotten,
+    "cache prune": _describe_forgotten,
+    "cache import": _describe_imported,
+    "emulator start": _describe_start,
+    "emulator stop": _describe_stop,
+    "profile set": _describe_profile,
+    "profile delete": lambda result: f"{_MARK}deleted profile {result['name']}",
+}

@@ -72,6 +72,56 @@ def test_a_blob_read_into_a_file_is_one_line() -> None:
     assert summaries.summarize(got, "blob get") == "✓ read site/a into a.json: 16 bytes"
 
 
+STARTED = {
+    "already_running": False,
+    "blob_endpoint": "http://127.0.0.1:10000/devstoreaccount1",
+    "table_endpoint": "http://127.0.0.1:10002/devstoreaccount1",
+}
+MANY = {
+    "address": "table:Orders",
+    "matched": 1200,
+    "updated": 1200,
+    "unchanged": 0,
+    "skipped": 0,
+    "failed": 0,
+    "unknown": 0,
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "result", "line"),
+    [
+        ("cache forget", {"forgotten": 1}, "✓ forgot 1 version"),
+        ("cache clear", {"forgotten": 0}, "✓ forgot 0 versions"),
+        ("cache import", {"imported": 2}, "✓ imported 2 versions"),
+        ("emulator start", STARTED, "✓ started the emulator: blobs at 127.0.0.1:10000, tables at 127.0.0.1:10002"),
+        (
+            "emulator start",
+            {**STARTED, "already_running": True},
+            "✓ the emulator runs already: blobs at 127.0.0.1:10000, tables at 127.0.0.1:10002",
+        ),
+        ("emulator stop", {"outcome": "stopped"}, "✓ stopped the emulator"),
+        ("emulator stop", {"outcome": "not_running"}, "nothing was stopped"),
+        ("profile set", {"name": "prod", "default": True}, "✓ wrote profile prod, the default"),
+        ("profile set", {"name": "prod", "default": False}, "✓ wrote profile prod"),
+        ("profile delete", {"name": "prod"}, "✓ deleted profile prod"),
+        ("safe-update", MANY, "✓ updated 1,200 of 1,200 entities of table Orders"),
+        (
+            "safe-update",
+            {**MANY, "matched": 1, "updated": 0, "unchanged": 1},
+            "✓ updated 0 of 1 entity of table Orders: 1 unchanged",
+        ),
+        (
+            "safe-update",
+            {**MANY, "updated": 1197, "skipped": 1, "failed": 1, "unknown": 1},
+            "updated 1,197 of 1,200 entities of table Orders: 1 skipped, 1 failed, 1 unknown",
+        ),
+    ],
+)
+def test_what_is_no_write_of_one_resource_is_one_line_too(command: str, result: dict[str, Any], line: str) -> None:
+    assert summaries.summarize(result, command) == line
+
+
 @pytest.mark.parametrize("result", [{"address": "blob:site/a", "etag": '"0x1"'}, {"forgotten": 1}])
 def test_what_is_no_write_is_not_summarized(result: dict[str, Any]) -> None:
     assert summaries.summarize(result, "blob show") is None
