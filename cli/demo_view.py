@@ -169,7 +169,7 @@ def _verdict(ended: StrategyResult) -> str:
 _REASONS: dict[tuple[str, Verdict], str] = {
     (Strategy.BLIND, Verdict.TOO_FEW): "writers overwrote what others had written, and no writer was told.",
     (Strategy.IF_MATCH, Verdict.TOO_MANY): (
-        "a write whose answer was lost had landed. Sent again by the SDK, it met 412, "
+        "a write whose answer was lost had been applied. Sent again by the SDK, it met 412, "
         "looked like another's write, and the change was applied once more."
     ),
     (Strategy.IF_MATCH, Verdict.TOO_FEW): "callers that got an error gave up.",
