@@ -292,6 +292,8 @@ ROWS = (
     _lease("change", f"--lease-id {{lease}} --proposed-lease-id {_OTHER}", "leased", _leased),
     _lease("release", "--lease-id {lease}", "available", _leased),
     _lease("break", "--yes", "broken", _leased),
+    Row("lock-break", "lock break blob:{blob} --yes", "PUT lease:break", (_old, _leased), leaves=b"old", lease="broken",
+        repeatable=True),
     Row("update-lease", _INCREMENT + " --lease-id {lease}", "PUT blob", (_one, _leased), leaves=_TWO),
     Row("update-fence-read", _INCREMENT + _FENCE, "GET tags", (_fenced_one,), "PUT blob", leaves=_TWO),
     Row("update-fence", _INCREMENT + _FENCE, "PUT blob", (_fenced_one,), leaves=_TWO),

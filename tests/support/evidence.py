@@ -3,9 +3,12 @@
 Nothing here reads the table under test. What azguard itself decided, and no document says, stands here by name.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import yaml
 
@@ -159,6 +162,75 @@ def failures(name: str) -> dict[str, str]:
     """Return what the evidence says a failed condition, or a resource in the way, is answered with."""
     found: dict[str, str] = ROWS[name]["errors_on_failed_condition"]["value"]
     return found
+
+
+def answer_to(name: str, flag: str, value: str) -> str:
+    """Return how the live service refuses a condition that fails, such as ``412 ConditionNotMet``.
+
+    Where the evidence has two answers, it is the documented one, which is not the emulator's.
+    """
+    header, answers = HEADERS[flag], failures(name)
+    if value == "*" and flag == "--if-none-match":
+        found = next(said for case, said in answers.items() if case.startswith("If-None-Match: *"))
+    else:
+        cases = [case for case in answers if header in re.split(r"[/ ]", case) and ": *" not in case]
+        family = [case for case in answers if "*" in case and case.split()[-1].startswith(header.rpartition("-")[0])]
+        source = [case for case in answers if case.startswith("source") and header.startswith("x-ms-source")]
+        found = answers[(cases + family + source)[0]]
+    return found.removeprefix("docs ")
+
+
+@dataclass(frozen=True)
+class Form:
+    """What the request of an operation looks like, by its first line in the evidence."""
+
+    name: str
+    methods: tuple[str, ...]
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+
+    def fits(self, method: str, path: str, headers: Mapping[str, str]) -> bool:
+        """Return whether a request may be of this operation; the names of its headers are in lower case."""
+        return (
+            method in self.methods
+            and _what(path) == dict(self.query)
+            and all(value in ("", headers.get(name)) and name in headers for name, value in self.headers.items())
+        )
+
+    @property
+    def rank(self) -> tuple[bool, int]:
+        """Return how much it says, so that of two that fit the one that says more is chosen."""
+        return "x-ms-copy-source" in self.headers, len(self.headers)
+
+
+def find_operation(method: str, path: str, headers: Mapping[str, str]) -> str:
+    """Return the name of the operation of blobs and containers that a request performs, or nothing."""
+    fitting = [form for form in forms() if form.fits(method, path, headers)]
+    return max(fitting, key=lambda form: form.rank).name if fitting else ""
+
+
+def find_form(name: str) -> Form:
+    """Return what the request of an operation looks like."""
+    return next(form for form in forms() if form.name == name)
+
+
+@cache
+def forms() -> tuple[Form, ...]:
+    """Return the requests of all operations of blobs and containers."""
+    return tuple(_form(name, row["rest"]) for name, row in ROWS.items() if name.startswith(("blob.", "container.")))
+
+
+def _form(name: str, rest: str) -> Form:
+    method, _, line = re.split(r" \(| ->", rest)[0].partition(" ")
+    query = re.search(r"\?\S+", line)
+    headers = dict(re.findall(r"(x-ms-[\w-]+)(?:: (\w+))?", line))
+    return Form(name, tuple(method.split("|")), _what(query[0] if query else ""), headers)
+
+
+def _what(path: str) -> dict[str, str]:
+    """Return the part of a query that says what is done."""
+    query = parse_qs(urlsplit(path).query)
+    return {name: query[name][0] for name in ("comp", "restype") if name in query}
 
 
 def _lease(use: str) -> str:

@@ -1,0 +1,188 @@
+"""Every (command, condition) of blobs and containers that the service honours: what fails, what holds, what is sent.
+
+The pairs, and the answers to them, come from the evidence in tests/data/semantics.yaml, never from the table under
+test. Where the emulator is known to answer otherwise than the live service (``SCRIPTED``), the refusal is scripted.
+"""
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+import pytest
+
+from azguard.emulators.state import Azurite
+from tests.support.cli_world import CliWorld
+from tests.support.condition_stage import LEASE, OTHER_LEASE, VALUES, Stage, staged
+from tests.support.evidence import EXPECTED, HEADERS, ROWS, answer_to
+from tests.support.scenarios import NO_COMMAND, SCENARIOS, SCRIPTED, Scenario
+from tests.system.test_unhonoured import REMOTE, command_at
+
+_ANYHOW = "--last-writer-wins"
+_HEADERS = {**{flag: header.lower() for flag, header in HEADERS.items()}, "--lease-id": "x-ms-lease-id"}
+OF_BLOBS = sorted(name for name in EXPECTED if name.startswith(("blob.", "container.")))
+
+
+@dataclass(frozen=True)
+class Case:
+    """One condition of one scenario, with the value ``*`` or with one of its own."""
+
+    scenario: Scenario
+    flag: str
+    star: bool = False
+
+    def values(self, stage: Stage) -> tuple[str, str]:
+        """Return a value that holds for what is there, and one that fails."""
+        if self.star:
+            return "*", "*"
+        holds, fails = VALUES[self.flag.replace("--source-", "--")]
+        subject = stage.subject(source=self.flag.startswith("--source-"))
+        return holds(subject), fails(subject)
+
+    @property
+    def refusal(self) -> str:
+        """Return how the live service answers when it fails."""
+        return answer_to(self.scenario.operation, self.flag, "*" if self.star else "")
+
+    @property
+    def script(self) -> str | None:
+        """Return why the refusal has to be scripted: what the emulator does instead."""
+        return SCRIPTED.get((self.scenario.operation, f"{self.flag} *" if self.star else self.flag))
+
+    @property
+    def creates_only(self) -> bool:
+        """Return whether it requires that nothing is there."""
+        return self.star and self.flag == "--if-none-match"
+
+    @property
+    def requires_something(self) -> bool:
+        """Return whether it requires that something is there, whatever it is."""
+        return self.star and self.flag == "--if-match"
+
+    @property
+    def has_known_refusal(self) -> bool:
+        """Return whether the evidence says how it fails: If-Match: * where nothing is, only for what would create."""
+        return not self.requires_something or self.scenario.expected.write == "puts"
+
+    def __str__(self) -> str:
+        return f"{self.scenario} {self.flag}{' *' if self.star else ''}"
+
+
+CASES = [
+    Case(scenario, flag, star)
+    for scenario in SCENARIOS
+    for flag in HEADERS
+    for star in (False, True)
+    if flag in (scenario.expected.wildcards if star else scenario.expected.honours)
+]
+LEASED = [each for each in SCENARIOS if each.expected.lease in ("required", "optional")]
+TIED = [each for each in SCENARIOS if each.expected.guard != "none"]
+
+
+def exit_status(answer: str, scenario: Scenario) -> int:
+    """Return the exit status for an answer of the service, by its meaning: CONTRACT §8."""
+    status, _, code = answer.partition(" ")
+    if code.startswith("Lease"):
+        return 49
+    if code.startswith("BlobAlreadyExists") or "exists" in code:
+        return 45
+    # 304 is "unchanged" to a read; a write that is answered so failed its condition.
+    return 42 if scenario.expected.writes else int(status[0] + status[-1])
+
+
+def play(stage: Stage, flag: str, value: str, *more: str) -> tuple[int, set[str | None]]:
+    """Run the command under a condition; return its exit status, and with which values its requests went out.
+
+    A read may look again to explain what it saw; a write goes out with its condition each time, or not at all.
+    """
+    before = len(stage.sent())
+    ran = stage.run(flag, value, *more)
+    sent = stage.sent()[before:]
+    counted = sent if stage.scenario.expected.writes else sent[:1]
+    return ran.code, {each.headers.get(_HEADERS[flag]) for each in counted}
+
+
+def play_refused(stage: Stage, case: Case, value: str) -> tuple[int, bool, bool]:
+    """Run the command under a condition that fails; return also whether it went out bare, and changed anything."""
+    before = stage.look()
+    status, _, code = case.refusal.partition(" ")
+    scripted = stage.answering(int(status[:3]), code.partition(" ")[0]) if case.script else nullcontext()
+    with scripted:
+        ended, sent = play(stage, case.flag, value)
+    # Some look first, and do not send what cannot succeed.
+    return ended, sent <= {value}, stage.look() == before
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_condition_goes_out_with_the_request_and_decides(case: Case, cli: CliWorld, azurite: Azurite) -> None:
+    with staged(case.scenario, cli, azurite.ports) as stage:
+        holding, failing = case.values(stage)
+        refused = expected = None
+        if case.has_known_refusal:
+            with stage.absent() if case.requires_something else nullcontext():
+                refused = play_refused(stage, case, failing)
+            expected = (exit_status(case.refusal, case.scenario), True, True)
+        if case.creates_only:
+            stage.remove()
+        done = play(stage, case.flag, holding)
+    assert (refused, done) == (expected, (0, {holding}))
+
+
+@pytest.mark.parametrize("scenario", LEASED, ids=str)
+def test_a_lease_id_goes_out_with_the_request_and_decides(scenario: Scenario, cli: CliWorld, azurite: Azurite) -> None:
+    anyhow = [_ANYHOW] if scenario.expected.overwrites else []
+    lease = ROWS[scenario.operation]["lease"]
+    with staged(scenario, cli, azurite.ports) as stage:
+        (stage.leased if scenario.noun == "blob" else stage.leased_container)()
+        before = stage.look()
+        without = stage.run(*anyhow).code if scenario.expected.lease == "required" else None
+        ended, sent = play(stage, "--lease-id", OTHER_LEASE, *anyhow)
+        unchanged = stage.look() == before
+        done = play(stage, "--lease-id", LEASE, *anyhow)
+    assert (without, (ended, sent <= {OTHER_LEASE}), unchanged, done) == (
+        exit_status(lease["missing"], scenario) if scenario.expected.lease == "required" else None,
+        (exit_status(lease["mismatch"], scenario), True),
+        True,
+        (0, {LEASE}),
+    )
+
+
+@pytest.mark.parametrize("scenario", TIED, ids=str)
+def test_a_version_is_kept_whatever_keeps_it(scenario: Scenario, cli: CliWorld, azurite: Azurite) -> None:
+    """By If-Match where the service compares; else the header would be ignored, and must not go out at all."""
+    guard = scenario.expected.guard
+    race = ["--allow-race"] if guard == "compare" else []
+    with staged(scenario, cli, azurite.ports) as stage:
+        etag, before = stage.subject().etag, stage.look()
+        refused = stage.run("--etag", '"0x8D0000000000000"', *race)
+        unchanged = stage.look() == before
+        seen = len(stage.sent())
+        done = stage.run("--etag", etag, *race)
+        sent = {each.headers.get("if-match") for each in stage.sent()[seen:]}
+    told = done.json.get("guard", guard) if done.code == 0 else done.err
+    assert (refused.code, unchanged, done.code, told, sent) == (
+        42,
+        True,
+        0,
+        guard,
+        {etag if guard == "if-match" else None},
+    )
+
+
+def test_every_command_of_blobs_and_containers_is_walked() -> None:
+    walked = {(tuple(scenario.line.split()), scenario.operation) for scenario in SCENARIOS}
+    missing = {
+        (" ".join(path), operation.name)
+        for path in REMOTE
+        if (operation := command_at(path).spec.operation) is not None and operation.name in OF_BLOBS
+        if not any(line[: len(path)] == path and name == operation.name for line, name in walked)
+    }
+    assert missing == set()
+
+
+def test_every_operation_of_the_evidence_is_walked_or_has_no_command() -> None:
+    walked = {scenario.operation for scenario in SCENARIOS}
+    assert (sorted(walked | set(NO_COMMAND)), walked & set(NO_COMMAND)) == (OF_BLOBS, set())
+
+
+def test_what_is_scripted_is_what_the_evidence_says_of_the_emulator() -> None:
+    said = {name: " ".join(map(str, (ROWS[name].get("azurite_deviation") or {}).get("value", ()))) for name in OF_BLOBS}
+    assert [key for key, words in SCRIPTED.items() if words not in said[key[0]]] == []

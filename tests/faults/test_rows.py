@@ -1,0 +1,65 @@
+"""No write without a row in ``tests.faults.matrix``: neither a command, nor an operation of a command.
+
+What the requests of an operation look like is said by the evidence.
+"""
+
+from typing import Any
+
+import pytest
+
+from azguard.faultproxy.faults import Request
+from tests.faults.matrix import ROWS
+from tests.faults.rules import operation
+from tests.support.command_tree import COMMANDS
+from tests.support.evidence import EXPECTED, find_form
+from tests.support.scenarios import SCENARIOS
+
+_TABLES = "tests/azurite/table/test_table.py spoils its one request, which has nothing to read the outcome from"
+# Commands whose specification does not say that they read, or whose faults are tried elsewhere.
+_ELSEWHERE = {
+    "lock run": "tests/azurite/lock/test_faults.py, since it runs a command meanwhile",
+    "table create": _TABLES,
+    "table delete": _TABLES,
+    "table acl set": _TABLES,
+    **dict.fromkeys(("container list", "table list", "status", "lock list", "lock show", "lease wait"), "it reads"),
+    "profile set": "it writes a file of this machine",
+}
+# Leases of containers are those of blobs at another address: one code, one set of rows.
+_SAME = {f"container.lease_{verb}": f"blob.lease_{verb}" for verb in ("acquire", "renew", "change", "release", "break")}
+_WRITING = sorted(
+    {
+        (str(scenario), _SAME.get(scenario.operation, scenario.operation), scenario.line)
+        for scenario in SCENARIOS
+        if EXPECTED[scenario.operation].writes
+    }
+)
+
+
+def spoilt(name: str) -> str:
+    """Return how a row names the requests of an operation, such as ``PUT metadata``."""
+    form = find_form(name)
+    query = "&".join(f"{key}={value}" for key, value in form.query.items())
+    return operation(Request(form.methods[0], f"/acc/c/b?{query}", {**form.headers}))
+
+
+def begins(line: str, command: str) -> bool:
+    """Return whether a command line is of this command."""
+    return line.split()[: len(command.split())] == command.split()
+
+
+@pytest.mark.parametrize(("name", "line"), [pytest.param(name, line, id=who) for who, name, line in _WRITING])
+def test_an_operation_of_a_command_that_writes_has_its_rows(name: str, line: str) -> None:
+    command = " ".join(word for word in line.split()[:3] if word.isalpha() or word.replace("-", "").isalpha())
+    rows = [row for row in ROWS if begins(row.command, command)]
+    assert spoilt(name) in {each for row in rows for each in (row.spoilt, row.commit)}
+
+
+@pytest.mark.parametrize(("words", "command"), COMMANDS, ids=[words for words, _ in COMMANDS])
+def test_a_command_that_may_write_has_a_row(words: str, command: Any) -> None:
+    spec = command.spec
+    reads = not spec.is_remote or (spec.operation is not None and not spec.operation.writes)
+    assert reads or words in _ELSEWHERE or any(begins(row.command, words) for row in ROWS)
+
+
+def test_what_is_tried_elsewhere_is_there() -> None:
+    assert set(_ELSEWHERE) <= {words for words, _ in COMMANDS}

@@ -1,0 +1,207 @@
+"""The stage of the walk over conditions: what a command is done to, and what it sent, whoever answered it."""
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from email.utils import format_datetime
+from typing import Any
+from unittest.mock import patch
+
+import requests
+from azure.core.exceptions import ResourceNotFoundError
+from azure.core.pipeline.transport import RequestsTransport, RequestsTransportResponse
+
+from azguard.accounts import account
+from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.address import Kind, parse
+from azguard.blobs import blocks, uploads
+from azguard.faultproxy import proxy
+from azguard.faultproxy.faults import Fault
+from tests.support.cli_world import CliWorld, Ran
+from tests.support.evidence import find_operation
+from tests.support.scenarios import Scenario
+
+LEASE = "6dd2b9e3-5c17-4a0e-a2f1-8f4c1b7d9e01"
+OTHER_LEASE = "0e6e2a5b-3f0d-4a53-9f6e-2f1d8a7c6b02"
+LONG_AGO = "Wed, 01 Jan 2020 00:00:00 GMT"
+_TAGS = {"stage": "live"}
+_EVERYTHING = ["metadata", "tags", "snapshots", "uncommittedblobs", "copy"]
+# Of so many bytes is content that goes in blocks, where a step says so.
+_SMALL = 2 * 1024
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A request that went out: its operation, its headers in lower case, and the status of the service."""
+
+    operation: str
+    headers: Mapping[str, str]
+    status: int | None
+
+
+@dataclass
+class Stage:
+    """A container with a blob and a source for copies, and a scenario whose command is done to them."""
+
+    scenario: Scenario
+    cli: CliWorld
+    direct: account.Account
+    through: proxy.Proxy
+    stack: ExitStack
+    facts: dict[str, str] = field(default_factory=dict)
+    #: Requests that did not reach the emulator, because a script answered.
+    scripted: list[Sent] = field(default_factory=list)
+
+    def prepare(self) -> None:
+        """Make what the scenario needs."""
+        container = f"w{uuid.uuid4().hex[:20]}"
+        self.facts |= {
+            "container": container,
+            "blob": f"{container}/b",
+            "source": f"{container}/s",
+            "lease": LEASE,
+            "missing": f"{container}/missing",
+        }
+        self.container.create_container()
+        for name in ("b", "s"):
+            self.container.upload_blob(name, b"old", overwrite=True, tags=_TAGS, metadata={"owner": "ops"})
+        for step in self.scenario.before:
+            getattr(self, step)()
+
+    # What a scenario may name in ``before``.
+
+    def small_blocks(self) -> None:
+        """Send what is longer than a few bytes in blocks."""
+        self.stack.enter_context(patch.object(uploads, "SINGLE_BYTES", 2 * _SMALL))
+        self.stack.enter_context(patch.object(blocks, "BLOCK_BYTES", _SMALL))
+
+    def leased(self) -> None:
+        """Lease the blob."""
+        self.blob.acquire_lease(-1, LEASE)
+
+    def leased_container(self) -> None:
+        """Lease the container."""
+        self.container.acquire_lease(-1, LEASE)
+
+    # The play.
+
+    @property
+    def container(self) -> Any:
+        """Return the SDK's client of the container, past the proxy."""
+        return self.direct.container(parse(self.facts["container"], Kind.CONTAINER).address)
+
+    @property
+    def blob(self) -> Any:
+        """Return the SDK's client of the blob, past the proxy."""
+        return self.direct.blob(parse(self.facts["blob"], Kind.BLOB).address)
+
+    def run(self, *options: str) -> Ran:
+        """Run the scenario's command with options."""
+        words = self.scenario.words(self.facts)
+        return self.cli.call(*words, *options, "-o", "json", stdin=self.scenario.stdin)
+
+    def sent(self) -> list[Sent]:
+        """Return the requests of the scenario's operation so far, those that a script answered last."""
+        log = [
+            Sent(find_operation(each.request.method, each.request.path, each.request.headers), each.request.headers,
+                 each.status)
+            for each in self.through.log
+        ]  # fmt: skip
+        return [each for each in (*log, *self.scripted) if each.operation == self.scenario.operation]
+
+    def look(self) -> Any:
+        """Return everything that is there: the container, its policies, and its blobs with all that they carry."""
+        try:
+            found = self.container.get_container_properties()
+            policies = self.container.get_container_access_policy()
+        except ResourceNotFoundError:
+            return None
+        blobs = [_describe(each) for each in self.container.list_blobs(include=_EVERYTHING)]
+        return found.etag, found.metadata, found.lease.state, policies["public_access"], blobs
+
+    def subject(self, *, source: bool = False) -> Any:
+        """Return the properties of what a condition is about: the blob, the container, or the source of a copy."""
+        if source:
+            return self.direct.blob(parse(self.facts["source"], Kind.BLOB).address).get_blob_properties()
+        if self.scenario.noun == "container":
+            return self.container.get_container_properties()
+        return self.blob.get_blob_properties()
+
+    def remove(self) -> None:
+        """Delete the blob that the command is for."""
+        self.blob.delete_blob("include")
+
+    @contextmanager
+    def absent(self) -> Iterator[None]:
+        """Take the blob that the command is for away for a while."""
+        self.remove()
+        yield
+        self.container.upload_blob("b", b"old", overwrite=True, tags=_TAGS)
+
+    @contextmanager
+    def answering(self, status: int, code: str) -> Iterator[None]:
+        """Answer the requests of the scenario's operation as the live service does; the others reach the emulator."""
+        send = RequestsTransport.send
+
+        def scripted(transport: RequestsTransport, request: Any, **settings: Any) -> Any:
+            headers = {name.lower(): value for name, value in request.headers.items()}
+            operation = find_operation(request.method, request.url, headers)
+            if operation != self.scenario.operation:
+                return send(transport, request, **settings)
+            self.scripted.append(Sent(operation, headers, status))
+            answer = requests.Response()
+            answer.status_code, answer._content = status, b""
+            answer.headers.update({"x-ms-error-code": code, "x-ms-request-id": "1", "content-length": "0"})
+            return RequestsTransportResponse(request, answer)
+
+        with patch.object(RequestsTransport, "send", scripted):
+            yield
+
+
+def _describe(blob: Any) -> tuple[Any, ...]:
+    return (
+        blob.name,
+        blob.snapshot,
+        blob.etag,
+        blob.size,
+        blob.blob_tier,
+        blob.metadata,
+        blob.tags,
+        blob.lease.state,
+        blob.copy.id,
+    )
+
+
+@contextmanager
+def staged(scenario: Scenario, cli: CliWorld, ports: Mapping[str, int]) -> Iterator[Stage]:
+    """Set a scenario up against the emulator on these ports, behind a proxy that records."""
+    with ExitStack() as stack:
+        through = stack.enter_context(proxy.running(ports["blob"], lambda _: Fault.NONE))
+        key = f"AccountName={EMULATOR_NAME};AccountKey={EMULATOR_KEY}"
+        endpoint = f"http://127.0.0.1:{through.port}/{EMULATOR_NAME}"
+        world = CliWorld(cli.root, f"{key};BlobEndpoint={endpoint}")
+        made = Stage(scenario, world, account.emulator(ports), through, stack)
+        made.prepare()
+        yield made
+
+
+def http_date(when: Any) -> str:
+    """Return a time as a header has it."""
+    return format_datetime(when, usegmt=True)
+
+
+Value = Callable[[Any], str]
+# Each condition that is not of a source: a value that holds for what is there, and one that does not.
+VALUES: Mapping[str, tuple[Value, Value]] = {
+    "--if-match": (lambda seen: str(seen.etag), lambda _: '"0x8D0000000000000"'),
+    "--if-none-match": (lambda _: '"0x8D0000000000000"', lambda seen: str(seen.etag)),
+    "--if-modified-since": (lambda _: LONG_AGO, lambda seen: http_date(seen.last_modified)),
+    "--if-unmodified-since": (lambda seen: http_date(seen.last_modified), lambda _: LONG_AGO),
+    "--if-tags": (lambda _: "\"stage\" = 'live'", lambda _: "\"stage\" = 'dead'"),
+    "--if-append-position": (lambda seen: str(seen.size), lambda seen: str(seen.size + 1)),
+    "--if-max-size": (lambda seen: str(seen.size + 1000), lambda seen: str(seen.size)),
+    "--if-sequence-number-le": (lambda _: "5", lambda _: "4"),
+    "--if-sequence-number-lt": (lambda _: "6", lambda _: "5"),
+    "--if-sequence-number-eq": (lambda _: "5", lambda _: "6"),
+}

@@ -1,0 +1,102 @@
+"""Each command of blobs and containers as it performs one operation: one row of data for each.
+
+``tests/azurite/conditions`` walks every row through every condition that the evidence lists for its operation, and
+``tests/system/test_refused_conditions.py`` through every other one. A new command needs a row: its operation by its
+name in the evidence, its words, and what has to be there before, as the names of methods of ``condition_stage.Stage``.
+``{blob}``, ``{container}``, ``{source}``, ``{lease}`` and the facts that a step leaves are filled in.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from tests.support.evidence import EXPECTED, Expected
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One command as it performs one operation; its conditions are added by the walk."""
+
+    operation: str
+    line: str
+    before: tuple[str, ...] = ()
+    stdin: bytes = b""
+
+    @property
+    def expected(self) -> Expected:
+        """Return what the evidence says of its operation."""
+        return EXPECTED[self.operation]
+
+    @property
+    def noun(self) -> str:
+        """Return what the operation is about: a blob or a container."""
+        return self.operation.partition(".")[0]
+
+    def words(self, facts: Mapping[str, str]) -> list[str]:
+        """Return the command line without a condition."""
+        return [word.format(**facts) for word in self.line.split()]
+
+    def __str__(self) -> str:
+        return f"{self.line.partition(' {')[0].partition(' -')[0]} ({self.operation})"
+
+
+def _lease(verb: str, options: str = "", *before: str) -> tuple[Scenario, Scenario]:
+    """Return the rows of an operation on a lease: of a blob and of a container."""
+    blob = Scenario(f"blob.lease_{verb}", f"lease {verb} blob:{{blob}} {options}", before)
+    steps = tuple(step.replace("leased", "leased_container") for step in before)
+    return blob, Scenario(f"container.lease_{verb}", f"lease {verb} container:{{container}} {options}", steps)
+
+
+_OWN = "--lease-id {lease}"
+
+SCENARIOS = (
+    Scenario("blob.get", "blob get {blob}"),
+    Scenario("blob.put_block_blob", "blob put {blob}", stdin=b"new"),
+    Scenario("blob.put_block_list", "blob put {blob}", ("small_blocks",), stdin=bytes(5000)),
+    Scenario("blob.get_properties", "blob show {blob}"),
+    Scenario("blob.get_properties", "blob exists {blob}"),
+    Scenario("container.list_blobs", "blob list {container}"),
+    Scenario("blob.delete", "blob delete {blob}"),
+    Scenario("container.create", "container create {container}-2"),
+    Scenario("container.get_properties", "container show {container}"),
+    Scenario("container.get_properties", "container exists {container}"),
+    Scenario("container.delete", "container delete {container} --with-contents"),
+    *_lease("acquire", "--infinite"),
+    *_lease("renew", _OWN, "leased"),
+    *_lease("change", _OWN, "leased"),
+    *_lease("release", _OWN, "leased"),
+    *_lease("break", "--yes", "leased"),
+    Scenario("blob.get_properties", "lease show blob:{blob}"),
+    Scenario("container.get_properties", "lease show container:{container}"),
+    Scenario("container.list_blobs", "lease list {container}"),
+    Scenario("blob.lease_break", "lock break blob:{blob} --yes", ("leased",)),
+)
+
+_IN_PROPERTIES = "the SDK has no method for it: show reads the properties, which hold the metadata"
+_FROM_URL = "no command reads a part of one blob into another"
+_YET = "no command yet"
+# Operations that no command is made of.
+NO_COMMAND: Mapping[str, str] = MappingProxyType(
+    {
+        "blob.get_metadata": _IN_PROPERTIES,
+        "container.get_metadata": _IN_PROPERTIES,
+        "blob.append_block_from_url": _FROM_URL,
+        "blob.put_page_from_url": _FROM_URL,
+        **{f"blob.{name}": _YET for name in (
+            "put_append_blob", "put_page_blob", "set_properties", "set_metadata", "set_tier", "get_tags", "set_tags",
+            "snapshot", "copy", "abort_copy", "undelete", "put_block", "get_block_list", "append_block",
+            "seal_append_blob", "put_page", "clear_page", "get_page_ranges",
+        )},
+        **{f"container.{name}": _YET for name in ("set_metadata", "get_acl", "set_acl")},
+    }
+)  # fmt: skip
+
+_CREATES = "If-Match:* on a missing blob creates it"
+# Conditions whose failure the emulator answers otherwise than the live service, in the words of the evidence: there the
+# answer of the live service is scripted.
+SCRIPTED: Mapping[tuple[str, str], str] = MappingProxyType(
+    {
+        ("blob.put_block_blob", "--if-match *"): _CREATES,
+        ("blob.put_block_list", "--if-match *"): _CREATES,
+    }
+)
