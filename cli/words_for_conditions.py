@@ -23,6 +23,8 @@ def _because(template: str) -> Callable[[Mapping[str, object]], str]:
 def _how_to_see(facts: Mapping[str, object]) -> str:
     """Return what to type to read a version of a resource, or to name one."""
     kind, _, target = str(facts["address"]).partition(":")
+    if part := facts.get("part"):
+        return f"read it first: azguard {kind} {part} get {target}; or name the version you mean: --etag ETAG"
     match kind:
         case "blob":
             return f"read it first: azguard blob get {target} -f FILE; or name the version you mean: --etag ETAG"
@@ -122,7 +124,7 @@ WORDS: Mapping[str, Words] = {
     "etag_with_condition": "--etag and {option} do not go together",
     "fence_empty": "--fence is empty",
     "fence_malformed": "--fence: {message}",
-    "fence_not_enforced": "--fence is not enforced here: only blob put, blob delete and safe-update keep it",
+    "fence_not_enforced": _because("--fence is not enforced here: {why}"),
     "fence_on_snapshot": "--fence is not for {target}: a snapshot or version keeps the fence it was made with",
     "fence_with_condition": (
         "--fence and {option} do not go together: beside another condition the fence could be ignored"

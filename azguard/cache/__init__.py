@@ -3,6 +3,7 @@
 ``reads``        what a scope knows of a resource, as one value, and what a run records of it
 ``lookup``       what was read of an address, in whichever account
 ``etag_cache``   the cache as one scope sees it
+``statements``   its SQL
 ``records``      its values, their rows, and their form in an export
 ``database``     the statements, safe under any number of processes
 ``file``         find, check and create the file; set a damaged one aside

@@ -6,7 +6,7 @@ missing or old leads to a refused write, never to an unguarded one.
 
 Not guaranteed: content delivered while the cache could not be written (a warning said so) is not tied to its
 version; neither is a file that ``cp`` made, which is guarded by what the scope last read, nor one that was moved and is
-older than the last ``_INODES`` copies of its resource.
+older than the last ``statements.INODES`` copies of its resource.
 """
 
 import os
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from azguard.cache import records as cache_records
+from azguard.cache import statements as sql
 from azguard.cache.copies import Copy
 from azguard.cache.database import CacheDatabase
 from azguard.cache.file import NAME
@@ -26,51 +27,10 @@ from azguard.errors import UsageError
 
 # The empty copy: the version that the scope last read, into any file or none.
 _LAST = b""
+# How a mark begins of a part of a resource, such as its tags, that was read by itself. No path begins so.
+_PART = b"\x01"
 # Rows of one transaction of an import: it blocks other processes for some milliseconds.
 _BATCH = 2000
-_ENTRY = "scope, account, address, etag, last_modified, length, content_hash, lineage, path, time, command"
-_LEASE = "scope, account, address, lease_id, duration, action, confirmed, time"
-_THIS = "scope = ? AND account = ? AND address = ?"
-_INSERT = (
-    "INSERT {or_replace} INTO entries (scope, account, address, copy, etag, last_modified, length,"
-    " content_hash, lineage, path, time, command) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
-_RECORD = _INSERT.format(or_replace="OR REPLACE")
-_UPDATE = _INSERT.format(or_replace="") + (
-    " ON CONFLICT (scope, account, address, copy) DO UPDATE SET etag = excluded.etag,"
-    " last_modified = excluded.last_modified, length = excluded.length, content_hash = excluded.content_hash,"
-    " lineage = excluded.lineage, path = excluded.path, time = excluded.time, command = excluded.command WHERE "
-)
-# An import never replaces what was read since.
-_MERGE = _UPDATE + "excluded.time >= entries.time"
-# A part that was read replaces the entry of the same part only: the rest of a whole entry was not read again.
-_RECORD_PART = _UPDATE + (
-    f"substr(entries.command, instr(entries.command, '{cache_records.SELECTING}'))"
-    f" = substr(excluded.command, instr(excluded.command, '{cache_records.SELECTING}'))"
-)
-# Each get -f creates another inode: only the newest ones of a resource are kept.
-_INODES = 64
-_TRIM = (
-    f"DELETE FROM entries WHERE {{this}} AND copy >= x'00' AND copy < x'01' AND time < (SELECT time FROM entries"
-    f" WHERE {{this}} AND copy >= x'00' AND copy < x'01' ORDER BY time DESC LIMIT 1 OFFSET {_INODES - 1})"
-)
-_LIST = (
-    f"SELECT {_ENTRY} FROM entries WHERE copy = x'' AND (?1 IS NULL OR scope = ?1)"
-    " AND (?2 IS NULL OR substr(address, 1, length(?2)) = ?2) ORDER BY time DESC"
-)
-# An inode is of this machine.
-_EXPORT = f"SELECT copy, {_ENTRY} FROM entries WHERE (?1 IS NULL OR scope = ?1) AND (copy = x'' OR copy >= x'01')"
-# A file's version is kept as long as its resource's entry: without it, the file would be guarded by a newer
-# one.
-_OLD = (
-    "NOT EXISTS (SELECT 1 FROM entries AS newer WHERE newer.scope = entries.scope AND"
-    " newer.account = entries.account AND newer.address = entries.address AND newer.time >= ?1)"
-)
-_HOLD = (
-    "INSERT INTO leases (scope, account, address, lease_id, duration, action, confirmed, time)"
-    " VALUES (?, ?, ?, ?, ?, ?, 0, ?) ON CONFLICT (scope, account, address, lease_id)"
-    " DO UPDATE SET duration = excluded.duration, action = excluded.action, time = excluded.time"
-)
 
 
 class Bound(NamedTuple):
@@ -116,7 +76,7 @@ class EtagCache:
 
     def find_bound(self, key: Key, copy: Copy) -> Bound:
         """Return the versions whose content this scope put into a file, even if a newer one was read since."""
-        query = f"SELECT copy, {_ENTRY} FROM entries WHERE {_THIS} AND copy IN (?, ?)"
+        query = f"SELECT copy, {sql.ENTRY} FROM entries WHERE {sql.THIS} AND copy IN (?, ?)"
         rows = self._database.read(query, (*self._this(key), copy.path, copy.inode))
         found = {row[0]: cache_records.parse_entry(row[1:]) for row in rows}
         return Bound(found.get(copy.path), found.get(copy.inode))
@@ -153,8 +113,8 @@ class EtagCache:
             command,
         )
         rows = [(*this, mark, *known) for mark in (_LAST, *copy.marks)]
-        trim = [] if copy.inode is None else [(_TRIM.format(this=_THIS), [(*this, *this)])]
-        self._database.write((_RECORD, rows), *trim)
+        trim = [] if copy.inode is None else [(sql.TRIM.format(this=sql.THIS), [(*this, *this)])]
+        self._database.write((sql.RECORD, rows), *trim)
 
     def record_all(self, seen: Iterable[tuple[Key, SeenVersion]], command: str) -> None:
         """Remember many versions just delivered, in one transaction; parts of them, if the command says so.
@@ -170,17 +130,41 @@ class EtagCache:
             known = (version.etag, version.last_modified, None, None, version.lineage, None, moment, command)
             rows.append((self.scope, *require_no_secrets(key, command), _LAST, *known))
         if rows:
-            self._database.write((_RECORD_PART if cache_records.find_selection(command) is not None else _RECORD, rows))
+            self._database.write(
+                (sql.RECORD if cache_records.find_selection(command) is None else sql.RECORD_SELECTED, rows)
+            )
 
-    def follow(self, key: Key, before: str, after: str, lineage: str | None) -> None:
-        """Move what this scope knows of version ``before`` to ``after``, which has the same content."""
-        change = f"UPDATE entries SET etag = ?, lineage = ?, time = ? WHERE {_THIS} AND etag = ?"
-        moment = count_microseconds(self._now())
-        self._database.write((change, [(after, lineage, moment, *self._this(key), before)]))
+    def find_part(self, key: Key, part: str) -> Entry | None:
+        """Return the version of a part of a resource that this scope last read by itself, or wrote."""
+        return self._find_entry(key, _PART + part.encode())
+
+    def record_part(
+        self, key: Key, part: str, *, etag: str, last_modified: str | None, lineage: str | None, command: str
+    ) -> None:
+        """Remember the version of a part that was just delivered or written; what is known of the content stays.
+
+        Raises:
+            UsageError: the key or the command has a credential in it.
+        """
+        this = (self.scope, *require_no_secrets(key, command), _PART + part.encode())
+        known = (etag, last_modified, None, None, lineage, None, count_microseconds(self._now()), command)
+        self._database.write((sql.RECORD, [(*this, *known)]))
+
+    def follow(self, key: Key, before: str, after: str, lineage: str | None, *, only_parts: bool = False) -> None:
+        """Move what this scope knows of version ``before`` to ``after``, which has the same content.
+
+        With ``only_parts`` the content is another, and what was read apart from it is known all the same.
+        """
+        which = f" AND {sql.IS_PART}" if only_parts else ""
+        change = f"UPDATE entries SET etag = ?, lineage = ?, time = ? WHERE {sql.THIS} AND etag = ?{which}"
+        moment, this = count_microseconds(self._now()), self._this(key)
+        beginning = before.rstrip('"') + "+"
+        of_tags = (after.rstrip('"'), len(beginning), moment, *this, len(beginning), beginning)
+        self._database.write((change, [(after, lineage, moment, *this, before)]), (sql.FOLLOW_TAGS, [of_tags]))
 
     def forget(self, key: Key, *, all_scopes: bool = False) -> int:
         """Drop a resource's entry and its ties to files, and return how many entries; held leases stay."""
-        this, values = ("account = ? AND address = ?", key) if all_scopes else (_THIS, self._this(key))
+        this, values = ("account = ? AND address = ?", key) if all_scopes else (sql.THIS, self._this(key))
         return self._database.write(
             (f"DELETE FROM entries WHERE {this} AND copy <> x''", [values]),
             (f"DELETE FROM entries WHERE {this} AND copy = x''", [values]),
@@ -188,7 +172,7 @@ class EtagCache:
 
     def entries(self, scope: str | None = None, prefix: str | None = None) -> Iterator[Entry]:
         """Yield entries, newest first, in constant memory; ``prefix`` is how their addresses begin."""
-        return map(cache_records.parse_entry, self._database.stream(_LIST, (scope, prefix)))
+        return map(cache_records.parse_entry, self._database.stream(sql.LIST, (scope, prefix)))
 
     def forget_account(self, account: str) -> int:
         """Drop every scope's entries of an account that begins anew, such as an emulator's, with its leases."""
@@ -213,13 +197,13 @@ class EtagCache:
         before = count_microseconds(self._now() - older_than)
         return self._database.write(
             ("DELETE FROM leases WHERE time + duration * 1000000 < ?1", [(before,)]),
-            (f"DELETE FROM entries WHERE copy <> x'' AND {_OLD}", [(before,)]),
-            (f"DELETE FROM entries WHERE copy = x'' AND {_OLD}", [(before,)]),
+            (f"DELETE FROM entries WHERE copy <> x'' AND {sql.OLD}", [(before,)]),
+            (f"DELETE FROM entries WHERE copy = x'' AND {sql.OLD}", [(before,)]),
         )
 
     def export(self, scope: str | None = None) -> Iterator[dict[str, object]]:
         """Yield records for ``load``, ties to files included, in constant memory; leases stay here."""
-        for copy, *row in self._database.stream(_EXPORT, (scope,)):
+        for copy, *row in self._database.stream(sql.EXPORT, (scope,)):
             yield cache_records.export_entry(cache_records.parse_entry(tuple(row)), copy=bool(copy))
 
     def load(self, records: Iterable[Mapping[str, object]]) -> int:
@@ -241,7 +225,7 @@ class EtagCache:
             waiting: Iterator[Row] = iter(scratch.execute("SELECT * FROM rows"))
             loaded = 0
             while batch := list(islice(waiting, _BATCH)):
-                loaded += self._database.write((_MERGE, batch))
+                loaded += self._database.write((sql.MERGE, batch))
             return loaded
         finally:
             scratch.close()
@@ -255,35 +239,37 @@ class EtagCache:
             UsageError: the key has a credential in it.
         """
         row = (*self._this(key), lease_id, duration, action, count_microseconds(self._now()))
-        self._database.write((_HOLD, [row]), durable=True)
+        self._database.write((sql.HOLD, [row]), durable=True)
 
     def confirm(self, key: Key, lease_id: str, *, since: datetime | None = None) -> None:
         """Remember that the service granted it; ``since`` is the moment before a renewal was sent."""
         moment = None if since is None else count_microseconds(since)
-        change = f"UPDATE leases SET confirmed = 1, time = coalesce(?, time) WHERE {_THIS} AND lease_id = ?"
+        change = f"UPDATE leases SET confirmed = 1, time = coalesce(?, time) WHERE {sql.THIS} AND lease_id = ?"
         self._database.write((change, [(moment, *self._this(key), lease_id)]))
 
     def drop(self, key: Key, lease_id: str) -> None:
         """Remember that a lease was released, refused or lost."""
-        self._database.write((f"DELETE FROM leases WHERE {_THIS} AND lease_id = ?", [(*self._this(key), lease_id)]))
+        self._database.write((f"DELETE FROM leases WHERE {sql.THIS} AND lease_id = ?", [(*self._this(key), lease_id)]))
 
     def strike(self, lease: HeldLease) -> None:
         """Forget a confirmed lease of any scope, unless it was asked for or renewed since ``lease`` was read."""
         row = (lease.scope, *lease.key, lease.lease_id, count_microseconds(datetime.fromisoformat(lease.time)))
-        self._database.write((f"DELETE FROM leases WHERE {_THIS} AND lease_id = ? AND time = ? AND confirmed", [row]))
+        self._database.write(
+            (f"DELETE FROM leases WHERE {sql.THIS} AND lease_id = ? AND time = ? AND confirmed", [row])
+        )
 
     def find_held(self, key: Key) -> HeldLease | None:
         """Return the newest lease this scope asked for and has not released; its term may have ended."""
-        query = f"SELECT {_LEASE} FROM leases WHERE {_THIS} ORDER BY number DESC LIMIT 1"
+        query = f"SELECT {sql.LEASE} FROM leases WHERE {sql.THIS} ORDER BY number DESC LIMIT 1"
         return next(map(cache_records.parse_lease, self._database.read(query, self._this(key))), None)
 
     def list_held(self, scope: str | None = None) -> Iterator[HeldLease]:
         """Yield the leases not released, newest first, of one scope or all."""
-        query = f"SELECT {_LEASE} FROM leases WHERE ?1 IS NULL OR scope = ?1 ORDER BY number DESC"
+        query = f"SELECT {sql.LEASE} FROM leases WHERE ?1 IS NULL OR scope = ?1 ORDER BY number DESC"
         return map(cache_records.parse_lease, self._database.stream(query, (scope,)))
 
     def _find_entry(self, key: Key, copy: bytes) -> Entry | None:
-        query = f"SELECT {_ENTRY} FROM entries WHERE {_THIS} AND copy = ?"
+        query = f"SELECT {sql.ENTRY} FROM entries WHERE {sql.THIS} AND copy = ?"
         return next(map(cache_records.parse_entry, self._database.read(query, (*self._this(key), copy))), None)
 
     def _this(self, key: Key) -> Row:

@@ -10,7 +10,7 @@ from azguard.cache.copies import Copy
 from azguard.cache.etag_cache import EtagCache
 from azguard.cache.records import Entry, Key
 from azguard.conditions import lease_ids, resolve
-from azguard.conditions.operations import Lease, Operation
+from azguard.conditions.operations import Guard, Lease, Operation, Part
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.resolve import Conditions
 from azguard.conditions.seen import Remembered, SeenVersion
@@ -32,12 +32,12 @@ class Reads:
     #: Returns the id of the lease that a ``lock run`` around us holds on a resource, None if there is none.
     outer_lease: Callable[[Target], str | None]
 
-    def of(self, target: Target, copy: Copy | SeenVersion | None = None) -> Remembered:
-        """Return what this scope knows of a resource.
+    def of(self, target: Target, copy: Copy | SeenVersion | None = None, part: Part = Part.WHOLE) -> Remembered:
+        """Return what this scope knows of a resource, or of a part of it.
 
         ``copy`` is the file whose content is to be written, or the version that the content itself names.
         """
-        last = self.last(target)
+        last = self.last(target) if part is Part.WHOLE else self._last_of(target, part)
         lease = self.held_id(target)
         if copy is None:
             return Remembered(last=last, lease=lease)
@@ -55,6 +55,11 @@ class Reads:
         """Return the version that this scope last read or wrote."""
         return _convert(self.open_cache().last(Key.of(target)))
 
+    def _last_of(self, target: Target, part: Part) -> SeenVersion | None:
+        """Return the version of a part that this scope last read or wrote; tags alone have a version of their own."""
+        found = _convert(self.open_cache().find_part(Key.of(target), part))
+        return self.last(target) if found is None and part is not Part.TAGS else found
+
     def conditions(
         self,
         operation: Operation,
@@ -68,10 +73,12 @@ class Reads:
             UsageError: a condition is malformed, or the operation does not honour it.
             Changed: the write needs a version, and this scope has never read one.
         """
-        known = self.of(target, copy) if _needs_reads(operation, asked) else None
+        known = self.of(target, copy, operation.part) if _needs_reads(operation, asked) else None
         found = resolve.resolve(operation, asked, target, known)
         outer = self.outer_lease(target)
-        if outer is None or found.lease_id is not None or operation.lease is not Lease.REQUIRED:
+        # One that azguard would guard by a lease of its own is guarded by that of the lock.
+        uses_lease = operation.lease is Lease.REQUIRED or operation.guard is Guard.LEASE
+        if outer is None or found.lease_id is not None or not uses_lease:
             return found
         # Without the lease id the service would refuse the write; the version still guards it.
         return replace(found, lease_id=outer, guard="lease" if found.guard == "none" else found.guard)
@@ -142,6 +149,25 @@ class Reads:
             lineage=lineage,
             command=self.command,
         )
+
+    def record_part(self, target: Target, part: Part, result: Any, lineage: str | None = None) -> None:
+        """Record the version of a part of a resource that was just delivered or written, so that it guards the next
+        write of that part. What was read of the content still guards writes of the content.
+        """
+        if result.etag is not None:
+            self.open_cache().record_part(
+                Key.of(target),
+                part,
+                etag=result.etag,
+                last_modified=iso(result.last_modified),
+                lineage=lineage,
+                command=self.command,
+            )
+
+    def follow_parts(self, target: Target, before: str | None, after: str | None, lineage: str | None) -> None:
+        """Record that a version read here was replaced by our own write of its content, which left or set its parts."""
+        if before is not None and after is not None:
+            self.open_cache().follow(Key.of(target), before, after, lineage, only_parts=True)
 
     def follow(self, target: Target, before: str | None, after: str | None, lineage: str | None) -> None:
         """Record that a version read here got a new ETag by our own write, with its content unchanged."""

@@ -80,6 +80,15 @@ class Write(StrEnum):
     CHANGES = "changes"  # overwrites or deletes what is there: refused for something never read
 
 
+class Part(StrEnum):
+    """What an operation reads or writes of a resource, where a scope remembers its version apart from the content's."""
+
+    WHOLE = ""
+    METADATA = "metadata"
+    TAGS = "tags"
+    ACL = "acl"
+
+
 @dataclass(frozen=True, slots=True)
 class Operation:
     """One operation of the REST interface.
@@ -87,6 +96,7 @@ class Operation:
     ``combines``: several conditions may stand together. ``--lease-id`` goes into ``lease_header``; with
     ``source_lease`` a lease id of the source is honoured too. ``fences``: ``--fence`` is kept on it, which takes a
     condition on tags and, unless it deletes, tags to set. ``remark``: what to know if a condition is not honoured.
+    ``part``: what it reads or writes.
     """
 
     write: Write
@@ -100,6 +110,7 @@ class Operation:
     source_lease: bool = False
     fences: bool = False
     remark: str = ""
+    part: Part = Part.WHOLE
 
     @property
     def writes(self) -> bool:
@@ -197,14 +208,14 @@ BLOB_GET = _reads("blob.get", "get-blob", FULL, _OPTIONAL, combines=True)
 BLOB_GET_PROPERTIES = _reads("blob.get_properties", "get-blob-properties", FULL, _OPTIONAL, combines=True)
 BLOB_SET_PROPERTIES = _changes("blob.set_properties", "set-blob-properties", FULL, _REQUIRED, _IF_MATCH)
 BLOB_GET_METADATA = _reads("blob.get_metadata", "get-blob-metadata", FULL, _OPTIONAL)
-BLOB_SET_METADATA = _changes("blob.set_metadata", "set-blob-metadata", FULL, _REQUIRED, _IF_MATCH)
+BLOB_SET_METADATA = _changes("blob.set_metadata", "set-blob-metadata", FULL, _REQUIRED, _IF_MATCH, part=Part.METADATA)
 # Whether a leased blob refuses a tier without the id is unverified; a wrong id is refused. A lease held over
 # compare and write keeps --etag all the same: everything that changes the ETag requires its id.
 BLOB_SET_TIER = _changes("blob.set_tier", "set-blob-tier", TAGS, _OPTIONAL, _LEASE)
 # The x-ms-blob-if-* headers (service version 2026-02-06) are known from the specification only, the emulator
 # ignores them, and tags move no ETag: they could not stop a second writer of tags. The lease does.
 BLOB_GET_TAGS = _reads("blob.get_tags", "get-blob-tags", TAGS, _OPTIONAL)
-BLOB_SET_TAGS = _changes("blob.set_tags", "set-blob-tags", TAGS, _REQUIRED, _LEASE)
+BLOB_SET_TAGS = _changes("blob.set_tags", "set-blob-tags", TAGS, _REQUIRED, _LEASE, fences=True, part=Part.TAGS)
 BLOB_LEASE_ACQUIRE = _free("blob.lease_acquire", "lease-blob", FULL, _SUBJECT, _IF_MATCH)
 BLOB_LEASE_RENEW = _free("blob.lease_renew", "lease-blob", FULL, _SUBJECT, _IF_MATCH)
 BLOB_LEASE_CHANGE = _free("blob.lease_change", "lease-blob", FULL, _SUBJECT, _IF_MATCH)
@@ -243,10 +254,10 @@ CONTAINER_GET_METADATA = _reads("container.get_metadata", "get-container-metadat
 # A leased container takes metadata and ACLs from anyone, so a lease cannot keep --etag for these two; and
 # --if-unmodified-since on the ACL sees whole seconds only.
 CONTAINER_SET_METADATA = _changes(
-    "container.set_metadata", "set-container-metadata", CHANGED_SINCE, _OPTIONAL, _COMPARE
+    "container.set_metadata", "set-container-metadata", CHANGED_SINCE, _OPTIONAL, _COMPARE, part=Part.METADATA
 )
 CONTAINER_GET_ACL = _reads("container.get_acl", "get-container-acl", lease=_OPTIONAL)
-CONTAINER_SET_ACL = _changes("container.set_acl", "set-container-acl", DATES, _OPTIONAL, _COMPARE)
+CONTAINER_SET_ACL = _changes("container.set_acl", "set-container-acl", DATES, _OPTIONAL, _COMPARE, part=Part.ACL)
 # The lease keeps other deleters out, and a container made anew does not have it. Writers of metadata and ACL
 # need no lease: against them If-Unmodified-Since has to go along, once the second of the last change is over.
 CONTAINER_DELETE = _changes("container.delete", "delete-container", DATES, _REQUIRED, _LEASE)

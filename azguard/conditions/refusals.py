@@ -125,10 +125,16 @@ def _refuse_without_effect(operation: Operation, asked: RequestedConditions) -> 
     if asked.fence is not None and not operation.fences:
         raise _without_effect(
             "fence is not enforced here",
-            "only writes and deletions of a blob keep it",
+            _why_no_fence(operation),
             argument="fence",
             reason="fence_not_enforced",
         )
+
+
+def _why_no_fence(operation: Operation) -> str:
+    if operation.name.startswith("blob.set_"):
+        return f"{operation.title} sets no index tags, and a fence is kept in one"
+    return "only writes of a blob's content or tags, and its deletion, keep it"
 
 
 def _why_no_lease_id(operation: Operation) -> str:

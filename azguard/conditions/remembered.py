@@ -2,6 +2,7 @@
 
 from azguard.accounts.target import Target
 from azguard.conditions import etags
+from azguard.conditions.operations import Part
 from azguard.conditions.seen import Remembered, SeenVersion
 from azguard.errors import Changed
 
@@ -36,10 +37,13 @@ def two_versions(target: Target, known: Remembered) -> Changed:
     )
 
 
-def never_read(target: Target, *, reason: str) -> Changed:
+def never_read(target: Target, part: Part, *, reason: str) -> Changed:
     """Return the error for a write that needs a version, where this scope has read none."""
+    # Another read of the resource tells the version of its metadata too, but never that of its tags.
+    what = f"the tags of {target} were" if part is Part.TAGS else f"{target} was"
     return Changed(
-        f"{target} was never read here, so there is nothing to guard this with",
+        f"{what} never read here, so there is nothing to guard this with",
         address=str(target.address),
         reason=reason,
+        values={"part": part.value},
     )

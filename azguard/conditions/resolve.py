@@ -72,7 +72,7 @@ def resolve(
         for condition, value in values.items()
     }
     if asked.etag is not None:
-        etag = condition_values.etag(asked.etag, "etag", known, target)
+        etag = condition_values.etag(operation, asked.etag, "etag", known, target)
         return _with_etag(operation, headers, etag, lease_id, known, allow_race=asked.allow_race)
     if asked.last_writer_wins and target.kind.service == "table" and Condition.IF_MATCH in operation.honours:
         headers = {Condition.IF_MATCH.header: "*"}  # without If-Match the service would create what is missing
@@ -117,8 +117,8 @@ def _default_guard(
             reason="cannot_be_guarded",
         )
     if lease_id is not None:
-        raise remembered.never_read(target, reason="never_read_but_leased")
-    raise remembered.never_read(target, reason="never_read_before_write")
+        raise remembered.never_read(target, operation.part, reason="never_read_but_leased")
+    raise remembered.never_read(target, operation.part, reason="never_read_before_write")
 
 
 def _with_etag(

@@ -30,7 +30,7 @@ def resolve(operation: Operation, condition: Condition, value: str, known: Remem
     if condition not in _ETAGS:
         return value
     if value != "*":
-        return etag(value, condition.argument, known, target)
+        return etag(operation, value, condition.argument, known, target)
     if condition not in operation.wildcards:
         raise UsageError(
             f"{condition} '*' means nothing here: only a write that creates can require absence",
@@ -40,7 +40,7 @@ def resolve(operation: Operation, condition: Condition, value: str, known: Remem
     return value
 
 
-def etag(value: str, argument: str, known: Remembered, target: Target) -> str:
+def etag(operation: Operation, value: str, argument: str, known: Remembered, target: Target) -> str:
     """Return an ETag as it is sent; ``@last`` is the version that this scope last read.
 
     Raises:
@@ -53,7 +53,7 @@ def etag(value: str, argument: str, known: Remembered, target: Target) -> str:
                 "@last is of what is written, not of its source", argument=argument, reason="last_of_source"
             )
         if known.last is None:
-            raise remembered.never_read(target, reason="never_read")
+            raise remembered.never_read(target, operation.part, reason="never_read")
         return remembered.version(known.last, target)
     if target.kind.service == "table":
         return etags.parse_entity_etag(value, argument)

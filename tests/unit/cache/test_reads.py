@@ -14,7 +14,7 @@ from azguard.cache import copies
 from azguard.cache.etag_cache import EtagCache
 from azguard.cache.reads import Reads
 from azguard.cache.records import Key
-from azguard.conditions.operations import BLOB_GET, BLOB_PUT_BLOCK_BLOB
+from azguard.conditions.operations import BLOB_GET, BLOB_PUT_BLOCK_BLOB, Part
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.seen import Remembered, SeenVersion
 from azguard.errors import Changed
@@ -183,3 +183,41 @@ def test_a_write_inside_a_lock_run_carries_its_lease_and_keeps_its_guard(room: R
 def test_a_read_inside_a_lock_run_needs_no_lease(room: Room) -> None:
     room.outer = OUTER
     assert room.reads.conditions(BLOB_GET, RequestedConditions(), BLOB).lease_id is None
+
+
+def test_a_part_that_was_read_by_itself_guards_only_that_part(room: Room) -> None:
+    room.reads.record(BLOB, Delivered(FIRST))
+    room.reads.record_part(BLOB, Part.METADATA, Delivered(SECOND))
+    assert [known_of(room, part) for part in (Part.WHOLE, Part.METADATA, Part.TAGS)] == [FIRST, SECOND, None]
+
+
+def test_what_was_read_whole_guards_its_metadata_too(room: Room) -> None:
+    room.reads.record(BLOB, Delivered(FIRST))
+    assert known_of(room, Part.METADATA) == FIRST
+
+
+def test_our_own_write_of_the_content_is_followed_by_the_parts_alone(room: Room) -> None:
+    room.reads.record(BLOB, Delivered(FIRST))
+    room.reads.record_part(BLOB, Part.METADATA, Delivered(FIRST))
+    room.reads.record_part(BLOB, Part.TAGS, Delivered('"0x1+tags"'))
+    room.reads.follow_parts(BLOB, FIRST, SECOND, None)
+    found = [known_of(room, part) for part in (Part.WHOLE, Part.METADATA, Part.TAGS)]
+    assert found == [FIRST, SECOND, '"0x2+tags"']
+
+
+def test_the_tags_of_another_version_are_not_followed(room: Room) -> None:
+    room.reads.record_part(BLOB, Part.TAGS, Delivered('"0x11+tags"'))
+    room.reads.follow(BLOB, FIRST, SECOND, None)
+    assert known_of(room, Part.TAGS) == '"0x11+tags"'
+
+
+def test_parts_are_forgotten_with_their_resource_and_not_exported(room: Room) -> None:
+    room.reads.record_part(BLOB, Part.TAGS, Delivered('"0x1+tags"'))
+    exported = list(room.cache.export())
+    room.reads.forget(BLOB)
+    assert (exported, known_of(room, Part.TAGS)) == ([], None)
+
+
+def known_of(room: Room, part: Part) -> str | None:
+    last = room.reads.of(BLOB, part=part).last
+    return None if last is None else last.etag

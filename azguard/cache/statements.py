@@ -1,0 +1,52 @@
+"""The SQL of the ETag cache, except what stands in one place only."""
+
+from azguard.cache import records
+
+ENTRY = "scope, account, address, etag, last_modified, length, content_hash, lineage, path, time, command"
+LEASE = "scope, account, address, lease_id, duration, action, confirmed, time"
+THIS = "scope = ? AND account = ? AND address = ?"
+INSERT = (
+    "INSERT {or_replace} INTO entries (scope, account, address, copy, etag, last_modified, length,"
+    " content_hash, lineage, path, time, command) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+RECORD = INSERT.format(or_replace="OR REPLACE")
+UPDATE = INSERT.format(or_replace="") + (
+    " ON CONFLICT (scope, account, address, copy) DO UPDATE SET etag = excluded.etag,"
+    " last_modified = excluded.last_modified, length = excluded.length, content_hash = excluded.content_hash,"
+    " lineage = excluded.lineage, path = excluded.path, time = excluded.time, command = excluded.command WHERE "
+)
+# An import never replaces what was read since.
+MERGE = UPDATE + "excluded.time >= entries.time"
+# A part that was read replaces the entry of the same part only: the rest of a whole entry was not read again.
+RECORD_SELECTED = UPDATE + (
+    f"substr(entries.command, instr(entries.command, '{records.SELECTING}'))"
+    f" = substr(excluded.command, instr(excluded.command, '{records.SELECTING}'))"
+)
+# Each get -f creates another inode: only the newest ones of a resource are kept.
+INODES = 64
+TRIM = (
+    f"DELETE FROM entries WHERE {{this}} AND copy >= x'00' AND copy < x'01' AND time < (SELECT time FROM entries"
+    f" WHERE {{this}} AND copy >= x'00' AND copy < x'01' ORDER BY time DESC LIMIT 1 OFFSET {INODES - 1})"
+)
+LIST = (
+    f"SELECT {ENTRY} FROM entries WHERE copy = x'' AND (?1 IS NULL OR scope = ?1)"
+    " AND (?2 IS NULL OR substr(address, 1, length(?2)) = ?2) ORDER BY time DESC"
+)
+# An inode is of this machine. A part that was not read here cannot be written unseen, so that parts stay here too.
+EXPORT = f"SELECT copy, {ENTRY} FROM entries WHERE (?1 IS NULL OR scope = ?1) AND (copy = x'' OR copy >= x'02')"
+# A file's version is kept as long as its resource's entry: without it, the file would be guarded by a newer
+# one.
+OLD = (
+    "NOT EXISTS (SELECT 1 FROM entries AS newer WHERE newer.scope = entries.scope AND"
+    " newer.account = entries.account AND newer.address = entries.address AND newer.time >= ?1)"
+)
+IS_PART = "copy >= x'01' AND copy < x'02'"
+# The version of tags begins with that of the blob: see ``blobs.tags``.
+FOLLOW_TAGS = (
+    f"UPDATE entries SET etag = ? || substr(etag, ?), time = ? WHERE {THIS} AND {IS_PART} AND substr(etag, 1, ?) = ?"
+)
+HOLD = (
+    "INSERT INTO leases (scope, account, address, lease_id, duration, action, confirmed, time)"
+    " VALUES (?, ?, ?, ?, ?, ?, 0, ?) ON CONFLICT (scope, account, address, lease_id)"
+    " DO UPDATE SET duration = excluded.duration, action = excluded.action, time = excluded.time"
+)
