@@ -50,12 +50,20 @@ def open_streams() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         settings: dict[str, Any] = {
             "encoding": sys.stdout.encoding,
-            "line_buffering": sys.stdout.line_buffering,
-            "write_through": sys.stdout.write_through,
+            "line_buffering": sys.stdout.line_buffering or sys.stdout.write_through,
         }
-        sys.stdout = ResultStream(sys.stdout.detach(), errors="backslashreplace", **settings)
+        sys.stdout = ResultStream(_write_all(sys.stdout.detach()), errors="backslashreplace", **settings)
     if isinstance(sys.stderr, io.TextIOWrapper):
         sys.stderr.reconfigure(errors="backslashreplace")
+
+
+def _write_all(binary: Any) -> Any:
+    """Return a stream of bytes that writes all it is given, or fails.
+
+    With PYTHONUNBUFFERED, stdout is a file that may write a part, as on a disk that is nearly full, and returns the
+    count. Nothing looks at that count.
+    """
+    return io.BufferedWriter(binary) if isinstance(binary, io.RawIOBase) else binary
 
 
 def flush_messages() -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import resource
 import signal
 import subprocess
 from pathlib import Path
@@ -258,6 +259,34 @@ def test_a_closed_pipe_ends_quietly_and_is_not_remembered_as_delivered(cli: CliW
     assert running.stderr is not None
     err = running.stderr.read()
     assert (running.wait(), err, cli.call("cache", "list").json) == (141, b"", [])
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_an_output_that_takes_only_a_part_is_told(cli: CliWorld, site: str, unbuffered: str) -> None:
+    put(cli, f"{site}/a", b"n" * (2 * MIB))
+    with open(cli.root / "out", "wb") as out:
+        running = cli.begin(
+            "blob", "get", f"{site}/a", stdout=out, env={"PYTHONUNBUFFERED": unbuffered},
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (MIB, MIB)),
+        )  # fmt: skip
+        _, err = running.communicate()
+    assert (running.returncode, b"File too large" in err, cli.call("cache", "list").json) == (73, True, [])
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_closed_pipe_ends_a_get_whose_ranges_are_not_answered_yet(cli: CliWorld, site: str, unbuffered: str) -> None:
+    put(cli, f"{site}/a", b"n" * (20 * MIB))
+    gate = Gate()
+    with proxy.running(cli.port, gate.decide) as between:
+        running = cli.through(between.port).begin(
+            "blob", "get", f"{site}/a", "--timeout", "60s", env={"PYTHONUNBUFFERED": unbuffered}
+        )
+        until(lambda: gate.waiting)
+        assert running.stdout is not None
+        running.stdout.close()
+        code = running.wait(10)
+        gate.open.set()
+    assert code == 141
 
 
 def test_a_url_with_a_sas_needs_no_other_credentials(cli: CliWorld, site: str) -> None:
