@@ -36,7 +36,7 @@ def replacing(path: Path, mode: int = 0o666, *, exact: bool = False, durable: bo
     real = Path(os.path.realpath(path))
     # Hidden, and unlike any other that is written at the same time.
     beside = real.with_name(f".{real.name[:_NAME_CHARACTERS]}.{os.urandom(_RANDOM_BYTES).hex()}")
-    stream = open(beside, "xb", opener=lambda name, flags: os.open(name, flags, mode))  # noqa: SIM115  # closed below
+    stream = open(beside, "x+b", opener=lambda name, flags: os.open(name, flags, mode))  # noqa: SIM115  # closed below
     try:
         with stream:
             yield stream

@@ -15,6 +15,7 @@ HINTS: Mapping[str, Words] = {
     "output_incomplete": "free some space, or name a file with -f FILE, which is written whole or not at all",
     "overwritten_too_often": "try again later",
     "overwritten_while_read": "read it to a file instead, which is tried again: -f FILE",
+    "wrong_range": "a proxy or a cache stands in between: leave it out, as with NO_PROXY, or name the real endpoint",
     "written_without_fence": "let all who write it name a fence, or try again",
 }
 #: What happened, where the core's own sentence would have to name an option.

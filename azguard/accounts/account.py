@@ -196,7 +196,11 @@ class Account:
 
             # The SDK's warnings are about its insides; without a handler they would go to stderr.
             logging.getLogger("azure").addHandler(logging.NullHandler())
-            self._shared["transport"] = transport.transport(connection_timeout=CONNECT_SECONDS)
+            self._shared["transport"] = transport.transport(
+                # Answers are in memory already; the SDK would cut them into pieces of 4 KiB and join them again.
+                connection_timeout=CONNECT_SECONDS,
+                connection_data_block_size=SINGLE_BYTES,
+            )
         return {
             "transport": self._shared["transport"],
             "retry_total": 0,

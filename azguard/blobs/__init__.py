@@ -4,6 +4,8 @@
 ``types``           block, append and page blobs
 ``existing``        what a create finds where a blob or a container is already
 ``listing``         a container's blobs
+``download``        one version of a blob, read in ranges
+``ranges``          several ranges of a blob at a time
 ``downloads``       content out of a blob
 ``upload``          one upload as a value
 ``uploads``         content into a blob

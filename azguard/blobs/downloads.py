@@ -1,132 +1,22 @@
-"""Content out of a blob: streamed in pinned ranges, to stdout or atomically to a file.
-
-The first range carries the caller's conditions, every further one ``If-Match`` with the first one's ETag, so that
-what is delivered is one version of the blob and no mixture.
-"""
+"""Content out of a blob: to a stream in order, or atomically to a file, in whatever order it comes."""
 
 import hashlib
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from datetime import datetime
+from itertools import count
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-from azguard.accounts.account import SINGLE_BYTES
 from azguard.accounts.target import Target
 from azguard.atomic_files import replacing
-from azguard.blobs import properties as blob_properties
+from azguard.blobs.download import BlobGot, Download
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, OutputFailed, UsageError
-from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY
 
-RANGE_BYTES = SINGLE_BYTES
-# How often to start again if the blob is overwritten while it is read.
+# How often to start again at least if the blob is overwritten while it is read; then until the deadline.
 _RESTARTS = 5
-
-
-@dataclass(frozen=True)
-class BlobGot:
-    """What a get wrote to its output."""
-
-    address: str
-    etag: str
-    last_modified: datetime
-    content_length: int
-    content_type: str | None
-    blob_type: str | None
-    content_hash: str
-    file: str | None
-    metadata: dict[str, str]
-
-
-class Download:
-    """One version of a blob, being read; the constructor reads its first range."""
-
-    def __init__(self, target: Target, conditions: Conditions, patience: Callable[[], Deadline]) -> None:
-        self.target = target
-        #: Returns the deadline of one range.
-        self.patience = patience
-        self.lease_id = conditions.lease_id
-        self._client = target.account.blob(target.address)
-        with blob_properties.explain_stale_read(target, conditions, patience()):
-            self.first, self.properties = self._read_first(conditions.request_headers)
-        self._digest = hashlib.sha256()
-        self._delivered = 0
-
-    def __iter__(self) -> Iterator[bytes]:
-        piece = self.first
-        self.first = b""
-        while True:
-            self._digest.update(piece)
-            self._delivered += len(piece)
-            yield piece
-            if self._delivered >= self.properties.size:
-                return
-            pinned = Conditions({"If-Match": self.properties.etag}, lease_id=self.lease_id).request_headers
-            piece = self._read_next(pinned)
-
-    def result(self, file: Path | None) -> BlobGot:
-        """Return what was delivered, once it was."""
-        found = self.properties
-        return BlobGot(
-            address=str(self.target.address),
-            etag=found.etag,
-            last_modified=found.last_modified,
-            content_length=self._delivered,
-            content_type=found.content_settings.content_type,
-            blob_type=blob_properties.type_of(found),
-            content_hash=f"sha256:{self._digest.hexdigest()}",
-            file=None if file is None else str(file),
-            metadata={key: value for key, value in (found.metadata or {}).items() if key != KEY},
-        )
-
-    @property
-    def lineage(self) -> str | None:
-        """Return the lineage that this version carries."""
-        value: str | None = (self.properties.metadata or {}).get(KEY)
-        return value
-
-    def _read_first(self, headers: dict[str, str]) -> tuple[bytes, Any]:
-        answers: list[Any] = []
-
-        def call(timeouts: Any) -> tuple[bytes, Any]:
-            answers.clear()
-            # Without an offset the SDK also reads a blob of no bytes, for which a range is refused (416).
-            stream = self._client.download_blob(
-                headers=dict(headers), decompress=False, raw_response_hook=answers.append, **timeouts
-            )
-            piece = next(stream.chunks(), b"") if stream.size > RANGE_BYTES else stream.readall()
-            return piece, stream.properties
-
-        while True:
-            piece, properties = read(call, self.target, self.patience())
-            if piece or _is_empty(answers):
-                return piece, properties
-
-    def _read_next(self, headers: dict[str, str]) -> bytes:
-        def call(timeouts: Any) -> bytes:
-            where = {
-                "offset": self._delivered,
-                "length": min(RANGE_BYTES, self.properties.size - self._delivered),
-            }
-            stream = self._client.download_blob(**where, headers=headers, decompress=False, **timeouts)
-            content: bytes = stream.readall()
-            return content
-
-        return read(call, self.target, self.patience())
-
-
-def _is_empty(answers: list[Any]) -> bool:
-    """Return whether the last answer is of a blob of no bytes.
-
-    When a range is refused, the SDK takes the blob to be empty and asks again for the rest. If another writer filled
-    it in between, it returns no content under the new version's ETag: a write over that would lose the content.
-    """
-    return bool(answers) and answers[-1].http_response.headers.get("Content-Length", "0") == "0"
 
 
 def to_stream(
@@ -145,7 +35,7 @@ def to_stream(
     download = Download(target, conditions, deadline.fresh)
     try:
         with _explain_failed_output(target):
-            _copy(download, stream, progress)
+            content_hash = _copy(download, stream, progress)
             stream.flush()
     except Changed as error:
         raise Changed(
@@ -153,7 +43,7 @@ def to_stream(
             address=str(target.address),
             reason="overwritten_while_read",
         ) from error
-    return download.result(None), download.lineage
+    return download.result(None, content_hash), download.lineage
 
 
 @contextmanager
@@ -187,28 +77,40 @@ def to_file(
     """
     mode = _read_mode(file)
     if mode is not None and not stat.S_ISREG(mode):
-        if stat.S_ISDIR(mode):
-            raise UsageError(
-                f"{file} is a folder",
-                reason="file_is_folder",
-                values={"file": f"{file}/{Path(target.address.name).name}"},
-            )
-        try:
-            stream = open(file, "wb")  # noqa: SIM115  # closed below
-        except OSError as error:
-            raise UsageError(f"{file} cannot be written: {error.strerror}", reason="file_not_writable") from None
-        # Closing writes what is left in the buffer, and may fail too.
-        with _explain_failed_output(target), stream:
-            return to_stream(target, conditions, stream, deadline, progress)
+        return _to_device(target, conditions, file, deadline, progress)
     try:
         with ExitStack() as stack:
-            download = _copy_one_version(target, conditions, _enter(stack, file, mode), deadline, progress)
+            download, content_hash = _copy_one_version(
+                target, conditions, _enter(stack, file, mode), deadline, progress
+            )
     except OSError as error:
         raise OutputFailed(
             f"{file} cannot be written: {error.strerror}; {'nothing is there' if mode is None else 'it is as it was'}",
             reason="file_not_written",
         ) from error
-    return download.result(file), download.lineage
+    return download.result(file, content_hash), download.lineage
+
+
+def _to_device(
+    target: Target,
+    conditions: Conditions,
+    device: Path,
+    deadline: Deadline,
+    progress: Callable[[int, int], None],
+) -> tuple[BlobGot, str | None]:
+    if device.is_dir():
+        raise UsageError(
+            f"{device} is a folder",
+            reason="file_is_folder",
+            values={"file": f"{device}/{Path(target.address.name).name}"},
+        )
+    try:
+        stream = open(device, "wb")  # noqa: SIM115  # closed below
+    except OSError as error:
+        raise UsageError(f"{device} cannot be written: {error.strerror}", reason="file_not_writable") from None
+    # Closing writes what is left in the buffer, and may fail too.
+    with _explain_failed_output(target), stream:
+        return to_stream(target, conditions, stream, deadline, progress)
 
 
 def _copy_one_version(
@@ -217,29 +119,58 @@ def _copy_one_version(
     stream: BinaryIO,
     deadline: Deadline,
     progress: Callable[[int, int], None],
-) -> Download:
-    for _ in range(_RESTARTS):
+) -> tuple[Download, str]:
+    for attempt in count(1):
         download = Download(target, conditions, deadline.fresh)
         try:
-            _copy(download, stream, progress)
-        except Changed:
+            return download, _copy_in_place(download, stream, progress)
+        except Changed as error:
+            if attempt >= _RESTARTS and deadline.passed:
+                raise Changed(
+                    f"{target} is overwritten faster than it can be read",
+                    address=str(target.address),
+                    reason="overwritten_too_often",
+                ) from error
             stream.seek(0)
             stream.truncate()
-        else:
-            return download
-    raise Changed(
-        f"{target} is overwritten faster than it can be read",
-        address=str(target.address),
-        reason="overwritten_too_often",
-    )
+    raise AssertionError  # count() does not end
 
 
-def _copy(download: Download, stream: BinaryIO, progress: Callable[[int, int], None]) -> None:
+def _copy(download: Download, stream: BinaryIO, progress: Callable[[int, int], None]) -> str:
+    """Write the content in order and return its hash."""
+    digest = hashlib.sha256()
     done = 0
-    for piece in download:
-        stream.write(piece)
-        done += len(piece)
+    for content in download:
+        digest.update(content)
+        stream.write(content)
+        done += len(content)
         progress(done, download.properties.size)
+    return f"sha256:{digest.hexdigest()}"
+
+
+def _copy_in_place(download: Download, stream: BinaryIO, progress: Callable[[int, int], None]) -> str:
+    """Write each piece to its place as it comes, so that a slow one holds up no other, and return the hash.
+
+    The hash needs them in order: a piece that came early is read again from the file when its turn comes.
+    """
+    digest = hashlib.sha256()
+    hashed = done = 0
+    early: dict[int, int] = {}
+    for offset, content in download.read_pieces(in_order=False):
+        stream.seek(offset)
+        stream.write(content)
+        done += len(content)
+        progress(done, download.properties.size)
+        if offset != hashed:
+            early[offset] = len(content)
+            continue
+        digest.update(content)
+        hashed += len(content)
+        while (length := early.pop(hashed, None)) is not None:
+            stream.seek(hashed)
+            digest.update(stream.read(length))
+            hashed += length
+    return f"sha256:{digest.hexdigest()}"
 
 
 def _enter(stack: ExitStack, file: Path, mode: int | None) -> BinaryIO:

@@ -8,7 +8,7 @@ from typing import Any
 
 from azguard.accounts.target import Target
 from azguard.blobs import fenced_writes, properties, update_states, uploads
-from azguard.blobs.downloads import Download
+from azguard.blobs.download import Download
 from azguard.blobs.upload import Settings, Upload
 from azguard.conditions import fences
 from azguard.conditions.etags import quote

@@ -15,7 +15,7 @@ from azguard.accounts.target import Target
 from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
 from azguard.address import Address, Kind
 from azguard.blobs import properties
-from azguard.blobs.downloads import Download
+from azguard.blobs.download import Download
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Unavailable
 from azguard.requests.calls import CallOutcome, send_once

@@ -396,19 +396,19 @@ def test_a_blob_overwritten_while_it_is_read_is_read_again(target: Target, clien
 
 def _read_with(resource: BlobContent, between: Iterator[Callable[[], object]]) -> CurrentVersion:
     """Read a large blob, with something happening between its first range and the next."""
-    from azguard.blobs import downloads
+    from azguard.blobs.download import Download
 
-    original = downloads.Download._read_next
+    original = Download._read_range
 
-    def next_range(self: Any, headers: dict[str, str]) -> bytes:
+    def read_range(self: Any, offset: int, length: int) -> bytes:
         next(between, lambda: None)()
-        return original(self, headers)
+        return original(self, offset, length)
 
-    downloads.Download._read_next = next_range  # type: ignore[method-assign]  # of this test alone
+    Download._read_range = read_range  # type: ignore[method-assign]  # of this test alone
     try:
         return resource.read(Deadline(20))
     finally:
-        downloads.Download._read_next = original  # type: ignore[method-assign]  # of this test alone
+        Download._read_range = original  # type: ignore[method-assign]  # of this test alone
 
 
 def test_a_lease_is_told_in_the_state(target: Target, client: BlobClient) -> None:

@@ -1,0 +1,180 @@
+"""One version of a blob, read in ranges that are pinned to it.
+
+The first range carries the caller's conditions, every further one ``If-Match`` with the first one's ETag, so that
+what is delivered is one version of the blob and no mixture.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+from azguard.accounts.account import SINGLE_BYTES
+from azguard.accounts.target import Target
+from azguard.blobs import properties as blob_properties
+from azguard.blobs.ranges import Piece, Ranges
+from azguard.conditions.etags import quote
+from azguard.conditions.resolve import Conditions
+from azguard.errors import Unavailable
+from azguard.requests.calls import read
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY
+
+_ASKED_RANGE = re.compile(r"bytes=(\d+)-(\d+)")
+_ANSWERED_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
+
+
+@dataclass(frozen=True)
+class BlobGot:
+    """What a get wrote to its output."""
+
+    address: str
+    etag: str
+    last_modified: datetime
+    content_length: int
+    content_type: str | None
+    blob_type: str | None
+    content_hash: str
+    file: str | None
+    metadata: dict[str, str]
+
+
+class Download:
+    """One version of a blob, being read; the constructor reads its first range."""
+
+    def __init__(self, target: Target, conditions: Conditions, patience: Callable[[], Deadline]) -> None:
+        self.target = target
+        #: Returns the deadline of one range.
+        self.patience = patience
+        self._client = target.account.blob(target.address)
+        with blob_properties.explain_stale_read(target, conditions, patience()):
+            self._first, self.properties = self._read_first(conditions.request_headers)
+        self._pinned = Conditions({"If-Match": self.properties.etag}, lease_id=conditions.lease_id).request_headers
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self.read_pieces(in_order=True):
+            yield piece.content
+
+    def read_pieces(self, *, in_order: bool) -> Iterator[Piece]:
+        """Yield the content once, in order or as the answers come. The first range is always the first."""
+        first = Piece(0, self._first)
+        self._first = b""
+        with closing(Ranges(self._read_range, len(first.content), self.properties.size)) as rest:
+            yield first
+            del first
+            yield from rest.in_order() if in_order else rest.as_they_come()
+
+    def result(self, file: Path | None, content_hash: str) -> BlobGot:
+        """Return what was delivered, once it was."""
+        found = self.properties
+        return BlobGot(
+            address=str(self.target.address),
+            etag=found.etag,
+            last_modified=found.last_modified,
+            content_length=found.size,
+            content_type=found.content_settings.content_type,
+            blob_type=blob_properties.type_of(found),
+            content_hash=content_hash,
+            file=None if file is None else str(file),
+            metadata={key: value for key, value in (found.metadata or {}).items() if key != KEY},
+        )
+
+    @property
+    def lineage(self) -> str | None:
+        """Return the lineage that this version carries."""
+        value: str | None = (self.properties.metadata or {}).get(KEY)
+        return value
+
+    def _read_first(self, headers: dict[str, str]) -> tuple[bytes, Any]:
+        answers: list[Any] = []
+
+        def call(timeouts: Any) -> tuple[bytes, Any]:
+            answers.clear()
+            # Without an offset the SDK also reads a blob of no bytes, for which a range is refused (416).
+            stream = self._client.download_blob(
+                headers=dict(headers), decompress=False, raw_response_hook=self._check(answers, None), **timeouts
+            )
+            piece = next(stream.chunks(), b"")
+            self._check_length(piece, min(SINGLE_BYTES, stream.size))
+            return piece, stream.properties
+
+        while True:
+            piece, properties = read(call, self.target, self.patience())
+            if piece or _is_empty(answers):
+                return piece, properties
+
+    def _read_range(self, offset: int, length: int) -> bytes:
+        def call(timeouts: Any) -> bytes:
+            stream = self._client.download_blob(
+                offset=offset,
+                length=length,
+                headers=dict(self._pinned),
+                decompress=False,
+                raw_response_hook=self._check([], self.properties.etag),
+                **timeouts,
+            )
+            # Unlike readall(), this does not copy the content.
+            content = b"".join(stream.chunks())
+            self._check_length(content, length)
+            return content
+
+        return read(call, self.target, self.patience())
+
+    def _check(self, answers: list[Any], etag: str | None) -> Callable[[Any], None]:
+        """Return a hook that checks that an answer with content is the range asked for, of the version read so far.
+
+        What stands between may answer a range with the whole blob, or out of a cache without regard to If-Match. The
+        hook raises Unavailable then. It adds each answer to ``answers``. There must be one: the SDK asks for the rest
+        of an answer that is too short, and would put it behind content that may have begun elsewhere.
+        """
+
+        def check(answer: Any) -> None:
+            answers.append(answer)
+            response = answer.http_response
+            asked = _ASKED_RANGE.fullmatch(answer.http_request.headers.get("x-ms-range", ""))
+            if asked is None or response.status_code not in (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT):
+                return
+            found = response.headers.get("ETag", "")
+            is_version = etag is None or quote(found) == quote(etag)
+            if not (is_version and _is_answer_to(asked, response) and len(answers) == 1):
+                range_ = response.headers.get("Content-Range", "no Content-Range")
+                raise self._build_wrong_range(
+                    f"asked for {asked[0]}, answered {response.status_code} with {range_}, ETag {found or 'missing'}"
+                )
+
+        return check
+
+    def _check_length(self, content: bytes, expected: int) -> None:
+        if len(content) != expected:
+            raise self._build_wrong_range(f"asked for {expected} bytes, answered {len(content)}")
+
+    def _build_wrong_range(self, detail: str) -> Unavailable:
+        return Unavailable(
+            f"{self.target} was answered with another part or version than the one asked for",
+            address=str(self.target.address),
+            detail=(detail,),
+            reason="wrong_range",
+        )
+
+
+def _is_answer_to(asked: re.Match[str], response: Any) -> bool:
+    answered = _ANSWERED_RANGE.fullmatch(response.headers.get("Content-Range", ""))
+    if answered is None or response.status_code != HTTPStatus.PARTIAL_CONTENT:
+        return False
+    begin, end, size = (int(number) for number in answered.groups())
+    # A proxy may send it in chunks instead, whose length is known when they were read.
+    length = int(response.headers.get("Content-Length", end + 1 - begin))
+    return (begin, end, length) == (int(asked[1]), min(int(asked[2]), size - 1), end + 1 - begin)
+
+
+def _is_empty(answers: list[Any]) -> bool:
+    """Return whether the last answer is of a blob of no bytes.
+
+    When a range is refused, the SDK takes the blob to be empty and asks again for the rest. If another writer filled
+    it in between, it returns no content under the new version's ETag: a write over that would lose the content.
+    """
+    return bool(answers) and answers[-1].http_response.headers.get("Content-Length", "0") == "0"

@@ -1,0 +1,248 @@
+"""A large blob is read in several ranges at once, and never becomes a mixture of two versions."""
+
+import hashlib
+import io
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from azguard.accounts.account import SINGLE_BYTES
+from azguard.blobs import ranges
+from azguard.blobs.download import Download
+from azguard.blobs.downloads import to_file, to_stream
+from azguard.blobs.ranges import RANGE_BYTES
+from azguard.conditions.resolve import Conditions
+from azguard.errors import AzguardError, Changed, NotFound, Unavailable
+from azguard.requests.deadline import Deadline
+from tests.support.ranged_service import RangeAnswer, RangedService, Spoil, serving
+
+#: The first answer has 8 MiB; four ranges follow, the last of them short.
+CONTENT = os.urandom(SINGLE_BYTES + 3 * RANGE_BYTES + 5)
+NEWER = os.urandom(SINGLE_BYTES + 2 * RANGE_BYTES + 7)
+SECOND = SINGLE_BYTES + RANGE_BYTES
+LEASE = "0f3c1111-2222-3333-4444-555566667777"
+
+
+def read(service: RangedService, conditions: Conditions | None = None) -> bytes:
+    stream = io.BytesIO()
+    to_stream(service.target, conditions or Conditions(), stream, Deadline(), lambda *_: None)
+    return stream.getvalue()
+
+
+def read_file(service: RangedService, file: Path, progress: Callable[[int, int], None] = lambda *_: None) -> str:
+    got, _ = to_file(service.target, Conditions(), file, Deadline(), progress)
+    return got.content_hash
+
+
+def in_reverse() -> Spoil:
+    """Keep each range back until the one after it was answered, the last one first."""
+    answered: dict[int, threading.Event] = {
+        begin: threading.Event() for begin in range(SINGLE_BYTES, len(CONTENT), RANGE_BYTES)
+    }
+
+    def spoil(begin: int, answer: RangeAnswer) -> RangeAnswer:
+        if (after := answered.get(begin + RANGE_BYTES)) is not None and begin:
+            after.wait(10)
+        if begin in answered:
+            answered[begin].set()
+        return answer
+
+    return spoil
+
+
+def test_every_further_range_is_pinned_to_the_first_answer_and_carries_the_lease_but_no_other_condition() -> None:
+    asked = Conditions({"If-None-Match": '"0x2"', "x-ms-if-tags": "a = 'b'"}, lease_id=LEASE)
+    names = ("if-match", "if-none-match", "x-ms-if-tags", "x-ms-lease-id")
+    with serving(CONTENT) as service:
+        read(service, asked)
+    sent = [tuple(headers.get(name) for name in names) for headers in service.asked]
+    assert (sent[0], set(sent[1:])) == (
+        (None, '"0x2"', "a = 'b'", LEASE),
+        {('"0x1"', None, None, LEASE)},
+    )
+
+
+def test_each_byte_is_asked_for_once() -> None:
+    with serving(CONTENT) as service:
+        read(service)
+    begins = [0, *range(SINGLE_BYTES, len(CONTENT), RANGE_BYTES)]
+    assert sorted(int(each[len("bytes=") :].partition("-")[0]) for each in service.ranges) == begins
+
+
+@pytest.mark.parametrize("size", [1, RANGE_BYTES, SINGLE_BYTES])
+def test_a_small_blob_costs_one_request(size: int) -> None:
+    with serving(CONTENT[:size]) as service:
+        assert (read(service) == CONTENT[:size], len(service.asked)) == (True, 1)
+
+
+def test_a_stream_gets_the_content_in_order_whatever_the_order_of_the_answers() -> None:
+    with serving(CONTENT, in_reverse()) as service:
+        assert read(service) == CONTENT
+
+
+def test_a_file_gets_each_piece_at_its_place_whatever_the_order_of_the_answers(tmp_path: Path) -> None:
+    with serving(CONTENT, in_reverse()) as service:
+        content_hash = read_file(service, tmp_path / "copy")
+    assert ((tmp_path / "copy").read_bytes() == CONTENT, content_hash) == (
+        True,
+        "sha256:" + hashlib.sha256(CONTENT).hexdigest(),
+    )
+
+
+def test_progress_grows_to_the_size(tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    with serving(CONTENT, in_reverse()) as service:
+        read_file(service, tmp_path / "copy", lambda *at: told.append(at))
+    done = [each for each, _ in told]
+    assert (done == sorted(set(done)), told[-1]) == (True, (len(CONTENT), len(CONTENT)))
+
+
+def test_no_more_is_asked_for_than_is_written_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranges, "_AT_ONCE", 2)
+    third = threading.Event()
+
+    def spoil(begin: int, answer: RangeAnswer) -> RangeAnswer:
+        if begin > SECOND:
+            third.set()
+        return answer
+
+    with serving(CONTENT, spoil) as service:
+        pieces = iter(Download(service.target, Conditions(), Deadline))
+        next(pieces)
+        next(pieces)
+        was_early = third.wait(0.3)
+        rest = b"".join(pieces)
+    assert (was_early, len(rest)) == (False, len(CONTENT) - SINGLE_BYTES - RANGE_BYTES)
+
+
+def whole(_: int, answer: RangeAnswer) -> RangeAnswer:
+    return replace(answer, status=200, body=CONTENT, content_range=None)
+
+
+def whole_behind_first(begin: int, answer: RangeAnswer) -> RangeAnswer:
+    return whole(begin, answer) if begin else answer
+
+
+def of_another_version(begin: int, answer: RangeAnswer) -> RangeAnswer:
+    return replace(answer, etag='"0x2"') if begin == SECOND else answer
+
+
+def another_range(begin: int, answer: RangeAnswer) -> RangeAnswer:
+    if begin != SECOND:
+        return answer
+    return replace(answer, content_range=f"bytes {SINGLE_BYTES}-{SECOND - 1}/{len(CONTENT)}")
+
+
+def without_a_range(begin: int, answer: RangeAnswer) -> RangeAnswer:
+    return replace(answer, content_range=None) if begin == SECOND else answer
+
+
+def of_another_length(begin: int, answer: RangeAnswer) -> RangeAnswer:
+    return replace(answer, body=answer.body[1:]) if begin == SECOND else answer
+
+
+def short_in_chunks(begin: int, answer: RangeAnswer) -> RangeAnswer:
+    return replace(of_another_length(begin, answer), chunked=True)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [whole, whole_behind_first, of_another_version, another_range, without_a_range, of_another_length, short_in_chunks],
+    ids=lambda spoil: str(spoil.__name__),
+)
+def test_an_answer_that_is_not_the_range_of_that_version_is_refused_and_the_file_stays(
+    tmp_path: Path, spoil: Spoil
+) -> None:
+    file = tmp_path / "copy"
+    file.write_bytes(b"old")
+    with serving(CONTENT, spoil) as service, pytest.raises(Unavailable) as refused:
+        read_file(service, file)
+    assert (refused.value.reason, [each.name for each in tmp_path.iterdir()], file.read_bytes()) == (
+        "wrong_range",
+        ["copy"],
+        b"old",
+    )
+
+
+@pytest.mark.parametrize("size", [RANGE_BYTES, len(CONTENT)])
+def test_answers_in_chunks_are_as_good(size: int) -> None:
+    with serving(CONTENT[:size], lambda _, answer: replace(answer, chunked=True)) as service:
+        assert read(service) == CONTENT[:size]
+
+
+def test_a_range_that_ends_too_soon_is_asked_for_again() -> None:
+    cuts = [1, 1]
+
+    def spoil(begin: int, answer: RangeAnswer) -> RangeAnswer:
+        return replace(answer, cut=cuts.pop()) if begin == SECOND and cuts else answer
+
+    with serving(CONTENT, spoil) as service:
+        assert (read(service) == CONTENT, len(service.asked)) == (True, 1 + 4 + 2)
+
+
+def overwrite_at(begin_of_it: int) -> tuple[Spoil, Callable[[RangedService], None]]:
+    """Return what replaces the blob when a range is asked for, and what tells it the service."""
+    services: list[RangedService] = []
+
+    def spoil(begin: int, answer: RangeAnswer) -> RangeAnswer:
+        if begin == begin_of_it and services:
+            service = services.pop()
+            service.content, service.etag = NEWER, '"0x2"'
+            return RangeAnswer(412, b"", '"0x2"', None, code="ConditionNotMet")
+        return answer
+
+    return spoil, services.append
+
+
+def test_a_file_of_a_blob_that_is_overwritten_meanwhile_gets_the_new_version_alone(tmp_path: Path) -> None:
+    spoil, tell = overwrite_at(SECOND)
+    with serving(CONTENT, spoil) as service:
+        tell(service)
+        content_hash = read_file(service, tmp_path / "copy")
+    assert ((tmp_path / "copy").read_bytes() == NEWER, content_hash) == (
+        True,
+        "sha256:" + hashlib.sha256(NEWER).hexdigest(),
+    )
+
+
+def test_a_stream_of_a_blob_that_is_overwritten_meanwhile_gets_a_beginning_of_the_old_version_alone() -> None:
+    spoil, tell = overwrite_at(SECOND)
+    stream = io.BytesIO()
+    with serving(CONTENT, spoil) as service:
+        tell(service)
+        with pytest.raises(Changed) as refused:
+            to_stream(service.target, Conditions(), stream, Deadline(), lambda *_: None)
+    assert (refused.value.reason, CONTENT.startswith(stream.getvalue())) == ("overwritten_while_read", True)
+
+
+def test_a_blob_that_is_always_overwritten_is_given_up_after_the_deadline(tmp_path: Path) -> None:
+    versions = iter(range(2, 1000))
+
+    def spoil(begin: int, answer: RangeAnswer) -> RangeAnswer:
+        if begin == 0:
+            return answer
+        service.etag = f'"0x{next(versions)}"'
+        return RangeAnswer(412, b"", service.etag, None, code="ConditionNotMet")
+
+    with serving(CONTENT, spoil) as service, pytest.raises(Changed) as refused:
+        to_file(service.target, Conditions(), tmp_path / "copy", Deadline(0.0), lambda *_: None)
+    firsts = [each for each in service.ranges if each.startswith("bytes=0-")]
+    assert (refused.value.reason, len(firsts), list(tmp_path.iterdir())) == ("overwritten_too_often", 5, [])
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind"), [(404, "BlobNotFound", NotFound), (503, "ServerBusy", Unavailable)]
+)
+def test_what_ends_one_range_ends_the_get_and_leaves_no_file(
+    tmp_path: Path, status: int, code: str, kind: type[AzguardError]
+) -> None:
+    def spoil(begin: int, answer: RangeAnswer) -> RangeAnswer:
+        return RangeAnswer(status, b"", answer.etag, None, code=code) if begin == SECOND else answer
+
+    with serving(CONTENT, spoil) as service, pytest.raises(kind):
+        to_file(service.target, Conditions(), tmp_path / "copy", Deadline(0.5), lambda *_: None)
+    assert list(tmp_path.iterdir()) == []
