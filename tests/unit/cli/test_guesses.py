@@ -18,7 +18,7 @@ def _find_command(words: list[str]) -> tuple[Any, list[str]]:
     return command, rest
 
 
-def _answer(line: str) -> str:
+def answer(line: str) -> str:
     """Return the hint for a whole line, whatever in it is unknown."""
     words, path, command = shlex.split(line)[1:], list[str](), _ROOT
     while hasattr(command, "commands"):
@@ -34,7 +34,7 @@ def _answer(line: str) -> str:
 
 @pytest.mark.parametrize("typed", COMMANDS)
 def test_every_foreign_command_is_answered_with_one_that_is_read(typed: str) -> None:
-    words = shlex.split(_answer(f"azguard {typed}"))
+    words = shlex.split(answer(f"azguard {typed}"))
     command, rest = _find_command(words[1:])
     assert (words[0], " ".join(words[1:]).startswith(COMMANDS[typed].command)) == ("azguard", True)
     assert command.make_context("x", rest) is not None
@@ -99,12 +99,12 @@ def test_every_foreign_option_is_one_of_ours_somewhere(option: str) -> None:
     ],
 )
 def test_a_line_is_answered_with_the_one_to_type(typed: str, answered: str) -> None:
-    assert _answer(f"azguard {typed}") == answered
+    assert answer(f"azguard {typed}") == answered
 
 
 @pytest.mark.parametrize("option", ["--overwrite", "--force", "--overwite"])
 def test_overwriting_is_answered_with_what_it_costs(option: str) -> None:
-    assert _answer(f"azguard blob put site/a {option}").split("\n      ") == [
+    assert answer(f"azguard blob put site/a {option}").split("\n      ") == [
         "azguard blob put site/a --last-writer-wins",
         "without --last-writer-wins it writes only over the version that was read here last",
     ]
