@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from azguard.accounts import credentials, endpoints, profiles
+from azguard.accounts import credentials, endpoints
 from azguard.accounts.account import Account, Auth, emulator
 from azguard.accounts.well_known import EMULATOR_NAME, SERVICES
 from azguard.cli.secret_files import secret
@@ -25,11 +25,6 @@ _SOURCES = ("emulator", "connection-string", "account-name", "profile")
 _ENDPOINTS = tuple(f"{service}-endpoint" for service in SERVICES)
 _SERVICE_ENDPOINT = "AZURE_STORAGE_SERVICE_ENDPOINT"
 _TYPED = ("connection-string", "account-name", *_PROOF, "profile", *_ENDPOINTS, "endpoint-suffix")
-_NOTHING = ConfigError(
-    "no storage account is configured",
-    hint="export AZURE_STORAGE_CONNECTION_STRING='…', or add --account-name NAME --auth-mode login, "
-    "or try it locally: azguard emulator start, then --emulator",
-)
 
 
 def choose(shared: Mapping[str, Any], environ: Mapping[str, str], file: Path, local: Callable[[], Account]) -> Account:
@@ -41,7 +36,7 @@ def choose(shared: Mapping[str, Any], environ: Mapping[str, str], file: Path, lo
     """
     given = _add_account_name(options(shared))
     if "profile" in given:
-        return _of_profile(profiles.pick(file, given["profile"]), local)
+        return _of_profile(file, given["profile"], local)
     if any(source in given for source in _SOURCES):
         return from_settings(_complete(given, environ), local)
     from_environment = _environment(environ)
@@ -52,7 +47,7 @@ def choose(shared: Mapping[str, Any], environ: Mapping[str, str], file: Path, lo
     if given:
         option = next(iter(given))
         raise UsageError(f"--{option} needs --account-name", hint="or set AZURE_STORAGE_ACCOUNT")
-    return _of_profile(profiles.pick(file, _profile_name(environ)), local)
+    return _of_profile(file, _profile_name(environ), local)
 
 
 def _add_account_name(settings: Mapping[str, str]) -> dict[str, str]:
@@ -64,9 +59,16 @@ def _add_account_name(settings: Mapping[str, str]) -> dict[str, str]:
     return {**settings, "account-name": name} if name else dict(settings)
 
 
-def _of_profile(profile: profiles.Profile | None, local: Callable[[], Account]) -> Account:
+def _of_profile(file: Path, name: str | None, local: Callable[[], Account]) -> Account:
+    from azguard.accounts import profiles
+
+    profile = profiles.pick(file, name)
     if profile is None:
-        raise _NOTHING
+        raise ConfigError(
+            "no storage account is configured",
+            hint="export AZURE_STORAGE_CONNECTION_STRING='…', or add --account-name NAME --auth-mode login, "
+            "or try it locally: azguard emulator start, then --emulator",
+        )
     try:
         return from_settings(profile.settings, local)
     except (UsageError, ConfigError) as error:
@@ -171,8 +173,10 @@ def _check_not_elsewhere(given: Mapping[str, str], ambient: Mapping[str, str]) -
     Raises:
         UsageError: the endpoint is not that of the environment's account, so another's secret would go there.
     """
+    from azguard.accounts.clouds import CLOUDS
+
     suffix = given.get("endpoint-suffix")
-    if suffix is not None and suffix.strip(".").lower() not in endpoints.CLOUDS:
+    if suffix is not None and suffix.strip(".").lower() not in CLOUDS:
         raise _elsewhere("endpoint-suffix", ambient)
     own = {service: ambient[f"{service}-endpoint"] for service in SERVICES if f"{service}-endpoint" in ambient}
     name = given.get("account-name", ambient.get("account-name", ""))

@@ -12,9 +12,8 @@ import typer
 from typer.main import get_command
 
 from azguard import __version__
-from azguard.cli import groups, help_text, run_keys, shared_options
+from azguard.cli import groups, run_keys, shared_options
 from azguard.cli.registry import COMMANDS, ROOT
-from azguard.cli.topics import TOPICS
 from azguard.errors import OutputFailed
 
 
@@ -29,10 +28,14 @@ class Root(groups.Group):
         return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
+        from azguard.cli import help_text
+
         with formatter.section("Commands"):
             help_text.write_rows(formatter, [(name, entry.summary) for name, entry in COMMANDS.items()])
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        from azguard.cli.topics import TOPICS
+
         with formatter.section("Topics (azguard help TOPIC)"):
             formatter.write_text(", ".join(TOPICS))
 
@@ -41,6 +44,8 @@ class Root(groups.Group):
         for name in [name for name in ctx.params if name in _GENERAL]:
             shared[name] = ctx.params.pop(name)
         if set(ctx.meta[run_keys.ARGV]) <= {"--"}:
+            from azguard.cli import help_text
+
             typer.echo(help_text.emphasize(ctx.get_help(), sys.stdout))
             return None
         return super().invoke(ctx)

@@ -7,8 +7,10 @@ import re
 import shlex
 from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
+from typing import Any
 
 from azguard.accounts import well_known
+from azguard.errors import UsageError
 
 #: The options whose value is a secret, unless it names a file.
 SECRETS = tuple(f"--{key}" for key in well_known.SECRETS)
@@ -62,6 +64,23 @@ def fill_in(args: list[str], option: str | None) -> list[str]:
     if after.startswith("-") or re.match(r"[a-z]+:[^\s{\[\"]", after):
         return [*args[:position], f"{option}=", *args[position + 1 :]]
     return args
+
+
+def refuse_repeated(typed: Iterable[Any]) -> None:
+    """Refuse an option that takes one value and was given several times: the last one would win unnoticed.
+
+    Raises:
+        UsageError: there is one among the parameters, which are in the order that they were typed.
+    """
+    seen = set()
+    for param in typed:
+        if param.param_type_name != "option" or param.multiple or param.is_flag:
+            continue
+        if param.name in seen:
+            raise UsageError(
+                f"{'/'.join(param.opts)} is given twice, and takes one value", hint="leave one of them out"
+            )
+        seen.add(param.name)
 
 
 def drop(argv: Sequence[str], options: Collection[str]) -> list[str]:

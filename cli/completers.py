@@ -5,15 +5,17 @@ pairs of a value and what that is. What it cannot find in time, it leaves out.
 """
 
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from azguard.cli.typed_line import TypedLine
 
 #: A value, and what it is.
 Candidate = tuple[str, str]
@@ -25,23 +27,8 @@ _MOST = 200
 _LEASABLE = {"blob": "CONTAINER/NAME", "container": "NAME"}
 _NAMED = {**_LEASABLE, "table": "NAME", "entity": "TABLE/PARTITION/ROW"}
 
-
-@dataclass(frozen=True)
-class TypedLine:
-    """The line up to the cursor, as far as a completer needs it."""
-
-    #: The values of the options that were typed, by name.
-    options: Mapping[str, Any]
-    environ: Mapping[str, str]
-    #: The words of the command, and its arguments.
-    path: Sequence[str] = ()
-    arguments: Sequence[str] = ()
-    #: The root of all commands.
-    root: Any = None
-
-
 #: Asks an account for what begins with the unfinished word.
-Listing = Callable[[Any, str, TypedLine], Iterator[Candidate]]
+Listing = Callable[[Any, str, "TypedLine"], Iterator[Candidate]]
 
 
 def blobs(ctx: typer.Context, incomplete: str) -> list[Candidate]:
@@ -112,7 +99,7 @@ def _complete_prefixed(kinds: Mapping[str, str], ctx: typer.Context, incomplete:
     return [(f"{prefix}:{name}", meaning) for name, meaning in _BY_KIND[prefix](ctx, rest)]
 
 
-def _in_time(listing: Listing, line: TypedLine, incomplete: str) -> list[Candidate]:
+def _in_time(listing: Listing, line: "TypedLine", incomplete: str) -> list[Candidate]:
     """Return names that the service lists, in time or not at all."""
     try:
         with _at_most(SECONDS):
@@ -122,7 +109,7 @@ def _in_time(listing: Listing, line: TypedLine, incomplete: str) -> list[Candida
         return []
 
 
-def _account(line: TypedLine) -> Any:
+def _account(line: "TypedLine") -> Any:
     from azguard.cli import accounts
     from azguard.folders import Folders
 
@@ -130,7 +117,7 @@ def _account(line: TypedLine) -> Any:
     return accounts.choose(line.options, line.environ, Path(folders.profiles), lambda: accounts.local_emulator(folders))
 
 
-def _list_tables(account: Any, incomplete: str, _line: TypedLine) -> Iterator[Candidate]:
+def _list_tables(account: Any, incomplete: str, _line: "TypedLine") -> Iterator[Candidate]:
     from azguard.requests.deadline import Deadline
     from azguard.tables.tables import list_tables
 
@@ -138,7 +125,7 @@ def _list_tables(account: Any, incomplete: str, _line: TypedLine) -> Iterator[Ca
         yield table.name, "table"
 
 
-def _list_containers(account: Any, incomplete: str, _line: TypedLine) -> Iterator[Candidate]:
+def _list_containers(account: Any, incomplete: str, _line: "TypedLine") -> Iterator[Candidate]:
     from azguard.blobs.containers import list_containers
     from azguard.requests.deadline import Deadline
 
@@ -146,7 +133,7 @@ def _list_containers(account: Any, incomplete: str, _line: TypedLine) -> Iterato
         yield each.name, "container"
 
 
-def _list_blobs(account: Any, incomplete: str, line: TypedLine) -> Iterator[Candidate]:
+def _list_blobs(account: Any, incomplete: str, line: "TypedLine") -> Iterator[Candidate]:
     from azguard.accounts.target import Target
     from azguard.address import Kind, parse
     from azguard.blobs.listing import BlobPrefix, list_blobs
@@ -161,7 +148,7 @@ def _list_blobs(account: Any, incomplete: str, line: TypedLine) -> Iterator[Cand
         yield f"{container}/{item.name}", "folder" if isinstance(item, BlobPrefix) else "blob"
 
 
-def _list_locks(account: Any, incomplete: str, line: TypedLine) -> Iterator[Candidate]:
+def _list_locks(account: Any, incomplete: str, line: "TypedLine") -> Iterator[Candidate]:
     from azguard.locks.lock_blobs import choose_container
 
     container = choose_container(line.options.get("lock_container"), line.environ)
@@ -170,7 +157,7 @@ def _list_locks(account: Any, incomplete: str, line: TypedLine) -> Iterator[Cand
             yield value.removeprefix(f"{container}/"), "lock"
 
 
-def _list_etags(account: Any, _incomplete: str, line: TypedLine) -> Iterator[Candidate]:
+def _list_etags(account: Any, _incomplete: str, line: "TypedLine") -> Iterator[Candidate]:
     from datetime import UTC, datetime
 
     from azguard.accounts.target import Target

@@ -13,21 +13,20 @@ from azguard import address
 from azguard.accounts.account import Account, Auth
 from azguard.accounts.target import Target
 from azguard.address import Kind, Location
-from azguard.cli import ending, tracing, values
+from azguard.cli import values
 from azguard.cli.output import Output
 from azguard.cli.run_keys import ARGV, OPERATION, SHARED
 from azguard.conditions.operations import Operation
 from azguard.conditions.requested import RequestedConditions
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, UsageError
 from azguard.folders import Folders
-from azguard.locks import environment
 from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
 
 if TYPE_CHECKING:
     from azguard.cache.copies import Copy
     from azguard.cache.etag_cache import EtagCache
     from azguard.cache.reads import Reads
+    from azguard.conditions.resolve import Conditions
     from azguard.conditions.seen import SeenVersion
 
 
@@ -73,8 +72,13 @@ class Environment:
         return Reads(
             open_cache=lambda: self.cache,
             command=self.command,
-            outer_lease=lambda target: environment.find_lease_id(target, self.environ),
+            outer_lease=self._find_outer_lease,
         )
+
+    def _find_outer_lease(self, target: Target) -> str | None:
+        from azguard.locks import environment
+
+        return environment.find_lease_id(target, self.environ)
 
     @cached_property
     def account(self) -> Account:
@@ -137,9 +141,16 @@ class Environment:
             )
         account = Account("", {}, Auth.ANONYMOUS) if location.sas is not None else self.account
         target = Target(account.at(location), location.address)
-        ending.warn(target, self.deadline.seconds, self.out.warn_once)
+        self.warn_of_end(target, self.deadline)
         self.located[str(target.address)] = target
         return target
+
+    def warn_of_end(self, target: Target, deadline: Deadline) -> None:
+        """Warn if the credential of a target ends before a deadline."""
+        if target.account.auth.may_end:
+            from azguard.cli import ending
+
+            ending.warn(target, deadline.seconds, self.out.warn_once)
 
     def conditions(
         self,
@@ -147,7 +158,7 @@ class Environment:
         copy: "Copy | SeenVersion | None" = None,
         operation: Operation | None = None,
         lease_id: str | None = None,
-    ) -> Conditions:
+    ) -> "Conditions":
         """Return what an operation sends for this run's conditions, or its own lease id, and what this scope has read.
 
         ``copy`` is the file that is written, or the version that what is written came with.
@@ -167,5 +178,7 @@ def of(ctx: typer.Context) -> Environment:
         )
         # A wrong --output is said before anything is done.
         if ctx.obj.out.is_verbose:
+            from azguard.cli import tracing
+
             ctx.with_resource(tracing.to(ctx.obj.out, ctx.obj.shared, ctx.obj.environ))
     return ctx.obj

@@ -5,7 +5,6 @@ import shlex
 from collections.abc import Callable
 from dataclasses import replace
 
-from azguard.documents import metadata as metadata_rules
 from azguard.documents import numbers, paths
 from azguard.documents import text as json_text
 from azguard.documents.edits import Append, AppendLine, Edit, Increment, JsonPatch, MergePatch, Set, Unset
@@ -84,6 +83,8 @@ def _path_of(option: str, text: str, metadata: bool) -> Path:
         name = path.steps[0].name
         if name is None or len(path.steps) > 1:
             raise UsageError(f"{option}: {text!r} is not one name, and metadata is flat", hint="write NAME")
+        from azguard.documents import metadata as metadata_rules
+
         if not metadata_rules.is_name(name):
             raise UsageError(f"{option}: {name!r} is not a metadata name", reason="metadata_name_malformed")
     elif path.steps[-1].end and path.steps[-1].name is None and option not in ("--set", "--set-string"):

@@ -7,7 +7,7 @@ from typing import Any, TextIO
 
 import typer
 
-from azguard.cli import groups, help_text, run_keys, signals, terminal
+from azguard.cli import run_keys, signals, terminal
 from azguard.cli.result_stream import silence
 from azguard.errors import AzguardError, Changed, Gone, Interrupted, OutputFailed, UsageError
 
@@ -56,7 +56,9 @@ def deliver(stream: TextIO, status: int = 0) -> None:
 def _words(
     error: BaseException, known: AzguardError, meta: Mapping[str, Any], argv: Sequence[str], environ: Mapping[str, str]
 ) -> str:
-    from azguard.cli import command_line, hints, redaction  # hundreds of words, for errors alone
+    # Hundreds of words, for errors alone.
+    from azguard.cli import command_line, help_text, hints, redaction
+    from azguard.cli.command_missing import CommandMissing
 
     shared = meta.get(run_keys.SHARED, {})
     text = ""
@@ -75,7 +77,7 @@ def _words(
         return text + json.dumps(
             {"error": redaction.redact_values(known.as_json(), secrets)}, indent=2, ensure_ascii=False
         )
-    if isinstance(error, groups.CommandMissing):
+    if isinstance(error, CommandMissing):
         return text + help_text.emphasize(error.help, sys.stderr)
     words = redaction.redact(_for_people(known, quiet=bool(shared.get("quiet"))), secrets)
     words = terminal.spell(words, sys.stderr)

@@ -5,9 +5,9 @@ validates even plain text with pydantic, whose import takes longer than all else
 the commands here take text and flags only, so that step is replaced by one that returns the text.
 """
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from types import MappingProxyType
@@ -18,7 +18,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from azguard import naming
-from azguard.cli import command_line, help_text, shared_options, signals
+from azguard.cli import command_line, shared_options, signals
 from azguard.cli.command_spec import LOCAL, CommandSpec
 from azguard.cli.run_keys import COMMAND, OPERATION, ORDER, SHARED
 from azguard.errors import AzguardError, UsageError
@@ -53,9 +53,15 @@ class _Plain:
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]  # a mixin, as above
         places = [param for param in self.get_params(ctx) if param.param_type_name == "argument"]
-        return [*pieces[: len(pieces) - len(places)], *map(help_text.place, places)] if places else pieces
+        if not places:
+            return pieces
+        from azguard.cli import help_text
+
+        return [*pieces[: len(pieces) - len(places)], *map(help_text.place, places)]
 
     def get_help(self, ctx: Any) -> str:
+        from azguard.cli import help_text
+
         formatter = ctx.formatter_class(width=help_text.width())
         self.format_help(ctx, formatter)  # type: ignore[attr-defined]  # a mixin, as above
         text: str = formatter.getvalue().rstrip("\n")
@@ -63,13 +69,17 @@ class _Plain:
 
     def get_help_option(self, ctx: Any) -> Any:
         option = super().get_help_option(ctx)  # type: ignore[misc]  # a mixin, as above
-        option.callback = help_text.show
+        option.callback = _show_help
         return option
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
+        from azguard.cli import help_text
+
         help_text.write_summary(formatter, help_text.HelpText(self.help or ""))  # type: ignore[attr-defined]  # as above
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
+        from azguard.cli import help_text
+
         sections: dict[str, list[Any]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
@@ -85,8 +95,19 @@ class _Plain:
             self.format_commands(ctx, formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        from azguard.cli import help_text
+
         command = ctx.command_path.partition(" ")[2]
         help_text.write_pointers(formatter, command, help_text.HelpText(self.help or ""))  # type: ignore[attr-defined]  # a mixin, as above
+
+
+def _show_help(ctx: Any, _param: Any, is_asked: bool) -> None:
+    """Show the help of a command, if that is asked for; the callback of ``--help``."""
+    if is_asked and not ctx.resilient_parsing:
+        from azguard.cli import help_text
+
+        typer.echo(help_text.emphasize(ctx.get_help(), sys.stdout))
+        ctx.exit()
 
 
 class Command(_Plain, TyperCommand):
@@ -107,7 +128,7 @@ class Command(_Plain, TyperCommand):
         args = command_line.fill_in(args, self.spec.optional_value)
         with _naming_command(ctx):
             _, _, order = self.make_parser(ctx).parse_args(args=list(args))
-        _refuse_repeated(order)
+        command_line.refuse_repeated(order)
         ctx.meta[ORDER] = [param.name for param in order]
         rest: list[str] = super().parse_args(ctx, args)
         return rest
@@ -163,19 +184,6 @@ def _naming_command(ctx: Any) -> Iterator[None]:
         raise
 
 
-def _refuse_repeated(typed: list[Any]) -> None:
-    """Refuse an option that takes one value and was given several times: the last one would win unnoticed."""
-    seen = set()
-    for param in typed:
-        if param.param_type_name != "option" or param.multiple or param.is_flag:
-            continue
-        if param.name in seen:
-            raise UsageError(
-                f"{'/'.join(param.opts)} is given twice, and takes one value", hint="leave one of them out"
-            )
-        seen.add(param.name)
-
-
 def _refuse_bytes(param: Any, value: Any) -> None:
     """Refuse text that is not UTF-8, except where any bytes are meant: in files' names, content and commands."""
     metavar = param.metavar or ""
@@ -185,19 +193,6 @@ def _refuse_bytes(param: Any, value: Any) -> None:
     for text in value if isinstance(value, (list, tuple)) else [value]:
         if isinstance(text, str):
             naming.check_text(text, what)
-
-
-@dataclass(eq=False)
-class CommandMissing(UsageError):
-    """A group was typed without one of its commands: people are shown its help."""
-
-    help: str = ""
-
-    @classmethod
-    def of(cls, ctx: Any) -> "CommandMissing":
-        """Return the error for the group that a context is of."""
-        path = ctx.command_path
-        return cls(f"{path} needs a command", hint=f"{path} --help", help=ctx.get_help())
 
 
 class Group(_Plain, TyperGroup):
@@ -225,6 +220,8 @@ class Group(_Plain, TyperGroup):
         return command
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
+        from azguard.cli import help_text
+
         commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
         with formatter.section("Commands"):
             rows = [(name, command.get_short_help_str(_WHOLE)) for name, command in commands.items()]
@@ -233,12 +230,14 @@ class Group(_Plain, TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         # A value before the command's name may be given again behind it, as an alias of a shell does, but not here.
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
-        _refuse_repeated(order)
+        command_line.refuse_repeated(order)
         rest: list[str] = super().parse_args(ctx, args)
         return rest
 
     def invoke(self, ctx: Any) -> Any:
         if not ctx._protected_args:  # noqa: SLF001  # Typer offers no other way
+            from azguard.cli.command_missing import CommandMissing
+
             raise CommandMissing.of(ctx)
         return super().invoke(ctx)
 

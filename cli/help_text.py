@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TextIO
 
-import typer
-
 from azguard.cli import terminal
 
 # The groups that a command's help shows. ``azguard help options`` shows the others, once for all commands.
@@ -134,10 +132,3 @@ def emphasize(text: str, stream: TextIO) -> str:
     if not terminal.is_colored(stream, {"no_color": "--no-color" in sys.argv}, os.environ):
         return text
     return _HEADING.sub(lambda found: terminal.paint(found[1], "bold"), text)
-
-
-def show(ctx: Any, _param: Any, is_asked: bool) -> None:
-    """Show the help of a command, if that is asked for; the callback of ``--help``."""
-    if is_asked and not ctx.resilient_parsing:
-        typer.echo(emphasize(ctx.get_help(), sys.stdout))
-        ctx.exit()

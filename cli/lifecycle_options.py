@@ -1,9 +1,7 @@
 """The options of commands that create and delete, whatever the kind of resource."""
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from azguard.accounts.target import Target
 from azguard.cli import asking, values
@@ -15,12 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from azguard.requests.contents import Contents
-
-IfExists = Annotated[
-    str | None,
-    typer.Option("--if-exists", metavar="skip", help="If it exists, leave it alone and exit 0."),
-]
-WithContents = Annotated[bool, typer.Option("--with-contents", help="Delete it with all its contents; do not ask.")]
 
 
 def skips(env: Environment, if_exists: str | None) -> bool:

@@ -55,6 +55,11 @@ Reason = Annotated[
     typer.Option("--reason", metavar="TEXT", help="Say why you hold it; all readers can see this."),
 ]
 WaitUntilFree = Annotated[bool, typer.Option("--wait", help="Wait until it is free, or exit 75.")]
+IfExists = Annotated[
+    str | None,
+    typer.Option("--if-exists", metavar="skip", help="If it exists, leave it alone and exit 0."),
+]
+WithContents = Annotated[bool, typer.Option("--with-contents", help="Delete it with all its contents; do not ask.")]
 NoLineage = Annotated[
     bool,
     typer.Option(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from azguard.cli import inputs, lifecycle_options, options, values
+from azguard.cli import options, values
 
 if TYPE_CHECKING:
     from azguard.blobs.upload import Settings
@@ -48,7 +48,7 @@ class PutOptions:
     allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Write an empty blob if the input is empty.")] = (
         False
     )
-    if_exists: lifecycle_options.IfExists = None
+    if_exists: options.IfExists = None
     blob_type: Annotated[
         str | None,
         typer.Option("--blob-type", metavar="block", help="Replace also a blob of another type."),
@@ -79,4 +79,6 @@ class PutOptions:
     @property
     def takes_empty(self) -> bool:
         """Return whether empty content may be meant: it was said, or a file was named that holds it."""
+        from azguard.cli import inputs
+
         return self.allow_empty or inputs.keeps_content(self.file)

@@ -9,7 +9,6 @@ import typer
 from azguard.address import Address, Kind
 from azguard.cli import options, values
 from azguard.cli.edit_options import TypedEdit
-from azguard.conditions import fences
 from azguard.errors import UsageError
 from azguard.updates.op_ids import RAW_OP
 
@@ -138,7 +137,11 @@ class UpdateOptions:
 
     def read_fence(self) -> int | None:
         """Return the number of the lock that the caller holds."""
-        return None if self.fence is None else fences.parse(self.fence)
+        if self.fence is None:
+            return None
+        from azguard.conditions import fences
+
+        return fences.parse(self.fence)
 
     def read_max_attempts(self) -> int | None:
         """Return how many writes may be sent; None is as many as the deadline allows."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from azguard.accounts import trace
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.cli import edit_options, ending, inputs
+from azguard.cli import edit_options, inputs
 from azguard.cli.context import Environment
 from azguard.cli.edit_options import TypedEdit
 from azguard.cli.update_options import UpdateOptions
@@ -39,7 +39,7 @@ def request(env: Environment, target: Target, given: UpdateOptions, typed: tuple
         UsageError: an edit, or what to create, is malformed.
     """
     deadline = env.patience(given.timeout, _SECONDS)
-    ending.warn(target, deadline.seconds, env.out.warn_once)
+    env.warn_of_end(target, deadline)
     change = _change(env, target.kind, given, typed)
     plan = UpdatePlan(
         transform=lambda content: change(target, deadline, content),

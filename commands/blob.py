@@ -8,13 +8,11 @@ from typing import Annotated
 import typer
 
 from azguard.address import Kind
-from azguard.cli import completers, context, deliveries, inputs, lifecycle_options, option_classes, options, values
+from azguard.cli import completers, context, option_classes, options, values
 from azguard.cli.groups import group
 from azguard.cli.put_options import PutOptions
 from azguard.conditions import operations
 from azguard.errors import NotFound
-from azguard.requests import existing
-from azguard.requests.lineage import fresh_op
 
 app = group("Blobs: get, put, show, exists, list, delete.")
 
@@ -50,6 +48,7 @@ def get(
     Topics: scopes
     """
     from azguard.blobs import downloads
+    from azguard.cli import deliveries, inputs
 
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB)
@@ -101,6 +100,9 @@ def put(ctx: typer.Context, blob: _Blob, given: PutOptions) -> None:
     from azguard.blobs import uploads
     from azguard.blobs.existing import find_blob
     from azguard.blobs.upload import Upload, create_only
+    from azguard.cli import inputs, lifecycle_options
+    from azguard.requests import existing
+    from azguard.requests.lineage import fresh_op
 
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB, writable=True)
@@ -158,6 +160,7 @@ def exists(ctx: typer.Context, blob: _Blob) -> None:
     Topics: conditions
     """
     from azguard.blobs import properties
+    from azguard.requests import existing
 
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB)

@@ -31,7 +31,7 @@ def create(
         str | None,
         typer.Option("--public-access", metavar="blob|container", help="Let others read it; by default, only you can."),
     ] = None,
-    if_exists: lifecycle_options.IfExists = None,
+    if_exists: options.IfExists = None,
 ) -> None:
     """Create a container; one that exists is left alone (exit 45, or 0 with --if-exists skip).
 
@@ -98,7 +98,7 @@ def list_(ctx: typer.Context, prefix: options.Prefix = None, num_results: option
 
 
 @app.command(spec=options.operation(operations.CONTAINER_DELETE))
-def delete(ctx: typer.Context, container: _Container, with_contents: lifecycle_options.WithContents = False) -> None:
+def delete(ctx: typer.Context, container: _Container, with_contents: options.WithContents = False) -> None:
     """Delete a container, if it is empty and unchanged.
 
     A container with blobs in it is not deleted (exit 42) unless you give --with-contents. On a terminal azguard asks.

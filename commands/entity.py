@@ -87,7 +87,7 @@ def insert(
     ctx: typer.Context,
     entity: Entity,
     given: EntityOptions,
-    if_exists: lifecycle_options.IfExists = None,
+    if_exists: options.IfExists = None,
 ) -> None:
     """Create an entity; if it exists, it stays as it is (exit 45, or 0 with --if-exists skip).
 

@@ -20,7 +20,7 @@ app.add_typer(policies, name="acl")
 
 
 @app.command(spec=options.operation(operations.TABLE_CREATE))
-def create(ctx: typer.Context, table: options.Table, if_exists: lifecycle_options.IfExists = None) -> None:
+def create(ctx: typer.Context, table: options.Table, if_exists: options.IfExists = None) -> None:
     """Create a table; one that exists is left alone (exit 45, or 0 with --if-exists skip).
 
     A table carries no mark of its maker. If the answer gets lost and the table is there afterwards, whose it is cannot
@@ -52,7 +52,7 @@ def list_(ctx: typer.Context, prefix: options.Prefix = None, num_results: option
 
 
 @app.command(spec=options.operation(operations.TABLE_DELETE))
-def delete(ctx: typer.Context, table: options.Table, with_contents: lifecycle_options.WithContents = False) -> None:
+def delete(ctx: typer.Context, table: options.Table, with_contents: options.WithContents = False) -> None:
     """Delete a table, if it is empty. Nothing can guard that, so it has to be said: --last-writer-wins.
 
     A table with entities in it is not deleted (exit 42) unless you give --with-contents. On a terminal azguard asks.

@@ -8,7 +8,8 @@
 ``transport``    the SDK's transport: no truncated response counts, no exchange outlives its time
 ``exchanges``    one exchange with a server: whole, and within its time
 ``trace``        what is sent and answered, told for one who listens
-``endpoints``    where the services of an account answer, in each cloud
+``endpoints``    where the services of an account answer
+``clouds``       the clouds of Microsoft's, for logins
 ``logins``       Azure identities, the OIDC tokens of CI jobs included
 ``proxies``      which requests go through a proxy
 ``sas``          what a shared access signature allows, and until when

@@ -36,6 +36,11 @@ class Auth(StrEnum):
     LOGIN = "login"
     ANONYMOUS = "anonymous"
 
+    @property
+    def may_end(self) -> bool:
+        """Return whether the proof holds for some time only."""
+        return self in (Auth.SAS, Auth.LOGIN)
+
 
 @dataclass(frozen=True)
 class Account:
@@ -73,9 +78,9 @@ class Account:
         if "login" not in self._shared:
             import os
 
-            from azguard.accounts import endpoints, logins
+            from azguard.accounts import clouds, logins
 
-            cloud = endpoints.cloud(next(iter(self.endpoints.values()), ""))
+            cloud = clouds.cloud(next(iter(self.endpoints.values()), ""))
             self._shared["login"] = logins.choose(os.environ, cloud)
         found: Login = self._shared["login"]
         if "tell_end" in self._shared:

@@ -20,26 +20,6 @@ _HOST = re.compile(rf"(?P<name>[a-z0-9]{{3,24}}(?P<zone>\.z\d+)?)\.(?P<service>{
 
 
 @dataclass(frozen=True)
-class Cloud:
-    """A cloud of Microsoft's: the authority for its logins, and the audience of a CI system's tokens."""
-
-    #: The host of Microsoft Entra ID.
-    authority: str
-    #: What workload identity federation expects in a token of another issuer.
-    audience: str
-
-
-_PUBLIC = Cloud("login.microsoftonline.com", "api://AzureADTokenExchange")
-# Source: the documentation of azure-identity's AzureAuthorityHosts, and of workload identity federation.
-CLOUDS = {
-    PUBLIC_SUFFIX: _PUBLIC,
-    "storage.azure.net": _PUBLIC,
-    "core.chinacloudapi.cn": Cloud("login.chinacloudapi.cn", "api://AzureADTokenExchangeChina"),
-    "core.usgovcloudapi.net": Cloud("login.microsoftonline.us", "api://AzureADTokenExchangeUSGov"),
-}
-
-
-@dataclass(frozen=True)
 class Place:
     """What the host of an endpoint tells: the account, its service, and the suffix of its cloud."""
 
@@ -72,12 +52,6 @@ def plain(endpoint: str) -> str:
     host = ".".join([first.removesuffix("-secondary"), *(label for label in rest if label != "privatelink")])
     port = "" if parts.port in (None, _USUAL_PORTS.get(parts.scheme)) else f":{parts.port}"
     return f"{host}{port}{parts.path.rstrip('/')}"
-
-
-def cloud(endpoint: str) -> Cloud:
-    """Return the cloud an endpoint is in: the public one, unless its host tells another."""
-    found = place(endpoint)
-    return CLOUDS.get(found.suffix, _PUBLIC) if found else _PUBLIC
 
 
 def account_name(endpoint: str) -> str:

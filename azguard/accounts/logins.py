@@ -16,7 +16,7 @@ from http import HTTPStatus
 from typing import Any
 
 from azguard.accounts import proxies
-from azguard.accounts.endpoints import Cloud
+from azguard.accounts.clouds import Cloud
 from azguard.errors import LoginFailed
 from azguard.times import iso
 

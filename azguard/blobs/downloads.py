@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from azguard.accounts.target import Target
-from azguard.atomic_files import replacing
 from azguard.blobs.download import BlobGot, Download
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, OutputFailed, UsageError
@@ -175,6 +174,8 @@ def _copy_in_place(download: Download, stream: BinaryIO, progress: Callable[[int
 
 def _enter(stack: ExitStack, file: Path, mode: int | None) -> BinaryIO:
     """Return the stream of the new file, which has the permissions of the one it replaces."""
+    from azguard.atomic_files import replacing
+
     try:
         if mode is None:
             return stack.enter_context(replacing(file))

@@ -7,13 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from azguard.accounts.target import Target
-from azguard.blobs import fenced_writes, properties, update_states, uploads
+from azguard.blobs import properties, update_states, uploads
 from azguard.blobs.download import Download
 from azguard.blobs.upload import Settings, Upload
-from azguard.conditions import fences
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
-from azguard.documents.metadata import as_json, from_json
 from azguard.errors import Changed, NotFound
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
@@ -185,6 +183,8 @@ class BlobContent(_Blob):
     def _find_tags(self, kept: _Preserved, deadline: Deadline) -> Mapping[str, str] | None:
         """Return the tags to send, ours among them; read as late as possible where they hold no fence."""
         if self.lock_fence is not None:
+            from azguard.conditions import fences
+
             return fences.with_fence_tag(kept.settings.tags or {}, self.lock_fence)
         return properties.fetch_tags(self.target, self.lease_id, deadline) if kept.tag_count else None
 
@@ -195,6 +195,8 @@ class BlobContent(_Blob):
         fence changes ETag and tag in one request. A holder with a higher fence who writes after our read makes our
         If-Match fail, and the next read finds that fence. The count of tags is no substitute: it may be withheld.
         """
+        from azguard.blobs import fenced_writes
+
         theirs, others = fenced_writes.read_standing_fence(self.target, self.lease_id, deadline)
         kept = _Preserved(replace(state.preserved.settings, tags=others or None))
         # Write even the same content: it records our fence, so that a holder with a lower one is refused.
@@ -207,6 +209,8 @@ class BlobMetadata(_Blob):
 
     def read(self, deadline: Deadline) -> CurrentVersion:
         """Read the metadata and ETag from one response."""
+        from azguard.documents.metadata import as_json
+
         try:
             found = properties.fetch(self.target, Conditions(lease_id=self.lease_id), deadline)
             fence = self._read_fence(deadline)
@@ -222,6 +226,8 @@ class BlobMetadata(_Blob):
         self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
     ) -> Callable[[str | None], CommittedVersion]:
         """Return the Set Blob Metadata."""
+        from azguard.documents.metadata import from_json
+
         if state.etag is None:
             raise NotFound(f"there is no blob {self.target}", address=str(self.target.address))
         metadata = from_json(content)
@@ -236,11 +242,15 @@ class BlobMetadata(_Blob):
 
     def canonicalize(self, content: bytes) -> bytes:
         """Return the metadata as indented JSON."""
+        from azguard.documents.metadata import as_json, from_json
+
         return as_json(from_json(content))
 
     def _read_fence(self, deadline: Deadline) -> int | None:
         # It is compared only: Set Blob Metadata takes no tags, so that a write of metadata cannot raise it.
         if self.lock_fence is None:
             return None
+        from azguard.blobs import fenced_writes
+
         fence, _ = fenced_writes.read_standing_fence(self.target, self.lease_id, deadline)
         return fence

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.target import Target
-from azguard.conditions import fences
 from azguard.conditions.operations import BLOB_PUT_BLOCK_BLOB
 from azguard.conditions.requested import CREATE_ONLY
 from azguard.conditions.resolve import Conditions, resolve
@@ -104,7 +103,11 @@ class Upload:
         """Return the index tags the new version carries, the fence included."""
         tags = self.settings.tags or {}
         fence = self.conditions.fence
-        return (dict(tags) if fence is None else fences.with_fence_tag(tags, fence)) or None
+        if fence is None:
+            return dict(tags) or None
+        from azguard.conditions import fences
+
+        return fences.with_fence_tag(tags, fence) or None
 
 
 def create_only(target: Target) -> Conditions:

@@ -8,22 +8,22 @@ import hashlib
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from azguard.accounts.account import SINGLE_BYTES
-from azguard.blobs import blocks, fenced_writes, properties, types
+from azguard.blobs import properties
 from azguard.blobs.upload import BlobPut, Settings, Upload, decode_md5
-from azguard.blobs.upload_checks import check_early
-from azguard.blobs.upload_outcome import find_outcome
-from azguard.conditions import fences
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, Exists, Locked, UsageError
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.settle import Settled, WriteRequest, send_until_settled
+
+if TYPE_CHECKING:
+    from azguard.blobs.blocks import Place
+    from azguard.requests.settle import Settled
 
 # The service's answer, and the conditions under which it was given.
-_Committed = tuple[Settled[Mapping[str, Any]], Conditions]
+_Committed = tuple["Settled[Mapping[str, Any]]", Conditions]
 
 
 def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None], *, allow_empty: bool = True) -> BlobPut:
@@ -37,8 +37,9 @@ def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None], *, al
         UsageError: the content is not what ``content_md5`` says, or it is empty and must not be.
     Source: https://learn.microsoft.com/rest/api/storageservices/put-blob and /put-block-list
     """
-    if upload.conditions.fence is not None:
-        fences.check_tags(upload.settings.tags or {})
+    from azguard.blobs import blocks
+
+    _check_tags(upload)
     first = blocks.read_up_to(source, SINGLE_BYTES + 1)
     if not first and not allow_empty:
         raise UsageError(
@@ -65,6 +66,13 @@ def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None], *, al
             raise
         raise error.but(detail=(*error.detail, "and it was never read here: read it before you write")) from error
     return _to_blob_put(upload, committed, length, digest)
+
+
+def _check_tags(upload: Upload) -> None:
+    if upload.conditions.fence is not None:
+        from azguard.conditions import fences
+
+        fences.check_tags(upload.settings.tags or {})
 
 
 def _to_blob_put(upload: Upload, committed: _Committed, length: int, digest: Any) -> BlobPut:
@@ -102,6 +110,8 @@ def prepare(upload: Upload, content: bytes) -> Callable[[Conditions], Mapping[st
     upload.settings.for_sdk()  # Fails now on what the SDK refuses: later it would look like a lost answer.
     if len(content) <= SINGLE_BYTES:
         return lambda conditions: _put_blob(replace(upload, conditions=conditions), content)
+    from azguard.blobs import blocks
+
     rest = io.BytesIO(content)
     place = _to_place(upload, lambda: upload.deadline)
     staged = blocks.stage_stream(place, rest.read(SINGLE_BYTES), rest, lambda _: None)
@@ -109,8 +119,10 @@ def prepare(upload: Upload, content: bytes) -> Callable[[Conditions], Mapping[st
     return lambda conditions: _commit(replace(upload, conditions=conditions), ids)
 
 
-def _to_place(upload: Upload, patience: Callable[[], Deadline]) -> blocks.Place:
-    return blocks.Place(
+def _to_place(upload: Upload, patience: Callable[[], Deadline]) -> "Place":
+    from azguard.blobs.blocks import Place
+
+    return Place(
         target=upload.target,
         lease_id=upload.conditions.lease_id,
         op=upload.op,
@@ -121,6 +133,9 @@ def _to_place(upload: Upload, patience: Callable[[], Deadline]) -> blocks.Place:
 def _put_blocks(
     upload: Upload, first: bytes, source: BinaryIO, digest: Any, progress: Callable[[int], None]
 ) -> tuple[_Committed, int]:
+    from azguard.blobs import blocks
+    from azguard.blobs.upload_checks import check_early
+
     check_early(replace(upload, deadline=upload.deadline.fresh()))
     md5 = hashlib.md5(usedforsecurity=False)
     length = 0
@@ -139,10 +154,12 @@ def _put_blocks(
 
 
 def _write_under_fence(upload: Upload, call: Callable[[Upload], Mapping[str, Any]], ids: Sequence[str]) -> _Committed:
+    from azguard.blobs import fenced_writes, types
+
     # The time to read a slow pipe, or to stage the blocks, does not count against the deadline of the commit.
     upload = replace(upload, deadline=upload.deadline.fresh())
 
-    def attempt(under: Conditions) -> Settled[Mapping[str, Any]]:
+    def attempt(under: Conditions) -> "Settled[Mapping[str, Any]]":
         if not upload.any_type:
             types.check(upload.target, under, upload.deadline)
         return _attempt(replace(upload, conditions=under), call, ids)
@@ -152,7 +169,10 @@ def _write_under_fence(upload: Upload, call: Callable[[Upload], Mapping[str, Any
 
 def _attempt(
     upload: Upload, call: Callable[[Upload], Mapping[str, Any]], ids: Sequence[str]
-) -> Settled[Mapping[str, Any]]:
+) -> "Settled[Mapping[str, Any]]":
+    from azguard.blobs.upload_outcome import find_outcome
+    from azguard.requests.settle import WriteRequest, send_until_settled
+
     conditional = upload.conditions.expected_etag is not None or upload.conditions.creates_only
     request = WriteRequest(
         target=upload.target,

@@ -2,20 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from azguard.accounts.target import Target
-from azguard.cache import records
-from azguard.cache.copies import Copy
-from azguard.cache.etag_cache import EtagCache
-from azguard.cache.records import Entry, Key
-from azguard.conditions import lease_ids, resolve
+from azguard.conditions import resolve
 from azguard.conditions.operations import Guard, Lease, Operation, Part
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.resolve import Conditions
 from azguard.conditions.seen import Remembered, SeenVersion
-from azguard.requests.existing import EXISTS
 from azguard.times import iso
+
+if TYPE_CHECKING:
+    from azguard.cache.copies import Copy
+    from azguard.cache.etag_cache import EtagCache
+    from azguard.cache.records import Entry, Key
 
 _LAST = "@last"
 _HELD = "@held"
@@ -26,13 +26,13 @@ class Reads:
     """What one scope has read, and which leases it holds, as one run of one command sees and records it."""
 
     #: Returns the cache of the scope. It is opened when it is first needed: most reads need no cache.
-    open_cache: Callable[[], EtagCache]
+    open_cache: "Callable[[], EtagCache]"
     #: The command that is recorded beside each version.
     command: str
     #: Returns the id of the lease that a ``lock run`` around us holds on a resource, None if there is none.
     outer_lease: Callable[[Target], str | None]
 
-    def of(self, target: Target, copy: Copy | SeenVersion | None = None, part: Part = Part.WHOLE) -> Remembered:
+    def of(self, target: Target, copy: "Copy | SeenVersion | None" = None, part: Part = Part.WHOLE) -> Remembered:
         """Return what this scope knows of a resource, or of a part of it.
 
         ``copy`` is the file whose content is to be written, or the version that the content itself names.
@@ -45,7 +45,7 @@ class Reads:
             # What the scope knows of that version, its lineage for example, comes along.
             is_last = last is not None and last.etag == copy.etag
             return Remembered(last=last, copy=last if is_last else copy, lease=lease)
-        bound = self.open_cache().find_bound(Key.of(target), copy)
+        bound = self.open_cache().find_bound(_key(target), copy)
         path = _convert(bound.path)
         inode = _convert(bound.inode)
         is_moved = path is not None and inode is not None and path.etag != inode.etag
@@ -53,11 +53,11 @@ class Reads:
 
     def last(self, target: Target) -> SeenVersion | None:
         """Return the version that this scope last read or wrote."""
-        return _convert(self.open_cache().last(Key.of(target)))
+        return _convert(self.open_cache().last(_key(target)))
 
     def _last_of(self, target: Target, part: Part) -> SeenVersion | None:
         """Return the version of a part that this scope last read or wrote; tags alone have a version of their own."""
-        found = _convert(self.open_cache().find_part(Key.of(target), part))
+        found = _convert(self.open_cache().find_part(_key(target), part))
         return self.last(target) if found is None and part is not Part.TAGS else found
 
     def conditions(
@@ -65,7 +65,7 @@ class Reads:
         operation: Operation,
         asked: RequestedConditions,
         target: Target,
-        copy: Copy | SeenVersion | None = None,
+        copy: "Copy | SeenVersion | None" = None,
     ) -> Conditions:
         """Return what an operation sends: the conditions asked for, or the guard of what this scope has read.
 
@@ -91,6 +91,8 @@ class Reads:
         """
         if asked is None:
             return self.outer_lease(target)
+        from azguard.conditions import lease_ids
+
         return lease_ids.resolve_lease_id(asked, self.held_id(target) if asked == _HELD else None)
 
     def held_id(self, target: Target) -> str | None:
@@ -98,14 +100,14 @@ class Reads:
         outer = self.outer_lease(target)
         if outer is not None:
             return outer
-        found = self.open_cache().find_held(Key.of(target))
+        found = self.open_cache().find_held(_key(target))
         return None if found is None else found.lease_id
 
     def record(
         self,
         target: Target,
         result: Any,
-        copy: Copy | None = None,
+        copy: "Copy | None" = None,
         lineage: str | None = None,
         *,
         selected: str | None = None,
@@ -116,6 +118,9 @@ class Reads:
         left alone was not read, so that nothing is recorded. ``copy`` is the file that holds the content, ``selected``
         names the properties that were delivered, None is all.
         """
+        from azguard.cache import records
+        from azguard.requests.existing import EXISTS
+
         if getattr(result, "outcome", None) == EXISTS:
             return
         if result.etag is None:
@@ -123,7 +128,7 @@ class Reads:
             return
         blob_type = getattr(result, "blob_type", None)
         self.open_cache().record(
-            Key.of(target),
+            _key(target),
             etag=result.etag,
             last_modified=iso(result.last_modified),
             length=getattr(result, "content_length", None),
@@ -141,7 +146,7 @@ class Reads:
             self.forget(target)
             return
         self.open_cache().record(
-            Key.of(target),
+            _key(target),
             etag=written.etag,
             last_modified=iso(written.last_modified),
             length=len(content),
@@ -156,7 +161,7 @@ class Reads:
         """
         if result.etag is not None:
             self.open_cache().record_part(
-                Key.of(target),
+                _key(target),
                 part,
                 etag=result.etag,
                 last_modified=iso(result.last_modified),
@@ -167,16 +172,16 @@ class Reads:
     def follow_parts(self, target: Target, before: str | None, after: str | None, lineage: str | None) -> None:
         """Record that a version read here was replaced by our own write of its content, which left or set its parts."""
         if before is not None and after is not None:
-            self.open_cache().follow(Key.of(target), before, after, lineage, only_parts=True)
+            self.open_cache().follow(_key(target), before, after, lineage, only_parts=True)
 
     def follow(self, target: Target, before: str | None, after: str | None, lineage: str | None) -> None:
         """Record that a version read here got a new ETag by our own write, with its content unchanged."""
         if before is not None and after is not None:
-            self.open_cache().follow(Key.of(target), before, after, lineage)
+            self.open_cache().follow(_key(target), before, after, lineage)
 
     def forget(self, target: Target) -> None:
         """Forget a resource that was deleted from here."""
-        self.open_cache().forget(Key.of(target))
+        self.open_cache().forget(_key(target))
 
 
 def _needs_reads(operation: Operation, asked: RequestedConditions) -> bool:
@@ -184,9 +189,18 @@ def _needs_reads(operation: Operation, asked: RequestedConditions) -> bool:
     return operation.writes or _LAST in (asked.if_match, asked.if_none_match, asked.etag) or asked.lease_id == _HELD
 
 
-def _convert(entry: Entry | None) -> SeenVersion | None:
+def _key(target: Target) -> "Key":
+    # A read that asks for nothing needs no cache, and so none of its modules.
+    from azguard.cache.records import Key
+
+    return Key.of(target)
+
+
+def _convert(entry: "Entry | None") -> SeenVersion | None:
     if entry is None:
         return None
+    from azguard.cache import records
+
     return SeenVersion(
         etag=entry.etag,
         lineage=entry.lineage,

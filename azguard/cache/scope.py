@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from azguard.errors import UsageError
-from azguard.processes import identity
 
 VARIABLE = "AZGUARD_SCOPE"
 DEFAULT = "default"
@@ -46,6 +45,8 @@ def find_scope(
     if not number:
         # This system has no sessions; or the leader is outside this container (0), where numbers are not unique.
         return DEFAULT
+    from azguard.processes import identity
+
     start = identity.find_start(number, proc) or "leaderless"
     boot = (identity.find_boot(proc) or "")[:_BOOT_CHARACTERS]
     return "-".join(filter(None, ("session", str(number), start, boot)))

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from azguard.accounts.target import Target
-from azguard.conditions import fences, lease_ids, refusals, remembered
+from azguard.conditions import refusals, remembered
 from azguard.conditions import values as condition_values
 from azguard.conditions.operations import TABLE_ENTITY_UPDATE, Condition, Guard, Operation
 from azguard.conditions.requested import RequestedConditions
@@ -64,7 +64,7 @@ def resolve(
     known = known or Remembered()
     refusals.check(operation, asked)
     values = asked.values
-    lease_id = None if asked.lease_id is None else lease_ids.resolve_lease_id(asked.lease_id, known.lease)
+    lease_id = _lease_id(asked, known)
     if asked.fence is not None:
         return _with_fence(asked, list(values), lease_id, target)
     headers = {
@@ -89,6 +89,14 @@ def resolve(
         length=known.length(expected),
         blob_type=known.blob_type(expected),
     )
+
+
+def _lease_id(asked: RequestedConditions, known: Remembered) -> str | None:
+    if asked.lease_id is None:
+        return None
+    from azguard.conditions.lease_ids import resolve_lease_id
+
+    return resolve_lease_id(asked.lease_id, known.lease)
 
 
 def _default_guard(
@@ -171,6 +179,8 @@ def _with_fence(
             argument="fence",
             reason="fence_on_snapshot",
         )
+    from azguard.conditions import fences
+
     fence = fences.parse(asked.fence or "")
     return Conditions(fences.condition(fence), "fence", lease_id=lease_id, fence=fence)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from azguard.processes import identity, locked_file
+from azguard.processes import locked_file
 from azguard.requests.deadline import Deadline
 
 # The part of the deadline to wait at most: a writer that hangs at the head must not use up the deadlines of the others.
@@ -153,6 +153,8 @@ class LocalQueue(AbstractContextManager["LocalQueue"]):
 
     def _is_stopped(self, number: int) -> bool:
         """Return whether the owner of a ticket is known to be stopped, by a signal or a debugger (Linux only)."""
+        from azguard.processes import identity
+
         try:
             owner = identity.find(int(self._path(number).read_bytes()))
         except (OSError, ValueError):

@@ -14,7 +14,6 @@ from azguard.address import Kind
 from azguard.errors import AzguardError
 from azguard.folders import Folders
 from azguard.requests.deadline import Deadline
-from azguard.updates import unsaved
 from azguard.updates import update as updates
 from azguard.updates.journal import WriteJournal
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
@@ -97,6 +96,8 @@ def _save(request: UpdateRequest, records: LocalRecords, error: AzguardError, co
     told = error.but(values={**error.values, "leaves_trace": request.plan.leaves_trace})
     if content is None:
         return told
+    from azguard.updates import unsaved
+
     path = unsaved.save_unwritten_content(records.folders.kept, request.target, content, records.now())
     if path is None:
         return told

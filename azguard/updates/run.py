@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from azguard.conditions import fences
 from azguard.errors import AzguardError, GaveUp, NotFound, OutcomeUnknown, TransformFailed, Unavailable
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
@@ -195,6 +194,8 @@ def check_fence(resource: UpdatableResource, plan: UpdatePlan, state: CurrentVer
         LockLost: one has.
     """
     if plan.fence is not None:
+        from azguard.conditions import fences
+
         fences.refuse_higher(resource.target, plan.fence, state.fence)
     return state
 

@@ -6,15 +6,18 @@ never be committed. What cannot be proved is reported as *unknown*.
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from azguard.errors import NotFound
 from azguard.requests.deadline import Deadline
-from azguard.requests.settle import Verdict
 from azguard.updates.leases import GUARD_ANSWER_SECONDS
 from azguard.updates.loop import Loop
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.resource import UpdatableResource
 from azguard.updates.run import UpdateRun, check_fence, require_existing, transform
+
+if TYPE_CHECKING:
+    from azguard.requests.settle import Verdict
 
 
 @dataclass(frozen=True)
@@ -69,12 +72,14 @@ def preview(resource: UpdatableResource, plan: UpdatePlan, deadline: Deadline) -
     return Preview(state.etag, None if state.etag is None else state.content, transform(resource, plan, state))
 
 
-def find_outcome(resource: UpdatableResource, op: str, deadline: Deadline) -> Verdict:
+def find_outcome(resource: UpdatableResource, op: str, deadline: Deadline) -> "Verdict":
     """Return the outcome of an op: COMMITTED, NOT_YET (not in the history since the creation), or UNKNOWN.
 
     Raises:
         NotFound: there is nothing, or not any more, and no kept version tells.
     """
+    from azguard.requests.settle import Verdict
+
     state = resource.read(deadline)
     if op in state.lineage or state.in_ledger:
         return Verdict.COMMITTED

@@ -34,7 +34,26 @@ _SLOW = (
 
 
 # What a run that succeeds has no use for.
-_FOR_ERRORS = ("azguard.cli.hint_table", "azguard.cli.explaining", "azguard.requests.denials")
+_FOR_ERRORS = (
+    "azguard.cli.command_missing",
+    "azguard.cli.explaining",
+    "azguard.cli.hint_table",
+    "azguard.requests.denials",
+)
+# What only help, completion or -v needs, a login or a profile, or a credential that ends.
+_RARE = (
+    "azguard.accounts.clouds",
+    "azguard.accounts.profiles",
+    "azguard.cli.ending",
+    "azguard.cli.help_text",
+    "azguard.cli.topics",
+    "azguard.cli.tracing",
+    "azguard.cli.typed_line",
+    "azguard.conditions.fences",
+    "azguard.conditions.lease_ids",
+)
+# What a read that asks for no condition leaves closed.
+_CACHE = ("azguard.cache.copies", "azguard.cache.database", "azguard.cache.etag_cache", "azguard.cache.records")
 
 
 def imported(line: str, packages: tuple[str, ...], cwd: Path, environ: dict[str, str] | None = None) -> str:
@@ -70,10 +89,27 @@ def test_showing_a_blob_imports_the_blob_sdk_only(tmp_path: Path, connection_str
     others = ("azure.storage.queue", "azure.storage.fileshare", "azure.data.tables", "azure.identity")
     # asyncio and importlib.metadata come with the SDK itself.
     slow = ("rich", "pydantic", "sqlite3", "yaml", "jsonpatch", "json_merge_patch", "jmespath")
-    unused = (*_FOR_ERRORS, "azguard.blobs.uploads", "azguard.leases", "azguard.requests.settle")
+    writing = ("azguard.blobs.uploads", "azguard.cli.inputs", "azguard.leases", "azguard.requests.settle")
+    unused = (*_FOR_ERRORS, *_RARE, *_CACHE, *writing)
     packages = ("azure.storage.blob", *others, *slow, *unused)
     answer = imported("blob show start-up/empty -o json", packages, tmp_path, account)
     assert answer == "status 0 loaded azure.storage.blob"
+
+
+def test_an_update_imports_the_blob_sdk_only_and_what_the_simplest_one_needs(
+    tmp_path: Path, connection_string: str
+) -> None:
+    account = {"AZURE_STORAGE_CONNECTION_STRING": connection_string, "AZGUARD_SCOPE": "start-up"}
+    assert imported("container create start-up-update -o none", (), tmp_path, account) == "status 0 loaded "
+    others = ("azure.storage.queue", "azure.storage.fileshare", "azure.data.tables", "azure.identity")
+    slow = ("rich", "pydantic", "yaml", "jsonpatch", "json_merge_patch", "jmespath")
+    blocks = ("azguard.blobs.blocks", "azguard.blobs.fenced_writes", "azguard.blobs.upload_checks")
+    ways = ("azguard.leases", "azguard.processes.identity", "azguard.updates.unsaved")
+    unused = (*_FOR_ERRORS, *_RARE, *blocks, *ways, "azguard.tables")
+    line = "safe-update blob:start-up-update/n --increment n -o none"
+    assert imported(f"{line} --create", (), tmp_path, account) == "status 0 loaded "
+    packages = ("azure.storage.blob", *others, *slow, *unused)
+    assert imported(line, packages, tmp_path, account) == "status 0 loaded azure.storage.blob"
 
 
 def test_a_run_under_a_lock_imports_the_blob_sdk_only_and_nothing_to_make_locks_with(

@@ -13,7 +13,7 @@ from azure.storage.blob import AccountSasPermissions, ResourceTypes, generate_ac
 
 from azguard.accounts import logins
 from azguard.accounts.account import Account, Auth
-from azguard.accounts.endpoints import CLOUDS, cloud
+from azguard.accounts.clouds import CLOUDS, cloud
 from azguard.accounts.logins import Login
 from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
 from azguard.emulators import azurite_install
