@@ -11,7 +11,7 @@ from azguard.cli.edit_options import TypedEdit
 from azguard.cli.groups import alone
 from azguard.cli.update_options import UpdateOptions
 from azguard.errors import NotFound, OutcomeUnknown
-from azguard.updates import recording, result
+from azguard.updates import recording
 from azguard.updates import update as updates
 from azguard.updates.op_ids import choose_op
 
@@ -102,7 +102,9 @@ def _show_status(env: Environment, address: str, given: UpdateOptions) -> None:
     """Show the outcome of an op, and end with the exit status that says so."""
     target = env.locate(address)
     op = choose_op(target, given.op_id)
-    found = result.find_status(update_plans.resource(target, given, op), op, env.deadline)
+    from azguard.updates import status
+
+    found = status.find_status(update_plans.resource(target, given, op), op, env.deadline)
     env.out.answer(found, _EXIT_STATUSES[found.outcome])
 
 

@@ -22,7 +22,8 @@ from azguard.leases.kept import LeaseRecords
 from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
-from azguard.requests.settle import Finding, Verdict, WriteRequest, send_until_settled
+from azguard.requests.settle import Finding, WriteRequest, send_until_settled
+from azguard.requests.verdicts import Verdict
 from azguard.requests.written import WriteResult
 from azguard.times import http_date
 

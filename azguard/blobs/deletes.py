@@ -7,7 +7,8 @@ from azguard.errors import Changed, NotFound, UsageError
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
-from azguard.requests.settle import NOTHING_THERE, Finding, Settled, Verdict, WriteRequest, send_until_settled
+from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
+from azguard.requests.verdicts import Verdict
 from azguard.requests.written import WriteResult
 
 

@@ -10,7 +10,8 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import NotFound
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
-from azguard.requests.settle import NOTHING_THERE, Finding, Verdict, verdict_from_lineage
+from azguard.requests.settle import NOTHING_THERE, Finding
+from azguard.requests.verdicts import Verdict, verdict_from_lineage
 
 if TYPE_CHECKING:
     from azguard.blobs.upload import Upload

@@ -12,7 +12,6 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from azguard.documents import metadata as metadata_rules
 from azguard.documents import numbers, paths
 from azguard.documents import text as json_text
 from azguard.documents.numbers import LiteralNumber
@@ -108,6 +107,8 @@ def apply_to_metadata(edits: Iterable[Edit], metadata: dict[str, str], reserved:
     Raises:
         TransformFailed: an edit does not fit, or Azure would not take the result.
     """
+    from azguard.documents import metadata as metadata_rules
+
     result = dict(metadata)
     for edit in edits:
         if isinstance(edit, Append):

@@ -26,7 +26,8 @@ from azguard.leases.state import client, look
 from azguard.requests.calls import CallOutcome, send_once, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import is_lease_problem, status
-from azguard.requests.settle import Finding, Settled, Verdict
+from azguard.requests.settle import Finding, Settled
+from azguard.requests.verdicts import Verdict
 
 # The terms that the service accepts for a finite lease, in seconds.
 SHORTEST = 15

@@ -14,7 +14,8 @@ from azguard.errors import AzguardError, Changed, Locked, NotFound, OutcomeUnkno
 from azguard.leases.kinds import Action
 from azguard.leases.state import LeaseState, look
 from azguard.requests.deadline import Deadline
-from azguard.requests.settle import Finding, Settled, Verdict, WriteRequest, send_until_settled
+from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
+from azguard.requests.verdicts import Verdict
 
 Facts = Mapping[str, Any]
 # Bounded: this read only explains a refusal that is known already.

@@ -15,7 +15,8 @@ from azguard.leases.owners import OWNER, SERVICE_CLOCK, Owner
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, new_op
-from azguard.requests.settle import Finding, WriteRequest, send_until_settled, verdict_from_lineage
+from azguard.requests.settle import Finding, WriteRequest, send_until_settled
+from azguard.requests.verdicts import verdict_from_lineage
 from azguard.times import iso
 
 

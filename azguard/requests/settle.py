@@ -7,7 +7,6 @@ does nothing more when it is repeated.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, Generic, TypeVar
 
 from azguard.accounts.target import Target
@@ -15,23 +14,14 @@ from azguard.errors import AzguardError, Changed, Forbidden, OutcomeUnknown, Una
 from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, CallResult, send_once
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import Lineage, bare
 from azguard.requests.service_errors import is_perhaps_ours, translate
+from azguard.requests.verdicts import Verdict
 
 T = TypeVar("T")
 #: What a look found where nothing is.
 NOTHING_THERE = object()
 # Between two transmissions, and between a transmission and the look at its outcome.
 _PAUSE_SECONDS = 0.2
-
-
-class Verdict(Enum):
-    """What a look at the resource says about a write in doubt."""
-
-    COMMITTED = "committed"
-    NEVER = "never"  # another write has taken its place, so it can never commit
-    NOT_YET = "not yet"  # what it would replace is still there; it may still arrive
-    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
@@ -78,21 +68,6 @@ class WriteRequest(Generic[T]):
     unknown: OutcomeUnknown | None = None
     #: Whether an interruption passes through at once: the caller then undoes what may have been done.
     is_undone_by_caller: bool = False
-
-
-def verdict_from_lineage(lineage: Lineage, op: str, parent: str | None, current: str | None) -> Verdict:
-    """Return what the lineage of the current version says about ``op`` on ``parent`` (None is nothing there).
-
-    Only sound if the lineage and the current ETag come from one response: see ``lineage``.
-    """
-    if op in lineage:
-        return Verdict.COMMITTED
-    if bare(parent) == bare(current):
-        return Verdict.NOT_YET
-    # "Nothing there" can recur (created, deleted, created again), so its successor proves nothing.
-    if parent is not None and lineage.successor(parent) is not None:
-        return Verdict.NEVER
-    return Verdict.UNKNOWN
 
 
 def send_until_settled(request: WriteRequest[T], deadline: Deadline) -> Settled[T]:

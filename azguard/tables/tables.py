@@ -15,7 +15,8 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import NotFound
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.settle import Finding, Verdict, WriteRequest, send_until_settled
+from azguard.requests.settle import Finding, WriteRequest, send_until_settled
+from azguard.requests.verdicts import Verdict
 from azguard.requests.written import WriteResult
 from azguard.tables import calls
 

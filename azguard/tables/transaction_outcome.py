@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from azguard.requests.settle import Verdict
+from azguard.requests.verdicts import Verdict
 from azguard.tables.write import EntityWrite
 
 

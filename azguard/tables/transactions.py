@@ -16,7 +16,8 @@ from azguard.errors import AzguardError, Changed, OutcomeUnknown, UsageError
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import service_code, status, translate
-from azguard.requests.settle import Finding, Settled, Verdict, WriteRequest, send_until_settled
+from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
+from azguard.requests.verdicts import Verdict
 from azguard.tables import edm, write_outcome, writes
 from azguard.tables.transaction_outcome import ItemVerdict, verdict_from_items
 from azguard.tables.write import EntityWrite, Verb

@@ -6,7 +6,8 @@
 ``loop``         read, settle, change, write
 ``doubt``        the outcome of an attempt whose response was lost
 ``leases``       the lease that a slow update takes
-``result``       what an update reports, and the outcome of an earlier one
+``result``       what an update reports
+``status``       the outcome of an earlier update
 ``op_ids``       the identity of an update
 ``run``          one update under way
 ``resource``     what the loop needs of a resource

@@ -10,7 +10,7 @@ from azguard.requests.calls import CallOutcome, send_once
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import bare
 from azguard.requests.service_errors import is_conflict, is_lease_problem, translate
-from azguard.requests.settle import Verdict, verdict_from_lineage
+from azguard.requests.verdicts import Verdict, verdict_from_lineage
 from azguard.updates.leases import GuardLease
 from azguard.updates.plan import UpdateResult
 from azguard.updates.resource import CommittedVersion, CurrentVersion, Version

@@ -1,4 +1,4 @@
-"""What an update reports: its end, and the outcome of an earlier one."""
+"""What an update reports."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -6,14 +6,8 @@ from typing import ClassVar
 
 from azguard import columns
 from azguard.accounts.target import Target
-from azguard.requests.deadline import Deadline
-from azguard.requests.settle import Verdict
 from azguard.updates.op_ids import RAW_OP
 from azguard.updates.plan import UpdateResult
-from azguard.updates.resource import UpdatableResource
-from azguard.updates.update import find_outcome
-
-_OUTCOMES = {Verdict.COMMITTED: "committed", Verdict.NOT_YET: "not_committed"}
 
 
 @dataclass(frozen=True)
@@ -56,22 +50,3 @@ class UpdateReport:
             op_id=f"{RAW_OP}{op}",
             replaced_length=ended.base_length if has_length else None,
         )
-
-
-@dataclass(frozen=True)
-class UpdateStatus:
-    """The outcome of an op: committed, not_committed or unknown."""
-
-    address: str
-    op_id: str
-    outcome: str
-
-
-def find_status(resource: UpdatableResource, op: str, deadline: Deadline) -> UpdateStatus:
-    """Return the outcome of an op.
-
-    Raises:
-        NotFound: there is nothing, or not any more, and no kept version tells.
-    """
-    verdict = find_outcome(resource, op, deadline)
-    return UpdateStatus(str(resource.target.address), f"{RAW_OP}{op}", _OUTCOMES.get(verdict, "unknown"))

@@ -6,18 +6,13 @@ never be committed. What cannot be proved is reported as *unknown*.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from azguard.errors import NotFound
 from azguard.requests.deadline import Deadline
 from azguard.updates.leases import GUARD_ANSWER_SECONDS
 from azguard.updates.loop import Loop
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.resource import UpdatableResource
 from azguard.updates.run import UpdateRun, check_fence, require_existing, transform
-
-if TYPE_CHECKING:
-    from azguard.requests.settle import Verdict
 
 
 @dataclass(frozen=True)
@@ -70,26 +65,3 @@ def preview(resource: UpdatableResource, plan: UpdatePlan, deadline: Deadline) -
     """
     state = check_fence(resource, plan, require_existing(resource, plan, resource.read(deadline)))
     return Preview(state.etag, None if state.etag is None else state.content, transform(resource, plan, state))
-
-
-def find_outcome(resource: UpdatableResource, op: str, deadline: Deadline) -> "Verdict":
-    """Return the outcome of an op: COMMITTED, NOT_YET (not in the history since the creation), or UNKNOWN.
-
-    Raises:
-        NotFound: there is nothing, or not any more, and no kept version tells.
-    """
-    from azguard.requests.settle import Verdict
-
-    state = resource.read(deadline)
-    if op in state.lineage or state.in_ledger:
-        return Verdict.COMMITTED
-    if state.lineage.reaches_creation or state.in_ledger is False:
-        return Verdict.NOT_YET
-    if (state.etag is None or state.version_id) and any(
-        op in kept.lineage for kept in resource.list_versions(deadline)
-    ):
-        return Verdict.COMMITTED
-    if state.etag is None:
-        target = resource.target
-        raise NotFound(f"there is no {target.kind} {target}", address=str(target.address), http_status=404)
-    return Verdict.UNKNOWN

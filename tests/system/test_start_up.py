@@ -104,8 +104,8 @@ def test_an_update_imports_the_blob_sdk_only_and_what_the_simplest_one_needs(
     others = ("azure.storage.queue", "azure.storage.fileshare", "azure.data.tables", "azure.identity")
     slow = ("rich", "pydantic", "yaml", "jsonpatch", "json_merge_patch", "jmespath")
     blocks = ("azguard.blobs.blocks", "azguard.blobs.fenced_writes", "azguard.blobs.upload_checks")
-    ways = ("azguard.leases", "azguard.processes.identity", "azguard.updates.unsaved")
-    unused = (*_FOR_ERRORS, *_RARE, *blocks, *ways, "azguard.tables")
+    ways = ("azguard.documents.metadata", "azguard.leases", "azguard.processes.identity", "azguard.updates.unsaved")
+    unused = (*_FOR_ERRORS, *_RARE, *blocks, *ways, "azguard.requests.settle", "azguard.tables")
     line = "safe-update blob:start-up-update/n --increment n -o none"
     assert imported(f"{line} --create", (), tmp_path, account) == "status 0 loaded "
     packages = ("azure.storage.blob", *others, *slow, *unused)

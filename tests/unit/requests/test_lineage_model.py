@@ -12,10 +12,10 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 from azguard.errors import NotFound
 from azguard.requests.lineage import Lineage, new_op
-from azguard.requests.settle import Verdict, verdict_from_lineage
+from azguard.requests.verdicts import Verdict, verdict_from_lineage
 from azguard.updates.doubt import judge_by_versions
 from azguard.updates.resource import Version
-from azguard.updates.update import find_outcome
+from azguard.updates.status import find_outcome
 from tests.support.fake_resource import FakeResource, Fault, Refusal, Store
 
 

@@ -9,14 +9,8 @@ from urllib3.exceptions import NewConnectionError
 from azguard.errors import AzguardError, Changed, Forbidden, OutcomeUnknown, Unavailable
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage, new_op
-from azguard.requests.settle import (
-    Finding,
-    Settled,
-    Verdict,
-    WriteRequest,
-    send_until_settled,
-    verdict_from_lineage,
-)
+from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
+from azguard.requests.verdicts import Verdict, verdict_from_lineage
 from tests.support.fake_resource import TARGET, Clock, Refusal
 
 OP, OTHER = new_op(b"a" * 12), new_op(b"b" * 12)

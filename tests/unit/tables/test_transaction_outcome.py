@@ -5,7 +5,7 @@ from itertools import permutations
 
 import pytest
 
-from azguard.requests.settle import Verdict
+from azguard.requests.verdicts import Verdict
 from azguard.tables.transaction_outcome import ItemVerdict, verdict_from_items
 
 COMMITTED, NEVER, NOT_YET, UNKNOWN = Verdict

@@ -4,7 +4,7 @@ import pytest
 
 from azguard.errors import AzguardError, TransformFailed
 from azguard.requests.lineage import Lineage, new_op
-from azguard.requests.settle import Verdict
+from azguard.requests.verdicts import Verdict
 from azguard.updates.doubt import judge_by_versions
 from azguard.updates.resource import Version
 from tests.support.fake_resource import Fault, shown

@@ -4,8 +4,8 @@ import pytest
 
 from azguard.errors import NotFound
 from azguard.requests.lineage import Lineage
-from azguard.requests.settle import Verdict
-from azguard.updates.update import find_outcome
+from azguard.requests.verdicts import Verdict
+from azguard.updates.status import find_outcome
 from tests.support.fake_resource import FakeResource, Fault, Store, forever
 from tests.support.update_case import OP, OTHER, Case, others_update, stored
 

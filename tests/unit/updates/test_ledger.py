@@ -7,11 +7,12 @@ import pytest
 
 from azguard.errors import AzguardError
 from azguard.requests.lineage import Lineage, new_op
-from azguard.requests.settle import Verdict
+from azguard.requests.verdicts import Verdict
 from azguard.updates.doubt import judge_by_ledger
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.resource import CurrentVersion
-from azguard.updates.update import find_outcome, update
+from azguard.updates.status import find_outcome
+from azguard.updates.update import update
 from tests.support.fake_resource import Fault, LedgeredResource, Store
 
 OP, OTHER = new_op(b"a" * 12), new_op(b"b" * 12)

@@ -4,7 +4,8 @@ import pytest
 
 from azguard.requests.lineage import Lineage, is_op, new_op
 from azguard.updates.plan import UpdateHooks, UpdatePlan
-from azguard.updates.result import UpdateReport, find_status
+from azguard.updates.result import UpdateReport
+from azguard.updates.status import find_status
 from azguard.updates.update import update
 from tests.support.fake_resource import TARGET, FakeResource, Store
 

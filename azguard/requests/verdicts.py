@@ -1,0 +1,29 @@
+"""What a look at a resource says about a write in doubt."""
+
+from enum import Enum
+
+from azguard.requests.lineage import Lineage, bare
+
+
+class Verdict(Enum):
+    """What a look at the resource says about a write in doubt."""
+
+    COMMITTED = "committed"
+    NEVER = "never"  # another write has taken its place, so it can never commit
+    NOT_YET = "not yet"  # what it would replace is still there; it may still arrive
+    UNKNOWN = "unknown"
+
+
+def verdict_from_lineage(lineage: Lineage, op: str, parent: str | None, current: str | None) -> Verdict:
+    """Return what the lineage of the current version says about ``op`` on ``parent`` (None is nothing there).
+
+    Only sound if the lineage and the current ETag come from one response: see ``lineage``.
+    """
+    if op in lineage:
+        return Verdict.COMMITTED
+    if bare(parent) == bare(current):
+        return Verdict.NOT_YET
+    # "Nothing there" can recur (created, deleted, created again), so its successor proves nothing.
+    if parent is not None and lineage.successor(parent) is not None:
+        return Verdict.NEVER
+    return Verdict.UNKNOWN
