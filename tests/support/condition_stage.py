@@ -33,11 +33,10 @@ _SMALL = 2 * 1024
 
 @dataclass(frozen=True)
 class Sent:
-    """A request that went out: its operation, its headers in lower case, and the status of the service."""
+    """A request that went out: its operation, and its headers in lower case."""
 
     operation: str
     headers: Mapping[str, str]
-    status: int | None
 
 
 @dataclass
@@ -84,6 +83,26 @@ class Stage:
         """Lease the container."""
         self.container.acquire_lease(-1, LEASE)
 
+    def append_blob(self) -> None:
+        """Make the blob an append blob."""
+        self.remove()
+        self.blob.create_append_blob(tags=_TAGS)
+        self.blob.append_block(b"old")
+
+    def page_blob(self) -> None:
+        """Make the blob a page blob with a sequence number."""
+        self.remove()
+        self.blob.create_page_blob(4 * 512, sequence_number="5", tags=_TAGS)
+        self.blob.upload_page(bytes(512), 0, 512)
+
+    def snapshot(self) -> None:
+        """Take a snapshot of the blob."""
+        self.facts["snapshot"] = self.blob.create_snapshot()["snapshot"]
+
+    def staged_block(self) -> None:
+        """Stage a block."""
+        self.blob.stage_block("YmxvY2s=", b"new")
+
     # The play.
 
     @property
@@ -102,13 +121,12 @@ class Stage:
         return self.cli.call(*words, *options, "-o", "json", stdin=self.scenario.stdin)
 
     def sent(self) -> list[Sent]:
-        """Return the requests of the scenario's operation so far, those that a script answered last."""
+        """Return the requests so far, those that a script answered last."""
         log = [
-            Sent(find_operation(each.request.method, each.request.path, each.request.headers), each.request.headers,
-                 each.status)
+            Sent(find_operation(each.request.method, each.request.path, each.request.headers), each.request.headers)
             for each in self.through.log
-        ]  # fmt: skip
-        return [each for each in (*log, *self.scripted) if each.operation == self.scenario.operation]
+        ]
+        return [*log, *self.scripted]
 
     def look(self) -> Any:
         """Return everything that is there: the container, its policies, and its blobs with all that they carry."""
@@ -127,6 +145,13 @@ class Stage:
         if self.scenario.noun == "container":
             return self.container.get_container_properties()
         return self.blob.get_blob_properties()
+
+    def find_etag(self, *, source: bool = False) -> str | None:
+        """Return the version of what a condition is about; None where nothing is."""
+        try:
+            return str(self.subject(source=source).etag)
+        except ResourceNotFoundError:
+            return None
 
     def remove(self) -> None:
         """Delete the blob that the command is for."""
@@ -149,7 +174,7 @@ class Stage:
             operation = find_operation(request.method, request.url, headers)
             if operation != self.scenario.operation:
                 return send(transport, request, **settings)
-            self.scripted.append(Sent(operation, headers, status))
+            self.scripted.append(Sent(operation, headers))
             answer = requests.Response()
             answer.status_code, answer._content = status, b""
             answer.headers.update({"x-ms-error-code": code, "x-ms-request-id": "1", "content-length": "0"})

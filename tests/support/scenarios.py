@@ -21,6 +21,8 @@ class Scenario:
     line: str
     before: tuple[str, ...] = ()
     stdin: bytes = b""
+    #: Whether its conditions may be those of a read, after which the write names the version that was read.
+    pins: bool = False
 
     @property
     def expected(self) -> Expected:

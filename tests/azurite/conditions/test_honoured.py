@@ -4,20 +4,27 @@ The pairs, and the answers to them, come from the evidence in tests/data/semanti
 test. Where the emulator is known to answer otherwise than the live service (``SCRIPTED``), the refusal is scripted.
 """
 
+import json
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from azguard.emulators.state import Azurite
-from tests.support.cli_world import CliWorld
-from tests.support.condition_stage import LEASE, OTHER_LEASE, VALUES, Stage, staged
+from tests.support.cli_world import CliWorld, Ran
+from tests.support.condition_stage import LEASE, OTHER_LEASE, VALUES, Sent, Stage, staged
 from tests.support.evidence import EXPECTED, HEADERS, ROWS, answer_to
+from tests.support.places import REPOSITORY
 from tests.support.scenarios import NO_COMMAND, SCENARIOS, SCRIPTED, Scenario
 from tests.system.test_unhonoured import REMOTE, command_at
 
+_ERROR = Draft202012Validator(json.loads((REPOSITORY / "tests/data/schemas/error.json").read_text(encoding="utf-8")))
 _ANYHOW = "--last-writer-wins"
 _HEADERS = {**{flag: header.lower() for flag, header in HEADERS.items()}, "--lease-id": "x-ms-lease-id"}
+# The header that names the version of the destination, and that of a source.
+_VERSIONS = ("if-match", "x-ms-source-if-match")
 OF_BLOBS = sorted(name for name in EXPECTED if name.startswith(("blob.", "container.")))
 
 
@@ -88,42 +95,64 @@ def exit_status(answer: str, scenario: Scenario) -> int:
     return 42 if scenario.expected.writes else int(status[0] + status[-1])
 
 
-def play(stage: Stage, flag: str, value: str, *more: str) -> tuple[int, set[str | None]]:
-    """Run the command under a condition; return its exit status, and with which values its requests went out.
+def play(stage: Stage, flag: str, value: str, *more: str) -> tuple[Ran, set[str | None]]:
+    """Run the command under a condition; return what it left, and with which values its requests went out.
 
     A read may look again to explain what it saw; a write goes out with its condition each time, or not at all.
     """
-    before = len(stage.sent())
+    scenario, before, etag = stage.scenario, len(stage.sent()), stage.find_etag(source=flag.startswith("--source-"))
     ran = stage.run(flag, value, *more)
-    sent = stage.sent()[before:]
-    counted = sent if stage.scenario.expected.writes else sent[:1]
-    return ran.code, {each.headers.get(_HEADERS[flag]) for each in counted}
+    log = stage.sent()[before:]
+    sent = [each for each in log if each.operation == scenario.operation]
+    counted = sent if scenario.expected.writes else sent[:1]
+    return ran, {find_value(each, flag, etag, log if scenario.pins else []) for each in counted}
 
 
-def play_refused(stage: Stage, case: Case, value: str) -> tuple[int, bool, bool]:
-    """Run the command under a condition that fails; return also whether it went out bare, and changed anything."""
+def find_value(write: Sent, flag: str, etag: str | None, reads: Sequence[Sent]) -> str | None:
+    """Return the value of the condition that a request carries; or that of a read, whose version the request names."""
+    header = _HEADERS[flag]
+    if header in write.headers or write.headers.get(_VERSIONS[flag.startswith("--source-")]) != etag:
+        return write.headers.get(header)
+    carried = [each.headers.get(header.replace("x-ms-source-", "")) for each in reads if each is not write]
+    return next((each for each in carried if each is not None), None)
+
+
+def play_refused(stage: Stage, case: Case, value: str) -> tuple[int, bool, bool, list[str]]:
+    """Run the command under a condition that fails.
+
+    Return its exit status, whether the condition went out with each write, whether all is as it was before, and what is
+    wrong with the error that it told.
+    """
     before = stage.look()
     status, _, code = case.refusal.partition(" ")
     scripted = stage.answering(int(status[:3]), code.partition(" ")[0]) if case.script else nullcontext()
     with scripted:
-        ended, sent = play(stage, case.flag, value)
+        ran, sent = play(stage, case.flag, value)
     # Some look first, and do not send what cannot succeed.
-    return ended, sent <= {value}, stage.look() == before
+    return ran.code, sent <= {value}, stage.look() == before, find_flaws(ran)
+
+
+def find_flaws(ran: Ran) -> list[str]:
+    """Return what is missing in an error, or too much."""
+    told = ran.error if "{" in ran.err else {}
+    flaws = [each.message for each in _ERROR.iter_errors({"error": told})]
+    return flaws if told.get("address") else [*flaws, "it names no address"]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_condition_goes_out_with_the_request_and_decides(case: Case, cli: CliWorld, azurite: Azurite) -> None:
     with staged(case.scenario, cli, azurite.ports) as stage:
         holding, failing = case.values(stage)
-        refused = expected = None
+        refused: tuple[int, bool, bool, list[str]] | None = None
+        expected = refused
         if case.has_known_refusal:
             with stage.absent() if case.requires_something else nullcontext():
                 refused = play_refused(stage, case, failing)
-            expected = (exit_status(case.refusal, case.scenario), True, True)
+            expected = (exit_status(case.refusal, case.scenario), True, True, [])
         if case.creates_only:
             stage.remove()
-        done = play(stage, case.flag, holding)
-    assert (refused, done) == (expected, (0, {holding}))
+        done, sent = play(stage, case.flag, holding)
+    assert (refused, done.code, sent) == (expected, 0, {holding}), done.err
 
 
 @pytest.mark.parametrize("scenario", LEASED, ids=str)
@@ -134,10 +163,10 @@ def test_a_lease_id_goes_out_with_the_request_and_decides(scenario: Scenario, cl
         (stage.leased if scenario.noun == "blob" else stage.leased_container)()
         before = stage.look()
         without = stage.run(*anyhow).code if scenario.expected.lease == "required" else None
-        ended, sent = play(stage, "--lease-id", OTHER_LEASE, *anyhow)
+        refused, sent = play(stage, "--lease-id", OTHER_LEASE, *anyhow)
         unchanged = stage.look() == before
-        done = play(stage, "--lease-id", LEASE, *anyhow)
-    assert (without, (ended, sent <= {OTHER_LEASE}), unchanged, done) == (
+        done, with_ours = play(stage, "--lease-id", LEASE, *anyhow)
+    assert (without, (refused.code, sent <= {OTHER_LEASE}), unchanged, (done.code, with_ours)) == (
         exit_status(lease["missing"], scenario) if scenario.expected.lease == "required" else None,
         (exit_status(lease["mismatch"], scenario), True),
         True,
@@ -156,7 +185,8 @@ def test_a_version_is_kept_whatever_keeps_it(scenario: Scenario, cli: CliWorld, 
         unchanged = stage.look() == before
         seen = len(stage.sent())
         done = stage.run("--etag", etag, *race)
-        sent = {each.headers.get("if-match") for each in stage.sent()[seen:]}
+        log = [each for each in stage.sent()[seen:] if each.operation == scenario.operation]
+        sent = {each.headers.get("if-match") for each in log}
     told = done.json.get("guard", guard) if done.code == 0 else done.err
     assert (refused.code, unchanged, done.code, told, sent) == (
         42,
