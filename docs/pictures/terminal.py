@@ -72,5 +72,5 @@ def _styled(line: str) -> Text:
         return Text(line, style="bold")
     text = Text.from_ansi(line)
     text.highlight_regex(r"^error:", "bold red")
-    text.highlight_regex(r"^hint:", "bold yellow")
+    text.highlight_regex(r"^hint:", "bold cyan")
     return text

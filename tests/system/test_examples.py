@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support import table_world
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.page_shell import on_path
 from tests.support.places import REPOSITORY
@@ -85,3 +86,58 @@ def test_stale_copies_are_named(shared: CliWorld) -> None:
         (0, ""),
         (42, f"changed\t{shared.root / 'copy'}\tblob:{BLOB}\n"),
     ]
+
+
+#: A change that comes together with another writer's, which is made first, for as long as the lease lets it.
+_MEANWHILE = """#!/bin/sh
+cat > old
+AZGUARD_SCOPE=other azguard safe-update {address} --set-string by=other --timeout 1s -q -o none
+sed 's/"n": *1/"n": 2/' old
+"""
+
+
+@pytest.mark.parametrize(
+    ("strategy", "code", "left"),
+    [
+        ("optimistic", 42, {"n": 1, "by": "other"}),
+        ("pessimistic", 0, {"n": 2}),
+        ("last-writer-wins", 0, {"n": 2}),
+    ],
+)
+def test_each_strategy_meets_another_writer_as_it_says(
+    shared: CliWorld, strategy: str, code: int, left: dict[str, object]
+) -> None:
+    assert shared.call("blob", "put", BLOB, stdin=b'{"n": 1}', scope="first").code == 0
+    change = _program(shared, _MEANWHILE.format(address=f"blob:{BLOB}"))
+    assert example(shared, "four-strategies.sh", strategy, BLOB, change).code == code
+    assert json.loads(content(shared)) == left
+
+
+def test_the_strategy_for_tables_meets_another_writer_as_it_says(shared: CliWorld) -> None:
+    entity = f"{table_world.table(shared)}/eu/1"
+    assert shared.call("entity", "insert", entity, "n:int32=1", scope="first").code == 0
+    change = _program(shared, _MEANWHILE.format(address=f"entity:{entity}"))
+    assert example(shared, "four-strategies.sh", "table", entity, change).code == 42
+    found = shared.call("entity", "get", entity, "-o", "json").json
+    assert (found["n"], found["by"]) == (1, "other")
+
+
+def test_an_exclusive_reader_keeps_others_out_and_lets_them_in_again(shared: CliWorld) -> None:
+    assert shared.call("blob", "put", BLOB, stdin=b"x", scope="first").code == 0
+    look = f"cat; azguard lease show blob:{BLOB} --query state -o tsv"
+    read = example(shared, "exclusive-read.sh", BLOB, "sh", "-c", look)
+    after = shared.call("lease", "show", f"blob:{BLOB}", "--query", "state", "-o", "tsv").out
+    assert (read.code, read.out, after) == (0, "xheld\n", "free\n")
+
+
+def test_an_exclusive_reader_has_the_status_of_its_command(shared: CliWorld) -> None:
+    assert shared.call("blob", "put", BLOB, stdin=b"x", scope="first").code == 0
+    assert example(shared, "exclusive-read.sh", BLOB, "sh", "-c", "exit 7").code == 7
+    assert example(shared, "exclusive-read.sh", "examples/missing", "cat").code == 44
+
+
+def _program(world: CliWorld, text: str) -> str:
+    path = world.root / "change"
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
+    return str(path)

@@ -136,3 +136,14 @@ def test_the_shared_environment_is_used_by_three_at_most(locks: CliWorld) -> Non
     assert (locks.root / "log").read_text() == "in\nin\nin\n"
     shown = locks.call("lock", "show", "blob:locks/test-environment").json
     assert [each["address"].removeprefix("blob:locks/test-environment") for each in shown] == ["", ".slot2", ".slot3"]
+
+
+def test_a_leader_that_fails_leads_again_until_it_ends_well(locks: CliWorld) -> None:
+    lead = 'echo "$AZGUARD_FENCE" >> terms; test $(wc -l < terms) -eq 3'
+    ran = example(locks, "leader.sh", "leader", "sh", "-c", lead, PAUSE="0")
+    assert (ran.code, (locks.root / "terms").read_text()) == (0, "1\n2\n3\n")
+    assert ran.err.count("the leader ended with status 1\n") == 2
+
+
+def test_a_leader_that_is_no_command_is_not_tried_again(locks: CliWorld) -> None:
+    assert example(locks, "leader.sh", "leader", "./missing").code == 127

@@ -1,0 +1,24 @@
+#!/bin/sh
+# Keep one leader among several machines: start this on each of them. One leads, the others wait.
+#
+#   leader.sh cluster ./lead.sh
+#
+# If the machine of the leader dies, its lock ends within a minute, and another machine leads. A leader that was paused may
+# write once more: let lead.sh give --fence "$AZGUARD_FENCE" with what it writes.
+set -u
+lock=${1:?usage: leader.sh LOCK COMMAND...}
+shift
+
+while :; do
+    azguard lock run "$lock" --wait 1h -q -- "$@"
+    status=$?
+    case $status in
+    75) ;;                                                         # another leads: wait again
+    77) echo "lost the lead" >&2 ;;                                # another may lead now: wait again
+    0 | 2 | 78 | 126 | 127 | 130 | 143) exit $status ;;            # done, wrong usage, or told to end
+    *)
+        echo "the leader ended with status $status" >&2
+        sleep "${PAUSE:-5}"                                        # so that another machine can lead
+        ;;
+    esac
+done
