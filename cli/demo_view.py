@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # The column with the verdict, which is coloured.
 _VERDICT = 3
-_STYLES = {Verdict.EXACT: "bold green", Verdict.TOO_FEW: "bold red", Verdict.TOO_MANY: "bold red"}
+_STYLES = {Verdict.EXACT: "green", Verdict.TOO_FEW: "bold red", Verdict.TOO_MANY: "bold red"}
 
 
 class Lines(AbstractContextManager["Lines"]):

@@ -15,7 +15,7 @@ _MOST_FIELDS = 7
 # The first column may be folded down to this width; the others are shown whole or not at all.
 _NARROWEST = 20
 _GAP = 3
-_MARKED_STYLE = "bold yellow"
+_MARKED_STYLE = "bold magenta"
 # PartitionKey and RowKey.
 _KEYS_OF_AN_ENTITY = 2
 # The fraction of a second in a time.
@@ -94,7 +94,7 @@ def _panel(value: dict[str, Any], layout: Layout) -> Any:
     from rich.text import Text
 
     table = Table.grid(padding=(0, 2))
-    table.add_column(style="bold cyan", no_wrap=True)
+    table.add_column(style="cyan", no_wrap=True)
     table.add_column(overflow="fold")
     for label, shown, style in _rows(value, layout, layout.is_verbatim):
         table.add_row(Text(label), Text(shown, style=style))

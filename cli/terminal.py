@@ -1,7 +1,8 @@
 """What people see of a stream: whether it is a terminal, how wide, in colour, and in which characters.
 
 Nothing here takes time to import: errors and hints are coloured without rich. Only the colours that a terminal names
-itself are used, so that its own theme makes them readable on a dark and on a light background.
+itself are used, so that its own theme makes them readable on a dark and on a light background. Yellow is not among
+them, and green and cyan are never bold: many terminals show those too bright for a white background.
 """
 
 import os
@@ -10,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any, TextIO
 
 _RESET = "\x1b[0m"
-_CODES = {"bold": "1", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+_CODES = {"bold": "1", "red": "31", "green": "32", "magenta": "35", "cyan": "36"}
 # The first word of a message says what it is.
-_LABELS = {"error": "bold red", "hint": "bold cyan", "warning": "bold yellow"}
+_LABELS = {"error": "bold red", "hint": "cyan", "warning": "bold magenta"}
 _LABEL = re.compile(r"^(error|hint|warning):", re.MULTILINE)
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 _DEFAULT_WIDTH = 80

@@ -20,6 +20,7 @@ from typing import ClassVar
 from azguard import columns
 from azguard.accounts.well_known import SECRETS
 from azguard.atomic_files import write_atomically
+from azguard.columns import Column
 from azguard.errors import ConfigError
 
 KEYS = ("connection-string", "account-name", "account-key", "sas-token", "auth-mode", "emulator",
@@ -29,7 +30,15 @@ KEYS = ("connection-string", "account-name", "account-key", "sas-token", "auth-m
 class ShownProfile(dict[str, object]):
     """A profile as commands show it."""
 
-    COLUMNS: ClassVar = (columns.NAME,)
+    COLUMNS: ClassVar = (
+        columns.NAME,
+        Column(name="default", usual=False, rank=14),
+        Column(name="account-name", title="account", rank=13),
+        Column(name="auth-mode", title="auth mode", rank=12),
+        Column(name="emulator", rank=11),
+        Column(name="blob-endpoint", rank=10),
+        Column(name="connection-string", rank=9),
+    )
 
 
 @dataclass(frozen=True)

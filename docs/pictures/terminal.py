@@ -72,5 +72,5 @@ def _styled(line: str) -> Text:
         return Text(line, style="bold")
     text = Text.from_ansi(line)
     text.highlight_regex(r"^error:", "bold red")
-    text.highlight_regex(r"^hint:", "bold cyan")
+    text.highlight_regex(r"^hint:", "cyan")
     return text

@@ -44,7 +44,7 @@ def test_a_stream_that_is_closed_is_no_terminal() -> None:
 
 def test_a_label_is_coloured_where_it_begins_a_line() -> None:
     shown = terminal.paint_labels("error: no error: here\nhint: a\n      b")
-    assert shown == "\x1b[1;31merror:\x1b[0m no error: here\n\x1b[1;36mhint:\x1b[0m a\n      b"
+    assert shown == "\x1b[1;31merror:\x1b[0m no error: here\n\x1b[36mhint:\x1b[0m a\n      b"
 
 
 def test_the_lines_of_a_diff_are_coloured_by_what_they_say() -> None:
