@@ -11,6 +11,8 @@ from azguard.cli.context import Environment
 from azguard.cli.edit_options import TypedEdit
 from azguard.cli.update_options import UpdateOptions
 from azguard.documents import edits
+from azguard.documents.edits import Edit
+from azguard.documents.formats import is_yaml
 from azguard.errors import UsageError
 from azguard.requests.deadline import PATIENCE_SECONDS, Deadline
 from azguard.requests.lineage import KEY
@@ -40,11 +42,13 @@ def request(env: Environment, target: Target, given: UpdateOptions, typed: tuple
     """
     deadline = env.patience(given.timeout, _SECONDS)
     env.warn_of_end(target, deadline)
-    change = _change(env, target.kind, given, typed)
+    chosen = _parse(target.kind, given, typed)
+    change = _change(env, target.kind, given, chosen)
     plan = UpdatePlan(
         transform=lambda content: change(target, deadline, content),
         op=choose_op(target, given.op_id),
-        create=_initial(target, given, typed),
+        typed_transform=_change_by_type(target, given, chosen),
+        create=_initial(target, given, chosen),
         accept=_output_rule(target, given),
         guard_by_lease=given.guard == "lease",
         stamps=not given.no_lineage,
@@ -87,7 +91,7 @@ def many(env: Environment, table: Target, given: UpdateOptions, typed: tuple[Typ
     return ManyUpdates(
         table=table,
         where=where,
-        change=_change(env, Kind.ENTITY, given, typed),
+        change=_change(env, Kind.ENTITY, given, _parse(Kind.ENTITY, given, typed)),
         key=given.op_id,
         stamps=not given.no_lineage,
         ledger=given.by_ledger,
@@ -120,9 +124,16 @@ def _reach_seconds(given: UpdateOptions) -> float | None:
     return PATIENCE_SECONDS if given.timeout is None else None
 
 
-def _change(env: Environment, kind: Kind, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> Change:
+def _parse(kind: Kind, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> list[Edit]:
+    """Return the edits that were typed; the files of their patches are read here, once."""
+    if kind is Kind.ENTITY:
+        return [edit_options.parse_for_entity(option, text, inputs.read) for option, text in typed]
+    return [edit_options.parse(option, text, inputs.read, metadata=given.metadata) for option, text in typed]
+
+
+def _change(env: Environment, kind: Kind, given: UpdateOptions, chosen: list[Edit]) -> Change:
     """Return what changes the content of a resource: the command, or the edits."""
-    change = _by_command(env, given) if given.command else _by_edits(kind, typed, metadata=given.metadata)
+    change = _by_command(env, given) if given.command else _by_edits(kind, chosen, metadata=given.metadata)
     if kind is not Kind.ENTITY:
         return change
 
@@ -176,19 +187,27 @@ def file_name(target: Target, *, metadata: bool) -> str:
     return f"{name}.json" if target.kind is Kind.ENTITY else name
 
 
-def _by_edits(kind: Kind, typed: tuple[TypedEdit, ...], *, metadata: bool) -> Change:
+def _by_edits(kind: Kind, chosen: list[Edit], *, metadata: bool) -> Change:
     if kind is Kind.ENTITY:
         from azguard.tables import entity_edits
 
-        of_entity = [edit_options.parse_for_entity(option, text, inputs.read) for option, text in typed]
-        return lambda target, deadline, content: entity_edits.apply(of_entity, content)
-    chosen = [edit_options.parse(option, text, inputs.read, metadata=metadata) for option, text in typed]
+        return lambda target, deadline, content: entity_edits.apply(chosen, content)
     if metadata:
         return lambda target, deadline, content: edits.apply_to_metadata_text(chosen, content, KEY)
     return lambda target, deadline, content: edits.apply(chosen, content)
 
 
-def _initial(target: Target, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> bytes | None:
+def _change_by_type(
+    target: Target, given: UpdateOptions, chosen: list[Edit]
+) -> Callable[[bytes, str | None], bytes] | None:
+    """Return what edits the content of a blob as its type requires; None for what has one format, and for a command."""
+    if given.command or given.metadata or target.kind is Kind.ENTITY:
+        return None
+    name = target.address.name
+    return lambda content, content_type: edits.apply(chosen, content, is_yaml=is_yaml(name, content_type))
+
+
+def _initial(target: Target, given: UpdateOptions, chosen: list[Edit]) -> bytes | None:
     """Return the content to start from where there is nothing; None where nothing may be created.
 
     Raises:
@@ -203,8 +222,7 @@ def _initial(target: Target, given: UpdateOptions, typed: tuple[TypedEdit, ...])
             return entity_edits.build_initial(given.create or None, target.address)
         except UsageError as error:
             raise error.but(message=f"--create: {error.message}") from None
-    chosen = [edit_options.parse(option, text, inputs.read) for option, text in typed[:1]]
-    return edits.initial(given.create or None, chosen)
+    return edits.initial(given.create or None, chosen, is_yaml=is_yaml(target.address.name, None))
 
 
 def _output_rule(target: Target, given: UpdateOptions) -> Callable[[bytes, bytes, str | None], None]:

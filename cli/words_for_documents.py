@@ -17,6 +17,8 @@ HINTS: Mapping[str, Words] = {
     "path_name_malformed": f"{_PATHS}; an empty name only as a JSON Pointer, special characters as in a\\.b",
     "path_names_array": "write [0], [-1] or, to append, [-]",
     "pointer_malformed": "write ~ as ~0, / in a name as ~1",
+    "yaml_not_editable": "a command can: -- yq -i '.a = 1' {{}}",
+    "yaml_way_is_shared": "change it where it stands ({anchor}), or set the whole value above it",
 }
 #: What happened, where the core's own sentence would have to name an option.
 WORDS: Mapping[str, Words] = {}

@@ -50,6 +50,9 @@ def safe_update(
     as an object or an array, or as any value if the name ends in .json or the content type is JSON; but not where name
     or content type say JSON lines or YAML.
 
+    Edits are made in JSON; in YAML if the name ends in .yaml or .yml or the content type is YAML. Comments, order and
+    layout of all that an edit does not name stay as they are.
+
     Exactly once holds even when responses get lost, because every write records its id and the version it replaced
     in the metadata key azguardlineage. If a writer that is not azguard wipes that key at the wrong moment, the answer
     is "unknown" (exit 74), never a guess; --guard lease is sound beside any writer. A response counts as lost after

@@ -1,6 +1,6 @@
 """The built-in edits of an update: frozen values, applied to content in the order given.
 
-Content is JSON, except for an append, which takes any bytes. Whatever an edit does not touch keeps its
+Content is JSON or YAML, except for an append, which takes any bytes. Whatever an edit does not touch keeps its
 bytes: layout, order, the spelling of numbers and strings, the byte order mark. Not kept is the layout of
 values that an edit moves, copies or replaces: they are written in the style of the document around them.
 """
@@ -11,6 +11,7 @@ import itertools
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from azguard.documents import numbers, paths
 from azguard.documents import text as json_text
@@ -72,27 +73,31 @@ class AppendLine(Append):
 Edit = Set | Unset | Increment | MergePatch | JsonPatch | Append
 
 
-def initial(text: str | None, edits: Sequence[Edit]) -> bytes:
+def initial(text: str | None, edits: Sequence[Edit], *, is_yaml: bool = False) -> bytes:
     """Return the content that a new resource starts from.
 
-    Without a text that is ``{}`` where the first edit needs JSON, and nothing for an append or a filter command, which
-    has no edits.
+    Without a text that is ``{}`` where the first edit needs JSON, and nothing for YAML, an append or a filter command,
+    which has no edits.
     """
     if text is not None:
         return text.encode("utf-8", "surrogateescape")
-    return b"{}" if edits and not isinstance(edits[0], Append) else b""
+    return b"{}" if edits and not is_yaml and not isinstance(edits[0], Append) else b""
 
 
-def apply(edits: Iterable[Edit], content: bytes) -> bytes:
+def apply(edits: Iterable[Edit], content: bytes, *, is_yaml: bool = False) -> bytes:
     """Return the content with the edits applied in order; untouched bytes when nothing changes in meaning.
 
+    YAML that is JSON stays JSON.
+
     Raises:
-        TransformFailed: the content is not UTF-8 JSON, repeats a key in an object, or does not fit an edit.
+        TransformFailed: the content is not UTF-8 JSON, or YAML, repeats a key in an object, or does not fit an edit.
     """
     for literal, group in itertools.groupby(edits, lambda edit: isinstance(edit, Append)):
         if literal:
             for edit in group:
                 content += _bytes_after(content, edit)
+        elif is_yaml and not _is_json_object(content):
+            content = _apply_to_yaml(group, content)
         else:
             content = _apply_to_json(group, content)
     return content
@@ -158,6 +163,42 @@ def _apply_to_json(edits: Iterable[Edit], content: bytes) -> bytes:
         if not content.strip():
             raise TransformFailed(message, reason="content_is_empty") from None
         raise TransformFailed(message) from None
+    except RecursionError:
+        raise TransformFailed("the content is nested too deeply") from None
+
+
+def _is_json_object(content: bytes) -> bool:
+    """Return whether content is a JSON object or array as a whole."""
+    text = content.removeprefix(codecs.BOM_UTF8)
+    if text.lstrip()[:1] not in (b"{", b"["):
+        return False
+    try:
+        json_text.check(text.decode())
+    except (UnicodeDecodeError, NotJson):
+        return False
+    return True
+
+
+def _apply_to_yaml(edits: Iterable[Edit], content: bytes) -> bytes:
+    from azguard.documents import yaml_edits
+    from azguard.documents.yaml_tree import NotYaml
+
+    mark = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
+    try:
+        text = content[len(mark) :].decode()
+        # One by one: each may change what another's path leads through.
+        for edit in edits:
+            path = edit.path if isinstance(edit, Set | Unset | Increment) else None
+            text = yaml_edits.apply(text, path, partial(_apply_one, edit), removes=isinstance(edit, Unset))
+        return mark + text.encode()
+    except UnicodeDecodeError as error:
+        raise TransformFailed(f"the content is not UTF-8, at byte {error.start + len(mark)}") from None
+    except UnicodeEncodeError:
+        raise TransformFailed("a value holds half a character, which YAML cannot hold") from None
+    except NotYaml as error:
+        raise TransformFailed(
+            f"the content is not YAML that can be edited: {error}", reason="yaml_not_editable"
+        ) from None
     except RecursionError:
         raise TransformFailed("the content is nested too deeply") from None
 

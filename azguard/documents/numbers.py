@@ -1,6 +1,7 @@
-"""JSON numbers that remember how they were written, and exact sums of them."""
+"""JSON numbers that remember how they were written, exact sums of them, and values that JSON does not know."""
 
 import re
+from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, InvalidOperation
 from typing import Self
 
@@ -10,6 +11,13 @@ _LONGEST_INT = 4000
 _EXACT = Context(prec=20_000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact])
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+
+
+@dataclass(frozen=True)
+class UnreadValue:
+    """A scalar of YAML that JSON has no value for, such as a date, ``0x1F`` or ``yes``; only its spelling is known."""
+
+    text: str
 
 
 class LiteralNumber(Decimal):

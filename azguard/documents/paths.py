@@ -3,6 +3,7 @@ r"""Paths into a JSON document: ``a.b``, ``items[0]``, ``items[-1]``, ``a\\.b``,
 import re
 from dataclasses import dataclass
 
+from azguard.documents.numbers import UnreadValue
 from azguard.errors import TransformFailed, UsageError
 
 _BRACKET = re.compile(r"\[(0|-?[1-9][0-9]{0,17}|-)\]")
@@ -204,4 +205,6 @@ def describe(value: object) -> str:
         return "a string"
     if isinstance(value, dict):
         return "an object"
+    if isinstance(value, UnreadValue):
+        return f"{value.text} (no value of JSON)"
     return "an array" if isinstance(value, list) else "a number"

@@ -5,10 +5,10 @@ Values are dict, list, str, bool, None, int and :class:`Spelled`, the number tha
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from azguard.documents.numbers import LiteralNumber, parse_number
+from azguard.documents.numbers import LiteralNumber, UnreadValue, parse_number
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _STRING_OR_CONSTANT = re.compile(r'"(?:[^"\\]|\\.)*"|(NaN|-?Infinity)')
@@ -150,7 +150,7 @@ def render(value: object, style: Style, indent: str = "") -> str:
         return _enclose("[", [render(item, style, inner) for item in value], "]", style, indent)
     if isinstance(value, str):
         return style.string(value)
-    return value.text if isinstance(value, LiteralNumber) else json.dumps(value)
+    return value.text if isinstance(value, LiteralNumber | UnreadValue) else json.dumps(value)
 
 
 def _enclose(opening: str, items: list[str], closing: str, style: Style, indent: str) -> str:
@@ -223,15 +223,17 @@ def _value(text: str, start: int, end: int, old: object, new: object, *, style: 
         sources = [positions.get(name) for name in new]
         return _container(text, start, list(old.values()), sources, new, style=style, indent=indent)
     if isinstance(old, list) and isinstance(new, list) and new:
-        return _container(text, start, old, _sources(old, new), new, style=style, indent=indent)
+        return _container(text, start, old, find_sources(old, new, same), new, style=style, indent=indent)
     return render(new, style, indent)
 
 
-def _sources(old: list[object], new: list[object]) -> list[int | None]:
+def find_sources(
+    old: Sequence[object], new: Sequence[object], is_same: Callable[[object, object], bool]
+) -> list[int | None]:
     """Return for each new element the old one it was made from: same beginning, same end, pairs between."""
     shorter = min(len(old), len(new))
-    head = next((i for i in range(shorter) if not same(old[i], new[i])), shorter)
-    tail = next((i for i in range(shorter - head) if not same(old[-1 - i], new[-1 - i])), shorter - head)
+    head = next((i for i in range(shorter) if not is_same(old[i], new[i])), shorter)
+    tail = next((i for i in range(shorter - head) if not is_same(old[-1 - i], new[-1 - i])), shorter - head)
     between: list[int | None] = [i if i < len(old) - tail else None for i in range(head, len(new) - tail)]
     return [*range(head), *between, *range(len(old) - tail, len(old))]
 

@@ -24,6 +24,8 @@ class UpdatePlan:
     op: str
     #: The content to start from where there is nothing; None if nothing may be created.
     create: bytes | None = None
+    #: The transform for content of this type, where that depends on it; it then takes the place of ``transform``.
+    typed_transform: Callable[[bytes, str | None], bytes] | None = None
     #: Refuses what the transform made, given the source, the new content and the content type, by TransformFailed.
     accept: Callable[[bytes, bytes, str | None], None] = lambda source, made, content_type: None
     #: Whether to take a lease before each write, which is sound beside writers that keep no lineage.
@@ -42,6 +44,17 @@ class UpdatePlan:
     max_attempts: int | None = None
     #: How long, in seconds, the service may be unreachable while nothing is in doubt; None is the whole deadline.
     reach_seconds: float | None = None
+
+    def make(self, source: bytes, content_type: str | None) -> bytes:
+        """Return what the transform makes of content, which is not refused.
+
+        Raises:
+            TransformFailed: the transform failed, or its result is refused.
+        """
+        typed = self.typed_transform
+        made = self.transform(source) if typed is None else typed(source, content_type)
+        self.accept(source, made, content_type)
+        return made
 
     @property
     def leaves_trace(self) -> bool:

@@ -208,9 +208,7 @@ def transform(resource: UpdatableResource, plan: UpdatePlan, state: CurrentVersi
     """
     source = plan.create if state.etag is None and plan.create is not None else state.source
     try:
-        made = plan.transform(source)
-        plan.accept(source, made, state.content_type)
-        return resource.canonicalize(made)
+        return resource.canonicalize(plan.make(source, state.content_type))
     except RecursionError:
         raise TransformFailed(
             "the content, or what is to be made of it, is nested too deeply",
