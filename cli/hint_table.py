@@ -18,6 +18,7 @@ from azguard.cli import (
     words_for_programs,
     words_for_requests,
     words_for_tables,
+    words_for_trees,
     words_for_updates,
 )
 from azguard.cli.words import Words
@@ -34,6 +35,7 @@ PAGES = (
     words_for_programs,
     words_for_requests,
     words_for_tables,
+    words_for_trees,
     words_for_updates,
 )
 #: What to type next.

@@ -119,6 +119,21 @@ class Output:
         else:
             _json_array(plain(result) for result in results)
 
+    def show_line(self, result: object) -> None:
+        """Print one of many results as it comes: JSON in one line."""
+        if self.format == "none":
+            return
+        if self.format == "json":
+            _line(json.dumps(self.pick(plain(result)), ensure_ascii=False))
+        elif self.format == "yaml":
+            self._print([self.pick(plain(result))], result)
+        else:
+            _line(_tsv(self.pick(plain(result))))
+
+    def print_line(self, text: str) -> None:
+        """Print one line of the result for people."""
+        _line(text)
+
     def shows_whole(self, result: object) -> bool:
         """Return whether all of a result is printed: not in part, and not at all with ``-o none``."""
         value = plain(result)

@@ -11,6 +11,7 @@ from azguard.address import Kind
 from azguard.cli import completers, context, option_classes, options, values
 from azguard.cli.groups import group
 from azguard.cli.put_options import PutOptions
+from azguard.cli.tree_options import TreeGetOptions, TreeOptions, TreePutOptions
 from azguard.conditions import operations
 from azguard.errors import NotFound
 
@@ -23,6 +24,7 @@ _Container = Annotated[str, typer.Argument(metavar="NAME", help="The container, 
 
 
 @app.command(spec=options.operation(operations.BLOB_GET))
+@option_classes.expand
 def get(
     ctx: typer.Context,
     blob: _Blob,
@@ -34,6 +36,8 @@ def get(
         str | None,
         typer.Option("--result", metavar="FILE", help="Write the result here as JSON."),
     ] = None,
+    *,
+    tree: TreeGetOptions,
 ) -> None:
     """Read a blob and remember its version, which guards the next put.
 
@@ -51,6 +55,12 @@ def get(
     from azguard.cli import deliveries, inputs
 
     env = context.of(ctx)
+    if tree.recursive:
+        from azguard.cli import tree_plans
+
+        tree_plans.get(env, blob, file, tree)
+        return
+    tree.check(env)
     target = env.locate(blob, Kind.BLOB)
     conditions, path, beside = env.conditions(target), inputs.output(file), inputs.beside(result)
     with env.out.progress_bar(f"get {target}") as progress:
@@ -71,7 +81,17 @@ def get(
 
 @app.command(spec=options.operation(operations.BLOB_PUT_BLOCK_BLOB))
 @option_classes.expand
-def put(ctx: typer.Context, blob: _Blob, given: PutOptions) -> None:
+def put(
+    ctx: typer.Context,
+    blob: _Blob,
+    to: Annotated[
+        str | None,
+        typer.Argument(metavar="CONTAINER/PREFIX/", help="With --recursive: where the folder before it goes."),
+    ] = None,
+    *,
+    given: PutOptions,
+    tree: TreePutOptions,
+) -> None:
     """Write a blob, but only over the version you have seen.
 
     If you never read the blob, put creates it; if it exists, the exit status is 45. If the blob changed since you read
@@ -105,6 +125,12 @@ def put(ctx: typer.Context, blob: _Blob, given: PutOptions) -> None:
     from azguard.requests.lineage import fresh_op
 
     env = context.of(ctx)
+    if tree.recursive:
+        from azguard.cli import tree_plans
+
+        tree_plans.put(env, blob, to, given, tree)
+        return
+    tree.check(env, second=to)
     target = env.locate(blob, Kind.BLOB, writable=True)
     settings = given.check(target.address.name)
     skip = lifecycle_options.skips(env, given.if_exists)
@@ -213,6 +239,7 @@ def list_(
 
 
 @app.command(spec=options.operation(operations.BLOB_DELETE))
+@option_classes.expand
 def delete(
     ctx: typer.Context,
     blob: _Blob,
@@ -220,6 +247,8 @@ def delete(
         str | None,
         typer.Option("--delete-snapshots", metavar="include|only", help="Delete its snapshots too, or only those."),
     ] = None,
+    *,
+    tree: TreeOptions,
 ) -> None:
     """Delete a blob, but only the version you have seen.
 
@@ -236,8 +265,14 @@ def delete(
     from azguard.blobs import deletes
 
     env = context.of(ctx)
-    target = env.locate(blob, Kind.BLOB)
     snapshots = values.choice(delete_snapshots, "--delete-snapshots", ("include", "only"))
+    if tree.recursive:
+        from azguard.cli import tree_plans
+
+        tree_plans.delete(env, blob, snapshots, tree)
+        return
+    tree.check(env)
+    target = env.locate(blob, Kind.BLOB)
     result = deletes.delete(target, env.conditions(target), snapshots, env.deadline)
     if snapshots != "only":
         env.reads.forget(target)

@@ -18,4 +18,5 @@
 ``update_states``   what an update reads of a blob and keeps of it
 ``containers``      containers
 ``contents``        how many blobs are in a container
+``trees``           blobs under a prefix as trees of files see them
 """

@@ -1,0 +1,110 @@
+"""Blobs under a prefix, as trees of files see them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from azguard import naming
+from azguard.accounts.target import Target
+from azguard.address import Address, Kind
+from azguard.blobs import deletes, downloads, listing, uploads
+from azguard.blobs.existing import find_blob
+from azguard.blobs.properties import BlobShown
+from azguard.blobs.upload import Settings, Upload
+from azguard.conditions.operations import BLOB_DELETE, BLOB_GET, BLOB_PUT_BLOCK_BLOB, Operation
+from azguard.conditions.resolve import Conditions
+from azguard.requests import existing
+from azguard.requests.deadline import Deadline
+from azguard.requests.written import WriteResult
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlobTree:
+    """The blobs of a container whose names begin with a prefix."""
+
+    container: Target
+    #: Empty, or with a slash at its end.
+    prefix: str
+    #: Returns the properties of a blob of this name; only a put needs them.
+    settings: Callable[[str], Settings] = lambda name: Settings()
+    #: Whether a put stamps the lineage.
+    stamps: bool = True
+    #: Whether a put replaces an append or page blob, too.
+    any_type: bool = False
+    #: Of a delete: None, ``include`` or ``only``.
+    snapshots: str | None = None
+
+    @property
+    def address(self) -> str:
+        """Return what the prefix is."""
+        return f"blob:{self.container.address.container}/{self.prefix}"
+
+    @property
+    def put_operation(self) -> Operation:
+        """Return the operation of a put."""
+        return BLOB_PUT_BLOCK_BLOB
+
+    @property
+    def get_operation(self) -> Operation:
+        """Return the operation of a get."""
+        return BLOB_GET
+
+    @property
+    def delete_operation(self) -> Operation:
+        """Return the operation of a delete."""
+        return BLOB_DELETE
+
+    def locate(self, name: str) -> Target:
+        """Return the blob of that name.
+
+        Raises:
+            UsageError: the service takes no such name.
+        """
+        parts = (self.container.address.container, name)
+        naming.check("blob", "blob", parts)
+        return Target(self.container.account, Address(Kind.BLOB, parts))
+
+    def list_items(self, deadline: Deadline) -> Iterator[BlobShown]:
+        """Yield the blobs under the prefix."""
+        for each in listing.list_blobs(self.container, deadline, prefix=self.prefix or None):
+            assert isinstance(each, BlobShown)
+            yield each
+
+    def put(
+        self,
+        target: Target,
+        source: BinaryIO,
+        conditions: Conditions,
+        op: str,
+        deadline: Deadline,
+        progress: Callable[[int], None],
+        *,
+        skip: bool,
+    ) -> tuple[Any, str | None]:
+        """Write a blob; see ``uploads.put``."""
+        upload = Upload(
+            target=target,
+            settings=self.settings(target.address.name),
+            conditions=conditions,
+            deadline=deadline,
+            op=op,
+            any_type=self.any_type,
+        )
+        upload = upload.add_lineage() if self.stamps else upload
+        written = existing.create(
+            lambda: uploads.put(upload, source, progress),
+            lambda: find_blob(upload),
+            skip=skip,
+        )
+        return written, upload.stamp
+
+    def get(
+        self, target: Target, conditions: Conditions, file: Path, deadline: Deadline, progress: Callable[[int], None]
+    ) -> tuple[Any, str | None]:
+        """Read a blob into a file; see ``downloads.to_file``."""
+        return downloads.to_file(target, conditions, file, deadline, lambda done, _: progress(done))
+
+    def delete(self, target: Target, conditions: Conditions, deadline: Deadline) -> WriteResult:
+        """Delete a blob; see ``deletes.delete``."""
+        return deletes.delete(target, conditions, self.snapshots, deadline)

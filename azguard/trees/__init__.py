@@ -1,0 +1,14 @@
+"""Trees of files: a folder of this machine and what a service keeps under a prefix, each file under its own guard.
+
+``store``         what a tree needs of a service
+``local_files``   the files of a folder, and one of them as a stream that does not change while it is read
+``local_folder``  where a name of the service goes in a folder, and never outside of it
+``patterns``      which names are meant
+``index``         names on the disk, for trees of any size
+``items``         how each file ended, and the summary
+``runs``          the phases of a run, a few files at a time
+``unchanged``     whether two places hold the same content
+``uploads``       a folder into a service
+``downloads``     out of a service into a folder
+``deletes``       what a service keeps under a prefix
+"""

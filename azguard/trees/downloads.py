@@ -1,0 +1,184 @@
+"""Out of a service into a folder: each file whole or not at all, with its version remembered."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from azguard.accounts.target import Target
+from azguard.cache import copies
+from azguard.cache.reads import Reads
+from azguard.conditions.requested import RequestedConditions
+from azguard.errors import AzguardError, NotFound
+from azguard.requests.pool import Done, Job, conclude
+from azguard.trees import items, unchanged
+from azguard.trees.index import NameIndex
+from azguard.trees.items import TreeItem
+from azguard.trees.local_files import LocalFile, walk
+from azguard.trees.local_folder import LocalFolder
+from azguard.trees.patterns import Patterns
+from azguard.trees.runs import Control, after, pass_over
+from azguard.trees.store import ListedItem, TreeStore
+
+_GONE = "it was deleted there since it was listed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeDownload:
+    """What is under a prefix, and the folder it goes into."""
+
+    store: TreeStore
+    folder: Path
+    patterns: Patterns
+    reads: Reads
+    asked: RequestedConditions
+    #: Whether a file that is in the folder is left alone, whatever it holds.
+    skips_existing: bool = False
+    #: Whether a file is left alone that holds the content already.
+    skips_unchanged: bool = False
+    #: Whether files that came from there and are there no more are deleted from the folder, after all else.
+    mirrors: bool = False
+
+    @property
+    def address(self) -> str:
+        """Return what the prefix is."""
+        return self.store.address
+
+    def phases(self, control: Control) -> list[Iterator[Job]]:
+        """Return what is done one after the other: the files, then the deletes."""
+        listed = NameIndex() if self.mirrors else None
+        found = [after(lambda: self._read_all(control, listed))]
+        if listed is not None:
+            found.append(after(lambda: self._delete_rest(listed)))
+        return found
+
+    def preview(self, control: Control) -> Iterator[Done]:
+        """Yield what would be read, from one listing; nothing is written."""
+        folder = LocalFolder(self.folder)
+        listed = NameIndex()
+        for each in self._list(control):
+            listed.add_all([each])
+            yield conclude(
+                self._address(each.name.removeprefix(self.store.prefix)), partial(self._foresee, folder, each)
+            )
+        if self.mirrors:
+            for name, path in self._rest(listed):
+                yield TreeItem(address=self._address(name), file=str(path), outcome=items.WOULD_DELETE).done()
+
+    def _foresee(self, folder: LocalFolder, listed: ListedItem) -> Done:
+        target = self.store.locate(listed.name)
+        path = folder.find(listed.name.removeprefix(self.store.prefix))
+        outcome = self.left_alone(path, target, listed) or items.WOULD_READ
+        return self.build(target, path, outcome, listed).done()
+
+    def _list(self, control: Control) -> Iterator[ListedItem]:
+        for each in self.store.list_items(control.patience.fresh()):
+            if self.patterns.selects(each.name.removeprefix(self.store.prefix)):
+                yield each
+
+    def _read_all(self, control: Control, listed: NameIndex | None) -> Iterator[Job]:
+        folder = LocalFolder.make(self.folder)
+        for each in self._list(control):
+            if listed is not None:
+                listed.add_all([each])
+            yield self._read(folder, each, control)
+
+    def _read(self, folder: LocalFolder, listed: ListedItem, control: Control) -> Job:
+        name = listed.name.removeprefix(self.store.prefix)
+        try:
+            target = self.store.locate(listed.name)
+            path = folder.claim(name)
+        except AzguardError as error:
+            return pass_over(self._address(name), None, "", error)
+        return _Reading(self, target, path, listed, control)
+
+    def left_alone(self, path: Path, target: Target, listed: ListedItem) -> str | None:
+        """Return with which outcome a file is left alone; None if it is to be read."""
+        if not path.exists():
+            return None
+        if self.skips_existing:
+            return items.EXISTS
+        if self.skips_unchanged and unchanged.is_same(path, target, listed, self.reads):
+            return items.UNCHANGED
+        return None
+
+    def build(self, target: Target, path: Path, outcome: str, listed: ListedItem) -> TreeItem:
+        """Return the item of a file that was left alone, or would be read."""
+        return TreeItem(
+            address=str(target.address),
+            file=str(path),
+            outcome=outcome,
+            etag=listed.etag,
+            last_modified=listed.last_modified,
+            content_length=listed.content_length,
+        )
+
+    def _delete_rest(self, listed: NameIndex) -> Iterator[Job]:
+        for name, path in self._rest(listed):
+            yield _LocalDelete(self._address(name), path)
+
+    def _rest(self, listed: NameIndex) -> Iterator[tuple[str, Path]]:
+        """Yield the files that azguard read from there, unchanged since, and that are there no more."""
+        for file in walk(self.folder, follows_links=False):
+            if not isinstance(file, LocalFile) or not self.patterns.selects(file.name):
+                continue
+            name = self.store.prefix + file.name
+            if name not in listed and self._came_from(name, file.path):
+                yield file.name, file.path
+
+    def _came_from(self, name: str, path: Path) -> bool:
+        try:
+            target = self.store.locate(name)
+        except AzguardError:
+            return False
+        return unchanged.is_as_read(path, target, self.reads)
+
+    def _address(self, name: str) -> str:
+        return f"{self.store.address}{name}"
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """One file, ready to be read."""
+
+    tree: TreeDownload
+    target: Target
+    path: Path
+    listed: ListedItem
+    control: Control
+
+    def run(self) -> Done:
+        return conclude(str(self.target.address), lambda: self._run().done())
+
+    def _run(self) -> TreeItem:
+        tree = self.tree
+        outcome = tree.left_alone(self.path, self.target, self.listed)
+        if outcome is not None:
+            if outcome == items.UNCHANGED:
+                # The file is proved to hold this version whole, as if it had just been read.
+                tree.reads.record(self.target, self.listed, copies.find_at(self.path))
+            return tree.build(self.target, self.path, outcome, self.listed)
+        conditions = tree.reads.conditions(tree.store.get_operation, tree.asked, self.target)
+        meter = self.control.meter(str(self.target))
+        try:
+            got, lineage = tree.store.get(self.target, conditions, self.path, self.control.deadline(), meter)
+        except NotFound:
+            return TreeItem(address=str(self.target.address), file=str(self.path), outcome=items.SKIPPED, reason=_GONE)
+        tree.reads.record(self.target, got, copies.find_at(self.path), lineage)
+        return items.of_write(self.target, str(self.path), items.READ, got)
+
+
+@dataclass(frozen=True)
+class _LocalDelete:
+    """A file of the folder that is there no more, ready to be deleted."""
+
+    address: str
+    path: Path
+
+    def run(self) -> Done:
+        return conclude(self.address, self._run)
+
+    def _run(self) -> Done:
+        os.unlink(self.path)
+        return TreeItem(address=self.address, file=str(self.path), outcome=items.DELETED).done()

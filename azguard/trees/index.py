@@ -1,0 +1,78 @@
+"""Names on the disk, with what is known of each: a tree may have more of them than fit the memory.
+
+A private database of SQLite without a name: it is deleted when it is closed, or when the process ends.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import NamedTuple
+
+from azguard.times import iso
+from azguard.trees.store import ListedItem
+
+_BATCH = 1000
+
+
+class Known(NamedTuple):
+    """What a listing says of one file."""
+
+    name: str
+    etag: str | None
+    last_modified: datetime | None
+    content_length: int | None
+    content_md5: str | None
+
+
+class NameIndex:
+    """The names of a listing, of which some are marked. One thread uses it at a time."""
+
+    def __init__(self) -> None:
+        import sqlite3
+
+        self._database = sqlite3.connect("", check_same_thread=False, isolation_level=None)
+        self._database.execute(
+            "CREATE TABLE names (name TEXT PRIMARY KEY, etag TEXT, modified TEXT, length INTEGER, md5 TEXT,"
+            " marked INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID"
+        )
+        self._database.execute("BEGIN")
+
+    def add_all(self, items: Iterable[ListedItem]) -> None:
+        """Add what a listing yields."""
+        add = "INSERT OR REPLACE INTO names (name, etag, modified, length, md5) VALUES (?, ?, ?, ?, ?)"
+        rows = (
+            (each.name, each.etag, iso(each.last_modified), each.content_length, each.content_md5) for each in items
+        )
+        self._database.executemany(add, rows)
+
+    def find(self, name: str) -> Known | None:
+        """Return what is known of a name."""
+        query = "SELECT name, etag, modified, length, md5 FROM names WHERE name = ?"
+        row = self._database.execute(query, (name,)).fetchone()
+        return None if row is None else _parse(row)
+
+    def mark(self, name: str, *, with_all_below: bool = False) -> None:
+        """Mark a name, if it is there; also all below it, as if it were a folder."""
+        self._database.execute("UPDATE names SET marked = 1 WHERE name = ?", (name,))
+        if with_all_below:
+            # The character after the slash is the zero.
+            below = (f"{name}/", f"{name}0")
+            self._database.execute("UPDATE names SET marked = 1 WHERE name >= ? AND name < ?", below)
+
+    def list_unmarked(self) -> Iterator[Known]:
+        """Yield what is not marked, in order of name."""
+        query = "SELECT name, etag, modified, length, md5 FROM names WHERE NOT marked ORDER BY name"
+        cursor = self._database.execute(query)
+        while rows := cursor.fetchmany(_BATCH):
+            yield from map(_parse, rows)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.find(name) is not None
+
+    def close(self) -> None:
+        """Delete it."""
+        self._database.close()
+
+
+def _parse(row: tuple[str, str | None, str | None, int | None, str | None]) -> Known:
+    name, etag, modified, length, md5 = row
+    return Known(name, etag, None if modified is None else datetime.fromisoformat(modified), length, md5)

@@ -1,0 +1,94 @@
+"""How each file of a tree ended, and the summary of all."""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar
+
+from azguard import columns
+from azguard.accounts.target import Target
+from azguard.errors import Partial
+from azguard.requests.pool import FAILED, UNKNOWN, Done
+
+CREATED = "created"
+REPLACED = "replaced"
+UNCHANGED = "unchanged"
+EXISTS = "exists"
+READ = "read"
+DELETED = "deleted"
+SKIPPED = "skipped"
+#: What a dry run says would happen.
+WOULD_CREATE = "would create"
+WOULD_REPLACE = "would replace"
+WOULD_READ = "would read"
+WOULD_DELETE = "would delete"
+WOULD_REFUSE = "would refuse"
+
+
+@dataclass(frozen=True)
+class TreeItem:
+    """How one file of a tree ended."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS,)
+
+    address: str
+    file: str | None
+    outcome: str
+    #: None where nothing was read or written, and where a lost answer was settled without learning it.
+    etag: str | None = None
+    last_modified: datetime | None = None
+    content_length: int | None = None
+    guard: str | None = None
+    #: Why it was skipped or would be refused.
+    reason: str | None = None
+
+    def done(self) -> Done:
+        """Return it as the end of a job."""
+        return Done(self.address, self.outcome, result=self)
+
+
+def of_write(target: Target, file: str | None, outcome: str, written: Any) -> TreeItem:
+    """Return the item of a write that was committed."""
+    return TreeItem(
+        address=str(target.address),
+        file=file,
+        outcome=outcome,
+        etag=written.etag,
+        last_modified=written.last_modified,
+        content_length=getattr(written, "content_length", None),
+        guard=getattr(written, "guard", None),
+    )
+
+
+@dataclass(frozen=True)
+class TreeSummary:
+    """How many files of a tree ended in which way."""
+
+    address: str
+    #: How many of each outcome; only those that there were.
+    outcomes: dict[str, int]
+
+    @classmethod
+    def of(cls, address: str, counts: Counter[str]) -> "TreeSummary":
+        """Return the summary of so many files of each outcome."""
+        return cls(address, {outcome: count for outcome, count in sorted(counts.items()) if count})
+
+    @property
+    def wrong(self) -> int:
+        """Return how many failed, or have an outcome that is not known."""
+        return self.outcomes.get(FAILED, 0) + self.outcomes.get(UNKNOWN, 0)
+
+    def check(self) -> None:
+        """Refuse to call it done if not all files ended well.
+
+        Raises:
+            Partial: some failed, or their outcome is unknown.
+        """
+        if self.wrong:
+            total = sum(self.outcomes.values())
+            raise Partial(
+                f"{self.wrong} of {total} files of {self.address}: {self.outcomes.get(FAILED, 0)} failed, "
+                f"{self.outcomes.get(UNKNOWN, 0)} unknown",
+                address=self.address,
+                reason="some_files_failed",
+            )

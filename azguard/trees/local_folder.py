@@ -1,0 +1,128 @@
+"""Where a name of the service goes in a folder of this machine, and never outside of it."""
+
+import os
+import threading
+import unicodedata
+from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
+
+from azguard.errors import UsageError
+
+#: Returns what two names have in common that the disk takes for one.
+Fold = Callable[[str], str]
+_DIGEST_BYTES = 8
+
+
+class LocalFolder:
+    """The folder that a tree is read into. Threads may use it at the same time."""
+
+    def __init__(self, root: Path, fold: Fold | None = None) -> None:
+        self.root = root
+        self._fold = fold
+        self._lock = threading.Lock()
+        #: Digests, for names of a large tree would not fit the memory.
+        self._taken = set[bytes]()
+        self._checked = set[Path]()
+
+    @classmethod
+    def make(cls, root: Path) -> "LocalFolder":
+        """Make the folder if there is none, and find out which names its disk takes for one.
+
+        Raises:
+            UsageError: it cannot be made or written to.
+        """
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            return cls(root, find_fold(root))
+        except OSError as error:
+            raise UsageError(f"{root} cannot be written to: {error.strerror}", reason="tree_folder_fails") from None
+
+    def find(self, name: str) -> Path:
+        """Return where a name goes, relative to the prefix.
+
+        Raises:
+            UsageError: it would leave the folder.
+        """
+        return self.root.joinpath(*_split(name))
+
+    def claim(self, name: str) -> Path:
+        """Return where a name goes, and make its folder.
+
+        Raises:
+            UsageError: it would leave the folder, replace what is no file, or take the place of another name.
+        """
+        path = self.find(name)
+        self._refuse_twin(name)
+        self._make_parents(path.parent, name)
+        if path.is_symlink():
+            raise _refuse(name, f"{path} is a symbolic link")
+        if path.exists() and not path.is_file():
+            raise _refuse(name, f"{path} is no file")
+        return path
+
+    def _refuse_twin(self, name: str) -> None:
+        if self._fold is None:
+            return
+        digest = blake2b(self._fold(name).encode(), digest_size=_DIGEST_BYTES).digest()
+        with self._lock:
+            if digest in self._taken:
+                raise _refuse(name, "the disk takes it for another name of the tree, in other letters")
+            self._taken.add(digest)
+
+    def _make_parents(self, folder: Path, name: str) -> None:
+        with self._lock:
+            if folder in self._checked:
+                return
+            for each in [*reversed(folder.parents), folder]:
+                if each == self.root or self.root not in each.parents:
+                    continue
+                if each.is_symlink():
+                    raise _refuse(name, f"{each} is a symbolic link")
+                try:
+                    each.mkdir(exist_ok=True)
+                except OSError as error:
+                    raise _refuse(name, f"{each} is no folder and cannot be made one: {error.strerror}") from None
+            self._checked.add(folder)
+
+
+def find_fold(folder: Path) -> Fold | None:
+    """Return which names the disk of a folder takes for one; None where each name is its own.
+
+    Raises:
+        OSError: it cannot be written to.
+    """
+    mark = os.urandom(_DIGEST_BYTES).hex()
+    probe = folder / f".azguard-{mark}-\N{LATIN SMALL LETTER E WITH ACUTE}"
+    probe.touch(exist_ok=False)
+    try:
+        folds_case = (folder / probe.name.upper()).exists()
+        folds_form = (folder / unicodedata.normalize("NFD", probe.name)).exists()
+    finally:
+        probe.unlink()
+    if not folds_case and not folds_form:
+        return None
+    return lambda name: _normalize(name, case=folds_case)
+
+
+def _normalize(name: str, *, case: bool) -> str:
+    form = unicodedata.normalize("NFC", name)
+    return unicodedata.normalize("NFC", form.casefold()) if case else form
+
+
+def _split(name: str) -> list[str]:
+    """Return the parts of a name.
+
+    Raises:
+        UsageError: one of them is none that a file can have, or leads out of its folder.
+    """
+    parts = name.split("/")
+    if any(part in ("", ".", "..") for part in parts):
+        raise _refuse(name, "it has an empty, '.' or '..' part")
+    if "\0" in name or (os.sep != "/" and os.sep in name) or any(Path(part).is_absolute() for part in parts):
+        raise _refuse(name, "no file can have it")
+    return parts
+
+
+def _refuse(name: str, why: str) -> UsageError:
+    return UsageError(f"{name!r} cannot be a file here: {why}", reason="tree_name_refused")

@@ -1,0 +1,127 @@
+"""The phases of a run over a tree, a few files at a time; a later phase begins only if all before it went well."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from azguard.accounts.transport import CONNECTIONS
+from azguard.errors import AzguardError, GaveUp
+from azguard.requests import commits
+from azguard.requests.deadline import Deadline
+from azguard.requests.pool import FAILED, Done, Job, StoppableClock, Tally, run_each
+from azguard.trees.items import SKIPPED, TreeItem, TreeSummary
+
+# More threads would wait for each other: Python runs one at a time.
+DEFAULT_JOBS = 16
+# Each job needs a connection.
+MOST_JOBS = CONNECTIONS
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A job that is over before it begins."""
+
+    done: Done
+
+    def run(self) -> Done:
+        """Return how it ended."""
+        return self.done
+
+
+def pass_over(address: str, file: str | None, reason: str, error: AzguardError | None = None) -> Ended:
+    """Return the job of a file that is left out, or that failed before anything was sent."""
+    if error is not None:
+        return Ended(Done(address, FAILED, error.but(address=address)))
+    return Ended(TreeItem(address=address, file=file, outcome=SKIPPED, reason=reason).done())
+
+
+@dataclass
+class Control:
+    """What the jobs of one run share: the time they have, how far they came, and whether they are to stop."""
+
+    patience: Deadline
+    #: Told how many bytes all jobs have moved so far.
+    progress: Callable[[int], None] = lambda count: None
+    clock: StoppableClock = field(default_factory=StoppableClock)
+    is_stopped: bool = False
+    _bytes: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def stop(self) -> None:
+        """Let no job send anything more than it takes to settle what is under way."""
+        self.is_stopped = True
+        self.clock.stop()
+
+    def deadline(self) -> Deadline:
+        """Return the deadline of one file, which begins now."""
+        of_all = self.patience
+        return Deadline(of_all.seconds, self.clock, of_all.sleep, of_all.answer_seconds, of_all.settle_seconds)
+
+    def meter(self, name: str) -> Callable[[int], None]:
+        """Return what is told how many bytes of one file are moved; it ends the file's job once the run is to stop.
+
+        Raises:
+            GaveUp: the run is to stop; nothing of the file shows.
+        """
+        before = 0
+
+        def tell(done: int) -> None:
+            nonlocal before
+            if self.is_stopped:
+                raise GaveUp(f"{name} was begun and not ended: the run was stopped", reason="tree_stopped")
+            with self._lock:
+                self._bytes += done - before
+                before = done
+                self.progress(self._bytes)
+
+        return tell
+
+
+def run_phases(
+    address: str,
+    phases: Sequence[Iterable[Job]],
+    width: int,
+    control: Control,
+    on_end: Callable[[Done], None],
+    on_summary: Callable[[TreeSummary], None],
+) -> None:
+    """Run each phase, ``width`` jobs at a time, while no job of an earlier one has failed.
+
+    ``on_end`` is called for each file as it ends, ``on_summary`` once, also after an interruption. An interruption
+    after the last file is ignored.
+
+    Raises:
+        Partial: some failed, or their outcome is unknown.
+    """
+    counts = Counter[str]()
+    error: BaseException | None = None
+    is_complete = False
+    tally = Tally()
+    try:
+        for phase in phases:
+            tally = Tally()
+            run_each(phase, width, tally, on_end, control.stop)
+            counts += tally.counts
+            if TreeSummary.of(address, counts).wrong:
+                break
+        is_complete = True
+        commits.announce()
+    except BaseException as interruption:
+        # From here on signals are ignored, so that the summary of what was committed is reported.
+        commits.announce()
+        if not is_complete:
+            counts += tally.counts
+        if not counts:  # There is nothing to report: the listing itself failed.
+            raise
+        error = interruption
+    summary = TreeSummary.of(address, counts)
+    on_summary(summary)
+    if error is not None and not (is_complete and isinstance(error, KeyboardInterrupt)):
+        raise error
+    summary.check()
+
+
+def after(phase: Callable[[], Iterable[Job]]) -> Iterator[Job]:
+    """Yield the jobs of a phase, which are looked for only when it begins."""
+    yield from phase()

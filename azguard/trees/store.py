@@ -1,0 +1,94 @@
+"""What a tree needs of a service, so that its code knows none: one small adapter per service implements this."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+from azguard.accounts.target import Target
+from azguard.conditions.operations import Operation
+from azguard.conditions.resolve import Conditions
+from azguard.requests.deadline import Deadline
+from azguard.requests.written import WriteResult
+
+
+class ListedItem(Protocol):
+    """One file as the service lists it."""
+
+    @property
+    def name(self) -> str:
+        """Return its name, the prefix included."""
+
+    @property
+    def etag(self) -> str | None:
+        """Return its version."""
+
+    @property
+    def last_modified(self) -> datetime | None:
+        """Return when it was written."""
+
+    @property
+    def content_length(self) -> int | None:
+        """Return how many bytes it has."""
+
+    @property
+    def content_md5(self) -> str | None:
+        """Return the MD5 of its content in base64, where the service knows it."""
+
+
+class TreeStore(Protocol):
+    """Files under a prefix of a service."""
+
+    @property
+    def address(self) -> str:
+        """Return what the prefix is, for people and results."""
+
+    @property
+    def prefix(self) -> str:
+        """Return the beginning of all names: empty, or with a slash at its end."""
+
+    @property
+    def put_operation(self) -> Operation:
+        """Return the operation whose conditions guard a put."""
+
+    @property
+    def get_operation(self) -> Operation:
+        """Return the operation whose conditions guard a get."""
+
+    @property
+    def delete_operation(self) -> Operation:
+        """Return the operation whose conditions guard a delete."""
+
+    def locate(self, name: str) -> Target:
+        """Return the file of that name, the prefix included.
+
+        Raises:
+            UsageError: the service takes no such name.
+        """
+
+    def list_items(self, deadline: Deadline) -> Iterator[ListedItem]:
+        """Yield what is under the prefix, page by page, in constant memory."""
+
+    def put(
+        self,
+        target: Target,
+        source: BinaryIO,
+        conditions: Conditions,
+        op: str,
+        deadline: Deadline,
+        progress: Callable[[int], None],
+        *,
+        skip: bool,
+    ) -> tuple[Any, str | None]:
+        """Write a file and return what was written and its lineage; ``progress`` is told the bytes sent so far.
+
+        With ``skip`` the conditions only create, and what exists is left alone.
+        """
+
+    def get(
+        self, target: Target, conditions: Conditions, file: Path, deadline: Deadline, progress: Callable[[int], None]
+    ) -> tuple[Any, str | None]:
+        """Read a file into another one, whole or not at all, and return what was delivered and its lineage."""
+
+    def delete(self, target: Target, conditions: Conditions, deadline: Deadline) -> WriteResult:
+        """Delete a file."""

@@ -1,0 +1,145 @@
+"""The options of commands that move trees of files, whatever the service."""
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from azguard.cli import values
+from azguard.cli.help_text import TREES
+from azguard.errors import UsageError
+
+if TYPE_CHECKING:
+    from azguard.cli.context import Environment
+    from azguard.trees.patterns import Patterns
+
+# Each names one version or one lease, and a tree has many.
+_OF_ONE = ("if_match", "if_none_match", "etag", "lease_id")
+
+
+@dataclass(frozen=True)
+class TreeOptions:
+    """What every command on a tree takes."""
+
+    recursive: Annotated[
+        bool, typer.Option("--recursive", "-r", rich_help_panel=TREES, help="All files below it, each with its guard.")
+    ] = False
+    include: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--include", metavar="PATTERN", rich_help_panel=TREES, help="Only these, as in .gitignore; repeat it."
+        ),
+    ] = None
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--exclude", metavar="PATTERN", rich_help_panel=TREES, help="Not these, as in .gitignore; repeat it."
+        ),
+    ] = None
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", rich_help_panel=TREES, help="Show what would be done; write nothing.")
+    ] = False
+    jobs: Annotated[
+        str | None,
+        typer.Option("--jobs", metavar="N", rich_help_panel=TREES, help="So many files at a time; by default 16."),
+    ] = None
+
+    def check(self, env: "Environment", second: str | None = None) -> None:
+        """Refuse what means nothing together; ``second`` is an address behind the first argument.
+
+        Raises:
+            UsageError: an option of trees without --recursive, or one of single files with it.
+        """
+        if not self.recursive:
+            self._refuse_without_recursive()
+            if second is not None:
+                raise UsageError(
+                    f"two arguments are one too many: {second!r}",
+                    hint="name the file with -f FILE, or add --recursive if it is a folder",
+                )
+            return
+        from azguard.conditions.requested import RequestedConditions
+
+        asked = RequestedConditions.of(env.shared)
+        for name in _OF_ONE:
+            if getattr(asked, name) is not None:
+                option = f"--{name.replace('_', '-')}"
+                raise UsageError(
+                    f"{option} is for one file, and --recursive is for many: each has a version of its own",
+                    hint=f"leave {option} out: each file is guarded by the version that was read here",
+                )
+        self.read_patterns()
+        self.read_jobs()
+
+    def _refuse_without_recursive(self) -> None:
+        for each in fields(self):
+            if getattr(self, each.name) not in (None, False):
+                raise UsageError(f"--{each.name.replace('_', '-')} needs --recursive", hint="add --recursive")
+
+    def read_patterns(self) -> "Patterns":
+        """Return which names are meant."""
+        from azguard.trees.patterns import Patterns
+
+        found = Patterns(tuple(self.include or ()), tuple(self.exclude or ()))
+        found.check()
+        return found
+
+    def read_jobs(self) -> int:
+        """Return how many files are moved at a time."""
+        from azguard.trees import runs
+
+        return runs.DEFAULT_JOBS if self.jobs is None else values.whole(self.jobs, "--jobs", 1, runs.MOST_JOBS)
+
+
+@dataclass(frozen=True)
+class TreeCopyOptions(TreeOptions):
+    """What a put and a get of a tree take besides."""
+
+    unchanged: Annotated[
+        str | None,
+        typer.Option(
+            "--unchanged",
+            metavar="skip",
+            rich_help_panel=TREES,
+            help="Leave files alone whose content is there already.",
+        ),
+    ] = None
+    mirror: Annotated[
+        bool,
+        typer.Option("--mirror", rich_help_panel=TREES, help="At last, delete there what is not here."),
+    ] = False
+
+    @property
+    def skips_unchanged(self) -> bool:
+        """Return whether content that is there already is left alone."""
+        return values.choice(values.not_empty(self.unchanged, "--unchanged"), "--unchanged", ("skip",)) is not None
+
+
+@dataclass(frozen=True)
+class TreeGetOptions(TreeCopyOptions):
+    """What a get of a tree takes besides."""
+
+    if_exists: Annotated[
+        str | None,
+        typer.Option("--if-exists", metavar="skip", rich_help_panel=TREES, help="Leave alone what is in the folder."),
+    ] = None
+
+    @property
+    def skips_existing(self) -> bool:
+        """Return whether what is in the folder is left alone, whatever it holds."""
+        return values.choice(values.not_empty(self.if_exists, "--if-exists"), "--if-exists", ("skip",)) is not None
+
+
+@dataclass(frozen=True)
+class TreePutOptions(TreeCopyOptions):
+    """What a put of a tree takes besides."""
+
+    last: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--last", metavar="FILE", rich_help_panel=TREES, help="Write this one after all others; repeat it."
+        ),
+    ] = None
+    follow_symlinks: Annotated[
+        bool, typer.Option("--follow-symlinks", rich_help_panel=TREES, help="Write what symbolic links lead to.")
+    ] = False
