@@ -129,10 +129,12 @@ class Output:
             self._print([self.pick(plain(result))], result)
         else:
             _line(_tsv(self.pick(plain(result))))
+        self.flush()
 
     def print_line(self, text: str) -> None:
-        """Print one line of the result for people."""
+        """Print one line of the result for people, as it comes."""
         _line(text)
+        self.flush()
 
     def shows_whole(self, result: object) -> bool:
         """Return whether all of a result is printed: not in part, and not at all with ``-o none``."""

@@ -160,9 +160,14 @@ class _Reading:
                 tree.reads.record(self.target, self.listed, copies.find_at(self.path))
             return tree.build(self.target, self.path, outcome, self.listed)
         conditions = tree.reads.conditions(tree.store.get_operation, tree.asked, self.target)
-        meter = self.control.meter(str(self.target))
+        meter = self.control.meter()
+
+        def count(done: int) -> None:
+            meter(done)
+            self.control.check(str(self.target))
+
         try:
-            got, lineage = tree.store.get(self.target, conditions, self.path, self.control.deadline(), meter)
+            got, lineage = tree.store.get(self.target, conditions, self.path, self.control.deadline(), count)
         except NotFound:
             return TreeItem(address=str(self.target.address), file=str(self.path), outcome=items.SKIPPED, reason=_GONE)
         tree.reads.record(self.target, got, copies.find_at(self.path), lineage)

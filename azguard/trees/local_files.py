@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,8 +105,9 @@ def _is_text(name: str) -> bool:
 class UnchangedFile:
     """A file being read, which ends with an error if it changed since it was opened."""
 
-    def __init__(self, stream: BinaryIO, path: Path) -> None:
+    def __init__(self, stream: BinaryIO, path: Path, check: Callable[[], None]) -> None:
         self._stream = stream
+        self._check_run = check
         self._path = path
         self._begun = _State.of(stream.fileno())
         self._read = 0
@@ -129,22 +130,24 @@ class UnchangedFile:
         """Return the next bytes, fewer only at its end.
 
         Raises:
+            GaveUp: the run is to stop.
             Changed: it was written to since it was opened, so that what was read may be a mixture.
         """
+        self._check_run()
         piece = self._stream.read(size)
         self._read += len(piece)
         if (not piece and size) or size < 0 or self._read >= self._begun.size:
-            self._check()
+            self._check_state()
         return piece
 
-    def _check(self) -> None:
+    def _check_state(self) -> None:
         if _State.of(self._stream.fileno()) != self._begun or self._read > self._begun.size:
             raise Changed(f"{self._path} changed while it was read", reason="file_changed_while_read")
 
 
 @contextmanager
-def open_unchanged(path: Path) -> Iterator[UnchangedFile]:
-    """Open a file to be read whole and unchanged.
+def open_unchanged(path: Path, check: Callable[[], None] = lambda: None) -> Iterator[UnchangedFile]:
+    """Open a file to be read whole and unchanged; ``check`` is called before each piece, and may end it.
 
     Raises:
         UsageError: it cannot be read, or is no file any more.
@@ -157,7 +160,7 @@ def open_unchanged(path: Path) -> Iterator[UnchangedFile]:
     with os.fdopen(descriptor, "rb") as stream:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise UsageError(f"{path} is no file any more")
-        yield UnchangedFile(stream, path)
+        yield UnchangedFile(stream, path, check)
 
 
 def as_stream(file: UnchangedFile) -> BinaryIO:

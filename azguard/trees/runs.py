@@ -58,18 +58,21 @@ class Control:
         of_all = self.patience
         return Deadline(of_all.seconds, self.clock, of_all.sleep, of_all.answer_seconds, of_all.settle_seconds)
 
-    def meter(self, name: str) -> Callable[[int], None]:
-        """Return what is told how many bytes of one file are moved; it ends the file's job once the run is to stop.
+    def check(self, name: str) -> None:
+        """End the job of a file of which nothing shows yet, if the run is to stop.
 
         Raises:
-            GaveUp: the run is to stop; nothing of the file shows.
+            GaveUp: it is.
         """
+        if self.is_stopped:
+            raise GaveUp(f"{name} was begun and not ended: the run was stopped", reason="tree_stopped")
+
+    def meter(self) -> Callable[[int], None]:
+        """Return what is told how many bytes of one file are moved."""
         before = 0
 
         def tell(done: int) -> None:
             nonlocal before
-            if self.is_stopped:
-                raise GaveUp(f"{name} was begun and not ended: the run was stopped", reason="tree_stopped")
             with self._lock:
                 self._bytes += done - before
                 before = done

@@ -7,6 +7,7 @@ run again: what it has committed is recognized, and is not taken for another wri
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from azguard.accounts import endpoints
@@ -202,7 +203,8 @@ class _Writing:
 
     def _write(self) -> TreeItem:
         tree = self.tree
-        with open_unchanged(self.file.path) as source:
+        check = partial(self.control.check, self.file.name)
+        with open_unchanged(self.file.path, check) as source:
             conditions = tree.conditions(self.target, self.file)
             copy = copies.find_behind(source.fileno(), self.file.path)
             written, lineage = tree.store.put(
@@ -211,7 +213,7 @@ class _Writing:
                 conditions,
                 _choose_op(tree.scope, self.target, conditions, source),
                 self.control.deadline(),
-                self.control.meter(self.file.name),
+                self.control.meter(),
                 skip=tree.skips_existing,
             )
         tree.reads.record(self.target, written, copy, lineage)
