@@ -34,6 +34,8 @@ def source(file: str | None) -> AbstractContextManager[BinaryIO]:
     assert file is not None
     try:
         return open(file, "rb")
+    except IsADirectoryError:
+        raise UsageError(f"{file} is a folder", hint="add --recursive to write all files below it") from None
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from None
 

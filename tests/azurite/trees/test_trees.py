@@ -1,0 +1,312 @@
+"""``azguard blob put|get|delete --recursive`` against Azurite: each file under its own guard."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.cli_world import CliWorld, Ran
+
+
+@pytest.fixture
+def site(cli: CliWorld) -> str:
+    return cli.container()
+
+
+def write(folder: Path, **files: str) -> Path:
+    for name, content in files.items():
+        path = folder / name.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return folder
+
+
+def items(ran: Ran) -> dict[str, Any]:
+    """Return the result lines of a run by the name of the blob below the container."""
+    found = map(json.loads, ran.out.splitlines())
+    return {each["address"].split("/", 1)[1]: each for each in found}
+
+
+def outcomes(ran: Ran) -> dict[str, str]:
+    return {name: each["outcome"] for name, each in items(ran).items()}
+
+
+def content(cli: CliWorld, site: str) -> dict[str, bytes]:
+    names = cli.call("blob", "list", site, "--query", "[].name").json
+    return {name: cli.call("blob", "get", f"{site}/{name}", scope="reader").stdout for name in names}
+
+
+def put(cli: CliWorld, *words: str, scope: str = "test") -> Ran:
+    return cli.call("blob", "put", *words, "--recursive", scope=scope)
+
+
+def test_a_folder_goes_there_and_comes_back_the_same(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", **{"index.html": "<p>", "css__a.css": "a", "empty": "", "with space ü": "u"})
+    ran = put(cli, "dist", f"{site}/v1/")
+    assert (ran.code, set(outcomes(ran).values())) == (0, {"created"})
+    assert cli.call("blob", "get", f"{site}/v1/", "-f", "back", "--recursive").code == 0
+    found = {
+        each.relative_to(cli.root / "back"): each.read_text()
+        for each in (cli.root / "back").rglob("*")
+        if each.is_file()
+    }
+    assert found == {
+        Path("index.html"): "<p>", Path("css/a.css"): "a", Path("empty"): "", Path("with space ü"): "u",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("address", ["{}", "{}/", "blob:{}/", "container:{}"])
+def test_a_whole_container_is_a_tree_too(cli: CliWorld, site: str, address: str) -> None:
+    write(cli.root / "dist", a="1")
+    assert (put(cli, address.format(site), "-f", "dist").code, content(cli, site)) == (0, {"a": b"1"})
+
+
+def test_each_file_has_its_type_by_its_name(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", **{"a.css": "a", "b.json": "{}"})
+    put(cli, "dist", site)
+    types = cli.call("blob", "list", site, "--query", "[].content_type").json
+    assert types == ["text/css", "application/json"]
+
+
+def test_what_another_writer_changed_since_is_not_overwritten_and_the_rest_goes_on(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", a="1", b="1", c="1")
+    put(cli, "dist", site)
+    cli.call("blob", "put", f"{site}/b", "--last-writer-wins", scope="other", stdin=b"theirs")
+    write(cli.root / "dist", a="2", b="2", c="2")
+    ran = put(cli, "dist", site)
+    assert (ran.code, outcomes(ran)) == (20, {"a": "replaced", "b": "failed", "c": "replaced"})
+    assert items(ran)["b"]["error"]["kind"] == "changed"
+    assert content(cli, site) == {"a": b"2", "b": b"theirs", "c": b"2"}
+
+
+def test_what_exists_and_was_never_read_here_is_not_overwritten(cli: CliWorld, site: str) -> None:
+    cli.call("blob", "put", f"{site}/a", scope="other", stdin=b"theirs")
+    write(cli.root / "dist", a="mine", b="mine")
+    ran = put(cli, "dist", site)
+    assert (ran.code, outcomes(ran), content(cli, site)) == (
+        20, {"a": "failed", "b": "created"}, {"a": b"theirs", "b": b"mine"},
+    )  # fmt: skip
+
+
+def test_a_copy_that_was_read_guards_its_own_write_whatever_was_read_since(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", a="1")
+    put(cli, "dist", site)
+    cli.call("blob", "get", site, "-f", "copy", "--recursive")
+    cli.call("blob", "put", f"{site}/a", "--last-writer-wins", scope="other", stdin=b"theirs")
+    # This scope reads the newer version into another place: the copy is still of the old one.
+    cli.call("blob", "get", f"{site}/a", "-f", "elsewhere")
+    write(cli.root / "copy", a="mine")
+    ran = put(cli, "copy", site)
+    assert (ran.code, items(ran)["a"]["error"]["kind"], content(cli, site)) == (20, "changed", {"a": b"theirs"})
+
+
+def test_a_folder_carries_its_versions_to_another_machine(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", a="1")
+    put(cli, "dist", site)
+    exported = cli.call("cache", "export").stdout
+    there = {"AZGUARD_CACHE_DIR": str(cli.root / "other-cache")}
+    assert cli.call("cache", "import", "-", stdin=exported, env=there).code == 0
+    write(cli.root / "dist", a="2")
+    ran = cli.call("blob", "put", "dist", site, "--recursive", env=there)
+    assert (ran.code, items(ran)["a"]["guard"]) == (0, "if-match")
+
+
+def test_what_exists_is_left_alone_where_that_is_said(cli: CliWorld, site: str) -> None:
+    cli.call("blob", "put", f"{site}/a", scope="other", stdin=b"theirs")
+    write(cli.root / "dist", a="mine", b="mine")
+    ran = put(cli, "dist", site, "--if-exists", "skip")
+    assert (ran.code, outcomes(ran)) == (0, {"a": "exists", "b": "created"})
+
+
+def test_content_that_is_there_already_is_left_alone(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", a="1", b="1")
+    before = {name: each["etag"] for name, each in items(put(cli, "dist", site)).items()}
+    write(cli.root / "dist", b="2")
+    found = items(put(cli, "dist", site, "--unchanged", "skip"))
+    assert {name: each["outcome"] for name, each in found.items()} == {"a": "unchanged", "b": "replaced"}
+    assert found["a"]["etag"] == before["a"]
+
+
+def test_equal_size_and_time_are_not_taken_for_equal_content(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", a="one")
+    put(cli, "dist", site)
+    found = (cli.root / "dist/a").stat()
+    write(cli.root / "dist", a="two")
+    os.utime(cli.root / "dist/a", ns=(found.st_atime_ns, found.st_mtime_ns))
+    assert outcomes(put(cli, "dist", site, "--unchanged", "skip")) == {"a": "replaced"}
+
+
+def test_content_written_by_another_tool_is_compared_by_its_md5(cli: CliWorld, site: str) -> None:
+    cli.call("blob", "put", f"{site}/a", scope="other", stdin=b"same")
+    write(cli.root / "dist", a="same")
+    assert outcomes(put(cli, "dist", site, "--unchanged", "skip")) == {"a": "unchanged"}
+    # Its version was not delivered here, so that it guards nothing.
+    write(cli.root / "dist", a="new")
+    assert outcomes(put(cli, "dist", site, "--unchanged", "skip")) == {"a": "failed"}
+
+
+def test_a_mirror_deletes_at_last_what_this_scope_has_seen_and_the_folder_has_no_more(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", a="1", b="1", keep__x="1")
+    put(cli, "dist", f"{site}/v1")
+    (cli.root / "dist/b").unlink()
+    ran = put(cli, "dist", f"{site}/v1", "--mirror", "--exclude", "keep/")
+    assert (ran.code, outcomes(ran)) == (0, {"v1/a": "replaced", "v1/b": "deleted"})
+    assert set(content(cli, site)) == {"v1/a", "v1/keep/x"}
+
+
+def test_a_mirror_does_not_delete_what_was_never_read_here(cli: CliWorld, site: str) -> None:
+    cli.call("blob", "put", f"{site}/theirs", scope="other", stdin=b"1")
+    write(cli.root / "dist", a="1")
+    ran = put(cli, "dist", site, "--mirror")
+    assert (ran.code, outcomes(ran)) == (20, {"a": "created", "theirs": "failed"})
+    ran = put(cli, "dist", site, "--mirror", "--last-writer-wins")
+    assert (ran.code, outcomes(ran), set(content(cli, site))) == (0, {"a": "replaced", "theirs": "deleted"}, {"a"})
+
+
+def test_a_mirror_deletes_nothing_after_a_failure(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", a="1", b="1")
+    put(cli, "dist", site)
+    cli.call("blob", "put", f"{site}/a", "--last-writer-wins", scope="other", stdin=b"theirs")
+    (cli.root / "dist/b").unlink()
+    ran = put(cli, "dist", site, "--mirror")
+    assert (ran.code, outcomes(ran), set(content(cli, site))) == (20, {"a": "failed"}, {"a", "b"})
+
+
+def test_a_mirror_keeps_what_is_behind_a_link_that_was_passed_over(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", a="1", sub__x="1")
+    put(cli, "dist", site)
+    (cli.root / "dist/sub").rename(cli.root / "elsewhere")
+    (cli.root / "dist/sub").symlink_to(cli.root / "elsewhere")
+    ran = put(cli, "dist", site, "--mirror")
+    assert (outcomes(ran), set(content(cli, site))) == ({"a": "replaced", "sub": "skipped"}, {"a", "sub/x"})
+    assert outcomes(put(cli, "dist", site, "--follow-symlinks")) == {"a": "replaced", "sub/x": "replaced"}
+
+
+def test_the_last_file_is_written_after_all_else_and_not_after_a_failure(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", **{"a.css": "1", "index.html": "1", "z.css": "1"})
+    ran = put(cli, "dist", site, "--last", "index.html")
+    assert (ran.code, list(outcomes(ran))[-1]) == (0, "index.html")
+    cli.call("blob", "put", f"{site}/z.css", "--last-writer-wins", scope="other", stdin=b"theirs")
+    ran = put(cli, "dist", site, "--last", "index.html")
+    assert (ran.code, outcomes(ran)) == (20, {"a.css": "replaced", "z.css": "failed"})
+
+
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", a="1", b="1", gone="1")
+    put(cli, "dist", site)
+    cli.call("blob", "put", f"{site}/b", "--last-writer-wins", scope="other", stdin=b"theirs")
+    (cli.root / "dist/gone").unlink()
+    write(cli.root / "dist", a="2", b="2", new="2")
+    before = content(cli, site)
+    ran = put(cli, "dist", site, "--dry-run", "--mirror")
+    assert (ran.code, outcomes(ran)) == (
+        20, {"a": "would replace", "b": "would refuse", "new": "would create", "gone": "would delete"},
+    )  # fmt: skip
+    assert content(cli, site) == before
+
+
+def test_only_what_is_included_and_not_excluded_is_meant(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", **{"a.css": "1", "b.css": "1", "c.html": "1"})
+    ran = put(cli, "dist", site, "--include", "*.css", "--exclude", "b*")
+    assert outcomes(ran) == {"a.css": "created"}
+    put(cli, "dist", site)
+    ran = cli.call("blob", "get", site, "-f", "back", "--recursive", "--include", "*.html")
+    assert outcomes(ran) == {"c.html": "read"}
+    ran = cli.call("blob", "delete", site, "--recursive", "--exclude", "*.css")
+    assert (outcomes(ran), set(content(cli, site))) == ({"c.html": "deleted"}, {"a.css", "b.css"})
+
+
+def test_a_name_the_service_does_not_take_fails_by_name_and_the_rest_goes_on(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", a="1", **{"b\\c": "1", "d.": "1"})
+    ran = put(cli, "dist", site)
+    assert (ran.code, outcomes(ran)) == (20, {"a": "created", "b\\c": "failed", "d.": "failed"})
+
+
+def test_a_name_that_leaves_the_folder_is_refused_and_the_rest_goes_on(cli: CliWorld, site: str) -> None:
+    for name in ("a", "b//c", "link/x"):
+        cli.call("blob", "put", f"{site}/v/{name}", scope="other", stdin=b"1")
+    (cli.root / "outside").mkdir()
+    (cli.root / "back").mkdir()
+    (cli.root / "back/link").symlink_to(cli.root / "outside")
+    ran = cli.call("blob", "get", f"{site}/v/", "-f", "back", "--recursive")
+    assert (ran.code, outcomes(ran)) == (20, {"v/a": "read", "v/b//c": "failed", "v/link/x": "failed"})
+    assert list((cli.root / "outside").iterdir()) == []
+
+
+def test_a_get_leaves_alone_what_is_here_or_holds_the_content(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", a="1", b="1")
+    put(cli, "dist", site)
+    cli.call("blob", "get", site, "-f", "back", "--recursive")
+    write(cli.root / "back", b="mine")
+    ran = cli.call("blob", "get", site, "-f", "back", "--recursive", "--if-exists", "skip")
+    assert outcomes(ran) == {"a": "exists", "b": "exists"}
+    ran = cli.call("blob", "get", site, "-f", "back", "--recursive", "--unchanged", "skip")
+    assert outcomes(ran) == {"a": "unchanged", "b": "read"}
+
+
+def test_a_file_proved_to_hold_a_version_guards_by_it(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", a="1")
+    put(cli, "dist", site)
+    ran = cli.call("blob", "get", site, "-f", "dist", "--recursive", "--unchanged", "skip", scope="other")
+    assert outcomes(ran) == {"a": "unchanged"}
+    write(cli.root / "dist", a="2")
+    assert outcomes(put(cli, "dist", site, scope="other")) == {"a": "replaced"}
+
+
+def test_a_mirror_of_a_get_deletes_what_came_from_there_and_nothing_else(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", a="1", b="1", edited="1")
+    put(cli, "dist", site)
+    cli.call("blob", "get", site, "-f", "back", "--recursive")
+    write(cli.root / "back", mine="1", edited="2")
+    for name in ("b", "edited"):
+        cli.call("blob", "delete", f"{site}/{name}", "--last-writer-wins", scope="other")
+    ran = cli.call("blob", "get", site, "-f", "back", "--recursive", "--mirror")
+    assert outcomes(ran) == {"a": "read", "b": "deleted"}
+    assert sorted(os.listdir(cli.root / "back")) == ["a", "edited", "mine"]
+
+
+def test_a_delete_takes_what_was_read_here_in_that_version_only(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", a="1", b="1")
+    put(cli, "dist", site)
+    cli.call("blob", "put", f"{site}/b", "--last-writer-wins", scope="other", stdin=b"theirs")
+    cli.call("blob", "put", f"{site}/c", scope="other", stdin=b"theirs")
+    ran = cli.call("blob", "delete", site, "--recursive")
+    assert (ran.code, outcomes(ran)) == (20, {"a": "deleted", "b": "failed", "c": "failed"})
+    assert set(content(cli, site)) == {"b", "c"}
+    assert cli.call("blob", "delete", site, "--recursive", "--last-writer-wins").code == 0
+    assert content(cli, site) == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (("put", "dist", "{}", "--mirror"), "--mirror needs --recursive"),
+        (("put", "dist", "{}/x"), "two arguments are one too many"),
+        (("put", "{}", "--recursive"), "--recursive needs a folder"),
+        (("put", "dist", "{}", "-f", "dist", "--recursive"), "two folders"),
+        (("put", "nothing", "{}", "--recursive"), "cannot be read"),
+        (("put", "dist", "{}", "--recursive", "--if-match", "0x1"), "--if-match is for one file"),
+        (("put", "dist", "{}", "--recursive", "--lease-id", "@held"), "--lease-id is for one file"),
+        (("put", "dist", "{}", "--recursive", "--include", ""), "no pattern"),
+        (("put", "dist", "{}", "--recursive", "--unchanged", "keep"), "not known"),
+        (("put", "dist", "{}", "--recursive", "--jobs", "0"), "--jobs"),
+        (("put", "dist", "{}", "--recursive", "--last", "nothing"), "has no file nothing"),
+        (("put", "dist", "", "--recursive"), "empty"),
+        (("get", "{}", "--recursive"), "needs a folder"),
+        (("delete", "table:x", "--recursive"), "table"),
+    ],
+)
+def test_what_means_nothing_is_refused_before_any_request(
+    cli: CliWorld, site: str, words: tuple[str, ...], part: str
+) -> None:
+    write(cli.root / "dist", a="1")
+    ran = cli.call("blob", *(word.format(site) for word in words), "-o", "json")
+    assert (ran.code, part in str(ran.error["message"])) == (2, True), ran.err
+
+
+def test_a_folder_without_recursive_says_what_to_add(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", a="1")
+    ran = cli.call("blob", "put", f"{site}/x", "-f", "dist", "-o", "json")
+    assert (ran.code, "--recursive" in str(ran.error["hint"])) == (2, True)

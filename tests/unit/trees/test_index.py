@@ -1,0 +1,31 @@
+"""Names on the disk: what is known of each, and which are marked."""
+
+from datetime import UTC, datetime
+
+from azguard.trees.index import Known, NameIndex
+
+MOMENT = datetime(2026, 11, 21, 10, tzinfo=UTC)
+
+
+def index(*names: str) -> NameIndex:
+    made = NameIndex()
+    made.add_all(Known(name, f'"{name}"', MOMENT, 3, "bWQ1") for name in names)
+    return made
+
+
+def test_a_name_is_found_with_all_that_was_listed_of_it() -> None:
+    assert index("a", "b").find("b") == Known("b", '"b"', MOMENT, 3, "bWQ1")
+    assert index("a").find("nothing") is None
+
+
+def test_what_is_not_marked_is_left_in_order() -> None:
+    found = index("b", "a", "c")
+    found.mark("b")
+    found.mark("nothing")
+    assert [each.name for each in found.list_unmarked()] == ["a", "c"]
+
+
+def test_a_folder_marks_all_below_it_and_nothing_beside() -> None:
+    found = index("a", "a/x", "a/y/z", "a.b", "a-b", "ab", "a0")
+    found.mark("a", with_all_below=True)
+    assert [each.name for each in found.list_unmarked()] == ["a-b", "a.b", "a0", "ab"]

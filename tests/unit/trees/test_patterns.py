@@ -1,0 +1,37 @@
+"""Which names are meant: patterns as in .gitignore."""
+
+import pytest
+
+from azguard.errors import UsageError
+from azguard.trees.patterns import Patterns
+
+NAMES = ("index.html", "css/a.css", "css/a.map", "drafts/x.html", "a/drafts/y.html")
+
+
+def selected(include: tuple[str, ...], exclude: tuple[str, ...]) -> list[str]:
+    found = Patterns(include, exclude)
+    found.check()
+    return [name for name in NAMES if found.selects(name)]
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "left"),
+    [
+        ((), (), list(NAMES)),
+        (("*.html",), (), ["index.html", "drafts/x.html", "a/drafts/y.html"]),
+        ((), ("drafts/",), ["index.html", "css/a.css", "css/a.map"]),
+        ((), ("/drafts/",), ["index.html", "css/a.css", "css/a.map", "a/drafts/y.html"]),
+        (("css/", "index.html"), ("*.map",), ["index.html", "css/a.css"]),
+        (("nothing",), (), []),
+    ],
+)
+def test_what_is_included_less_what_is_excluded(
+    include: tuple[str, ...], exclude: tuple[str, ...], left: list[str]
+) -> None:
+    assert selected(include, exclude) == left
+
+
+@pytest.mark.parametrize("pattern", ["", " ", "!*.css"])
+def test_what_is_no_pattern_is_refused(pattern: str) -> None:
+    with pytest.raises(UsageError):
+        Patterns(exclude=(pattern,)).check()

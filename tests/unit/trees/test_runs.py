@@ -1,0 +1,117 @@
+"""The phases of a run: what a failure, and an interruption, leaves undone."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from azguard.errors import Changed, GaveUp, Partial
+from azguard.requests import pool
+from azguard.requests.deadline import Deadline
+from azguard.requests.pool import Done, conclude
+from azguard.trees.items import TreeItem, TreeSummary
+from azguard.trees.runs import Control, after, pass_over, run_phases
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job that ends as it is told."""
+
+    name: str
+    work: Callable[[], None] = lambda: None
+
+    def run(self) -> Done:
+        return conclude(self.name, self._run)
+
+    def _run(self) -> Done:
+        self.work()
+        return TreeItem(self.name, None, "created").done()
+
+
+@dataclass
+class Run:
+    """One run, and what it told."""
+
+    control: Control = field(default_factory=lambda: Control(Deadline()))
+    ended: list[tuple[str, str]] = field(default_factory=list)
+    summaries: list[TreeSummary] = field(default_factory=list)
+
+    def go(self, *phases: Iterator[pool.Job]) -> None:
+        run_phases("blob:site/", phases, 2, self.control, self.tell, self.summaries.append)
+
+    def tell(self, done: Done) -> None:
+        self.ended.append((done.address, done.outcome))
+
+
+def refuse() -> None:
+    raise Changed("it changed")
+
+
+def test_a_later_phase_begins_when_all_before_it_have_ended_well() -> None:
+    run = Run()
+    run.go(iter([Job("a"), Job("b")]), after(lambda: [Job("last")]))
+    assert (set(run.ended[:2]), run.ended[2:]) == ({("a", "created"), ("b", "created")}, [("last", "created")])
+    assert run.summaries == [TreeSummary("blob:site/", {"created": 3})]
+
+
+def test_a_failure_leaves_the_later_phases_undone_and_the_others_of_its_own_done() -> None:
+    run = Run()
+    with pytest.raises(Partial) as partial:
+        run.go(iter([Job("a", refuse), Job("b")]), after(lambda: [Job("last")]))
+    assert dict(run.ended) == {"a": "failed", "b": "created"}
+    assert (partial.value.exit_code, run.summaries[0].outcomes) == (20, {"created": 1, "failed": 1})
+
+
+def test_an_unexpected_error_of_one_file_hides_no_other() -> None:
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    run = Run()
+    with pytest.raises(Partial):
+        run.go(iter([Job("a", fail), Job("b")]))
+    assert dict(run.ended) == {"a": "unknown", "b": "created"}
+
+
+def test_an_interruption_ends_the_run_with_the_summary_of_what_was_done() -> None:
+    run = Run()
+
+    def interrupt(done: Done) -> None:
+        run.ended.append((done.address, done.outcome))
+        if len(run.ended) == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_phases(
+            "blob:site/",
+            [iter([Job("a"), Job("b"), Job("c")]), after(lambda: [Job("last")])],
+            1,
+            run.control,
+            interrupt,
+            run.summaries.append,
+        )
+    assert run.control.is_stopped
+    assert ("last", "created") not in run.ended
+    assert sum(run.summaries[0].outcomes.values()) == len({name for name, _ in run.ended})
+
+
+def test_a_stopped_run_ends_what_does_not_show_yet() -> None:
+    control = Control(Deadline())
+    control.check("a")
+    control.stop()
+    with pytest.raises(GaveUp):
+        control.check("a")
+
+
+def test_bytes_of_all_files_are_counted_together() -> None:
+    told: list[int] = []
+    control = Control(Deadline(), told.append)
+    one, other = control.meter(), control.meter()
+    one(10)
+    other(5)
+    one(30)
+    assert told == [10, 15, 35]
+
+
+def test_a_file_that_was_passed_over_fails_only_with_an_error() -> None:
+    assert pass_over("blob:site/a", "a", "it is a symbolic link").run().outcome == "skipped"
+    assert pass_over("blob:site/a", "a", "", Changed("no")).run().outcome == "failed"
