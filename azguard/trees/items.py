@@ -12,6 +12,8 @@ from azguard.requests.pool import FAILED, UNKNOWN, Done
 
 CREATED = "created"
 REPLACED = "replaced"
+#: Created or replaced: the condition of the write does not tell.
+WRITTEN = "written"
 UNCHANGED = "unchanged"
 EXISTS = "exists"
 READ = "read"

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from azguard.accounts import endpoints
 from azguard.accounts.target import Target
@@ -217,9 +218,15 @@ class _Writing:
                 skip=tree.skips_existing,
             )
         tree.reads.record(self.target, written, copy, lineage)
-        outcome = items.REPLACED if conditions.expected_etag is not None else items.CREATED
-        outcome = items.EXISTS if written.outcome == LEFT_ALONE else outcome
-        return items.of_write(self.target, str(self.file.path), outcome, written)
+        return items.of_write(self.target, str(self.file.path), _name_outcome(conditions, written), written)
+
+
+def _name_outcome(conditions: Conditions, written: Any) -> str:
+    if written.outcome == LEFT_ALONE:
+        return items.EXISTS
+    if conditions.creates_only:
+        return items.CREATED
+    return items.WRITTEN if conditions.expected_etag is None else items.REPLACED
 
 
 def _choose_op(scope: str, target: Target, conditions: Conditions, source: UnchangedFile) -> str:

@@ -1,0 +1,134 @@
+"""Trees of files while answers get lost and writers are killed: nothing doubled, nothing lost."""
+
+import json
+import signal
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from azure.storage.blob import ContainerClient
+
+from azguard.accounts import account
+from azguard.emulators.state import Azurite
+from azguard.faultproxy import proxy
+from azguard.faultproxy.faults import Chosen, Fault, Request
+from azguard.requests.lineage import KEY, Lineage
+from tests.faults.rules import at_random
+from tests.support.cli_world import CliWorld, Ran
+
+FILES = 24
+PATIENT = {"AZGUARD_WRITE_TIMEOUT": "1"}
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A folder of files, and the container they go to, behind a proxy and beside it."""
+
+    cli: CliWorld
+    container: ContainerClient
+
+    def write(self, text: str) -> None:
+        """Write every file anew."""
+        for number in range(FILES):
+            self.cli.file(f"tree/{number:02d}", f"{text} {number}")
+
+    def read(self) -> dict[str, tuple[str, int]]:
+        """Return the content of each blob, and how many writes its lineage has."""
+        found = {}
+        for each in self.container.list_blobs(include=["metadata"]):
+            content = self.container.download_blob(each.name).readall().decode()
+            found[each.name] = (content, len(Lineage.parse(each.metadata.get(KEY)).entries))
+        return found
+
+    def put(self, port: int, *options: str) -> Ran:
+        """Write the folder through a proxy."""
+        there = self.cli.through(port)
+        return there.call("blob", "put", "tree", self.container.container_name, "--recursive", *options, env=PATIENT)
+
+
+def outcomes(text: bytes) -> dict[str, str]:
+    found: list[dict[str, Any]] = [json.loads(line) for line in text.splitlines() if line.endswith(b"}")]
+    return {each["address"].rpartition("/")[2]: each["outcome"] for each in found}
+
+
+@pytest.fixture
+def tree(tmp_path: Path, storage: Azurite) -> Tree:
+    """Return a folder of files that are nowhere yet."""
+    (tmp_path / "tree").mkdir()
+    cli = CliWorld(tmp_path, storage.connection_string)
+    service = account.emulator({"blob": storage.ports["blob"]}).blob_service()
+    made = Tree(cli, service.get_container_client(cli.container()))
+    made.write("first")
+    return made
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_every_file_is_written_once_whatever_answers_get_lost(tree: Tree, storage: Azurite, seed: int) -> None:
+    with proxy.running(storage.ports["blob"], at_random(seed, 0.3)) as running:
+        for writes, (text, done) in enumerate((("first", "created"), ("second", "replaced")), 1):
+            tree.write(text)
+            ran = tree.put(running.port)
+            # Beside nobody else each doubt can be settled.
+            assert (ran.code, Counter(outcomes(ran.stdout).values())) == (0, {done: FILES}), ran.err
+            assert tree.read() == {f"{number:02d}": (f"{text} {number}", writes) for number in range(FILES)}
+        assert any(each.fault is not Fault.NONE for each in running.log)
+
+
+@pytest.mark.parametrize("at", [1, 7, 20])
+def test_a_run_that_was_killed_is_ended_by_another_which_takes_nothing_for_anothers(
+    tree: Tree, storage: Azurite, at: int
+) -> None:
+    killed: list[Any] = []
+
+    def kill(request: Request) -> Fault | Chosen:
+        """Kill the writer when its nth write arrives: the answers to all under way are lost, and what they record."""
+        if not request.writes:
+            return Fault.NONE
+        killed.append(request)
+        if len(killed) == at:
+            writer.send_signal(signal.SIGKILL)
+            writer.wait()
+        return Fault.NONE
+
+    words = ("blob", "put", "tree", tree.container.container_name, "--recursive")
+    with proxy.running(storage.ports["blob"], kill) as running:
+        cli = tree.cli.through(running.port)
+        writer = cli.begin(*words)
+        told = outcomes(writer.communicate()[0])
+        there = tree.read()
+        # What was told as done is done.
+        assert set(told) <= set(there)
+        ran = cli.call(*words)
+    assert (ran.code, set(outcomes(ran.stdout).values()) <= {"created", "replaced"}) == (0, True), ran.err
+    assert {name: text for name, (text, _) in tree.read().items()} == {
+        f"{number:02d}": f"first {number}" for number in range(FILES)
+    }
+
+
+def test_after_a_kill_only_the_rest_moves(tree: Tree, storage: Azurite) -> None:
+    killed: list[Any] = []
+
+    def kill(request: Request) -> Fault | Chosen:
+        killed.extend([request] if request.writes else [])
+        if request.writes and len(killed) == FILES // 2:
+            writer.send_signal(signal.SIGKILL)
+            writer.wait()
+        return Fault.NONE
+
+    words = ("blob", "put", "tree", tree.container.container_name, "--recursive", "--unchanged", "skip")
+    with proxy.running(storage.ports["blob"], kill) as running:
+        cli = tree.cli.through(running.port)
+        writer = cli.begin(*words)
+        writer.communicate()
+        there = set(tree.read())
+        told = outcomes(cli.call(*words).stdout)
+    assert {name for name, outcome in told.items() if outcome == "unchanged"} == there
+    assert {name: count for name, (_, count) in tree.read().items()} == dict.fromkeys(told, 1)
+
+
+def test_an_answer_that_is_not_the_services_is_no_success(tree: Tree, storage: Azurite) -> None:
+    with proxy.running(storage.ports["blob"], lambda request: Fault.FAIL_BEFORE) as running:
+        ran = tree.put(running.port, "--timeout", "2")
+    assert (ran.code, set(outcomes(ran.stdout).values()) <= {"failed", "unknown"}, tree.read()) == (20, True, {})
