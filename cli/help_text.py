@@ -17,10 +17,8 @@ from typing import Any, TextIO
 
 from azguard.cli import terminal
 
-#: The group of the options on trees of files.
-TREES = "With --recursive"
 # The groups that a command's help shows. ``azguard help options`` shows the others, once for all commands.
-_ORDER = ("Arguments", "Options", TREES, "Conditions")
+_ORDER = ("Arguments", "Options", "With --recursive", "Conditions")
 _EXAMPLES, _TOPICS = "Examples:", "Topics:"
 # Below this, an option stands above its text, not beside it.
 _NARROW = 60

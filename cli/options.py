@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from azguard.conditions.operations import Operation
 
 # The panel is the heading an option stands under in --help.
-CONDITIONS, ACCOUNT, GENERAL = "Conditions", "Account", "General"
+CONDITIONS, ACCOUNT, GENERAL, TREES = "Conditions", "Account", "General", "With --recursive"
 
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="The table, or its URL.", autocompletion=completers.tables)]
 AllScopes = Annotated[bool, typer.Option("--all-scopes", help="Include all scopes, not only this one.")]

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from azguard.cli import values
-from azguard.cli.help_text import TREES
+from azguard.cli import options, values
 from azguard.errors import UsageError
 
 if TYPE_CHECKING:
     from azguard.cli.context import Environment
     from azguard.trees.patterns import Patterns
 
+_TREES = options.TREES
 # Each names one version or one lease, and a tree has many.
 _OF_ONE = ("if_match", "if_none_match", "etag", "lease_id")
 
@@ -22,26 +22,33 @@ class TreeOptions:
     """What every command on a tree takes."""
 
     recursive: Annotated[
-        bool, typer.Option("--recursive", "-r", rich_help_panel=TREES, help="All files below it, each with its guard.")
+        bool,
+        typer.Option("--recursive", "-r", rich_help_panel=_TREES, help="All files below it, each with its guard."),
     ] = False
     include: Annotated[
         list[str] | None,
         typer.Option(
-            "--include", metavar="PATTERN", rich_help_panel=TREES, help="Only these, as in .gitignore; repeat it."
+            "--include",
+            metavar="PATTERN",
+            rich_help_panel=_TREES,
+            help="Only these, as in .gitignore; repeat it.",
         ),
     ] = None
     exclude: Annotated[
         list[str] | None,
         typer.Option(
-            "--exclude", metavar="PATTERN", rich_help_panel=TREES, help="Not these, as in .gitignore; repeat it."
+            "--exclude",
+            metavar="PATTERN",
+            rich_help_panel=_TREES,
+            help="Not these, as in .gitignore; repeat it.",
         ),
     ] = None
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", rich_help_panel=TREES, help="Show what would be done; write nothing.")
+        bool, typer.Option("--dry-run", rich_help_panel=_TREES, help="Show what would be done; write nothing.")
     ] = False
     jobs: Annotated[
         str | None,
-        typer.Option("--jobs", metavar="N", rich_help_panel=TREES, help="So many files at a time; by default 16."),
+        typer.Option("--jobs", metavar="N", rich_help_panel=_TREES, help="So many files at a time; by default 16."),
     ] = None
 
     def check(self, env: "Environment", second: str | None = None) -> None:
@@ -100,13 +107,13 @@ class TreeCopyOptions(TreeOptions):
         typer.Option(
             "--unchanged",
             metavar="skip",
-            rich_help_panel=TREES,
+            rich_help_panel=_TREES,
             help="Leave files alone whose content is there already.",
         ),
     ] = None
     mirror: Annotated[
         bool,
-        typer.Option("--mirror", rich_help_panel=TREES, help="At last, delete there what is not here."),
+        typer.Option("--mirror", rich_help_panel=_TREES, help="At last, delete there what is not here."),
     ] = False
 
     @property
@@ -121,7 +128,7 @@ class TreeGetOptions(TreeCopyOptions):
 
     if_exists: Annotated[
         str | None,
-        typer.Option("--if-exists", metavar="skip", rich_help_panel=TREES, help="Leave alone what is in the folder."),
+        typer.Option("--if-exists", metavar="skip", rich_help_panel=_TREES, help="Leave alone what is in the folder."),
     ] = None
 
     @property
@@ -137,9 +144,10 @@ class TreePutOptions(TreeCopyOptions):
     last: Annotated[
         list[str] | None,
         typer.Option(
-            "--last", metavar="FILE", rich_help_panel=TREES, help="Write this one after all others; repeat it."
+            "--last", metavar="FILE", rich_help_panel=_TREES, help="Write this one after all others; repeat it."
         ),
     ] = None
     follow_symlinks: Annotated[
-        bool, typer.Option("--follow-symlinks", rich_help_panel=TREES, help="Write what symbolic links lead to.")
+        bool,
+        typer.Option("--follow-symlinks", rich_help_panel=_TREES, help="Write what symbolic links lead to."),
     ] = False

@@ -163,4 +163,8 @@ def _preview(found: Iterator[Done], show: Callable[[Done], None], address: str) 
         if done.error is not None or done.outcome == WOULD_REFUSE:
             refused += 1
     if refused:
-        raise Partial(f"{refused} files of {address} would be refused", address=address, reason="some_files_refused")
+        raise Partial(
+            f"{refused} files of {address} would be refused",
+            address=address,
+            hint="read what changed first: azguard blob get --recursive",
+        )

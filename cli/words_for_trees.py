@@ -8,7 +8,6 @@ from azguard.cli.words import Words
 HINTS: Mapping[str, Words] = {
     "file_changed_while_read": "nothing was written; try again when its writer is done",
     "some_files_failed": "run it again with --unchanged skip: what is there already is left alone",
-    "some_files_refused": "read what changed: azguard blob get --recursive",
     "tree_folder_fails": "name another folder with -f DIR",
     "tree_is_no_folder": "without --recursive it is one file: azguard blob put CONTAINER/NAME -f FILE",
     "tree_last_missing": "name it as it is below the folder",

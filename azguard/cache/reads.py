@@ -60,15 +60,15 @@ class Reads:
         found = _convert(self.open_cache().find_part(_key(target), part))
         return self.last(target) if found is None and part is not Part.TAGS else found
 
-    def find_content_hash(self, target: Target, etag: str | None, copy: Copy) -> str | None:
+    def find_content_hash(self, target: Target, etag: str | None, copy: "Copy") -> str | None:
         """Return the hash of one version's content, if this scope has had it; ``copy`` is a file that may hold it."""
-        cache, key = self.open_cache(), Key.of(target)
+        cache, key = self.open_cache(), _key(target)
         known = (*cache.find_bound(key, copy), cache.last(key))
         return next((each.content_hash for each in known if each is not None and each.etag == etag), None)
 
-    def find_bound_hash(self, target: Target, copy: Copy) -> str | None:
+    def find_bound_hash(self, target: Target, copy: "Copy") -> str | None:
         """Return the hash of the content that this scope has put into a file."""
-        bound = self.open_cache().find_bound(Key.of(target), copy)
+        bound = self.open_cache().find_bound(_key(target), copy)
         return next((each.content_hash for each in bound if each is not None), None)
 
     def conditions(

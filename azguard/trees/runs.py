@@ -97,32 +97,32 @@ def run_phases(
     Raises:
         Partial: some failed, or their outcome is unknown.
     """
-    counts = Counter[str]()
-    error: BaseException | None = None
+    tallies: list[Tally] = []
     is_complete = False
-    tally = Tally()
+    error: BaseException | None = None
     try:
         for phase in phases:
-            tally = Tally()
-            run_each(phase, width, tally, on_end, control.stop)
-            counts += tally.counts
-            if TreeSummary.of(address, counts).wrong:
+            if TreeSummary.of(address, _count(tallies)).wrong:
                 break
+            tallies.append(Tally())
+            run_each(phase, width, tallies[-1], on_end, control.stop)
         is_complete = True
         commits.announce()
     except BaseException as interruption:
         # From here on signals are ignored, so that the summary of what was committed is reported.
         commits.announce()
-        if not is_complete:
-            counts += tally.counts
-        if not counts:  # There is nothing to report: the listing itself failed.
+        if not _count(tallies):  # There is nothing to report: the listing itself failed.
             raise
         error = interruption
-    summary = TreeSummary.of(address, counts)
+    summary = TreeSummary.of(address, _count(tallies))
     on_summary(summary)
     if error is not None and not (is_complete and isinstance(error, KeyboardInterrupt)):
         raise error
     summary.check()
+
+
+def _count(tallies: Sequence[Tally]) -> Counter[str]:
+    return sum((each.counts for each in tallies), Counter[str]())
 
 
 def after(phase: Callable[[], Iterable[Job]]) -> Iterator[Job]:
