@@ -1,5 +1,6 @@
 """The stage of the walk over conditions: what a command is done to, and what it sent, whoever answered it."""
 
+import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -11,6 +12,7 @@ from unittest.mock import patch
 import requests
 from azure.core.exceptions import ResourceNotFoundError
 from azure.core.pipeline.transport import RequestsTransport, RequestsTransportResponse
+from jsonschema import Draft202012Validator
 
 from azguard.accounts import account
 from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
@@ -20,11 +22,13 @@ from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.evidence import find_operation
+from tests.support.places import REPOSITORY
 from tests.support.scenarios import Scenario
 
 LEASE = "6dd2b9e3-5c17-4a0e-a2f1-8f4c1b7d9e01"
 OTHER_LEASE = "0e6e2a5b-3f0d-4a53-9f6e-2f1d8a7c6b02"
 LONG_AGO = "Wed, 01 Jan 2020 00:00:00 GMT"
+_ERROR = Draft202012Validator(json.loads((REPOSITORY / "tests/data/schemas/error.json").read_text(encoding="utf-8")))
 _TAGS = {"stage": "live"}
 _EVERYTHING = ["metadata", "tags", "snapshots", "uncommittedblobs", "copy"]
 # Of so many bytes is content that goes in blocks, where a step says so.
@@ -165,19 +169,19 @@ class Stage:
         self.container.upload_blob("b", b"old", overwrite=True, tags=_TAGS)
 
     @contextmanager
-    def answering(self, status: int, code: str) -> Iterator[None]:
-        """Answer the requests of the scenario's operation as the live service does; the others reach the emulator."""
+    def answering(self, status: int, headers: Mapping[str, str]) -> Iterator[None]:
+        """Answer the requests of the scenario's operation by a script; the others reach the emulator."""
         send = RequestsTransport.send
 
         def scripted(transport: RequestsTransport, request: Any, **settings: Any) -> Any:
-            headers = {name.lower(): value for name, value in request.headers.items()}
-            operation = find_operation(request.method, request.url, headers)
+            asked = {name.lower(): value for name, value in request.headers.items()}
+            operation = find_operation(request.method, request.url, asked)
             if operation != self.scenario.operation:
                 return send(transport, request, **settings)
-            self.scripted.append(Sent(operation, headers))
+            self.scripted.append(Sent(operation, asked))
             answer = requests.Response()
             answer.status_code, answer._content = status, b""
-            answer.headers.update({"x-ms-error-code": code, "x-ms-request-id": "1", "content-length": "0"})
+            answer.headers.update({"content-length": "0", **headers})
             return RequestsTransportResponse(request, answer)
 
         with patch.object(RequestsTransport, "send", scripted):
@@ -209,6 +213,13 @@ def staged(scenario: Scenario, cli: CliWorld, ports: Mapping[str, int]) -> Itera
         made = Stage(scenario, world, account.emulator(ports), through, stack)
         made.prepare()
         yield made
+
+
+def find_flaws(ran: Ran) -> list[str]:
+    """Return what is missing in the JSON of an error, or too much."""
+    told = ran.error if "{" in ran.err else {}
+    flaws = [each.message for each in _ERROR.iter_errors({"error": told})]
+    return flaws if told.get("address") else [*flaws, "it names no address"]
 
 
 def http_date(when: Any) -> str:

@@ -34,6 +34,11 @@ class Scenario:
         """Return what the operation is about: a blob or a container."""
         return self.operation.partition(".")[0]
 
+    @property
+    def anyhow(self) -> tuple[str, ...]:
+        """Return the option without which a write needs a version or a condition."""
+        return ("--last-writer-wins",) if self.expected.overwrites else ()
+
     def words(self, facts: Mapping[str, str]) -> list[str]:
         """Return the command line without a condition."""
         return [word.format(**facts) for word in self.line.split()]

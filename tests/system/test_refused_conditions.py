@@ -4,19 +4,18 @@ Which those are is said by the evidence, never by the table under test or by the
 who connects to it, and answers nothing.
 """
 
-import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
-from tests.support.cli_world import CliWorld, Ran
 from tests.support.condition_stage import LEASE, LONG_AGO
+from tests.support.counted import FACTS, Counted, counting
 from tests.support.evidence import HEADERS, Expected
 from tests.support.scenarios import SCENARIOS, Scenario
 
 _SINCE, _MATCH, _TAGS = LONG_AGO, '"0x8D0000000000000"', "\"stage\" = 'live'"
-_FACTS = {"container": "site", "blob": "site/a", "source": "site/s", "lease": LEASE, "copy_id": LEASE}
 _OTHERS = ("--etag", "--lease-id", "--source-lease-id", "--fence", "--last-writer-wins", "--allow-race")
 _FLAGS_ALONE = ("--last-writer-wins", "--allow-race")
 
@@ -69,36 +68,23 @@ def typed() -> Iterator[Typed]:
                 yield Typed(scenario, flag, "*")
 
 
-@dataclass(frozen=True)
-class Counted:
-    """An account whose port counts connections."""
-
-    cli: CliWorld
-    listening: socket.socket
-
-    def call(self, *words: str, stdin: bytes = b"") -> tuple[Ran, bool]:
-        """Run a command line; return also whether somebody connected meanwhile."""
-        ran = self.cli.call(*words, "--timeout", "1s", stdin=stdin)
-        try:
-            connection, _ = self.listening.accept()
-        except BlockingIOError:
-            return ran, False
-        connection.close()
-        return ran, True
-
-
 @pytest.fixture
-def counted(offline: CliWorld) -> Iterator[Counted]:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        listening.setblocking(False)
-        endpoint = f"http://127.0.0.1:{listening.getsockname()[1]}/acc"
-        account = f"AccountName=acc;AccountKey=a2V5;BlobEndpoint={endpoint}"
-        yield Counted(CliWorld(offline.root, account), listening)
+def counted(tmp_path: Path) -> Iterator[Counted]:
+    with counting(tmp_path) as made:
+        yield made
+
+
+# What stands in an address instead of a name: an unset variable, a place without its container, an end without a name.
+_NAMELESS = ("", "/", "/a", "site/", " ", "?snapshot=2026-11-21T10:00:00Z")
+# Writes to a snapshot that mean something: it can be deleted, and has a tier and tags of its own.
+_OF_SNAPSHOTS = {"blob.delete", "blob.set_tier", "blob.set_tags"}
+_OF_BLOBS = [each for each in SCENARIOS if "{blob}" in each.line]
+_FIXED = [each for each in _OF_BLOBS if each.expected.writes and each.operation not in _OF_SNAPSHOTS]
 
 
 @pytest.mark.parametrize("line", list(typed()), ids=str)
 def test_what_would_be_ignored_is_refused_before_any_request(line: Typed, counted: Counted) -> None:
-    words = line.scenario.words(_FACTS)
+    words = line.scenario.words(FACTS)
     option = [line.flag] if line.value is None else [line.flag, line.value]
     ran, asked = counted.call(*words, *option, stdin=line.scenario.stdin)
     assert (ran.code, line.flag in ran.err, ran.stdout, asked) == (2, True, b"", False), ran.err
@@ -107,3 +93,22 @@ def test_what_would_be_ignored_is_refused_before_any_request(line: Typed, counte
 def test_the_port_sees_a_request_that_is_made(counted: Counted) -> None:
     ran, asked = counted.call("blob", "show", "site/a")
     assert (ran.code, asked) == (53, True)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
+def test_an_address_without_a_name_is_refused_before_any_request(scenario: Scenario, counted: Counted) -> None:
+    place = "blob" if scenario in _OF_BLOBS else "container"
+    said = {}
+    for text in (*_NAMELESS, *(("site",) if place == "blob" else ())):
+        ran, asked = counted.call(*scenario.words({**FACTS, place: text}), stdin=scenario.stdin)
+        said[text] = (ran.code, asked, ran.err[:6])
+    assert said == dict.fromkeys(said, (2, False, "error:"))
+
+
+@pytest.mark.parametrize("scenario", _FIXED, ids=str)
+def test_a_snapshot_or_version_is_never_written(scenario: Scenario, counted: Counted) -> None:
+    said = {}
+    for which in ("snapshot=2026-11-21T10:00:00.0000000Z", "versionid=2026-11-21T10:00:00.0000000Z"):
+        ran, asked = counted.call(*scenario.words({**FACTS, "blob": f"site/a?{which}"}), stdin=scenario.stdin)
+        said[which] = (ran.code, asked)
+    assert said == dict.fromkeys(said, (2, False)), ran.err
