@@ -29,6 +29,8 @@ class Typed:
 
     command: Any
     root: Any
+    #: The group that the command is in.
+    group: Any = None
     #: The words of the command.
     path: list[str] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
@@ -80,7 +82,7 @@ def candidates(root: Any, words: Sequence[str], incomplete: str, environ: Mappin
     elif isinstance(typed.command, TyperGroup):
         found = list_commands(typed.command)
     else:
-        found = _arguments(typed, incomplete, environ)
+        found = [*_second_words(typed).items(), *_arguments(typed, incomplete, environ)]
     return [each for each in found if each[0].startswith(incomplete)]
 
 
@@ -102,8 +104,12 @@ def _walk(root: Any, words: Sequence[str]) -> Typed:
             else:
                 typed.pending = param
         elif isinstance(typed.command, TyperGroup):
+            found = _find(typed.command, word)
             typed.path.append(word)
-            typed.command = _subcommand(typed.command, word) or typed.command
+            typed.group, typed.command = (typed.command, found) if found else (typed.group, typed.command)
+        elif not typed.arguments and word in _second_words(typed):
+            typed.command = typed.group.get_command(None, f"{typed.path[-1]} {word}")
+            typed.path.append(word)
         else:
             typed.arguments.append(word)
     return typed
@@ -114,8 +120,17 @@ def _runs_command(command: Any) -> bool:
     return any(param.param_type_name == "argument" and "CMD" in (param.metavar or "") for param in command.params)
 
 
-def _subcommand(group: Any, name: str) -> Any:
+def _find(group: Any, name: str) -> Any:
     return group.get_command(None, name)
+
+
+def _second_words(typed: Typed) -> dict[str, str]:
+    """Return the words that make another command of the one that was typed, such as ``seal`` behind ``append``."""
+    if typed.group is None or typed.arguments:
+        return {}
+    first = f"{typed.path[-1]} "
+    found = [name for name in typed.group.list_commands(None) if name.startswith(first)]
+    return {name.removeprefix(first): _summary_of(typed.group, name) for name in found}
 
 
 def _option(command: Any, name: str) -> Any:
@@ -152,7 +167,12 @@ def list_commands(group: Any) -> list[Candidate]:
     """Return the commands of a group, with what each is for."""
     if group.name == ROOT:
         return [(name, entry.summary) for name, entry in COMMANDS.items()]
-    return [(name, _first(group.get_command(None, name).help or "")) for name in group.list_commands(None)]
+    names = [name for name in group.list_commands(None) if " " not in name]
+    return [(name, _summary_of(group, name)) for name in names]
+
+
+def _summary_of(group: Any, name: str) -> str:
+    return _first(group.get_command(None, name).help or "")
 
 
 def _first(text: str) -> str:

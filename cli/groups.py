@@ -6,7 +6,7 @@ the commands here take text and flags only, so that step is replaced by one that
 """
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from importlib import import_module
@@ -198,7 +198,8 @@ def _refuse_bytes(param: Any, value: Any) -> None:
 class Group(_Plain, TyperGroup):
     """A group of commands, shown in the order they are declared.
 
-    Those in ``modules`` come after the others, and each is imported when it is asked for.
+    Those in ``modules`` come after the others, and each is imported when it is asked for. The name of a command may be
+    two words, such as ``append seal`` beside ``append``.
     """
 
     #: The name of a command, or of a group of them, → its module.
@@ -241,7 +242,23 @@ class Group(_Plain, TyperGroup):
             raise CommandMissing.of(ctx)
         return super().invoke(ctx)
 
+    def find_command(self, words: Sequence[str]) -> tuple[str, int]:
+        """Return the name of the command that words begin with, and how many of them it is."""
+        both = " ".join(words[:2])
+        return (both, 2) if words[1:] and both in self.list_commands(None) else (words[0], 1)
+
+    def find(self, words: Sequence[str]) -> Any:
+        """Return the command, or the group, that all of the words name; None if there is none."""
+        name, length = self.find_command(words)
+        found, rest = self.get_command(None, name), words[length:]
+        if not rest:
+            return found
+        return found.find(rest) if isinstance(found, Group) else None
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, length = self.find_command(args)
+        if length > 1:
+            return name, self.get_command(ctx, name), args[length:]
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             from azguard.cli import guesses
 

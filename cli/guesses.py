@@ -89,10 +89,7 @@ def _copy(words: Sequence[str]) -> str:
 
 
 def _translate(root: Any, ours: Ours, words: Sequence[str]) -> str:
-    command = root
-    for each in ours.command.split():
-        command = command.get_command(None, each)
-    return _line(command, ours, words)
+    return _line(root.find(ours.command.split()), ours, words)
 
 
 def _line(command: Any, ours: Ours, words: Sequence[str]) -> str:
@@ -194,12 +191,11 @@ def _list_commands(root: Any) -> list[str]:
 
 
 def _within(name: str, command: Any) -> Iterator[str]:
-    subcommands = getattr(command, "commands", None)
-    if subcommands is None:
+    if not hasattr(command, "commands"):
         yield name
         return
-    for sub, each in subcommands.items():
-        yield from _within(f"{name} {sub}", each)
+    for sub in command.list_commands(None):
+        yield from _within(f"{name} {sub}", command.get_command(None, sub))
 
 
 def _find_near(root: Any, path: Sequence[str], word: str) -> list[str]:

@@ -5,20 +5,18 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from azguard.cli import completion, help_text, topics
 from azguard.cli.completers import Candidate
-from azguard.cli.groups import alone
+from azguard.cli.groups import Group, alone
 from azguard.errors import UsageError
 
 
 def _offer(ctx: typer.Context, incomplete: str) -> list[Candidate]:
     """Return what may follow: a command or a topic, then the commands of a noun."""
-    asked = ctx.obj.root
-    for word in ctx.obj.arguments:
-        asked = asked.get_command(ctx, word) if isinstance(asked, TyperGroup) else None
-    found = completion.list_commands(asked) if isinstance(asked, TyperGroup) else []
+    words = list(ctx.obj.arguments)
+    asked = ctx.obj.root.find(words) if words else ctx.obj.root
+    found = completion.list_commands(asked) if isinstance(asked, Group) else []
     found += [] if ctx.obj.arguments else topics.TOPICS.items()
     return [each for each in found if each[0].startswith(incomplete)]
 
@@ -49,13 +47,15 @@ app = alone(show, "help")
 
 def _help_of(ctx: Any, words: Sequence[str]) -> str:
     """Return the help of a command, with its notes."""
-    asked = ctx.find_root()
-    for word in words:
+    asked, left = ctx.find_root(), list(words)
+    while left:
         group = asked.command
-        found = group.get_command(asked, word) if isinstance(group, TyperGroup) else None
+        name, length = group.find_command(left) if isinstance(group, Group) else ("", 0)
+        found = group.get_command(asked, name) if length else None
         if found is None:
-            raise _build_unknown(asked, word)
-        asked = type(asked)(found, info_name=word, parent=asked)
+            raise _build_unknown(asked, left[0])
+        asked = type(asked)(found, info_name=name, parent=asked)
+        del left[:length]
     text = help_text.HelpText(asked.command.help or "")
     return help_text.with_notes(asked.get_help(), text) if len(words) and text.notes else str(asked.get_help())
 
@@ -65,7 +65,7 @@ def _build_unknown(asked: Any, word: str) -> UsageError:
     from difflib import get_close_matches
 
     is_root = asked.parent is None
-    known = asked.command.list_commands(asked) if isinstance(asked.command, TyperGroup) else []
+    known = asked.command.list_commands(asked) if isinstance(asked.command, Group) else []
     similar = get_close_matches(word, [*known, *(topics.TOPICS if is_root else ())], n=1)
     path = asked.command_path.replace("azguard", "azguard help", 1)
     what = "command or topic" if is_root else "command"

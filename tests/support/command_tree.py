@@ -7,12 +7,11 @@ from azguard.cli import app
 
 
 def _within(name: str, command: Any) -> Iterator[tuple[str, Any]]:
-    subcommands = getattr(command, "commands", None)
-    if subcommands is None:
+    if not hasattr(command, "commands"):
         yield name, command
         return
-    for sub, each in subcommands.items():
-        yield from _within(f"{name} {sub}", each)
+    for sub in command.list_commands(None):
+        yield from _within(f"{name} {sub}", command.get_command(None, sub))
 
 
 def _all() -> Iterator[tuple[str, Any]]:

@@ -49,3 +49,12 @@ def test_a_module_holds_a_group_of_the_name_or_the_command_among_others_or_alone
 
 def test_a_command_that_no_module_has_is_none() -> None:
     assert noun().get_command(None, "nothing") is None
+
+
+def test_a_command_of_two_words_stands_beside_the_one_of_the_first() -> None:
+    found = noun()
+    found.modules = {"show all": "version", "version": "version"}
+    typed = [["show", "all", "x"], ["show", "x"], ["show"], ["also", "all"]]
+    assert [found.find_command(words) for words in typed] == [("show all", 2), ("show", 1), ("show", 1), ("also", 1)]
+    assert (found.find(["show", "all"]).name, found.find(["show"]).name) == ("show all", "show")
+    assert (found.find(["nothing"]), found.find(["show", "x"])) == (None, None)
