@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from azguard.cli import (
     words_for_accounts,
+    words_for_appends,
     words_for_blobs,
     words_for_cache,
     words_for_conditions,
@@ -26,6 +27,7 @@ from azguard.cli.words import Words
 #: The tables, by subject.
 PAGES = (
     words_for_accounts,
+    words_for_appends,
     words_for_blobs,
     words_for_cache,
     words_for_conditions,

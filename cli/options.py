@@ -161,13 +161,13 @@ def rare_conditions(
     source_if_tags: Annotated[
         str | None, typer.Option("--source-if-tags", metavar="EXPR", help="Only if the source's index tags match.")
     ] = None,
-    if_append_position: Annotated[
+    append_position: Annotated[
         str | None,
-        typer.Option("--if-append-position", metavar="N", help="Only if the blob has so many bytes before the append."),
+        typer.Option("--append-position", metavar="N", help="Only if the blob has so many bytes before the append."),
     ] = None,
-    if_max_size: Annotated[
+    max_size: Annotated[
         str | None,
-        typer.Option("--if-max-size", metavar="N", help="Only if the blob has at most so many bytes afterwards."),
+        typer.Option("--max-size", metavar="N", help="Only if the blob has at most so many bytes afterwards."),
     ] = None,
     if_sequence_number_le: Annotated[
         str | None,

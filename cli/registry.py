@@ -17,12 +17,18 @@ class Entry(NamedTuple):
 
 
 ROOT = "azguard"
-
+# The commands of a blob that stand in modules of their own.
+_PARTS_OF_BLOB = MappingProxyType(
+    {
+        "append": "blob_append",
+        "append seal": "blob_append",
+    }
+)
 
 # In the order of --help.
 COMMANDS = {
     "safe-update": Entry("safe_update", "Read, change and write back, exactly once."),
-    "blob": Entry("blob", "Blobs: get, put, show, exists, list, delete."),
+    "blob": Entry("blob", "Blobs: get, put, show, exists, list, delete.", _PARTS_OF_BLOB),
     "container": Entry("container", "Containers: create, show, exists, list, delete."),
     "table": Entry("table", "Tables: create, list, delete, and their access policies."),
     "entity": Entry("entity", "Entities: get, query, insert, replace, merge, upsert, delete."),

@@ -12,6 +12,7 @@ TOPICS = {
     "updates": "How safe-update works, and what stays as it is.",
     "paths": "How --set, --unset and --increment name a value.",
     "tables": "Entities: their types, their limits, the ledger.",
+    "appends": "How many writers add lines to one log.",
     "leases": "How to keep other writers out for a while.",
     "locks": "How one job runs at a time.",
     "fences": "How the storage refuses a holder that is too late.",

@@ -28,6 +28,7 @@ _ARGUMENT_TYPE = re.compile(r" <[\w\[\]]+>$")
 _WITHOUT_CONDITION = {
     Write.NO: "reads",
     Write.FREE: "writes; overwrites nothing",
+    Write.APPENDS: "the version last read; never read: the end of the blob",
     Write.CREATES: "creates only; else 45",
     Write.PUTS: "the version last read; never read: creates only, else 45",
     Write.CHANGES: "the version last read; never read: refused, 42",
@@ -201,6 +202,7 @@ _SECTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "updates": ("safe-update", ("", "What stays", "Run it again safely", "A lost answer", "Guards")),
     "paths": ("paths", ("",)),
     "tables": ("tables", ("Read entities", "Types", "Names and limits", "Write entities", "Update entities")),
+    "appends": ("appends", ("", "Many writers", "A lost answer to an append", "Long content")),
     "leases": ("leases", ("", "After a crash", "Say who holds it", "Break a lease", "What is not guaranteed")),
     "locks": ("locks", ("", "Wait for a lock", "Inside the command", "Several locks, and slots",
                         "When the lock is lost", "What is not guaranteed")),

@@ -12,6 +12,13 @@
 ``blocks``          a stream as staged blocks
 ``upload_checks``   what can be asked before an upload begins
 ``upload_outcome``  the outcome of an upload whose response was lost
+``append``          one append as a value
+``appends``         content and lines into an append blob
+``append_ends``     the end of an append blob
+``append_pieces``   content in pieces that an append blob takes
+``append_outcome``  the outcome of an append whose response was lost
+``append_errors``   how an append can end that was not made, or not whole
+``seals``           sealing an append blob
 ``deletes``         deleting a blob
 ``fenced_writes``   writes under the fence of a lock
 ``updating``        a blob as the update loop sees it

@@ -11,7 +11,12 @@ from azguard.conditions.seen import BLOCK_BLOB
 from azguard.errors import BadRequest, Forbidden, NotFound
 from azguard.requests.deadline import Deadline
 
-_WORDS = {"AppendBlob": "an append blob", "PageBlob": "a page blob"}
+_WORDS = {BLOCK_BLOB: "a block blob", "AppendBlob": "an append blob", "PageBlob": "a page blob"}
+
+
+def describe(found: str | None) -> str:
+    """Return a type of blob in words."""
+    return _WORDS.get(str(found), str(found))
 
 
 def check(target: Target, conditions: Conditions, deadline: Deadline) -> None:
@@ -39,7 +44,7 @@ def refuse(target: Target, found: str | None) -> None:
     if found in (None, BLOCK_BLOB):
         return
     raise BadRequest(
-        f"{target} is {_WORDS.get(str(found), found)}, and a put would make it a block blob; nothing was written",
+        f"{target} is {describe(found)}, and a put would make it a block blob; nothing was written",
         address=str(target.address),
         reason="other_blob_type",
     )

@@ -3,10 +3,10 @@
 The evidence is tests/data/semantics.yaml; tests/unit/conditions/test_operations.py holds the two together row by row.
 Where the evidence is open, or at odds with what azguard promises, the reason stands beside the row.
 
-No command does these yet: ``queue.*``, ``share.*``, ``directory.*``, ``file.*``; ``blob.*append*``, ``blob.*_page*``,
-``blob.*_block``, ``blob.*_block_list``, ``blob.*copy``, ``blob.*_tags``, ``blob.*_metadata``, ``blob.set_*``,
-``blob.snapshot``, ``blob.undelete``; ``container.*_metadata``, ``container.*_acl``. Some of them are steps of a
-command, such as ``blob.put_block`` of ``blob put``.
+No command does these yet: ``queue.*``, ``share.*``, ``directory.*``, ``file.*``; ``blob.put_append_blob``,
+``blob.append_block_*``, ``blob.*_page*``, ``blob.put_block``, ``blob.*_block_list``, ``blob.*copy``, ``blob.*_tags``,
+``blob.*_metadata``, ``blob.set_*``, ``blob.snapshot``, ``blob.undelete``; ``container.*_metadata``,
+``container.*_acl``. Some of them are steps of a command, such as ``blob.put_block`` of ``blob put``.
 
 A row reads: what it does, its name in the evidence, its page in the REST reference, the conditions honoured,
 what a lease means to it, and what keeps ``--etag``.
@@ -35,8 +35,8 @@ class Condition(StrEnum):
     SOURCE_IF_MODIFIED_SINCE = "source-if-modified-since"
     SOURCE_IF_UNMODIFIED_SINCE = "source-if-unmodified-since"
     SOURCE_IF_TAGS = "source-if-tags"
-    APPEND_POSITION = "if-append-position"
-    MAX_SIZE = "if-max-size"
+    APPEND_POSITION = "append-position"
+    MAX_SIZE = "max-size"
     SEQUENCE_NUMBER_LE = "if-sequence-number-le"
     SEQUENCE_NUMBER_LT = "if-sequence-number-lt"
     SEQUENCE_NUMBER_EQ = "if-sequence-number-eq"
@@ -75,6 +75,7 @@ class Write(StrEnum):
 
     NO = "no"  # reads
     FREE = "free"  # overwrites nothing, or is tied down by an argument (pop receipt, copy id): needs no guard
+    APPENDS = "appends"  # overwrites nothing; where it lands matters, which a version or the position ties down
     CREATES = "creates"  # fails by itself if the resource exists
     PUTS = "puts"  # creates or replaces; If-None-Match: * makes it create only
     CHANGES = "changes"  # overwrites or deletes what is there: refused for something never read
@@ -124,11 +125,11 @@ class Operation:
 
     @property
     def overwrites(self) -> bool:
-        """Return whether it can overwrite what others wrote, so that ``last_writer_wins`` changes something.
+        """Return whether it can follow or overwrite what others wrote, so that ``last_writer_wins`` changes something.
 
         A rename creates only, unless it is told to replace what is at its destination.
         """
-        return self.write in (Write.PUTS, Write.CHANGES) or (
+        return self.write in (Write.PUTS, Write.CHANGES, Write.APPENDS) or (
             self.write is Write.CREATES and self.guard is not Guard.NONE
         )
 
@@ -191,6 +192,7 @@ _free = partial(Operation, Write.FREE)
 _creates = partial(Operation, Write.CREATES)
 _puts = partial(Operation, Write.PUTS)
 _changes = partial(Operation, Write.CHANGES)
+_appends = partial(Operation, Write.APPENDS)
 
 _OPTIONAL, _REQUIRED, _SUBJECT = Lease.OPTIONAL, Lease.REQUIRED, Lease.SUBJECT
 _IF_MATCH, _LEASE, _COMPARE = Guard.IF_MATCH, Guard.LEASE, Guard.COMPARE
@@ -234,9 +236,10 @@ BLOB_UNDELETE = _free("blob.undelete", "undelete-blob")
 BLOB_PUT_BLOCK = _free("blob.put_block", "put-block", lease=_REQUIRED, remark="Put Block List evaluates them")
 BLOB_PUT_BLOCK_LIST = _puts("blob.put_block_list", "put-block-list", FULL, _REQUIRED, _IF_MATCH, fences=True)
 BLOB_GET_BLOCK_LIST = _reads("blob.get_block_list", "get-block-list", TAGS, _OPTIONAL)
-# An append overwrites nothing, but where it lands matters to its writer: guarded like any other write.
-BLOB_APPEND_BLOCK = _changes("blob.append_block", "append-block", FULL | APPEND, _REQUIRED, _IF_MATCH)
-BLOB_APPEND_BLOCK_FROM_URL = _changes(
+# An append overwrites nothing, but where it lands matters to a writer who has read: guarded by that version. Where
+# nothing was read, the end at which it begins is its guard.
+BLOB_APPEND_BLOCK = _appends("blob.append_block", "append-block", FULL | APPEND, _REQUIRED, _IF_MATCH)
+BLOB_APPEND_BLOCK_FROM_URL = _appends(
     "blob.append_block_from_url", "append-block-from-url", FULL | APPEND | SOURCE, _REQUIRED, _IF_MATCH
 )
 BLOB_SEAL_APPEND_BLOB = _changes("blob.seal_append_blob", "append-blob-seal", STANDARD | POSITION, _REQUIRED, _IF_MATCH)

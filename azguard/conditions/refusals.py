@@ -132,7 +132,7 @@ def _refuse_without_effect(operation: Operation, asked: RequestedConditions) -> 
 
 
 def _why_no_fence(operation: Operation) -> str:
-    if operation.name.startswith("blob.set_"):
+    if operation.writes and Condition.IF_TAGS in operation.honours:
         return f"{operation.title} sets no index tags, and a fence is kept in one"
     return "only writes of a blob's content or tags, and its deletion, keep it"
 

@@ -21,8 +21,8 @@ class RequestedConditions:
     source_if_modified_since: str | None = None
     source_if_unmodified_since: str | None = None
     source_if_tags: str | None = None
-    if_append_position: str | None = None
-    if_max_size: str | None = None
+    append_position: str | None = None
+    max_size: str | None = None
     if_sequence_number_le: str | None = None
     if_sequence_number_lt: str | None = None
     if_sequence_number_eq: str | None = None

@@ -10,10 +10,13 @@ from dataclasses import dataclass, field
 from azguard.accounts.target import Target
 from azguard.conditions import refusals, remembered
 from azguard.conditions import values as condition_values
-from azguard.conditions.operations import TABLE_ENTITY_UPDATE, Condition, Guard, Operation
+from azguard.conditions.operations import TABLE_ENTITY_UPDATE, Condition, Guard, Operation, Write
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.seen import Remembered
 from azguard.errors import Changed, UsageError
+
+#: The guard of an append where nothing was read: the end of the blob, which the writer looks up.
+POSITION = "position"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +24,8 @@ class Conditions:
     """What a request carries, and what guards it."""
 
     headers: Mapping[str, str] = field(default_factory=dict)
-    #: The name that results show: if-match, if-none-match, lease, fence, compare, conditions or none.
+    #: The name that results show: if-match, if-none-match, position, lease, fence, compare,
+    #: conditions or none.
     guard: str = "none"
     #: The one version that the write is for.
     expected_etag: str | None = None
@@ -45,6 +49,11 @@ class Conditions:
         """
         lease = {"x-ms-lease-id": self.lease_id} if self.lease_id else {}
         return {**self.headers, **lease}
+
+    def without_version(self) -> "Conditions":
+        """Return the conditions of an append for no version: the end of the blob is its guard."""
+        headers = {name: value for name, value in self.headers.items() if name != Condition.IF_MATCH.header}
+        return Conditions(headers, POSITION, lease_id=self.lease_id)
 
     @property
     def creates_only(self) -> bool:
@@ -115,6 +124,8 @@ def _default_guard(
         return _with_etag(
             operation, {}, remembered.version(known.guard, target), lease_id, known, allow_race=allow_race
         )
+    if operation.write is Write.APPENDS:
+        return Conditions({}, POSITION, lease_id=lease_id)
     if operation.creates:
         only = {Condition.IF_NONE_MATCH.header: "*"} if Condition.IF_NONE_MATCH in operation.honours else {}
         return Conditions(only, "if-none-match", lease_id=lease_id, never_read=True)

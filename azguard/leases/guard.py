@@ -53,10 +53,15 @@ class GuardLease:
 
 
 @contextmanager
-def hold(target: Target, lease_id: str | None, records: LeaseRecords, deadline: Deadline) -> Iterator[GuardLease]:
+def hold(
+    target: Target, lease_id: str | None, records: LeaseRecords, deadline: Deadline, etag: str | None = None
+) -> Iterator[GuardLease]:
     """Hold a lease on a resource: the one that the caller holds already, or our own, which is given back at the end.
 
+    With an ``etag`` our own is acquired on that version alone. Once it is replaced, no late request can acquire it.
+
     Raises:
+        Changed: it is another version.
         Locked: another holds it.
         Unavailable: whether it was granted cannot be known; nothing was written.
     """
@@ -69,7 +74,7 @@ def hold(target: Target, lease_id: str | None, records: LeaseRecords, deadline: 
     held = GuardLease(lease_id, is_own=True, deadline=deadline)
     held.ends = None if seconds is None else deadline.clock() + seconds
     try:
-        _acquire(target, lease_id, seconds, deadline)
+        _acquire(target, lease_id, seconds, deadline, etag)
     except OutcomeUnknown as error:
         _give_back(held, target, records)
         # Unknown is only whether it is leased now; nothing was written.
@@ -94,13 +99,14 @@ def _give_back(held: GuardLease, target: Target, records: LeaseRecords) -> None:
         records.drop(target, held.lease_id)
 
 
-def _acquire(target: Target, lease_id: str, seconds: int | None, deadline: Deadline) -> None:
+def _acquire(target: Target, lease_id: str, seconds: int | None, deadline: Deadline, etag: str | None) -> None:
     """Acquire it; while another guarded write holds one, wait for a moment."""
+    on = Conditions() if etag is None else Conditions({"If-Match": etag}, "if-match", etag)
     others = deadline.restart(seconds=min(_OTHERS_SECONDS, deadline.remaining))
     while True:
         try:
             with commits.suppress():
-                actions.acquire(target, lease_id, seconds, Conditions(), deadline)
+                actions.acquire(target, lease_id, seconds, on, deadline)
         except Locked as error:
             if error.service_code != "LeaseAlreadyPresent" or others.passed or not _is_short(target, deadline):
                 raise

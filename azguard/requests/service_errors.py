@@ -53,6 +53,12 @@ _TABLES = {
     "InvalidValueType": Refusal("a value does not have the type of its property", reason="value_of_other_type"),
     "OutOfRangeInput": Refusal("a value is beyond what its type takes", reason="value_out_of_range"),
 }
+# What else a conflict may be.
+_STATES = {
+    "SnapshotsPresent": Refusal("{0} has snapshots", reason="has_snapshots"),
+    "BlobIsSealed": Refusal("{0} is sealed", reason="blob_is_sealed"),
+    "BlockCountExceedsLimit": Refusal("{0} has all the blocks that it can have", reason="too_many_blocks"),
+}
 _SAYS_LATER = (408, 429)
 # Without its container nothing can have been written.
 _NOWHERE = ("ContainerNotFound", "TableNotFound")
@@ -240,10 +246,10 @@ def _conflict(
         return errors.Forbidden(f"{target} is immutable by policy", **facts)
     if found == HTTPStatus.PRECONDITION_FAILED:
         return errors.Changed(_describe_change(target, expected_etag), expected_etag=expected_etag, **facts)
+    state = _STATES.get(code)
+    why = code or str(found) if state is None else state.words.format(target)
     return errors.BadRequest(
-        f"the service refused this for {target}: {code or found}",
-        reason="has_snapshots" if code == "SnapshotsPresent" else None,
-        **facts,
+        f"the service refused this for {target}: {why}", reason=None if state is None else state.reason, **facts
     )
 
 

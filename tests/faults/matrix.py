@@ -88,6 +88,7 @@ NO_TRACE = Says(74, "without the lineage nothing tells who replaced the version 
 MAY_STILL_ARRIVE = Says(74, "a write without a condition cannot be called back, and sending it again could do it twice")
 ON_ITS_FENCE = Says(74, "its only condition is the fence, so it may land once a holder with a lower one has written")
 FOREIGN_COVERED = Says(74, "a writer that keeps no lineage replaced the version it was for, or our write on it")
+EQUAL_BYTES = Says(74, "equal bytes stand where ours belong, and another writer could have appended them")
 RECREATED = Says(74, "it was created meanwhile, and ours may have been there before that, and deleted")
 
 
@@ -96,6 +97,9 @@ class Stage(Protocol):
 
     def put(self, content: bytes = b"old", fence: str | None = None) -> None:
         """Write the blob, so that its version is known here; under a fence or without one."""
+
+    def append(self, content: bytes = b"old\n") -> None:
+        """Append to the blob, which is created as an append blob, so that its version is known here."""
 
     def lease_blob(self, seconds: int = -1) -> None:
         """Take a lease on the blob, infinite unless said otherwise; its id is ``{lease}``."""
@@ -160,6 +164,10 @@ def _one(stage: Stage) -> None:
     stage.put(b'{"n": 1}')
 
 
+def _log(stage: Stage) -> None:
+    stage.append()
+
+
 def _fenced(stage: Stage) -> None:
     stage.put(fence="3")
 
@@ -189,6 +197,8 @@ def _entity(stage: Stage) -> None:
 
 
 LARGE = bytes(range(256)) * 20  # three blocks, as the scene makes them
+_LOG = b"old\nnew\n"
+_LINE = "blob append {blob} --line new"
 _TWO = b'{"n": 2}'
 _INCREMENT = "safe-update blob:{blob} --increment n"
 _ENTITY = "safe-update entity:{entity} --increment n"
@@ -199,6 +209,7 @@ _LOST = {
     **_in(ANSWER_LOST, NO_TRACE),
     **_in((Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), NO_TRACE),
 }
+_LOST_APPEND = dict.fromkeys(_LOST, EQUAL_BYTES)
 _DELETED = {Column.REPLAYED: GONE, **_in((*ANSWER_LOST, Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), GONE_BY_WHOM)}
 _DELETED_ANYHOW = {**_DELETED, **_in(NOT_THERE_YET, MAY_STILL_ARRIVE)}
 _UNCONDITIONAL = {Column.REPLAYED: TWICE, **_in(NOT_THERE_YET, MAY_STILL_ARRIVE)}
@@ -333,6 +344,18 @@ ROWS = (
         cells=_DELETED),
     Row("entity-transaction-upsert", _TRANSACTION, "POST batch", stdin=_items("", "upsert"), leaves=_TWO,
         cells=_UNCONDITIONAL),
+    Row("append", "blob append {blob}", "PUT appendblock", (_log,), stdin=b"new\n", leaves=_LOG, partial=True,
+        cells=_LOST_APPEND),
+    Row("append-line", _LINE, "PUT appendblock", (_log,), leaves=_LOG, partial=True, cells=_LOST_APPEND),
+    Row("append-line-look", _LINE, "HEAD blob", (_log,), "PUT appendblock", leaves=_LOG),
+    Row("append-line-content", _LINE + " --guard content", "PUT appendblock", (_log,), leaves=_LOG, partial=True),
+    Row("append-line-lease", _LINE + " --guard lease", "PUT appendblock", (_log,), leaves=_LOG, partial=True),
+    Row("append-line-lease-acquire", _LINE + " --guard lease", "PUT lease:acquire", (_log,), "PUT appendblock",
+        leaves=_LOG, partial=True),
+    Row("append-line-lease-release", _LINE + " --guard lease", "PUT lease:release", (_log,), "PUT appendblock",
+        leaves=_LOG, partial=True),
+    Row("append-create", _LINE + " --create", "PUT blob", (), "PUT appendblock", leaves=b"new\n", partial=True),
+    Row("append-seal", "blob append seal {blob}", "PUT seal", (_log,), leaves=b"old\n", repeatable=True),
     Row("update-fence-metadata", 'safe-update blob:{blob} --metadata --set n="2"' + _FENCE, "PUT metadata",
         (_fenced,), leaves=b"old"),
 )  # fmt: skip
@@ -343,6 +366,8 @@ class Rival(Enum):
 
     FOREIGN = "foreign"  # overwrites it, metadata and all
     AZGUARD = "azguard"  # overwrites it, and keeps the lineage
+    APPENDER = "appender"  # appends other bytes
+    TWIN = "twin"  # appends equal bytes
     HOLDER = "holder"  # has the lock after us: the same, under a higher fence
 
 
@@ -416,6 +441,18 @@ CONTESTS = (
     Contest("entity-transaction", Column.ZOMBIE_LAST, Rival.AZGUARD, Says(42)),
     Contest("entity-transaction", Column.DROP, Rival.FOREIGN, DONE),
     Contest("entity-transaction", Column.RESET, Rival.FOREIGN, FOREIGN_COVERED),
+    Contest("append", Column.RESET, Rival.APPENDER, Says(42)),
+    Contest("append", Column.ZOMBIE_LAST, Rival.APPENDER, Says(42)),
+    Contest("append", Column.RESET, Rival.TWIN, EQUAL_BYTES),
+    Contest("append-line", Column.RESET, Rival.APPENDER, DONE),
+    Contest("append-line", Column.ZOMBIE_THEN, Rival.APPENDER, DONE),
+    Contest("append-line", Column.ZOMBIE_LAST, Rival.APPENDER, DONE),
+    Contest("append-line", Column.DROP, Rival.APPENDER, EQUAL_BYTES),
+    Contest("append-line", Column.RESET, Rival.TWIN, EQUAL_BYTES),
+    Contest("append-line", Column.DROP, Rival.FOREIGN, FOREIGN_COVERED),
+    Contest("append-line", Column.RESET, Rival.FOREIGN, FOREIGN_COVERED),
+    Contest("append-line-content", Column.DROP, Rival.APPENDER, DONE),
+    Contest("append-line-content", Column.RESET, Rival.APPENDER, DONE),
     Contest("put-fence", Column.DROP, Rival.HOLDER, DONE),
     Contest("put-fence", Column.DROP, Rival.FOREIGN, FOREIGN_COVERED),
     Contest("put-fence", Column.ZOMBIE_LAST, Rival.HOLDER, ON_ITS_FENCE),

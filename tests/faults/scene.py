@@ -110,6 +110,10 @@ class Scene:
         ran = self.cli.call("blob", "put", self.blob, *how, stdin=content)
         assert ran.code == 0, ran.err
 
+    def append(self, content: bytes = b"old\n") -> None:
+        ran = self.cli.call("blob", "append", self.blob, "--create", stdin=content)
+        assert ran.code == 0, ran.err
+
     def lease_blob(self, seconds: int = -1) -> None:
         self.direct.blob(self._target.address).acquire_lease(seconds, _LEASE)
 
@@ -221,6 +225,9 @@ class Scene:
             entities.compete(self.direct, self.entity, rival)
             return
         client = self.direct.blob(self._target.address)
+        if rival in (Rival.APPENDER, Rival.TWIN):
+            client.append_block(b"new\n" if rival is Rival.TWIN else b"theirs\n")
+            return
         if rival is Rival.FOREIGN:
             client.upload_blob(b"theirs", overwrite=True)
             return

@@ -53,8 +53,8 @@ HEADERS = {
     "--source-if-modified-since": "x-ms-source-if-modified-since",
     "--source-if-unmodified-since": "x-ms-source-if-unmodified-since",
     "--source-if-tags": "x-ms-source-if-tags",
-    "--if-append-position": "x-ms-blob-condition-appendpos",
-    "--if-max-size": "x-ms-blob-condition-maxsize",
+    "--append-position": "x-ms-blob-condition-appendpos",
+    "--max-size": "x-ms-blob-condition-maxsize",
     "--if-sequence-number-le": "x-ms-if-sequence-number-le",
     "--if-sequence-number-lt": "x-ms-if-sequence-number-lt",
     "--if-sequence-number-eq": "x-ms-if-sequence-number-eq",
@@ -77,6 +77,9 @@ FREE = {
     "queue.delete_message",
     "table.batch",
 }
+
+# Writes that overwrite nothing, and are tied to a place all the same.
+APPENDS = {"blob.append_block", "blob.append_block_from_url"}
 
 # Writes of what has a version, or content, to compare, where no lease holds the others off.
 COMPARED = {
@@ -130,12 +133,12 @@ class Expected:
     @property
     def guarded(self) -> bool:
         """Return whether it could undo another's write."""
-        return self.write in ("creates", "puts", "changes")
+        return self.write in ("appends", "creates", "puts", "changes")
 
     @property
     def overwrites(self) -> bool:
         """Return whether it can overwrite what others wrote."""
-        return self.write in ("puts", "changes") or self.name in RENAMES
+        return self.write in ("appends", "puts", "changes") or self.name in RENAMES
 
     @property
     def names_lease(self) -> bool:
@@ -245,6 +248,8 @@ def _write(name: str) -> str:
     method = ROWS[name]["rest"].split()[0].split("|")[0]
     if name in FREE:
         return "free"
+    if name in APPENDS:
+        return "appends"
     if method in ("GET", "HEAD"):
         return "no"
     answers = failures(name)

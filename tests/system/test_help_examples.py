@@ -54,6 +54,11 @@ BEFORE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("lease renew", "lease change", "lease release", "lease break"),
         (("lease", "acquire", "blob:site/config.json"),),
     ),
+    "blob append": (("container", "create", "logs", "--if-exists", "skip"),),
+    "blob append seal": (
+        ("container", "create", "logs", "--if-exists", "skip"),
+        ("blob", "append", "logs/night", "--line", "all is well", "--create"),
+    ),
     "lock show": (("lock", "run", DEPLOY, "--", "true"),),
     "lock list": (("lock", "run", DEPLOY, "--", "true"),),
     "lock break": (("lock", "run", DEPLOY, "--", "true"), ("lease", "acquire", DEPLOY)),
@@ -64,6 +69,7 @@ def prepare(cli: CliWorld) -> None:
     """Make what the examples speak of: a blob and an entity that were read here, a profile, and files."""
     cli.call("container", "delete", "site", "--last-writer-wins", "--with-contents")
     cli.call("table", "delete", "Orders", "--last-writer-wins", "--with-contents")
+    cli.call("container", "delete", "logs", "--last-writer-wins", "--with-contents")
     cli.call("container", "delete", "backups", "--last-writer-wins", "--with-contents")
     # A lease that was broken before would run to its end first.
     cli.call("lease", "break", "blob:locks/deploy-prod", "--yes", "--lease-break-period", "0")

@@ -272,7 +272,7 @@ def test_the_content_type_is_guessed(cli: CliWorld, site: str, name: str, file: 
         ("--content-md5", "x"), ("--content-md5", ""), ("--content-type", ""), ("--content-encoding", ""),
         ("--metadata", "a"), ("--metadata", "a-b=1"), ("--metadata", "a= "), ("--metadata", "a=ä"),
         ("--metadata", "a=1", "--metadata", "A=2"), ("--tags", "a"), ("--tags", "a=ä"), ("--timeout", ""),
-        ("--timeout", "soon"), ("--timeout", "0"), ("--scope", ""), ("--no-such",), ("--if-append-position", "3"),
+        ("--timeout", "soon"), ("--timeout", "0"), ("--scope", ""), ("--no-such",), ("--append-position", "3"),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused_before_any_request(cli: CliWorld, options: tuple[str, ...]) -> None:

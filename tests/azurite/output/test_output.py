@@ -59,6 +59,8 @@ def test_every_result_has_the_shape_that_scripts_rely_on(cli: CliWorld, blob: st
         ("lease done", ("lease", "release", f"container:{site}")),
         ("status", ("status",)),
         ("blob put", ("blob", "put", f"{blob}2", "--fence", "2")),
+        ("blob append", ("blob", "append", f"{blob}3", "--create")),
+        ("blob append seal", ("blob", "append", "seal", f"{blob}3")),
         ("blob delete", ("blob", "delete", blob)),
         ("container create", ("container", "create", f"{site}x")),
         ("container delete", ("container", "delete", f"{site}x")),

@@ -193,7 +193,7 @@ def test_flags_and_headers_are_those_of_the_contract_and_the_service() -> None:
         ("blob.set_tags", "if-match", "Set Blob Tags honours only if-tags"),
         ("blob.put_block", "if-match", "Put Block honours no conditions; Put Block List evaluates them"),
         ("blob.put_page", "source-if-tags", "only Copy Blob honours it"),
-        ("blob.put_page", "if-max-size", "only Append Block and Append Block From URL honour it"),
+        ("blob.put_page", "max-size", "only Append Block and Append Block From URL honour it"),
         (
             "blob.put_block_blob",
             "source-if-match",

@@ -202,10 +202,12 @@ def without_any_condition_a_write_is_guarded_by_what_was_last_read(expected: Exp
     return found, Conditions(headers, expected.guard, etag, lineage="op.parent") if guarded else unguarded(expected)
 
 
-def what_was_never_read_is_created_only_or_not_touched(expected: Expected) -> Pair:
+def what_was_never_read_is_created_only_or_appended_to_or_not_touched(expected: Expected) -> Pair:
     if expected.write == "changes" and expected.guard != "none":
         ways = ("--etag ETAG", "--last-writer-wins")
         return outcome(expected, asked(), ways=ways), ("Changed", 42, list(ways))
+    if expected.write == "appends":
+        return outcome(expected, asked()), Conditions({}, "position")
     return outcome(expected, asked(), flags=(NOTHING_GUARDS,)), unguarded(expected)
 
 
@@ -251,7 +253,7 @@ WALKS: tuple[Callable[[Expected], Pair], ...] = (
     last_writer_wins_leaves_the_version_out_and_the_lease_id_in,
     the_portable_guard_is_kept_by_what_the_evidence_allows_or_refused,
     without_any_condition_a_write_is_guarded_by_what_was_last_read,
-    what_was_never_read_is_created_only_or_not_touched,
+    what_was_never_read_is_created_only_or_appended_to_or_not_touched,
     last_writer_wins_sends_no_condition,
     a_race_is_allowed_only_where_there_is_one,
     two_conditions_go_together_only_where_the_service_evaluates_both,
@@ -380,8 +382,8 @@ def test_what_is_no_time_is_a_usage_error(typed: str) -> None:
 
 @pytest.mark.parametrize("typed", ["-1", "1.5", "many", "1" * 20])
 def test_what_is_no_position_is_a_usage_error(typed: str) -> None:
-    with pytest.raises(UsageError, match="--if-append-position"):
-        resolved(operations.BLOB_APPEND_BLOCK, asked(if_append_position=typed), BLOB)
+    with pytest.raises(UsageError, match="--append-position"):
+        resolved(operations.BLOB_APPEND_BLOCK, asked(append_position=typed), BLOB)
 
 
 def test_the_lineage_goes_with_the_version_it_was_read_with_and_no_other() -> None:

@@ -1,0 +1,257 @@
+"""Appending to an append blob: each piece once, at a place that is known before it is sent.
+
+The end of the blob is looked up, and each Append Block is tied to it: another writer who was first makes it fail, and
+nothing is lost. An append that is for no version and no place is then made at the new end. Pieces after the first
+are tied to the place behind it, so that one content stays in one piece; pieces of whole lines may stand apart.
+
+Source: https://learn.microsoft.com/rest/api/storageservices/append-block
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+from azguard.blobs import append_ends, append_errors, append_outcome
+from azguard.blobs.append import APPEND_BLOB, Append, AppendDone, End, Proof
+from azguard.conditions.resolve import Conditions
+from azguard.errors import AzguardError, Changed, Locked, UsageError
+from azguard.leases import actions, guard
+from azguard.leases.guard import GuardLease
+from azguard.leases.kept import LeaseRecords
+from azguard.requests import commits
+from azguard.requests.calls import write_timeouts
+from azguard.requests.deadline import Deadline
+from azguard.requests.settle import Settled, WriteRequest, send_until_settled
+
+# Another writer's lease that guards an append lasts a few round trips. One that lasts longer is a lock.
+_OTHERS_SECONDS = 3.0
+_POLL_SECONDS = 0.1
+# Two writers that meet again and again part within this.
+_LONGEST_PAUSE_SECONDS = 0.4
+# Our own lease is renewed once it is this old, long before its end.
+_RENEW_SECONDS = 5.0
+
+
+def append(
+    given: Append,
+    pieces: Iterator[bytes],
+    records: LeaseRecords,
+    progress: Callable[[int], None] = lambda done: None,
+    *,
+    allow_empty: bool = False,
+) -> AppendDone:
+    """Append the pieces to a blob, each exactly once, and return where they stand; none only with ``allow_empty``.
+
+    Raises:
+        BadRequest: it is no append blob, it is sealed, or it has no room for them.
+        Changed: it is not the version, or does not end at the place, that the condition names.
+        GaveUp: other writers were first until the time was up; nothing was appended.
+        Locked: it is leased.
+        NotFound: there is no such blob, and none is to be created.
+        OutcomeUnknown: an answer was lost, and equal bytes stand there, which may be another writer's.
+        Partial: some pieces were appended, and the next one was not.
+    """
+    run = _AppendRun(given, records, progress)
+    first = next(pieces, None)
+    if first is None:
+        if not allow_empty:
+            raise UsageError("the input is empty; nothing was appended", reason="append_is_empty")
+        return replace(run.build_result(), outcome="unchanged")
+    try:
+        with ExitStack() as until:
+            run.prepare(until)
+            for piece, is_last in _mark_last(chain([first], pieces)):
+                # A piece that is not the last one is no end: a signal after it must still be heeded.
+                with nullcontext() if is_last else commits.suppress():
+                    run.add(piece)
+    except (AzguardError, KeyboardInterrupt) as error:
+        if not run.done_bytes:
+            raise
+        raise append_errors.build_partial(given, error, run.begun, run.done_bytes) from error
+    return run.build_result()
+
+
+def _mark_last(pieces: Iterator[bytes]) -> Iterator[tuple[bytes, bool]]:
+    before = next(pieces, None)
+    if before is None:
+        return
+    for piece in pieces:
+        yield before, False
+        before = piece
+    yield before, True
+
+
+@dataclass
+class _AppendRun:
+    """An append under way."""
+
+    given: Append
+    records: LeaseRecords
+    progress: Callable[[int], None]
+    #: Our own lease.
+    lease: GuardLease | None = None
+    renewed: float = 0.0
+    #: The end behind our own last piece; None where it has to be looked up.
+    end: End | None = None
+    #: Where our first piece stands.
+    begun: int | None = None
+    done_bytes: int = 0
+    created: bool = False
+    attempts: int = 0
+    conflicts: int = 0
+    answer: Mapping[str, Any] | None = None
+
+    def prepare(self, until: ExitStack) -> None:
+        """Find or create the blob, and acquire the lease if one is to guard the append."""
+        given = self.given
+        if not given.is_anywhere or given.create is not None:
+            self.end = self._find_end()
+        if given.proof is Proof.LEASE:
+            self.renewed = given.deadline.clock()
+            self.lease = self._acquire(until)
+
+    def _acquire(self, until: ExitStack) -> GuardLease:
+        """Return a lease of our own on the very version whose end was found."""
+        given = self.given
+        patience = given.deadline.restart(seconds=given.contention_seconds)
+        while True:
+            end = self.end or self._find_end()
+            held = guard.hold(given.target, None, self.records, given.deadline.fresh(), end.etag)
+            try:
+                lease = until.enter_context(held)
+            except Changed as error:
+                if patience.passed:
+                    raise append_errors.build_gave_up(given, self.conflicts) from error
+                self.end = None
+                self.conflicts += 1
+                self._pause(_POLL_SECONDS)
+            else:
+                self.end = end
+                return lease
+
+    def add(self, piece: bytes) -> None:
+        """Append one piece.
+
+        Raises:
+            AzguardError: it was not appended.
+        """
+        given = self.given
+        until = given.deadline.restart(seconds=given.contention_seconds)
+        others = given.deadline.restart(seconds=_OTHERS_SECONDS)
+        tries = 0
+        with given.queue():
+            while True:
+                end = self.end or self._find_end()
+                self.end = None
+                try:
+                    settled = self._send(piece, end)
+                except Changed as error:
+                    if not self._may_move(error):
+                        raise append_errors.explain(error, given, end) from error
+                    if until.passed:
+                        raise append_errors.build_gave_up(given, self.conflicts) from error
+                    self.conflicts += 1
+                    tries += 1
+                    self._pause(min(_LONGEST_PAUSE_SECONDS, 0.01 * 2**tries))
+                except Locked as error:
+                    if not self._may_wait(error, others):
+                        raise
+                    self._pause(_POLL_SECONDS)
+                else:
+                    self._note(piece, end, settled)
+                    return
+
+    def build_result(self) -> AppendDone:
+        """Return what was appended."""
+        given, answer = self.given, self.answer or {}
+        blocks = answer.get("blob_committed_block_count")
+        return AppendDone(
+            address=str(given.target.address),
+            etag=answer.get("etag"),
+            last_modified=answer.get("last_modified"),
+            blob_type=APPEND_BLOB,
+            position=self.begun,
+            appended_bytes=self.done_bytes,
+            content_length=None if self.end is None else self.end.position,
+            block_count=None if blocks is None else int(blocks),
+            guard=given.guard,
+            attempts=self.attempts,
+            conflicts=self.conflicts,
+            outcome="committed",
+            created=self.created,
+        )
+
+    def _find_end(self) -> End:
+        given = self.given
+        if given.is_anywhere and given.create is None:
+            return End(None)
+        end, created = append_ends.find_end(given, given.deadline.fresh())
+        self.created = self.created or created
+        return End(None) if given.is_anywhere else end
+
+    def _send(self, piece: bytes, end: End) -> Settled[Mapping[str, Any]]:
+        given, lease = self.given, self._renew()
+        # How long a pipe was silent, or others were given way to, does not count against this piece.
+        deadline = given.deadline.fresh() if lease is None else lease.patience
+        lease_id = given.conditions.lease_id if lease is None else lease.lease_id
+        headers = given.build_headers(end.position, is_first=not self.done_bytes)
+        sent = Conditions(headers, lease_id=lease_id).request_headers
+        client = given.target.account.blob(given.target.address)
+
+        def send() -> Mapping[str, Any]:
+            answer: Mapping[str, Any] = client.append_block(
+                piece, length=len(piece), headers=dict(sent), **write_timeouts(deadline)
+            )
+            return answer
+
+        def look(patience: Deadline) -> Any:
+            own = None if lease is None else lease.lease_id
+            return append_outcome.find_outcome(given.target, end, piece, given.proof, own, patience)
+
+        request = WriteRequest(
+            target=given.target,
+            send=send,
+            look=look,
+            expected_etag=given.conditions.expected_etag,
+            resend=end.position is not None,
+            unknown=append_errors.build_unknown(given, end, len(piece), self.done_bytes),
+        )
+        return send_until_settled(request, deadline)
+
+    def _renew(self) -> GuardLease | None:
+        """Return our own lease, renewed if it is old."""
+        lease, clock = self.lease, self.given.deadline.clock
+        if lease is not None and clock() - self.renewed > _RENEW_SECONDS:
+            begun = clock()
+            with commits.suppress():
+                actions.renew(self.given.target, Conditions(lease_id=lease.lease_id), self.given.deadline.fresh())
+            self.renewed = begun
+            lease.deadline = lease.deadline.fresh()
+        return lease
+
+    def _may_move(self, error: Changed) -> bool:
+        """Return whether another writer was first, and the piece may stand behind that writer's bytes."""
+        is_first = error.service_code in (None, "AppendPositionConditionNotMet")
+        return is_first and not self.given.is_pinned and (self.given.is_lines or not self.done_bytes)
+
+    def _may_wait(self, error: Locked, others: Deadline) -> bool:
+        """Return whether the lease in the way may be that of another append."""
+        own = self.given.conditions.lease_id or self.lease
+        return own is None and error.service_code == "LeaseIdMissing" and not others.passed
+
+    def _pause(self, seconds: float) -> None:
+        self.given.deadline.fresh().pause(self.given.chance.uniform(0.0, 1.0) * seconds)
+
+    def _note(self, piece: bytes, end: End, settled: Settled[Mapping[str, Any]]) -> None:
+        answer = settled.answer
+        at = answer.get("blob_append_offset")
+        position = end.position if at is None else int(at)
+        if self.begun is None:
+            self.begun = position
+        self.attempts += settled.attempts
+        self.done_bytes += len(piece)
+        self.answer = answer
+        self.end = None if position is None else End(position + len(piece), end.created, end.blocks + 1)
+        self.progress(self.done_bytes)

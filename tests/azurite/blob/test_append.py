@@ -1,0 +1,285 @@
+"""``azguard blob append`` and ``append seal``: where bytes land, what stops them, and what is said of a part."""
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from azure.storage.blob import BlobClient
+
+from azguard.blobs import append_pieces
+from azguard.faultproxy import proxy
+from azguard.faultproxy.faults import Fault, Request
+from tests.faults.rules import Rule, by_rules
+from tests.support import scripted_service
+from tests.support.cli_world import CliWorld
+from tests.support.scripted_service import Answer
+
+LOG = {"x-ms-blob-type": "AppendBlob", "ETag": '"0x1"', "Content-Length": "4", "Last-Modified": "Sun, 21 Nov 2026 "
+       "23:00:00 GMT", "x-ms-creation-time": "Sun, 21 Nov 2026 23:00:00 GMT"}  # fmt: skip
+
+
+def sdk(cli: CliWorld, blob: str) -> BlobClient:
+    assert cli.connection_string is not None
+    container, _, name = blob.partition("/")
+    return BlobClient.from_connection_string(cli.connection_string, container, name)
+
+
+def content(cli: CliWorld, blob: str) -> bytes:
+    with sdk(cli, blob) as client:
+        return bytes(client.download_blob().readall())
+
+
+@pytest.fixture
+def log(cli: CliWorld) -> str:
+    """Return an append blob that this scope never read."""
+    blob = f"{cli.container()}/log"
+    with sdk(cli, blob) as client:
+        client.create_append_blob()
+        client.append_block(b"one\n")
+    return blob
+
+
+@contextmanager
+def spoilt(cli: CliWorld, *rules: str) -> Iterator[CliWorld]:
+    """Yield the world behind a proxy that spoils the requests that the rules name."""
+    with proxy.running(cli.port, by_rules([Rule.parse(rule) for rule in rules])) as between:
+        yield cli.through(between.port)
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin", "after"),
+    [
+        (("--line", "two"), b"", b"one\ntwo\n"),
+        (("--line", "two", "--line", "three"), b"", b"one\ntwo\nthree\n"),
+        (("--lines",), b"two\nthree", b"one\ntwo\nthree\n"),
+        ((), b"two", b"one\ntwo"),
+        (("--last-writer-wins",), b"two", b"one\ntwo"),
+        (("--guard", "lease"), b"two", b"one\ntwo"),
+        (("--append-position", "4", "--max-size", "7"), b"two", b"one\ntwo"),
+    ],
+)
+def test_what_was_never_read_is_appended_to_at_its_end(
+    cli: CliWorld, log: str, words: tuple[str, ...], stdin: bytes, after: bytes
+) -> None:
+    ran = cli.call("blob", "append", log, *words, stdin=stdin)
+    added = len(after) - 4
+    assert (ran.code, content(cli, log)) == (0, after), ran.err
+    assert [ran.json[name] for name in ("position", "appended_bytes", "content_length")] == [4, added, len(after)]
+
+
+@pytest.mark.parametrize(
+    ("words", "guard"),
+    [((), "position"), (("--guard", "content"), "position"), (("--guard", "lease"), "lease"),
+     (("--last-writer-wins",), "none"), (("--append-position", "4"), "conditions")],
+)  # fmt: skip
+def test_a_result_names_its_guard(cli: CliWorld, log: str, words: tuple[str, ...], guard: str) -> None:
+    assert cli.call("blob", "append", log, *words, stdin=b"two").json["guard"] == guard
+
+
+def test_a_version_that_was_read_guards_content_and_no_line(cli: CliWorld, log: str) -> None:
+    cli.call("blob", "get", log, "-f", "log")
+    assert cli.call("blob", "append", log, stdin=b"two\n").json["guard"] == "if-match"
+    assert cli.call("blob", "append", log, stdin=b"three\n").code == 0
+    with sdk(cli, log) as client:
+        client.append_block(b"theirs\n")
+    refused = cli.call("blob", "append", log, "-o", "json", stdin=b"four\n")
+    assert (refused.code, refused.error["expected_etag"] is not None) == (42, True)
+    assert cli.call("blob", "append", log, "--line", "four").code == 0
+    assert content(cli, log) == b"one\ntwo\nthree\ntheirs\nfour\n"
+
+
+def test_what_others_appended_is_not_taken_for_read(cli: CliWorld, log: str) -> None:
+    cli.call("blob", "append", log, "--line", "two")
+    assert cli.call("blob", "delete", log).code == 42
+
+
+def test_a_blob_that_is_all_ours_is_known(cli: CliWorld) -> None:
+    blob = f"{cli.container()}/new"
+    made = cli.call("blob", "append", blob, "--create", "--metadata", "a=b", stdin=b"one\n").json
+    assert (made["created"], made["position"]) == (True, 0)
+    assert (cli.call("blob", "show", blob).json["metadata"], cli.call("blob", "delete", blob).code) == ({"a": "b"}, 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "reason"),
+    [
+        (("--append-position", "3"), 42, "does not end at byte 3"),
+        (("--max-size", "6"), 42, "longer than 6 bytes"),
+        (("--if-match", '"0x1"'), 42, "changed since you read it"),
+        (("--if-tags", "a='b'"), 42, "the condition did not hold"),
+        (("--if-modified-since", "2101-01-01"), 42, "the condition did not hold"),
+        (("--guard", "nothing"), 2, "is not known"),
+        (("--line", ""), 2, "--line is empty"),
+        (("--line", "a\nb"), 2, "more than one line"),
+        (("--line", "a", "--lines"), 2, "do not go together"),
+        (("--line", "a", "-f", "x"), 2, "do not go together"),
+        (("--content-type", "text/plain"), 2, "for a blob that is created"),
+        (("--guard", "lease", "--lease-id", "6dd2b9e3-5c17-4a0e-a2f1-8f4c1b7d9e01"), 2, "contradict each other"),
+        (("--guard", "lease", "--last-writer-wins"), 2, "contradict each other"),
+        (("--append-position", "soon"), 2, "is not a whole number"),
+        (("--fence", "3"), 2, "sets no index tags, and a fence is kept in one"),
+    ],
+)
+def test_a_refused_append_leaves_the_blob_as_it_is(
+    cli: CliWorld, log: str, words: tuple[str, ...], code: int, reason: str
+) -> None:
+    ran = cli.call("blob", "append", log, *words, stdin=b"two")
+    assert (ran.code, reason in ran.err, content(cli, log)) == (code, True, b"one\n"), ran.err
+
+
+def test_empty_input_is_refused_unless_it_is_said_to_be_meant(cli: CliWorld, log: str) -> None:
+    refused, done = (cli.call("blob", "append", log, *words) for words in ((), ("--allow-empty",)))
+    assert (refused.code, done.code, done.json["outcome"], content(cli, log)) == (2, 0, "unchanged", b"one\n")
+
+
+def test_a_missing_blob_is_created_only_if_that_is_said(cli: CliWorld) -> None:
+    blob = f"{cli.container()}/new"
+    ran = cli.call("blob", "append", blob, "--line", "one", "-o", "json")
+    assert (ran.code, ran.error["hint"]) == (44, "to create it: --create")
+
+
+def test_nothing_is_appended_to_a_block_blob(cli: CliWorld) -> None:
+    blob = f"{cli.container()}/block"
+    cli.call("blob", "put", blob, stdin=b"one\n")
+    ran = cli.call("blob", "append", blob, "--line", "two", "--create")
+    assert (ran.code, "is a block blob" in ran.err, content(cli, blob)) == (40, True, b"one\n")
+
+
+def test_a_leased_blob_is_appended_to_with_the_lease_alone(cli: CliWorld, log: str) -> None:
+    lease = cli.call("lease", "acquire", f"blob:{log}", "--infinite").json["lease_id"]
+    without = cli.call("blob", "append", log, "--line", "two", scope="other", env={"AZGUARD_SCOPE": "other"})
+    beside = cli.call("blob", "append", log, "--line", "two", "--guard", "lease", scope="other")
+    held = cli.call("blob", "append", log, "--line", "two", "--lease-id", lease)
+    assert (without.code, beside.code, held.code, content(cli, log)) == (49, 49, 0, b"one\ntwo\n")
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make pieces of ten bytes."""
+    monkeypatch.setattr(append_pieces, "PIECE_BYTES", 10)
+
+
+@pytest.mark.usefixtures("small")
+def test_content_of_several_pieces_stands_in_one(cli: CliWorld, log: str) -> None:
+    ran = cli.call("blob", "append", log, stdin=b"x" * 25)
+    assert (ran.code, ran.json["block_count"], content(cli, log)) == (0, 4, b"one\n" + b"x" * 25)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    ("words", "after"),
+    [((), None), (("--lines",), b"one\naaaa\nbbbb\ntheirs\ncccc\ndd\neefff\n")],
+    ids=["content", "lines"],
+)
+def test_bytes_of_another_writer_stop_content_and_not_lines(
+    cli: CliWorld, log: str, words: tuple[str, ...], after: bytes | None
+) -> None:
+    pieces = append_pieces.read_pieces, append_pieces.read_lines
+
+    def interrupt(read: Any) -> Any:
+        def reading(source: io.BytesIO) -> Iterator[bytes]:
+            for number, piece in enumerate(read(source)):
+                # A piece is asked for while the one before it waits.
+                if number == 2:
+                    with sdk(cli, log) as client:
+                        client.append_block(b"theirs\n")
+                yield piece
+
+        return reading
+
+    with (
+        patch.object(append_pieces, "read_pieces", interrupt(pieces[0])),
+        patch.object(append_pieces, "read_lines", interrupt(pieces[1])),
+    ):
+        ran = cli.call("blob", "append", log, *words, "-o", "json", stdin=b"aaaa\nbbbb\ncccc\ndd\neefff")
+    if after is None:
+        facts = {name: ran.error[name] for name in ("appended_bytes", "position", "next_position", "cause")}
+        assert (ran.code, facts) == (
+            20, {"appended_bytes": 10, "position": 4, "next_position": 14, "cause": "changed"},
+        )  # fmt: skip
+        assert f"tail -c +11 FILE | azguard blob append {log} --append-position 14" in ran.error["hint"]
+    else:
+        assert (ran.code, content(cli, log)) == (0, after)
+
+
+@pytest.mark.usefixtures("small")
+def test_a_part_is_told_when_the_next_piece_is_in_doubt(cli: CliWorld, log: str) -> None:
+    with spoilt(cli, "PUT appendblock 2 drop") as world:
+        ran = world.call("blob", "append", log, "-o", "json", stdin=b"x" * 25)
+    assert (ran.code, ran.error["appended_bytes"], ran.error["position"]) == (74, 10, 14)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("fault", ["drop", "503-after", "reset", "503-before"])
+@pytest.mark.parametrize("guard", ["content", "lease"])
+def test_lost_answers_double_no_piece(cli: CliWorld, log: str, fault: str, guard: str) -> None:
+    with spoilt(cli, *(f"PUT appendblock {number} {fault}" for number in (1, 3, 4))) as world:
+        ran = world.call("blob", "append", log, "--guard", guard, stdin=b"abcdefghij" * 2 + b"xyz")
+    assert (ran.code, content(cli, log)) == (0, b"one\n" + b"abcdefghij" * 2 + b"xyz")
+
+
+def test_an_append_that_looks_at_nothing_is_unknown_after_a_lost_answer(cli: CliWorld, log: str) -> None:
+    with spoilt(cli, "PUT appendblock * drop") as world:
+        ran = world.call("blob", "append", log, "--line", "two", "--last-writer-wins")
+    assert (ran.code, content(cli, log)) == (74, b"one\ntwo\n")
+
+
+def test_an_append_that_looks_at_nothing_is_one_request(cli: CliWorld, log: str) -> None:
+    with proxy.running(cli.port, lambda _: Fault.NONE) as between:
+        assert cli.through(between.port).call("blob", "append", log, "--line", "two", "--last-writer-wins").code == 0
+        asked: list[Request] = [each.request for each in between.log]
+    assert [each.method for each in asked] == ["PUT"]
+
+
+def test_a_blob_is_sealed_for_the_version_that_was_read(cli: CliWorld, log: str) -> None:
+    assert cli.call("blob", "append", "seal", log).code == 42
+    cli.call("blob", "get", log, "-f", "log")
+    sealed = cli.call("blob", "append", "seal", log)
+    assert (sealed.code, sealed.json["sealed"], sealed.json["content_length"]) == (0, True, 4)
+    again, refused = cli.call("blob", "append", "seal", log), cli.call("blob", "append", log, "--line", "two")
+    assert (again.code, refused.code, "is sealed" in refused.err) == (0, 40, True)
+
+
+def test_a_block_blob_cannot_be_sealed(cli: CliWorld) -> None:
+    blob = f"{cli.container()}/block"
+    cli.call("blob", "put", blob, stdin=b"one\n")
+    assert cli.call("blob", "append", "seal", blob).code == 40
+
+
+# The emulator lets a sealed blob grow, so a scripted service answers as the live one is documented to.
+@pytest.mark.parametrize(
+    ("status", "code", "exit_code", "words"),
+    [
+        (409, "BlobIsSealed", 40, "begin another blob"),
+        (409, "BlockCountExceedsLimit", 40, "begin another blob"),
+        (412, "MaxBlobSizeConditionNotMet", 42, "raise --max-size"),
+    ],
+)
+def test_a_refusal_of_the_live_service_says_what_to_do(
+    offline: CliWorld, status: int, code: str, exit_code: int, words: str
+) -> None:
+    with scripted_service.running(Answer(200, headers=LOG), Answer(status, code), Answer(200, headers=LOG)) as service:
+        ran = offline.call(
+            "blob", "append", "logs/a", "--line", "x", "--max-size", "100", "-o", "json",
+            "--connection-string", service.connection_string,
+        )  # fmt: skip
+    assert (ran.code, words in ran.error["hint"]) == (exit_code, True), ran.err
+
+
+def test_a_sealed_blob_is_not_sent_anything(offline: CliWorld) -> None:
+    sealed = Answer(200, headers={**LOG, "x-ms-blob-sealed": "true"})
+    with scripted_service.running(sealed) as service:
+        ran = offline.call("blob", "append", "logs/a", "--line", "x", "--connection-string", service.connection_string)
+        assert (ran.code, [method for method, _ in service.asked]) == (40, ["HEAD"])
+
+
+def test_who_may_only_add_is_told_how(offline: CliWorld) -> None:
+    refused = Answer(403, "AuthorizationPermissionMismatch")
+    with scripted_service.running(refused) as service:
+        ran = offline.call(
+            "blob", "append", "logs/a", "--line", "x", "-o", "json", "--connection-string", service.connection_string
+        )
+    assert (ran.code, "--last-writer-wins" in ran.error["hint"]) == (43, True)
