@@ -13,15 +13,23 @@ from azguard.accounts import well_known
 from azguard.errors import UsageError
 
 #: The options whose value is a secret, unless it names a file.
-SECRETS = tuple(f"--{key}" for key in well_known.SECRETS)
+SECRETS = (*(f"--{key}" for key in well_known.SECRETS), "--source-sas")
 #: The options that say which version a command is about.
 GUARDS = ("--etag", "--if-match", "--if-none-match", "--if-modified-since", "--if-unmodified-since", "--if-tags")
 _ENDPOINTS = ("--blob-endpoint", "--table-endpoint", "--queue-endpoint", "--file-endpoint", "--endpoint-suffix")
 #: The options that say which account it is about, and whose reads guard it.
-ACCOUNT = (*SECRETS, *_ENDPOINTS, "--account-name", "--auth-mode", "--profile", "--emulator", "--scope")
+ACCOUNT = (
+    *(f"--{key}" for key in well_known.SECRETS),
+    *_ENDPOINTS,
+    "--account-name",
+    "--auth-mode",
+    "--profile",
+    "--emulator",
+    "--scope",
+)
 _WITHOUT_VALUE = ("--emulator",)
 _STDIN = (["-f", "-"], ["--file", "-"], ["-f-"], ["--file=-"])
-_WITH_VALUE = frozenset((*GUARDS, *ACCOUNT, "-f", "--file", "--lease-id")) - {*_WITHOUT_VALUE}
+_WITH_VALUE = frozenset((*GUARDS, *ACCOUNT, *SECRETS, "-f", "--file", "--lease-id")) - {*_WITHOUT_VALUE}
 
 
 def split(argv: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -68,6 +68,11 @@ def etags(ctx: typer.Context) -> list[Candidate]:
     return [("@last", "what this scope last read"), *_in_time(_list_etags, line, "")]
 
 
+def kept_versions(ctx: typer.Context) -> list[Candidate]:
+    """Return the snapshots and earlier versions of the blob on the line."""
+    return _in_time(_list_kept, ctx.obj, "")
+
+
 def leasable_addresses(ctx: typer.Context, incomplete: str) -> list[Candidate]:
     """Return addresses of what can be leased."""
     return _complete_prefixed(_LEASABLE, ctx, incomplete)
@@ -146,6 +151,23 @@ def _list_blobs(account: Any, incomplete: str, line: "TypedLine") -> Iterator[Ca
     target = Target(account, parse(container, Kind.CONTAINER).address)
     for item in list_blobs(target, Deadline(SECONDS), prefix=prefix or None, delimiter="/", limit=_MOST):
         yield f"{container}/{item.name}", "folder" if isinstance(item, BlobPrefix) else "blob"
+
+
+def _list_kept(account: Any, _incomplete: str, line: "TypedLine") -> Iterator[Candidate]:
+    from azguard.accounts.target import Target
+    from azguard.address import Address, Kind, parse
+    from azguard.blobs.listing import list_blobs
+    from azguard.requests.deadline import Deadline
+
+    blob = parse(line.arguments[0], Kind.BLOB).address
+    container = Target(account, Address(Kind.CONTAINER, (blob.container,)))
+    listed = list_blobs(container, Deadline(SECONDS), prefix=blob.name, include=("snapshots", "versions"))
+    for item in listed:
+        address = parse(item.address).address
+        if address.parts == blob.parts and address.snapshot:
+            yield f"snapshot={address.snapshot}", "snapshot"
+        elif address.parts == blob.parts and address.version:
+            yield f"versionid={address.version}", "version"
 
 
 def _list_locks(account: Any, incomplete: str, line: "TypedLine") -> Iterator[Candidate]:

@@ -57,7 +57,8 @@ class _Plain:
             return pieces
         from azguard.cli import help_text
 
-        return [*pieces[: len(pieces) - len(places)], *map(help_text.place, places)]
+        shown = [help_text.place(param) for param in places if not param.hidden]
+        return [*pieces[: len(pieces) - len(places)], *shown]
 
     def get_help(self, ctx: Any) -> str:
         from azguard.cli import help_text
@@ -83,7 +84,7 @@ class _Plain:
         sections: dict[str, list[Any]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
-            if param.param_type_name == "argument":
+            if param.param_type_name == "argument" and not param.hidden:
                 record = (help_text.place(param), param.help or "")
             # The name of the command says that it has --help.
             if record is not None and param.name != "help":

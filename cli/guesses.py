@@ -83,6 +83,13 @@ def _copy(words: Sequence[str]) -> str:
     ends = [word for word in words if not word.startswith("-")][:2]
     if len(ends) == 2:  # noqa: PLR2004  # from and to
         source, target = ends
+        if (
+            not os.path.exists(source)
+            and "/" in source
+            and "/" in target
+            and not os.path.isdir(os.path.dirname(target))
+        ):
+            return command_line.show(["azguard", "blob", "copy", target, "--source", source])
         done = ["put", target, "-f", source] if os.path.exists(source) else ["get", source, "-f", target]
         return command_line.show(["azguard", "blob", *done])
     return "azguard blob get CONTAINER/NAME -f FILE, or azguard blob put CONTAINER/NAME -f FILE"

@@ -23,6 +23,10 @@ Metadata = Annotated[
     list[str] | None,
     typer.Option("--metadata", metavar="KEY=VALUE", help="Set metadata; repeat it for more."),
 ]
+Tags = Annotated[
+    list[str] | None,
+    typer.Option("--tags", metavar="KEY=VALUE", help="Set index tags; repeat it for more."),
+]
 Prefix = Annotated[str | None, typer.Option("--prefix", metavar="TEXT", help="Show only names that begin with TEXT.")]
 Limit = Annotated[str | None, typer.Option("--num-results", metavar="N", help="Show at most N; by default, all.")]
 LeaseDuration = Annotated[

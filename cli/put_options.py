@@ -41,10 +41,7 @@ class PutOptions:
         str | None, typer.Option("--tier", metavar="Hot|Cool|Cold|Archive", help="Set the access tier.")
     ] = None
     metadata: options.Metadata = None
-    tags: Annotated[
-        list[str] | None,
-        typer.Option("--tags", metavar="KEY=VALUE", help="Set index tags; repeat it for more."),
-    ] = None
+    tags: options.Tags = None
     allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Write an empty blob if the input is empty.")] = (
         False
     )

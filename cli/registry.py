@@ -20,6 +20,11 @@ ROOT = "azguard"
 # The commands of a blob that stand in modules of their own.
 _PARTS_OF_BLOB = MappingProxyType(
     {
+        "copy": "blob_copy",
+        "abort-copy": "blob_copy",
+        "snapshot": "blob_snapshot",
+        "restore": "blob_snapshot",
+        "undelete": "blob_snapshot",
         "append": "blob_append",
         "append seal": "blob_append",
     }
@@ -28,7 +33,7 @@ _PARTS_OF_BLOB = MappingProxyType(
 # In the order of --help.
 COMMANDS = {
     "safe-update": Entry("safe_update", "Read, change and write back, exactly once."),
-    "blob": Entry("blob", "Blobs: get, put, show, exists, list, delete.", _PARTS_OF_BLOB),
+    "blob": Entry("blob", "Blobs: get, put, show, exists, list, delete, copy, snapshot, restore.", _PARTS_OF_BLOB),
     "container": Entry("container", "Containers: create, show, exists, list, delete."),
     "table": Entry("table", "Tables: create, list, delete, and their access policies."),
     "entity": Entry("entity", "Entities: get, query, insert, replace, merge, upsert, delete."),

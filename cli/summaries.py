@@ -28,6 +28,8 @@ _VERBS = {
     "upsert": "wrote",
     "delete": "deleted",
     "acl set": "set the access policies of",
+    "abort-copy": "stopped the copy to",
+    "undelete": "brought back",
 }
 #: What was done to a lease.
 _LEASE_VERBS = {
@@ -58,6 +60,10 @@ def summarize(result: Mapping[str, Any], command: str, before: int | None = None
         return f"{_name(result)} is unchanged"
     if "lease_id" in result:
         return _MARK + _describe_lease(result)
+    if "source" in result:
+        return _describe_copy(result, command)
+    if "snapshot_address" in result:
+        return _MARK + _join(f"kept {_name(result)} as {result['snapshot_address'].partition(':')[2]}", _tries(result))
     what = f"{_verb(result, command)} {_name(result)}"
     return _MARK + _join(what, _size(result, before), _tries(result))
 
@@ -108,6 +114,17 @@ def _tries(result: Mapping[str, Any]) -> str:
     if conflicts := result.get("conflicts"):
         return f"after {terminal.count(conflicts, 'conflict')}"
     return f"after {result['attempts']} attempts" if result["attempts"] > 1 else ""
+
+
+def _describe_copy(result: Mapping[str, Any], command: str) -> str:
+    source = str(result["source"]).removeprefix("blob:")
+    if result["copy_status"] == "pending":
+        return _join(f"the copy of {source} to {_name(result)} is pending", f"its id is {result['copy_id']}")
+    verb = "restored" if command == "blob restore" else "copied"
+    where = "from" if verb == "restored" else "to"
+    ends = (_name(result), source) if verb == "restored" else (source, _name(result))
+    what = f"{verb} {ends[0]} {where} {ends[1]}"
+    return _MARK + _join(what, _size(result, None), _tries(result))
 
 
 def _describe_lease(result: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from azguard.cli.tree_options import TreeGetOptions, TreeOptions, TreePutOptions
 from azguard.conditions import operations
 from azguard.errors import NotFound
 
-app = group("Blobs: get, put, show, exists, list, delete.")
+app = group("Blobs: get, put, show, exists, list, delete, copy, snapshot, restore.")
 
 _Blob = Annotated[
     str, typer.Argument(metavar="CONTAINER/NAME", help="The blob, or its URL.", autocompletion=completers.blobs)

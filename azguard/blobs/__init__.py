@@ -19,6 +19,11 @@
 ``append_outcome``  the outcome of an append whose response was lost
 ``append_errors``   how an append can end that was not made, or not whole
 ``seals``           sealing an append blob
+``write_refusals``  why a blob was not written
+``copies``          a blob as a copy of another
+``copy_sources``    the source of a copy
+``copy_status``     how a copy goes on, and how to stop it
+``snapshots``       snapshots of a blob, and what is kept of a deleted one
 ``deletes``         deleting a blob
 ``fenced_writes``   writes under the fence of a lock
 ``updating``        a blob as the update loop sees it

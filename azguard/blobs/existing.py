@@ -1,6 +1,6 @@
 """What a create finds where a blob or a container is already."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from azguard.accounts.target import Target
 from azguard.blobs import properties
@@ -11,17 +11,30 @@ from azguard.requests.existing import judge_version, leave_alone
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.written import WriteResult
 
-if TYPE_CHECKING:
-    from azguard.blobs.upload import Upload
+
+class Creation(Protocol):
+    """A write that was to create a blob."""
+
+    @property
+    def target(self) -> Target:
+        """Return what it was to create."""
+
+    @property
+    def deadline(self) -> Deadline:
+        """Return how long it was to try."""
+
+    @property
+    def op(self) -> str:
+        """Return its id, which its lineage would have."""
 
 
-def find_blob(upload: "Upload") -> WriteResult:
+def find_blob(creation: Creation) -> WriteResult:
     """Return the blob that is there."""
     try:
-        found = properties.fetch(upload.target, Conditions(), upload.deadline.fresh())
+        found = properties.fetch(creation.target, Conditions(), creation.deadline.fresh())
     except NotFound:  # deleted since
-        return leave_alone(upload.target, None, None)
-    return _judge(upload.target, found, upload.op)
+        return leave_alone(creation.target, None, None)
+    return _judge(creation.target, found, creation.op)
 
 
 def find_container(target: Target, op: str, deadline: Deadline) -> WriteResult:

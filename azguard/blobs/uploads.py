@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from azguard.accounts.account import SINGLE_BYTES
-from azguard.blobs import properties
+from azguard.blobs import properties, write_refusals
 from azguard.blobs.upload import BlobPut, Settings, Upload, decode_md5
 from azguard.conditions.resolve import Conditions
-from azguard.errors import Changed, Exists, Locked, UsageError
+from azguard.errors import UsageError
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 
@@ -47,7 +47,7 @@ def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None], *, al
             reason="put_is_empty",
         )
     digest = hashlib.sha256(first)
-    try:
+    with write_refusals.explain(upload.target, upload.conditions, upload.deadline):
         if len(first) <= SINGLE_BYTES:
             upload = replace(upload, md5=hashlib.md5(first, usedforsecurity=False).digest())
             _check_md5(upload.settings, upload.md5 or b"")
@@ -56,15 +56,6 @@ def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None], *, al
             progress(length)
         else:
             committed, length = _put_blocks(upload, first, source, digest, progress)
-    except Changed as error:
-        raise properties.describe_conflict(error, upload.target, upload.deadline) from error
-    except Exists as error:
-        raise _explain_unread(error, upload) from error
-    except Locked as error:
-        # The live service looks at the lease before it looks whether the blob exists.
-        if not upload.conditions.never_read:
-            raise
-        raise error.but(detail=(*error.detail, "and it was never read here: read it before you write")) from error
     return _to_blob_put(upload, committed, length, digest)
 
 
@@ -90,16 +81,9 @@ def _to_blob_put(upload: Upload, committed: _Committed, length: int, digest: Any
         attempts=settled.attempts,
         conflicts=0,
         outcome="committed",
-        created=_is_creation(conditions),
+        created=conditions.is_creation,
         replaced_length=conditions.length,
     )
-
-
-def _is_creation(conditions: Conditions) -> bool | None:
-    """Return whether a committed put created the blob; None if its condition does not tell."""
-    if conditions.creates_only:
-        return True
-    return False if conditions.expected_etag else None
 
 
 def prepare(upload: Upload, content: bytes) -> Callable[[Conditions], Mapping[str, Any]]:
@@ -217,13 +201,6 @@ def _commit(upload: Upload, ids: list[str]) -> Mapping[str, Any]:
 def _extend_deadline(upload: Upload) -> Deadline:
     # A staged block is not visible yet, so each is retried for at least a minute, even if the deadline is shorter.
     return upload.deadline.restart(seconds=max(60.0, upload.deadline.seconds))
-
-
-def _explain_unread(error: Exists, upload: Upload) -> Exists:
-    if not upload.conditions.never_read:
-        return error
-    message = f"{upload.target} exists, and this scope never read it"
-    return error.but(message=message, reason="put_never_read", address=str(upload.target.address))
 
 
 def _check_md5(settings: Settings, digest: bytes) -> None:

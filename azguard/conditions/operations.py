@@ -4,9 +4,9 @@ The evidence is tests/data/semantics.yaml; tests/unit/conditions/test_operations
 Where the evidence is open, or at odds with what azguard promises, the reason stands beside the row.
 
 No command does these yet: ``queue.*``, ``share.*``, ``directory.*``, ``file.*``; ``blob.put_append_blob``,
-``blob.append_block_*``, ``blob.*_page*``, ``blob.put_block``, ``blob.*_block_list``, ``blob.*copy``, ``blob.*_tags``,
-``blob.*_metadata``, ``blob.set_*``, ``blob.snapshot``, ``blob.undelete``; ``container.*_metadata``,
-``container.*_acl``. Some of them are steps of a command, such as ``blob.put_block`` of ``blob put``.
+``blob.append_block_*``, ``blob.*_page*``, ``blob.put_block``, ``blob.*_block_list``, ``blob.*_tags``,
+``blob.*_metadata``, ``blob.set_*``; ``container.*_metadata``, ``container.*_acl``. Some of them are steps of a command,
+such as ``blob.put_block`` of ``blob put``.
 
 A row reads: what it does, its name in the evidence, its page in the REST reference, the conditions honoured,
 what a lease means to it, and what keeps ``--etag``.
@@ -50,6 +50,11 @@ class Condition(StrEnum):
     def header(self) -> str:
         """Return the HTTP header that carries it."""
         return _HEADERS.get(self, f"x-ms-{self}")
+
+    @property
+    def of_source(self) -> bool:
+        """Return whether it is about the source of a copy, and so no guard of what is written."""
+        return self.startswith("source-")
 
 
 class Lease(StrEnum):
@@ -181,7 +186,7 @@ CHANGED_SINCE = frozenset({Condition.IF_MODIFIED_SINCE})
 DATES = CHANGED_SINCE | {Condition.IF_UNMODIFIED_SINCE}
 STANDARD = frozenset({Condition.IF_MATCH, Condition.IF_NONE_MATCH}) | DATES
 FULL = STANDARD | TAGS
-SOURCE_FULL = frozenset(each for each in Condition if each.startswith("source-"))
+SOURCE_FULL = frozenset(each for each in Condition if each.of_source)
 SOURCE = SOURCE_FULL - {Condition.SOURCE_IF_TAGS}
 POSITION = frozenset({Condition.APPEND_POSITION})
 APPEND = POSITION | {Condition.MAX_SIZE}
@@ -226,7 +231,7 @@ BLOB_LEASE_BREAK = _free("blob.lease_break", "lease-blob", FULL, _SUBJECT, _IF_M
 # The documentation calls it a read; recordings of the service answer 412, not 304: a write.
 BLOB_SNAPSHOT = _free("blob.snapshot", "snapshot-blob", FULL, _OPTIONAL, _IF_MATCH)
 # x-ms-source-lease-id has not been supported since 2012, whatever the SDK sends.
-BLOB_COPY = _puts("blob.copy", "copy-blob", FULL | SOURCE_FULL, _REQUIRED, _IF_MATCH)
+BLOB_COPY = _puts("blob.copy", "copy-blob", FULL | SOURCE_FULL, _REQUIRED, _IF_MATCH, fences=True)
 BLOB_ABORT_COPY = _free(
     "blob.abort_copy", "abort-copy-blob", lease=_REQUIRED, remark="the copy id names the one copy it may stop"
 )

@@ -37,7 +37,7 @@ def _refuse_empty(asked: RequestedConditions) -> None:
 
 
 def _refuse_unhonoured(operation: Operation, asked: RequestedConditions, values: Mapping[Condition, str]) -> None:
-    first = next(iter(values), None)
+    first = next((each for each in values if not each.of_source), None)
     if asked.last_writer_wins:
         _check_last_writer_wins(operation, asked, first)
     if asked.etag is not None:

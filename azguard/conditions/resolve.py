@@ -4,8 +4,8 @@ The rules: an empty value is refused, a condition the service does not enforce i
 that it does not evaluate together are refused, and a write with none of them is guarded by what was last read.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from azguard.accounts.target import Target
 from azguard.conditions import refusals, remembered
@@ -17,6 +17,7 @@ from azguard.errors import Changed, UsageError
 
 #: The guard of an append where nothing was read: the end of the blob, which the writer looks up.
 POSITION = "position"
+_OF_SOURCE = frozenset(condition.header for condition in Condition if condition.of_source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +57,25 @@ class Conditions:
         return Conditions(headers, POSITION, lease_id=self.lease_id)
 
     @property
+    def source_headers(self) -> dict[str, str]:
+        """Return the request headers of the conditions on the source of a copy."""
+        return {name: value for name, value in self.headers.items() if name in _OF_SOURCE}
+
+    def without_source(self) -> "Conditions":
+        """Return the conditions on what is written alone."""
+        return replace(self, headers={name: each for name, each in self.headers.items() if name not in _OF_SOURCE})
+
+    @property
     def creates_only(self) -> bool:
         """Return whether the write is for a resource that does not exist yet."""
         return self.headers.get(Condition.IF_NONE_MATCH.header) == "*"
+
+    @property
+    def is_creation(self) -> bool | None:
+        """Return whether a write that they let pass created the resource; None if they do not tell."""
+        if self.creates_only:
+            return True
+        return False if self.expected_etag else None
 
 
 def resolve(
@@ -73,25 +90,28 @@ def resolve(
     known = known or Remembered()
     refusals.check(operation, asked)
     values = asked.values
+    own = [condition for condition in values if not condition.of_source]
     lease_id = _lease_id(asked, known)
-    if asked.fence is not None:
-        return _with_fence(asked, list(values), lease_id, target)
     headers = {
         condition.header: condition_values.resolve(operation, condition, value, known, target)
         for condition, value in values.items()
     }
+    if asked.fence is not None:
+        return _with_fence(asked, headers, own, lease_id, target)
     if asked.etag is not None:
         etag = condition_values.etag(operation, asked.etag, "etag", known, target)
         return _with_etag(operation, headers, etag, lease_id, known, allow_race=asked.allow_race)
     if asked.last_writer_wins and target.kind.service == "table" and Condition.IF_MATCH in operation.honours:
         headers = {Condition.IF_MATCH.header: "*"}  # without If-Match the service would create what is missing
-    if not values and operation.guarded and not asked.last_writer_wins:
-        return _default_guard(operation, target, known, lease_id, allow_race=asked.allow_race)
+    # A condition on the source of a copy says nothing of what is overwritten.
+    if not own and operation.guarded and not asked.last_writer_wins:
+        found = _default_guard(operation, target, known, lease_id, allow_race=asked.allow_race)
+        return replace(found, headers={**found.headers, **headers})
     expected = headers.get(Condition.IF_MATCH.header)
     expected = None if expected == "*" else expected
     return Conditions(
         headers=headers,
-        guard=_guard_name({} if asked.last_writer_wins else headers, lease_id),
+        guard=_guard_name({} if asked.last_writer_wins else [each.header for each in own], lease_id),
         expected_etag=expected,
         lease_id=lease_id,
         lineage=known.lineage(expected),
@@ -168,7 +188,11 @@ def _with_etag(
 
 
 def _with_fence(
-    asked: RequestedConditions, given: Sequence[Condition], lease_id: str | None, target: Target
+    asked: RequestedConditions,
+    headers: Mapping[str, str],
+    given: Sequence[Condition],
+    lease_id: str | None,
+    target: Target,
 ) -> Conditions:
     if asked.last_writer_wins:
         raise UsageError(
@@ -193,10 +217,10 @@ def _with_fence(
     from azguard.conditions import fences
 
     fence = fences.parse(asked.fence or "")
-    return Conditions(fences.condition(fence), "fence", lease_id=lease_id, fence=fence)
+    return Conditions({**fences.condition(fence), **headers}, "fence", lease_id=lease_id, fence=fence)
 
 
-def _guard_name(headers: Mapping[str, str], lease_id: str | None) -> str:
+def _guard_name(headers: Collection[str], lease_id: str | None) -> str:
     if Condition.IF_MATCH.header in headers:
         return "if-match"
     if Condition.IF_NONE_MATCH.header in headers:

@@ -14,11 +14,12 @@ from azguard.accounts.account import CONNECT_SECONDS
 from azguard.accounts.target import Target
 from azguard.accounts.transport import default_timeouts, not_of_the_service
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_errors import service_code, status, translate
+from azguard.requests.service_errors import NOT_IMPLEMENTED, service_code, status, translate
 
 T = TypeVar("T")
 # These say that this transmission did not commit. The last six come from what stands before the service.
-REFUSALS = frozenset({400, 401, 403, 404, 409, 412, 413, 416, 405, 407, 411, 414, 415, 431})
+# 304 is what a write is answered whose condition on a source did not hold.
+REFUSALS = frozenset({304, 400, 401, 403, 404, 409, 412, 413, 416, 405, 407, 411, 414, 415, 431})
 # Even with little time left a write that was sent is worth waiting for: asking afterwards costs more. So it gets twice
 # the time for asking.
 _ANSWER_TO_SETTLE = 2.0
@@ -69,7 +70,8 @@ def outcome_of(error: BaseException) -> CallOutcome:
     """Return the outcome of a request that ended with an exception."""
     found = status(error)
     if found is not None:
-        return CallOutcome.REFUSED if found in REFUSALS else CallOutcome.IN_DOUBT
+        is_refused = found in REFUSALS or service_code(error) == NOT_IMPLEMENTED
+        return CallOutcome.REFUSED if is_refused else CallOutcome.IN_DOUBT
     return CallOutcome.NOT_SENT if _never_connected(error) else CallOutcome.IN_DOUBT
 
 

@@ -60,6 +60,8 @@ _STATES = {
     "BlockCountExceedsLimit": Refusal("{0} has all the blocks that it can have", reason="too_many_blocks"),
 }
 _SAYS_LATER = (408, 429)
+#: What the emulator answers, with 501, to a request that it does not know.
+NOT_IMPLEMENTED = "APINotImplemented"
 # Without its container nothing can have been written.
 _NOWHERE = ("ContainerNotFound", "TableNotFound")
 # What a refusal because of a lease means, by how its code begins; the first that fits holds.
@@ -172,6 +174,10 @@ def _by_status(
         return _not_asked(NotOfTheService(found, {}), target, facts)
     if found == HTTPStatus.NOT_FOUND:
         return _not_found(target, code, facts)
+    if code == NOT_IMPLEMENTED:
+        return errors.BadRequest(
+            f"the emulator cannot do this to {target}; nothing was done", reason="not_in_emulator", **facts
+        )
     if found >= HTTPStatus.INTERNAL_SERVER_ERROR or found in _SAYS_LATER:
         return errors.Unavailable(
             f"the service answered {found} {code or ''} until the time was up".replace("  ", " "),

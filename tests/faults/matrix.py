@@ -89,6 +89,7 @@ MAY_STILL_ARRIVE = Says(74, "a write without a condition cannot be called back, 
 ON_ITS_FENCE = Says(74, "its only condition is the fence, so it may land once a holder with a lower one has written")
 FOREIGN_COVERED = Says(74, "a writer that keeps no lineage replaced the version it was for, or our write on it")
 EQUAL_BYTES = Says(74, "equal bytes stand where ours belong, and another writer could have appended them")
+SECOND_SNAPSHOT = Says(74, "a snapshot has no condition that a first one would break, so a second could be made")
 RECREATED = Says(74, "it was created meanwhile, and ours may have been there before that, and deleted")
 
 
@@ -100,6 +101,12 @@ class Stage(Protocol):
 
     def append(self, content: bytes = b"old\n") -> None:
         """Append to the blob, which is created as an append blob, so that its version is known here."""
+
+    def put_source(self, content: bytes = b"new") -> None:
+        """Write the blob that is copied."""
+
+    def take_snapshot(self) -> None:
+        """Keep the blob as it is now."""
 
     def lease_blob(self, seconds: int = -1) -> None:
         """Take a lease on the blob, infinite unless said otherwise; its id is ``{lease}``."""
@@ -176,6 +183,16 @@ def _fenced_one(stage: Stage) -> None:
     stage.put(b'{"n": 1}', fence="3")
 
 
+def _source(stage: Stage) -> None:
+    stage.put_source()
+
+
+def _snapshot_of_new(stage: Stage) -> None:
+    stage.put(b"new")
+    stage.take_snapshot()
+    stage.put()
+
+
 def _leased(stage: Stage) -> None:
     stage.lease_blob()
 
@@ -217,6 +234,7 @@ _UNCONDITIONAL = {Column.REPLAYED: TWICE, **_in(NOT_THERE_YET, MAY_STILL_ARRIVE)
 _BY_FENCE = {Column.REPLAYED: TWICE, **_in(NOT_THERE_YET, ON_ITS_FENCE)}
 _REFUSED_BY_FENCE: Cells = {column: ON_ITS_FENCE for column in Column if column is not Column.REPLAYED}
 _FENCE = " --fence 7"
+_COPY = "blob copy {blob} --source {blob}/source"
 _OTHER = "0e6e2a5b-3f0d-4a53-9f6e-2f1d8a7c6b02"
 
 
@@ -259,6 +277,17 @@ ROWS = (
     Row("put-fence-adopt", "blob put {blob}" + _FENCE, "PUT blob", (_old,), stdin=b"new", nth=2),
     Row("put-blocks-fence", "blob put {blob}" + _FENCE, "PUT blocklist", (_fenced,), stdin=LARGE, leaves=LARGE,
         cells={**_BY_FENCE, Column.ZOMBIE_THEN: DONE}),
+    Row("copy-create", _COPY, "PUT copy", (_source,)),
+    Row("copy-skip", _COPY + " --if-exists skip", "PUT copy", (_source,)),
+    Row("copy-if-match", _COPY, "PUT copy", (_old, _source)),
+    Row("copy-wait", _COPY + " --wait", "PUT copy", (_old, _source)),
+    Row("copy-lease", _COPY + " --lease-id {lease}", "PUT copy", (_old, _source, _leased)),
+    Row("copy-last-writer-wins", _COPY + " --last-writer-wins", "PUT copy", (_old, _source), cells=_UNCONDITIONAL),
+    Row("copy-no-lineage", _COPY + " --no-lineage", "PUT copy", (_old, _source), cells=_LOST),
+    Row("copy-fence", _COPY + _FENCE, "PUT copy", (_fenced, _source), cells=_BY_FENCE),
+    Row("restore", "blob restore {blob} --from snapshot", "PUT copy", (_snapshot_of_new,)),
+    Row("snapshot", "blob snapshot {blob}", "PUT snapshot", (_old,), leaves=b"old",
+        cells={Column.REPLAYED: TWICE, **_in(NOT_THERE_YET, SECOND_SNAPSHOT)}),
     Row("delete-if-match", "blob delete {blob}", "DELETE blob", (_old,), leaves=None,
         cells={**_DELETED, Column.REPLAYED: GONE_SINCE}),
     Row("delete-last-writer-wins", "blob delete {blob} --last-writer-wins", "DELETE blob", (_old,), leaves=None,
@@ -395,6 +424,16 @@ CONTESTS = (
     Contest("put-create", Column.DROP, Rival.FOREIGN, FOREIGN_COVERED),
     Contest("put-create", Column.RESET, Rival.AZGUARD, RECREATED),
     Contest("put-last-writer-wins", Column.DROP, Rival.AZGUARD, DONE),
+    Contest("copy-if-match", Column.DROP, Rival.AZGUARD, DONE),
+    Contest("copy-if-match", Column.DROP, Rival.FOREIGN, FOREIGN_COVERED),
+    Contest("copy-if-match", Column.RESET, Rival.AZGUARD, Says(42)),
+    Contest("copy-if-match", Column.ZOMBIE_LAST, Rival.AZGUARD, Says(42)),
+    Contest("copy-create", Column.DROP, Rival.AZGUARD, DONE),
+    Contest("copy-create", Column.RESET, Rival.AZGUARD, RECREATED),
+    Contest("copy-fence", Column.DROP, Rival.HOLDER, DONE),
+    Contest("restore", Column.DROP, Rival.AZGUARD, DONE),
+    Contest("restore", Column.RESET, Rival.AZGUARD, Says(42)),
+    Contest("snapshot", Column.DROP, Rival.FOREIGN, DONE),
     Contest("delete-if-match", Column.RESET, Rival.AZGUARD, Says(42)),
     Contest("delete-if-match", Column.DROP, Rival.AZGUARD, RECREATED),
     Contest("update", Column.DROP, Rival.AZGUARD, DONE),
@@ -490,6 +529,10 @@ OUTAGES = (
     Outage("put-if-match", Column.ZOMBIE_LAST, NO_FENCE),
     Outage("put-create", Column.ZOMBIE_LAST, NO_FENCE),
     Outage("delete-if-match", Column.ZOMBIE_LAST, NO_FENCE),
+    Outage("copy-if-match", Column.DROP, DONE),
+    Outage("copy-if-match", Column.ZOMBIE_LAST, NO_FENCE),
+    Outage("copy-create", Column.RESET, NO_FENCE),
+    Outage("snapshot", Column.DROP, DONE),
     Outage("container-create", Column.RESET, NO_FENCE),
     Outage("container-delete-acquire", Column.ZOMBIE_LAST, NOTHING),
     Outage("container-delete-acquire", Column.FAIL_BEFORE, NOTHING),

@@ -19,7 +19,10 @@ EVERY_FAULT: Mapping[Fault, float] = {fault: 1.0 for fault in Fault if fault not
 
 
 def operation(request: Request) -> str:
-    """Return what a request does, such as ``PUT blob``, ``PUT metadata``, ``PUT lease:acquire``, ``PATCH entity``."""
+    """Return what a request does.
+
+    Such as ``PUT blob``, ``PUT copy``, ``PUT metadata``, ``PUT lease:acquire``, ``PATCH entity``.
+    """
     table = _TABLE.fullmatch(unquote(urlsplit(request.path).path))
     if table is not None:
         return f"{request.method} {table.lastgroup}"
@@ -29,6 +32,8 @@ def operation(request: Request) -> str:
     what = query.get("comp", query.get("restype", ["blob"]))[0]
     if what == "lease":
         what = f"lease:{request.headers.get('x-ms-lease-action', '')}"
+    if what == "blob" and "x-ms-copy-source" in request.headers:
+        what = "copy"
     return f"{request.method} {what}"
 
 

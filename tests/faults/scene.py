@@ -114,6 +114,14 @@ class Scene:
         ran = self.cli.call("blob", "append", self.blob, "--create", stdin=content)
         assert ran.code == 0, ran.err
 
+    def put_source(self, content: bytes = b"new") -> None:
+        ran = self.cli.call("blob", "put", f"{self.blob}/source", stdin=content)
+        assert ran.code == 0, ran.err
+
+    def take_snapshot(self) -> None:
+        ran = self.cli.call("blob", "snapshot", self.blob)
+        assert ran.code == 0, ran.err
+
     def lease_blob(self, seconds: int = -1) -> None:
         self.direct.blob(self._target.address).acquire_lease(seconds, _LEASE)
 

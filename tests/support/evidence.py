@@ -95,7 +95,7 @@ COMPARED = {
 }
 
 # Writes whose tags can carry a fence, and the delete that compares it.
-FENCED = {"blob.put_block_blob", "blob.put_block_list", "blob.set_tags", "blob.delete"}
+FENCED = {"blob.put_block_blob", "blob.put_block_list", "blob.set_tags", "blob.delete", "blob.copy"}
 
 # Told to replace, they overwrite their destination.
 RENAMES = {"directory.rename", "file.rename"}

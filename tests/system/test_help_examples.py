@@ -39,6 +39,9 @@ def examples(group: str) -> dict[str, list[str]]:
     return {name: HelpText(command.help).examples for name, command in commands() if name.split()[0] == group}
 
 
+# What the emulator cannot do: no copy of it is ever pending, and it keeps nothing that was deleted.
+NOT_THERE = ("blob abort-copy", "blob undelete")
+
 ORDERS = "".join(
     json.dumps({"op": op, "address": f"Orders/eu/{row}", "entity": {"status": "shipped"}}) + "\n"
     for op, row in (("merge", "1007"), ("insert", "1009"))
@@ -59,6 +62,7 @@ BEFORE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("container", "create", "logs", "--if-exists", "skip"),
         ("blob", "append", "logs/night", "--line", "all is well", "--create"),
     ),
+    "blob restore": (("blob", "snapshot", "site/config.json"),),
     "lock show": (("lock", "run", DEPLOY, "--", "true"),),
     "lock list": (("lock", "run", DEPLOY, "--", "true"),),
     "lock break": (("lock", "run", DEPLOY, "--", "true"), ("lease", "acquire", DEPLOY)),
@@ -92,7 +96,8 @@ def prepare(cli: CliWorld) -> None:
 def test_the_examples_in_a_help_run(group: str, cli: CliWorld) -> None:
     environ = on_path(cli.root / "bin", cli.environ())
     failed = []
-    for name, lines in examples(group).items():
+    runnable = {name: lines for name, lines in examples(group).items() if name not in NOT_THERE}
+    for name, lines in runnable.items():
         for together in [[line] for line in lines] if name in ALTERNATIVES else [lines]:
             prepare(cli)
             for words in BEFORE.get(name, ()):

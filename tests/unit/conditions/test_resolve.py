@@ -124,15 +124,23 @@ def a_condition_is_sent_as_its_header_if_honoured_and_refused_by_name_if_not(exp
         typed, sent = value(expected, condition)
         found[f"--{condition}"] = outcome(expected, asked(**{condition: typed}), flags=(f"--{condition}",))
         right[f"--{condition}"] = (
-            Conditions(
-                {HEADERS[f"--{condition}"]: sent},
-                GUARDS.get(f"--{condition}", "conditions"),
-                expected_etag(condition, sent),
-            )
+            guarded_by(expected, condition, sent)
             if f"--{condition}" in expected.honours
             else ("UsageError", 2, [f"--{condition}"])
         )
     return found, right
+
+
+def guarded_by(expected: Expected, condition: Condition, sent: str) -> Conditions | tuple[str, int, list[str]]:
+    """Return what an operation sends for a condition of its own, or for one on the source of a copy.
+
+    That one guards nothing of what is written, which is guarded as without it.
+    """
+    header = {HEADERS[f"--{condition}"]: sent}
+    if not condition.startswith("source-"):
+        return Conditions(header, GUARDS.get(f"--{condition}", "conditions"), expected_etag(condition, sent))
+    without = outcome(expected, asked())
+    return replace(without, headers={**without.headers, **header}) if isinstance(without, Conditions) else without
 
 
 def an_empty_value_is_refused(expected: Expected) -> Pair:
@@ -305,6 +313,20 @@ def test_last_of_something_never_read_is_refused_before_any_request(given: dict[
     with pytest.raises(Changed) as caught:
         resolved(operations.BLOB_PUT_BLOCK_BLOB, asked(**given), BLOB)
     assert (caught.value.exit_code, caught.value.http_status) == (42, None)
+
+
+def test_a_condition_on_the_source_stands_beside_every_guard_of_the_destination() -> None:
+    source, sent = {"source_if_match": NEWER}, {"x-ms-source-if-match": NEWER}
+    given: dict[str, dict[str, Any]] = {
+        "etag": {"etag": ETAG},
+        "last": {"last_writer_wins": True},
+        "fence": {"fence": "7"},
+    }
+    found = {name: resolved(operations.BLOB_COPY, asked(**each, **source), BLOB) for name, each in given.items()}
+    without = {name: resolved(operations.BLOB_COPY, asked(**each), BLOB) for name, each in given.items()}
+    assert {name: (each.source_headers, each.without_source()) for name, each in found.items()} == {
+        name: (sent, each) for name, each in without.items()
+    }
 
 
 def test_last_is_no_version_of_a_source() -> None:

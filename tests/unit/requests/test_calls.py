@@ -19,13 +19,17 @@ from azguard.requests.calls import CallOutcome, describe, outcome_of, pages, rea
 from tests.support.fake_resource import TARGET, Clock, Refusal
 
 # By these the service, or what stands before it, says that nothing was done; every other status leaves a doubt.
-SAY_NO = {400, 401, 403, 404, 405, 407, 409, 411, 412, 413, 414, 415, 416, 431}
+SAY_NO = {304, 400, 401, 403, 404, 405, 407, 409, 411, 412, 413, 414, 415, 416, 431}
 
 
 def test_each_status_that_says_no_is_a_refusal_and_every_other_leaves_a_doubt() -> None:
     refused = {code for code in range(100, 600) if outcome_of(Refusal(code, "Code")) is CallOutcome.REFUSED}
     in_doubt = {code for code in range(100, 600) if outcome_of(Refusal(code, "Code")) is CallOutcome.IN_DOUBT}
     assert (refused, in_doubt) == (SAY_NO, set(range(100, 600)) - SAY_NO)
+
+
+def test_what_the_emulator_does_not_know_it_does_not_do() -> None:
+    assert outcome_of(Refusal(501, "APINotImplemented")) is CallOutcome.REFUSED
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,277 @@
+"""A blob as a copy of another blob, under the conditions of both.
+
+The service copies the source's metadata if the request names none, and then the source's lineage would pass for the
+history of the destination. So the request names the metadata: what the source has, and our lineage. By that lineage a
+lost answer is settled, as for any put. The metadata comes from a read of the source, and the copy takes the version
+that was read and no other; if the source has changed meanwhile, it is read again.
+
+The service copies the content and its headers. It copies neither the index tags, nor the access tier, nor snapshots.
+
+Source: https://learn.microsoft.com/rest/api/storageservices/copy-blob
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, ClassVar
+
+from azguard import columns
+from azguard.accounts.target import Target
+from azguard.blobs import copy_sources, fenced_writes, properties, write_refusals
+from azguard.blobs.copy_sources import PinnedSource, SourceMovedError
+from azguard.conditions import fences
+from azguard.conditions.etags import quote
+from azguard.conditions.operations import Condition
+from azguard.conditions.resolve import Conditions
+from azguard.errors import AzguardError, NotFound, UsageError
+from azguard.requests.calls import write_timeouts
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY, UNSEEN, Lineage
+from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
+from azguard.requests.verdicts import Verdict, verdict_from_lineage
+
+#: What the status of a copy is while the service copies.
+PENDING = "pending"
+SUCCESS = "success"
+# What stands in the place of the source's lineage where the copy has no other metadata: it is no history.
+_NO_HISTORY = "none"
+
+
+@dataclass(frozen=True)
+class CopySettings:
+    """What a copy sets besides the content."""
+
+    #: None is that of the source.
+    metadata: Mapping[str, str] | None = None
+    tags: Mapping[str, str] | None = None
+    #: None is the account's default.
+    tier: str | None = None
+    #: Whether the source's index tags come along.
+    keeps_tags: bool = False
+
+
+@dataclass(frozen=True)
+class BlobCopied:
+    """What a copy wrote, or began to write."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.COPY_STATUS, columns.CONTENT_LENGTH, columns.ETAG)
+
+    address: str
+    source: str
+    #: The version of the source that was copied; None where no one version was asked for.
+    source_etag: str | None
+    #: None where a lost answer was settled, but later writes hide the ETag.
+    etag: str | None
+    last_modified: datetime | None
+    version_id: str | None
+    content_length: int | None
+    blob_type: str | None
+    copy_id: str | None
+    #: ``pending`` while the service copies, ``success`` once it has; None where later writes hide it.
+    copy_status: str | None
+    guard: str
+    attempts: int
+    #: How often the source changed between the read of its metadata and the copy.
+    conflicts: int
+    outcome: str
+    created: bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Copy:
+    """One copy that is not sent yet."""
+
+    target: Target
+    source: Target
+    settings: CopySettings
+    #: Those on the destination, and those on the source.
+    conditions: Conditions
+    deadline: Deadline
+    op: str
+    has_lineage: bool = True
+
+    @property
+    def stamp(self) -> str | None:
+        """Return the lineage of the new version; None without one."""
+        if not self.has_lineage:
+            return None
+        parent = self.conditions.expected_etag
+        if parent is None and not self.conditions.creates_only:
+            parent = UNSEEN
+        # Which tier it gets, only the service knows; so the next writer asks.
+        return str(replace(Lineage.parse(self.conditions.lineage).after(self.op, parent), tiered=True))
+
+    @property
+    def follows_source(self) -> bool:
+        """Return whether it takes whatever version the source has when it is copied, and not one that was named."""
+        return Condition.SOURCE_IF_MATCH.header not in self.conditions.source_headers
+
+    def check(self) -> None:
+        """Refuse what cannot be kept.
+
+        Raises:
+            UsageError: the condition on the source's tags stands beside metadata that only the source has; or the tags
+                leave no place for the fence.
+        """
+        if self.conditions.fence is not None:
+            fences.check_tags(self.settings.tags or {})
+        if self._has_tags_condition and self.has_lineage and self.settings.metadata is None:
+            # The service is not known to evaluate it together with the ETag that ties the metadata to the content.
+            raise UsageError(
+                "the metadata of the source cannot be read and copied as one under a condition on its tags",
+                argument=Condition.SOURCE_IF_TAGS.argument,
+                reason="source_tags_need_metadata",
+            )
+
+    @property
+    def pins(self) -> bool:
+        """Return whether it names the version of the source that it takes."""
+        return not self._has_tags_condition
+
+    @property
+    def _has_tags_condition(self) -> bool:
+        return Condition.SOURCE_IF_TAGS.header in self.conditions.source_headers
+
+
+def copy(given: Copy) -> BlobCopied:
+    """Copy a blob, or have the service begin to.
+
+    Raises:
+        Changed: the destination or the source is no longer the version that the condition names; ``facts["side"]``
+            says which.
+        Exists: create-only, and the destination exists.
+        NotFound, Forbidden: the source, or the container of the destination.
+        OutcomeUnknown: the answer was lost, and it cannot be known whether the copy was begun.
+    """
+    given.check()
+    moved = 0
+    while True:
+        pinned = _pin(given)
+        try:
+            with write_refusals.explain(given.target, given.conditions, given.deadline):
+                settled, under = _write(given, pinned)
+        except SourceMovedError as error:
+            moved += 1
+            if pinned is None or not given.follows_source or given.deadline.passed:
+                raise error.refusal from error
+            continue
+        return _to_result(given, pinned, settled, under, moved)
+
+
+def _pin(given: Copy) -> PinnedSource | None:
+    if not given.pins:
+        return None
+    return copy_sources.pin(given.source, given.conditions.source_headers, given.deadline)
+
+
+def _write(given: Copy, pinned: PinnedSource | None) -> tuple[Settled[Mapping[str, Any]], Conditions]:
+    settings = given.settings
+    if settings.keeps_tags and pinned is not None and pinned.has_tags:
+        tags = properties.fetch_tags(given.source, None, given.deadline)
+        settings = replace(settings, tags={**_without_fence(tags), **(settings.tags or {})})
+    ready = replace(given, settings=replace(settings, metadata=_choose_metadata(given, pinned)))
+
+    def attempt(under: Conditions) -> Settled[Mapping[str, Any]]:
+        return _attempt(replace(ready, conditions=under), pinned, given.conditions.source_headers)
+
+    return fenced_writes.write(given.target, given.conditions.without_source(), given.deadline, attempt, creates=True)
+
+
+def _choose_metadata(given: Copy, pinned: PinnedSource | None) -> Mapping[str, str] | None:
+    """Return the metadata to send, without the lineage; None lets the service copy that of the source."""
+    if given.settings.metadata is not None or pinned is None:
+        return given.settings.metadata
+    if given.has_lineage:
+        return pinned.metadata
+    if not pinned.has_lineage:
+        return None
+    return pinned.metadata or {KEY: _NO_HISTORY}
+
+
+def _without_fence(tags: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in tags.items() if key != fences.TAG}
+
+
+def _attempt(given: Copy, pinned: PinnedSource | None, source_headers: Mapping[str, str]) -> Settled[Mapping[str, Any]]:
+    conditions = given.conditions
+    on_source = source_headers if pinned is None else pinned.condition
+    request = WriteRequest(
+        target=given.target,
+        send=lambda: _send(given, on_source),
+        look=lambda patience: _find_outcome(given, patience),
+        expected_etag=conditions.expected_etag,
+        resend=conditions.expected_etag is not None or conditions.creates_only,
+    )
+    try:
+        return send_until_settled(request, given.deadline)
+    except AzguardError as error:
+        found = copy_sources.judge(error, given.source, pinned, conditions, given.deadline)
+        if found is error:
+            raise
+        raise found from error
+
+
+def _send(given: Copy, on_source: Mapping[str, str]) -> Mapping[str, Any]:
+    from azure.storage.blob import StandardBlobTier
+
+    settings, fence = given.settings, given.conditions.fence
+    tags = dict(settings.tags or {})
+    metadata = {**(settings.metadata or {}), **({KEY: given.stamp} if given.stamp else {})}
+    answer: Mapping[str, Any] = given.target.account.blob(given.target.address).start_copy_from_url(
+        copy_sources.to_url(given.source),
+        metadata=metadata or None,
+        tags=(tags if fence is None else fences.with_fence_tag(tags, fence)) or None,
+        standard_blob_tier=None if settings.tier is None else StandardBlobTier(settings.tier),
+        headers={**given.conditions.request_headers, **on_source},
+        **write_timeouts(given.deadline),
+    )
+    return answer
+
+
+def _find_outcome(given: Copy, patience: Deadline) -> Finding[Mapping[str, Any]]:
+    """Return what is known about a copy, with the ETag it made and the id it got if they are known."""
+    conditions = given.conditions
+    try:
+        found = properties.fetch(given.target, Conditions(), patience)
+    except NotFound:
+        return Finding(Verdict.NOT_YET if conditions.creates_only else Verdict.UNKNOWN, seen=NOTHING_THERE)
+    history = Lineage.parse((found.metadata or {}).get(KEY))
+    verdict = verdict_from_lineage(history, given.op, conditions.expected_etag, found.etag)
+    if verdict is not Verdict.COMMITTED:
+        same = verdict is Verdict.UNKNOWN and given.stamp is None and _is_copy_of(found, given.source)
+        return Finding(verdict, seen=found, same=same)
+    position = next(index for index, (op, _) in enumerate(history.entries) if op == given.op)
+    if position > 0:
+        # The write after ours recorded which ETag it replaced: ours.
+        return Finding(verdict, {"etag": quote(history.entries[position - 1][1])})
+    told = {"etag": found.etag, "last_modified": found.last_modified, "version_id": found.version_id}
+    return Finding(verdict, {**told, "copy_id": found.copy.id, "copy_status": found.copy.status})
+
+
+def _is_copy_of(found: Any, source: Target) -> bool:
+    """Return whether a blob says that it is a copy of this source."""
+    theirs, ours = ((url or "").partition("?")[0] for url in (found.copy.source, copy_sources.to_url(source)))
+    return bool(theirs == ours)
+
+
+def _to_result(
+    given: Copy, pinned: PinnedSource | None, settled: Settled[Mapping[str, Any]], under: Conditions, moved: int
+) -> BlobCopied:
+    answer = settled.answer
+    return BlobCopied(
+        address=str(given.target.address),
+        source=copy_sources.describe(given.source, given.target),
+        source_etag=None if pinned is None else pinned.etag,
+        etag=answer.get("etag"),
+        last_modified=answer.get("last_modified"),
+        version_id=answer.get("version_id"),
+        content_length=None if pinned is None else pinned.content_length,
+        blob_type=None if pinned is None else pinned.blob_type,
+        copy_id=answer.get("copy_id"),
+        copy_status=answer.get("copy_status"),
+        guard=under.guard,
+        attempts=settled.attempts,
+        conflicts=moved,
+        outcome="committed",
+        created=under.is_creation,
+    )

@@ -1,0 +1,113 @@
+"""The options of ``blob copy``, and what names the source of a copy."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from azguard.accounts.account import Account, Auth
+from azguard.accounts.target import Target
+from azguard.address import Kind
+from azguard.cli import command_line, completers, options, values
+from azguard.cli.context import Environment
+from azguard.errors import UsageError
+
+if TYPE_CHECKING:
+    from azguard.blobs.copies import BlobCopied, Copy, CopySettings
+    from azguard.requests.written import WriteResult
+
+# How long a wait for a copy lasts unless --timeout says otherwise.
+WAIT_SECONDS = 3600.0
+
+
+@dataclass(frozen=True)
+class CopyOptions:
+    """The options of blob copy, as typed."""
+
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--source",
+            "--source-uri",
+            metavar="CONTAINER/NAME|URL",
+            help="Copy this blob, snapshot or version; always needed.",
+            autocompletion=completers.blobs,
+        ),
+    ] = None
+    source_sas: Annotated[
+        str | None, typer.Option("--source-sas", metavar="SAS|@FILE", help="Read the source with this SAS.")
+    ] = None
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the copy has ended.")] = False
+    metadata: options.Metadata = None
+    tags: options.Tags = None
+    tier: Annotated[
+        str | None, typer.Option("--tier", metavar="Hot|Cool|Cold|Archive", help="Set the access tier.")
+    ] = None
+    if_exists: options.IfExists = None
+    no_lineage: options.NoLineage = False
+
+    def check(self) -> "CopySettings":
+        """Return what the copy is to be besides its content.
+
+        Raises:
+            UsageError: an option is malformed.
+        """
+        from azguard.blobs.copies import CopySettings
+
+        return CopySettings(
+            metadata=None if self.metadata is None else values.metadata(self.metadata),
+            tags=values.tags(self.tags),
+            tier=values.tier(self.tier),
+        )
+
+
+def refuse_order(first: str, second: str | None, source: str | None) -> None:
+    """Refuse two addresses, of which cp has the destination last and others first; and a copy without a source.
+
+    Raises:
+        UsageError: that is what was typed.
+    """
+    if second is not None:
+        raise UsageError(
+            "two addresses do not say which is the source: the argument is the destination",
+            hint=f"as cp means it: {command_line.show(['azguard', 'blob', 'copy', second, '--source', first])}",
+        )
+    if not (source or "").strip():
+        copy = command_line.show(["azguard", "blob", "copy", first, "--source"])
+        what = "--source is missing" if source is None else "--source is empty"
+        raise UsageError(what, hint=f"{copy} CONTAINER/NAME")
+
+
+def locate_source(env: Environment, target: Target, source: str, sas: str | None) -> Target:
+    """Return the source of a copy: in the account of its destination, or where its URL leads.
+
+    The credentials of the destination's account are not sent elsewhere: a source in another account needs a SAS, or is
+    read as what is public.
+
+    Raises:
+        UsageError: it is malformed, or has two SAS.
+        ConfigError: what was given as a SAS is none.
+    """
+    location = env.location(source, Kind.BLOB)
+    if sas is not None:
+        from azguard.accounts.credentials import parse_sas
+        from azguard.cli.secret_files import secret
+
+        if location.sas is not None:
+            raise UsageError("--source has a SAS already, and --source-sas is another", hint="leave one of them out")
+        token = parse_sas(secret(values.not_empty(sas, "--source-sas") or sas), "--source-sas")
+        location = replace(location, endpoint=location.endpoint or target.endpoint, sas=token)
+    if location.sas is not None:
+        return Target(Account("", {}, Auth.ANONYMOUS).at(location), location.address)
+    if location.endpoint is None or location.endpoint == target.endpoint:
+        return Target(target.account, location.address)
+    public = Account(location.account_name or "", {"blob": location.endpoint}, Auth.ANONYMOUS)
+    return Target(public, location.address)
+
+
+def record(env: Environment, target: Target, copied: "BlobCopied | WriteResult", plan: "Copy") -> None:
+    """Record the version that a copy has written; a copy that is pending gets another version when it ends."""
+    if getattr(copied, "copy_status", None) == "pending":
+        env.reads.forget(target)
+        return
+    env.reads.record(target, copied, lineage=plan.stamp)

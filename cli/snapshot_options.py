@@ -1,0 +1,41 @@
+"""What names a snapshot or an earlier version of a blob."""
+
+from azguard.accounts.target import Target
+from azguard.address import Kind
+from azguard.cli.context import Environment
+from azguard.errors import UsageError
+
+_WHICH = ("snapshot=", "versionid=")
+_NEWEST = ("snapshot", "version")
+
+
+def locate_kept(env: Environment, target: Target, text: str | None) -> Target:
+    """Return the snapshot or version of a blob that a text names: the newest, or by its id, or as an address.
+
+    Raises:
+        UsageError: it is malformed, names neither, or is of another blob.
+        NotFound: the newest is meant, and there is none.
+    """
+    if not (text or "").strip():
+        what = "--from is missing" if text is None else "--from is empty"
+        raise UsageError(what, hint=f"--from snapshot restores the newest snapshot of {target}")
+    assert text is not None
+    if text in _NEWEST:
+        from azguard.blobs import snapshots
+
+        return Target(target.account, snapshots.find_newest(target, text, env.deadline))
+    named = text.removeprefix("?")
+    is_id = named.startswith(_WHICH)
+    found = env.location(f"{target.address}?{named}" if is_id else named, Kind.BLOB)
+    if found.address.snapshot is None and found.address.version is None:
+        raise UsageError(
+            f"--from {named!r} names neither a snapshot nor a version",
+            hint="--from snapshot is the newest; azguard blob list CONTAINER --include snapshots shows all",
+        )
+    is_elsewhere = found.endpoint not in (None, target.endpoint)
+    if found.address.parts != target.address.parts or is_elsewhere or found.sas is not None:
+        raise UsageError(
+            f"--from is not of {target}",
+            hint="azguard blob copy CONTAINER/NAME --source … copies another blob",
+        )
+    return Target(target.account, found.address)

@@ -1,0 +1,116 @@
+"""``azguard blob snapshot``, ``blob undelete`` and ``blob restore``."""
+
+from typing import Annotated
+
+import typer
+
+from azguard.address import Kind
+from azguard.cli import completers, context, copy_options, options, snapshot_options, values
+from azguard.cli.groups import group
+from azguard.conditions import operations
+from azguard.requests.lineage import fresh_op
+
+app = group("Blobs: snapshot, restore, undelete.")
+
+_Blob = Annotated[
+    str, typer.Argument(metavar="CONTAINER/NAME", help="The blob, or its URL.", autocompletion=completers.blobs)
+]
+
+
+@app.command(spec=options.operation(operations.BLOB_SNAPSHOT))
+def snapshot(
+    ctx: typer.Context, blob: _Blob, metadata: options.Metadata = None, no_lineage: options.NoLineage = False
+) -> None:
+    """Keep a blob as it is now. The blob itself does not change.
+
+    The snapshot_address of the result is taken by all commands that read a blob, and by blob restore. With --metadata
+    the snapshot has this metadata and none of the blob's.
+
+    azguard marks the snapshot in its metadata, so that it finds it after a lost answer. With --no-lineage, and with
+    --if-tags, it cannot: then the exit status is 74, and the snapshot may be there.
+
+    Examples:
+        azguard blob snapshot site/config.json
+        azguard blob snapshot site/config.json --etag @last
+        azguard blob snapshot site/config.json --query snapshot_address -o tsv
+
+    Topics: conditions
+    """
+    from azguard.blobs import snapshots
+
+    env = context.of(ctx)
+    target = env.locate(blob, Kind.BLOB, writable=True)
+    given = snapshots.Snapshot(
+        target=target,
+        conditions=env.conditions(target),
+        deadline=env.deadline,
+        op=fresh_op(),
+        metadata=None if metadata is None else values.metadata(metadata),
+        has_lineage=not no_lineage,
+    )
+    env.out.show(snapshots.take(given))
+
+
+@app.command(spec=options.operation(operations.BLOB_COPY))
+def restore(
+    ctx: typer.Context,
+    blob: _Blob,
+    from_: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="snapshot[=ID]|version|versionid=ID",
+            help="Restore this one, or the newest that is not current; always needed.",
+            autocompletion=completers.kept_versions,
+        ),
+    ] = None,
+    no_lineage: options.NoLineage = False,
+) -> None:
+    """Write a snapshot or an earlier version of a blob over the version you have seen.
+
+    --from snapshot is the newest snapshot, and --from version the version before the current one. To name another, give
+    its id, or the address that blob snapshot and blob list show.
+
+    Content, headers, metadata and index tags are those that were kept. If the blob was deleted, it is created. If it
+    exists and you never read it, the exit status is 45.
+
+    Examples:
+        azguard blob restore site/config.json --from snapshot
+        azguard blob restore site/config.json --from snapshot --etag @last
+
+    Topics: conditions, fences
+    """
+    from azguard.blobs import copies
+
+    env = context.of(ctx)
+    target = env.locate(blob, Kind.BLOB, writable=True)
+    plan = copies.Copy(
+        target=target,
+        source=snapshot_options.locate_kept(env, target, from_),
+        settings=copies.CopySettings(keeps_tags=True),
+        conditions=env.conditions(target),
+        deadline=env.deadline,
+        op=fresh_op(),
+        has_lineage=not no_lineage,
+    )
+    copied = copies.copy(plan)
+    copy_options.record(env, target, copied, plan)
+    env.out.show(copied)
+
+
+@app.command(spec=options.operation(operations.BLOB_UNDELETE))
+def undelete(ctx: typer.Context, blob: _Blob) -> None:
+    """Bring back a deleted blob and its snapshots, while the account still keeps them.
+
+    The account must have soft delete. A blob that is there stays as it is. Where the account keeps versions, it may
+    have no current version afterwards (exit 44): restore one. The emulator cannot do this (exit 40).
+
+    Examples:
+        azguard blob undelete site/config.json
+    """
+    from azguard.blobs import snapshots
+
+    env = context.of(ctx)
+    target = env.locate(blob, Kind.BLOB, writable=True)
+    env.conditions(target)
+    env.out.show(snapshots.undelete(target, env.deadline))
