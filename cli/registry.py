@@ -27,6 +27,7 @@ _PARTS_OF_BLOB = MappingProxyType(
         "undelete": "blob_snapshot",
         "append": "blob_append",
         "append seal": "blob_append",
+        "wait": "blob_wait",
     }
 )
 

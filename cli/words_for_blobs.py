@@ -13,10 +13,15 @@ HINTS: Mapping[str, Words] = {
     "file_not_written": "free some space, or name another file with -f",
     "folder_not_writable": "make the folder first: mkdir -p {folder}",
     "output_incomplete": "free some space, or name a file with -f FILE, which is written whole or not at all",
+    "blob_wait_over": "give it longer, or see what is there: azguard blob show {target}",
+    "never_read_before_wait": "read it first: azguard blob get {target}; or name the version: --if-none-match ETAG",
     "overwritten_too_often": "try again later",
     "overwritten_while_read": "read it to a file instead, which is tried again: -f FILE",
+    "waited_for_snapshot": "leave ?snapshot=… or ?versionid=… out, and it is the blob itself",
     "wrong_range": "a proxy or a cache stands in between: leave it out, as with NO_PROXY, or name the real endpoint",
     "written_without_fence": "let all who write it name a fence, or try again",
 }
 #: What happened, where the core's own sentence would have to name an option.
-WORDS: Mapping[str, Words] = {}
+WORDS: Mapping[str, Words] = {
+    "never_read_before_wait": "{target} was never read here, so there is no version to compare with",
+}

@@ -12,6 +12,7 @@ from azguard.cli import completers, context, option_classes, options, values
 from azguard.cli.groups import group
 from azguard.cli.put_options import PutOptions
 from azguard.cli.tree_options import TreeGetOptions, TreeOptions, TreePutOptions
+from azguard.cli.wait_options import WaitOptions
 from azguard.conditions import operations
 from azguard.errors import NotFound
 
@@ -37,12 +38,16 @@ def get(
         typer.Option("--result", metavar="FILE", help="Write the result here as JSON."),
     ] = None,
     *,
+    wait: WaitOptions,
     tree: TreeGetOptions,
 ) -> None:
     """Read a blob and remember its version, which guards the next put.
 
     azguard remembers which version a file has that you wrote with -f or with the shell's >, also after you move the
     file. Content that went to /dev/null was not read.
+
+    --wait-changed waits for another version than the one that you last read, or than the ETag of --if-none-match. It
+    asks every few seconds, in small requests. If the blob is deleted meanwhile, the exit status is 44.
 
     Examples:
         azguard blob get site/config.json -f config.json
@@ -55,6 +60,7 @@ def get(
     from azguard.cli import deliveries, inputs
 
     env = context.of(ctx)
+    wait.check(is_tree=tree.recursive)
     if tree.recursive:
         from azguard.cli import tree_plans
 
@@ -62,7 +68,8 @@ def get(
         return
     tree.check(env)
     target = env.locate(blob, Kind.BLOB)
-    conditions, path, beside = env.conditions(target), inputs.output(file), inputs.beside(result)
+    path, beside = inputs.output(file), inputs.beside(result)
+    conditions = wait.conditions(env, target)
     with env.out.progress_bar(f"get {target}") as progress:
         if path is None:
             got, lineage = downloads.to_stream(target, conditions, inputs.stdout(), env.deadline, progress.at)

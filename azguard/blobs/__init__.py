@@ -7,6 +7,7 @@
 ``download``        one version of a blob, read in ranges
 ``ranges``          several ranges of a blob at a time
 ``downloads``       content out of a blob
+``waiting``         waiting until a blob is there, gone, changed or not leased
 ``upload``          one upload as a value
 ``uploads``         content into a blob
 ``blocks``          a stream as staged blocks

@@ -6,6 +6,8 @@ from itertools import islice
 from queue import SimpleQueue
 from typing import NamedTuple
 
+from azguard.processes.memory import return_large_blocks
+
 RANGE_BYTES = 4 * 1024 * 1024
 # How many ranges are in memory at once: asked for, or waiting to be written. With them a get needs 85 MiB.
 _AT_ONCE = 6
@@ -34,6 +36,8 @@ class Ranges:
         self._answered: SimpleQueue[Piece | BaseException] = SimpleQueue()
         self._workers = min(_AT_ONCE, len(self._offsets))
         self._is_closed = False
+        if self._workers:
+            return_large_blocks()
         for _ in range(self._workers):
             # Not threading.Thread, whose start takes locks that a signal can leave locked.
             _thread.start_new_thread(self._work, ())

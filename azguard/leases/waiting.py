@@ -6,12 +6,8 @@ from azguard.accounts.target import Target
 from azguard.errors import GaveUp
 from azguard.leases.state import LeaseState, look
 from azguard.requests.deadline import Deadline
+from azguard.requests.polling import poll
 from azguard.times import span
-
-# Short enough to notice the end soon, long enough for many waiters. The pause is random between the two, so that the
-# waiters do not ask all at once.
-_SHORTEST_PAUSE_SECONDS = 0.25
-_LONGEST_PAUSE_SECONDS = 1.0
 
 
 def until_free(
@@ -30,17 +26,23 @@ def until_free(
         NotFound: there is no such resource.
     """
     told: LeaseState | None = None
-    while True:
-        state = look(target, patience.restart(seconds=max(patience.settle_seconds, patience.remaining)))
+    state: LeaseState | None = None
+
+    def look_once(deadline: Deadline) -> LeaseState | None:
+        nonlocal told, state
+        state = look(target, deadline)
         if state.free:
             return state
         if told is None or told.holder != state.holder:
             tell(state)
             told = state
-        if patience.passed:
-            detail = () if state.holder is None else (f"held by {state.holder}",)
-            raise build_gave_up(target, patience, state.state, detail)
-        patience.pause(uniform(_SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS))
+        return None
+
+    if (free := poll(look_once, patience, uniform)) is not None:
+        return free
+    assert state is not None
+    detail = () if state.holder is None else (f"held by {state.holder}",)
+    raise build_gave_up(target, patience, state.state, detail)
 
 
 def build_gave_up(target: Target, patience: Deadline, state: str | None, detail: tuple[str, ...]) -> GaveUp:

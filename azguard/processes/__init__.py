@@ -18,5 +18,6 @@
 ``filter_tree``       the processes of a filter
 ``terminal``          the terminal's foreground group
 ``identity``          processes known by pid and start: the one reader of /proc and ps
+``memory``            when memory is given back to the system
 ``locked_file``       a lock file that one process at a time holds
 """

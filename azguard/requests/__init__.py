@@ -8,6 +8,7 @@
 ``service_errors``  what a refusal says → one of our errors
 ``pool``            writes, a few at a time, and how they ended
 ``deadline``        the time that is left
+``polling``         look again and again until something is as wanted
 ``written``         what a write did
 ``existing``        what a create finds where something is already
 ``contents``        how many items a listing has

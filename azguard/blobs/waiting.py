@@ -1,0 +1,179 @@
+"""Wait until a blob is there, is gone, has changed or is not leased any more."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, ClassVar
+
+from azguard import columns
+from azguard.accounts.target import Target
+from azguard.blobs import properties
+from azguard.conditions import remembered
+from azguard.conditions.etags import quote
+from azguard.conditions.operations import Part
+from azguard.conditions.resolve import Conditions
+from azguard.conditions.seen import SeenVersion
+from azguard.errors import GaveUp, NotFound, NotModified, UsageError
+from azguard.leases import waiting as lease_waiting
+from azguard.leases.state import LeaseState
+from azguard.requests.deadline import Deadline
+from azguard.requests.polling import poll
+from azguard.times import span
+
+# A file of another job is often waited for longer than a lease, which seldom lasts for more than a minute.
+_LONGEST_PAUSE_SECONDS = 5.0
+
+
+class Until(StrEnum):
+    """What a blob is waited for."""
+
+    EXISTS = "exists"
+    ABSENT = "absent"
+    CHANGED = "changed"
+    UNLEASED = "unleased"
+
+
+_STILL = {
+    Until.EXISTS: "does not exist",
+    Until.ABSENT: "still exists",
+    Until.CHANGED: "is unchanged",
+}
+
+
+@dataclass(frozen=True)
+class BlobWaited:
+    """What was waited for, and the blob as it was then."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.UNTIL, columns.LAST_MODIFIED, columns.ETAG, columns.LEASE_STATE)
+
+    address: str
+    until: str
+    exists: bool
+    #: This and the others are None where there is no blob.
+    etag: str | None
+    last_modified: datetime | None
+    lease_state: str | None
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """How to wait."""
+
+    patience: Deadline
+    #: Is called once if there is something to wait for, before the first pause.
+    tell: Callable[[], None]
+    #: Is called with the state of the lease that is waited for, and again whenever its holder changes.
+    tell_lease: Callable[[LeaseState], None]
+    #: Draws a random number between two others.
+    uniform: Callable[[float, float], float]
+
+    def poll(self, look: Callable[[Deadline], BlobWaited | None]) -> BlobWaited | None:
+        """Return what ``look`` finds first, or None if it has found nothing when the time is up."""
+        told = False
+
+        def look_once(deadline: Deadline) -> BlobWaited | None:
+            nonlocal told
+            found = look(deadline)
+            if found is None and not told:
+                told = True
+                self.tell()
+            return found
+
+        return poll(look_once, self.patience, self.uniform, longest_pause_seconds=_LONGEST_PAUSE_SECONDS)
+
+
+def wait(target: Target, until: Until, conditions: Conditions, waiting: Waiting) -> BlobWaited:
+    """Wait, and return the blob as it was found.
+
+    ``conditions`` are for ``changed``: the service answers 304 as long as the blob is the version that they name.
+    Each look is one HEAD. Not guaranteed: what came and went between two looks is not noticed, and the blob may be
+    another when this returns.
+
+    Raises:
+        GaveUp: the time is up.
+        NotFound: there is no blob that could change or whose lease could end.
+        UsageError: it is a snapshot or a version, which stays as it is.
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-blob-properties
+    """
+    if until in (Until.CHANGED, Until.UNLEASED):
+        _check_can_change(target)
+    if until is Until.UNLEASED:
+        state = lease_waiting.until_free(target, waiting.patience, waiting.tell_lease, waiting.uniform)
+        return BlobWaited(
+            address=state.address,
+            until=until.value,
+            exists=True,
+            etag=quote(state.etag),
+            last_modified=state.last_modified,
+            lease_state=state.state,
+        )
+    looks = {Until.EXISTS: _look_for_presence, Until.ABSENT: _look_for_absence, Until.CHANGED: _look_for_change}
+    found = waiting.poll(lambda deadline: looks[until](target, conditions, deadline))
+    if found is None:
+        raise GaveUp(
+            f"{target} {_STILL[until]} after {span(waiting.patience.seconds)}",
+            address=str(target.address),
+            reason="blob_wait_over",
+        )
+    return found
+
+
+def check_was_read(target: Target, last: SeenVersion | None) -> None:
+    """Check that there is a version to compare with: the one that was last read.
+
+    Raises:
+        Changed: none was.
+    """
+    if last is None:
+        raise remembered.never_read(target, Part.WHOLE, reason="never_read_before_wait")
+
+
+def _check_can_change(target: Target) -> None:
+    if target.address.snapshot or target.address.version:
+        raise UsageError(
+            f"{target} is a snapshot or version: it never changes and cannot be leased",
+            address=str(target.address),
+            reason="waited_for_snapshot",
+        )
+
+
+def _look_for_presence(target: Target, _: Conditions, deadline: Deadline) -> BlobWaited | None:
+    try:
+        return _to_waited(target, Until.EXISTS, properties.fetch(target, Conditions(), deadline))
+    except NotFound:
+        return None
+
+
+def _look_for_absence(target: Target, _: Conditions, deadline: Deadline) -> BlobWaited | None:
+    try:
+        properties.fetch(target, Conditions(), deadline)
+    except NotFound:
+        return BlobWaited(
+            address=str(target.address),
+            until=Until.ABSENT.value,
+            exists=False,
+            etag=None,
+            last_modified=None,
+            lease_state=None,
+        )
+    return None
+
+
+def _look_for_change(target: Target, conditions: Conditions, deadline: Deadline) -> BlobWaited | None:
+    try:
+        with properties.explain_stale_read(target, conditions, deadline):
+            return _to_waited(target, Until.CHANGED, properties.fetch(target, conditions, deadline))
+    except NotModified:
+        return None
+
+
+def _to_waited(target: Target, until: Until, found: Any) -> BlobWaited:
+    return BlobWaited(
+        address=str(target.address),
+        until=until.value,
+        exists=True,
+        etag=quote(found.etag),
+        last_modified=found.last_modified,
+        lease_state=found.lease.state,
+    )
