@@ -1,11 +1,9 @@
 """The Typer classes azguard's commands are made of.
 
-They add three things: the options every command shares, the order in which options were typed, and speed. Typer
-validates even plain text with pydantic, whose import takes longer than all else azguard does before a request;
-the commands here take text and flags only, so that step is replaced by one that returns the text.
+They add three things: the options every command shares, the order in which options were typed, and speed: a command
+is built when it is asked for, and its values need no pydantic (``plain``).
 """
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -15,11 +13,13 @@ from typing import Any, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
-from typer.main import get_command
+from typer.main import get_command_from_info, get_command_name, get_group
+from typer.models import CommandInfo
 
 from azguard import naming
-from azguard.cli import command_line, shared_options, signals
+from azguard.cli import command_line, option_classes, shared_options, signals
 from azguard.cli.command_spec import LOCAL, CommandSpec
+from azguard.cli.plain import Plain
 from azguard.cli.run_keys import COMMAND, OPERATION, ORDER, SHARED
 from azguard.errors import AzguardError, UsageError
 
@@ -29,89 +29,7 @@ _OF_BYTES = ("append", "append_line", "create")
 _WHOLE = 200
 
 
-class _Text:
-    """Coercion for parameters that are text or flags already."""
-
-    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        if value is None and (param.multiple or param.nargs == -1):
-            return ()
-        return value
-
-
-_TEXT = _Text()
-
-
-class _Plain:
-    """Give every parameter, ``--help`` included, the coercion that needs no pydantic."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        params: list[Any] = super().get_params(ctx)  # type: ignore[misc]  # a mixin of TyperCommand and TyperGroup
-        for param in params:
-            param._runtime_param = _TEXT  # noqa: SLF001  # Typer offers no other way
-        return params
-
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]  # a mixin, as above
-        places = [param for param in self.get_params(ctx) if param.param_type_name == "argument"]
-        if not places:
-            return pieces
-        from azguard.cli import help_text
-
-        shown = [help_text.place(param) for param in places if not param.hidden]
-        return [*pieces[: len(pieces) - len(places)], *shown]
-
-    def get_help(self, ctx: Any) -> str:
-        from azguard.cli import help_text
-
-        formatter = ctx.formatter_class(width=help_text.width())
-        self.format_help(ctx, formatter)  # type: ignore[attr-defined]  # a mixin, as above
-        text: str = formatter.getvalue().rstrip("\n")
-        return text
-
-    def get_help_option(self, ctx: Any) -> Any:
-        option = super().get_help_option(ctx)  # type: ignore[misc]  # a mixin, as above
-        option.callback = _show_help
-        return option
-
-    def format_help_text(self, ctx: Any, formatter: Any) -> None:
-        from azguard.cli import help_text
-
-        help_text.write_summary(formatter, help_text.HelpText(self.help or ""))  # type: ignore[attr-defined]  # as above
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        from azguard.cli import help_text
-
-        sections: dict[str, list[Any]] = {}
-        for param in self.get_params(ctx):
-            record = param.get_help_record(ctx)
-            if param.param_type_name == "argument" and not param.hidden:
-                record = (help_text.place(param), param.help or "")
-            # The name of the command says that it has --help.
-            if record is not None and param.name != "help":
-                arguments = "Arguments" if param.param_type_name == "argument" else None
-                heading = arguments or getattr(param, "rich_help_panel", None) or "Options"
-                sections.setdefault(heading, []).append(record)
-        help_text.write_options(formatter, sections)
-        if isinstance(self, TyperGroup):
-            self.format_commands(ctx, formatter)
-
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        from azguard.cli import help_text
-
-        command = ctx.command_path.partition(" ")[2]
-        help_text.write_pointers(formatter, command, help_text.HelpText(self.help or ""))  # type: ignore[attr-defined]  # a mixin, as above
-
-
-def _show_help(ctx: Any, _param: Any, is_asked: bool) -> None:
-    """Show the help of a command, if that is asked for; the callback of ``--help``."""
-    if is_asked and not ctx.resilient_parsing:
-        from azguard.cli import help_text
-
-        typer.echo(help_text.emphasize(ctx.get_help(), sys.stdout))
-        ctx.exit()
-
-
-class Command(_Plain, TyperCommand):
+class Command(Plain, TyperCommand):
     """A command with the shared options its callback asks for."""
 
     def __init__(self, *args: Any, spec: CommandSpec = LOCAL, **kwargs: Any) -> None:
@@ -196,28 +114,35 @@ def _refuse_bytes(param: Any, value: Any) -> None:
             naming.check_text(text, what)
 
 
-class Group(_Plain, TyperGroup):
-    """A group of commands, shown in the order they are declared.
+class Group(Plain, TyperGroup):
+    """A group of commands, shown in the order they are declared, then those in ``modules``.
 
-    Those in ``modules`` come after the others, and each is imported when it is asked for. The name of a command may be
-    two words, such as ``append seal`` beside ``append``.
+    Each is built, or imported, when it is asked for: a run needs one of them. The name of a command may be two words,
+    such as ``append seal`` beside ``append``.
     """
 
+    #: The name of a command of this group's own module → what it is built from.
+    declared: Mapping[str, CommandInfo] = MappingProxyType({})
     #: The name of a command, or of a group of them, → its module.
     modules: Mapping[str, str] = MappingProxyType({})
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return [*(name for name in self.commands if name not in self.modules), *self.modules]
+        own = dict.fromkeys((*self.declared, *self.commands))
+        return [*(name for name in own if name not in self.modules), *self.modules]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name in self.modules and cmd_name not in self.commands:
+        if cmd_name in self.commands:
+            return self.commands[cmd_name]
+        if cmd_name in self.declared:
+            self.commands[cmd_name] = _build(self.declared[cmd_name])
+        elif cmd_name in self.modules:
             self.commands[cmd_name] = self.load(cmd_name)
         return self.commands.get(cmd_name)
 
     def load(self, name: str) -> Any:
         """Import the module of a command, which holds it alone, a group of its name, or several commands of a noun."""
-        found = get_command(import_module(f"azguard.commands.{self.modules[name]}").app)
-        command = found.commands.get(name, found) if isinstance(found, TyperGroup) else found
+        found = import_module(f"azguard.commands.{self.modules[name]}").app.build()
+        command = (found.get_command(None, name) or found) if isinstance(found, Group) else found
         command.name = name
         return command
 
@@ -270,21 +195,42 @@ class Group(_Plain, TyperGroup):
         return super().resolve_command(ctx, args)
 
 
+def _build(info: CommandInfo) -> TyperCommand:
+    info.callback = option_classes.expand(cast("Callable[..., None]", info.callback))
+    return cast("TyperCommand", get_command_from_info(info, pretty_exceptions_short=False, rich_markup_mode=None))
+
+
 class Commands(typer.Typer):
-    """A Typer whose commands are ``Command``s."""
+    """A Typer whose commands are ``Command``s. A parameter that is a dataclass stands for the options in it."""
+
+    def __init__(self, help_text: str | None = None) -> None:
+        self._declared: dict[str, CommandInfo] = {}
+        kind = type("NounGroup", (Group,), {"declared": self._declared})
+        super().__init__(help=help_text, cls=kind, rich_markup_mode=None, add_completion=False)
 
     def command(self, name: str | None = None, *, spec: CommandSpec = LOCAL, **kwargs: Any) -> Callable[[Any], Any]:
         # Typer takes a class, and only calls it.
-        return super().command(name, cls=cast("type[TyperCommand]", partial(Command, spec=spec)), **kwargs)
+        kind = cast("type[TyperCommand]", partial(Command, spec=spec))
+
+        def declare(callback: Callable[..., None]) -> Callable[..., None]:
+            own = name or get_command_name(callback.__name__)
+            self._declared[own] = CommandInfo(own, cls=kind, callback=callback, **kwargs)
+            return callback
+
+        return declare
+
+    def build(self) -> Any:
+        """Return the group of a noun; without a help of its own, the command that stands alone."""
+        return get_group(self) if isinstance(self.info.help, str) else _build(*self._declared.values())
 
 
 def group(help_text: str) -> Commands:
     """Return a Typer for one noun, whose commands are ``Command``s."""
-    return Commands(help=help_text, cls=Group, rich_markup_mode=None, add_completion=False)
+    return Commands(help_text)
 
 
 def alone(callback: Callable[..., None], name: str, spec: CommandSpec = LOCAL, **settings: Any) -> Commands:
     """Return a Typer of one command that stands for itself, like ``safe-update``."""
-    app = Commands(rich_markup_mode=None, add_completion=False)
+    app = Commands()
     app.command(name, spec=spec, **settings)(callback)
     return app

@@ -49,7 +49,7 @@ def hint_for_command(root: Any, path: Sequence[str], args: Sequence[str]) -> str
 def hint_for_option(command: Any, path: Sequence[str], option: str, argv: Sequence[str]) -> str:
     """Return what to type instead of an option that a command has none of; ``argv`` is all that was typed."""
     name = " ".join(path)
-    shown = _shown(command)
+    shown = list_shown_options(command)
     meant = option if option in PARTS or option in OPTIONS else _nearest(option, [*shown, *OPTIONS, *PARTS])
     typed = [meant + word.removeprefix(option) if _split(word)[0] == option else word for word in _after(argv, path)]
     if meant in PARTS and _address_of(name):
@@ -124,7 +124,7 @@ def _places(address: str, parts: dict[str, str], places: list[str]) -> list[str]
 
 def _read(command: Any, words: Sequence[str]) -> tuple[dict[str, str], list[str], list[str]]:
     """Return the parts of an address, the arguments, and the options as the command takes them."""
-    shown, parts, places, options = _shown(command), dict[str, str](), list[str](), list[str]()
+    shown, parts, places, options = list_shown_options(command), dict[str, str](), list[str](), list[str]()
     left = list(words)
     while left:
         word = left.pop(0)
@@ -186,7 +186,7 @@ def _address_of(name: str) -> str:
     return ADDRESSES.get(name, ADDRESSES.get(name.partition(" ")[0], ""))
 
 
-def _shown(command: Any) -> dict[str, Any]:
+def list_shown_options(command: Any) -> dict[str, Any]:
     """Return the options that a command shows, by each of their names."""
     options = (each for each in command.params if each.param_type_name == "option" and not each.hidden)
     return {name: each for each in options for name in each.opts}

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from azguard.address import Kind
-from azguard.cli import completers, context, option_classes, options, values
+from azguard.cli import completers, context, options, values
 from azguard.cli.groups import group
 from azguard.cli.put_options import PutOptions
 from azguard.cli.tree_options import TreeGetOptions, TreeOptions, TreePutOptions
@@ -25,7 +25,6 @@ _Container = Annotated[str, typer.Argument(metavar="NAME", help="The container, 
 
 
 @app.command(spec=options.operation(operations.BLOB_GET))
-@option_classes.expand
 def get(
     ctx: typer.Context,
     blob: _Blob,
@@ -87,7 +86,6 @@ def get(
 
 
 @app.command(spec=options.operation(operations.BLOB_PUT_BLOCK_BLOB))
-@option_classes.expand
 def put(
     ctx: typer.Context,
     blob: _Blob,
@@ -246,7 +244,6 @@ def list_(
 
 
 @app.command(spec=options.operation(operations.BLOB_DELETE))
-@option_classes.expand
 def delete(
     ctx: typer.Context,
     blob: _Blob,

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from azguard.address import Kind
-from azguard.cli import completers, context, option_classes, options
+from azguard.cli import completers, context, options
 from azguard.cli.append_options import AppendOptions
 from azguard.cli.groups import group
 from azguard.conditions import operations
@@ -18,7 +18,6 @@ _Blob = Annotated[
 
 
 @app.command(spec=options.operation(operations.BLOB_APPEND_BLOCK))
-@option_classes.expand
 def append(ctx: typer.Context, blob: _Blob, given: AppendOptions) -> None:
     """Add content, or a line, to the end of an append blob, exactly once.
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from azguard.address import Kind
-from azguard.cli import completers, context, copy_options, lifecycle_options, option_classes, options, signals, values
+from azguard.cli import completers, context, copy_options, lifecycle_options, options, signals, values
 from azguard.cli.copy_options import CopyOptions
 from azguard.cli.groups import group
 from azguard.conditions import operations
@@ -21,7 +21,6 @@ _Destination = Annotated[
 
 
 @app.command(spec=options.operation(operations.BLOB_COPY))
-@option_classes.expand
 def copy(
     ctx: typer.Context,
     blob: _Destination,

@@ -6,7 +6,7 @@ import typer
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.cli import context, entity_output, inputs, lifecycle_options, lock_options, option_classes, options, values
+from azguard.cli import context, entity_output, inputs, lifecycle_options, lock_options, options, values
 from azguard.cli.context import Environment
 from azguard.cli.entity_options import Entity, EntityOptions, NoLineage, Select
 from azguard.cli.groups import group
@@ -82,7 +82,6 @@ def query(
 
 
 @app.command(spec=options.operation(operations.TABLE_ENTITY_INSERT))
-@option_classes.expand
 def insert(
     ctx: typer.Context,
     entity: Entity,
@@ -105,7 +104,6 @@ def insert(
 
 
 @app.command(spec=options.operation(operations.TABLE_ENTITY_UPDATE))
-@option_classes.expand
 def replace(
     ctx: typer.Context,
     entity: Entity,
@@ -129,7 +127,6 @@ def replace(
 
 
 @app.command(spec=options.operation(operations.TABLE_ENTITY_MERGE))
-@option_classes.expand
 def merge(
     ctx: typer.Context,
     entity: Entity,
@@ -151,7 +148,6 @@ def merge(
 
 
 @app.command(spec=options.operation(operations.TABLE_ENTITY_INSERT_OR_REPLACE))
-@option_classes.expand
 def upsert(
     ctx: typer.Context,
     entity: Entity,
@@ -177,7 +173,6 @@ def upsert(
 
 
 @app.command(spec=options.operation(operations.TABLE_ENTITY_DELETE))
-@option_classes.expand
 def delete(
     ctx: typer.Context,
     entity: Entity,
@@ -204,7 +199,6 @@ def delete(
 
 
 @app.command(spec=options.operation(operations.TABLE_BATCH))
-@option_classes.expand
 def transaction(
     ctx: typer.Context,
     file: Annotated[str, typer.Argument(metavar="FILE|-", help="The file: JSON lines, one write on each.")],

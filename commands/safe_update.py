@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from azguard.cli import completers, context, option_classes, run_keys, signals, update_plans
+from azguard.cli import completers, context, run_keys, signals, update_plans
 from azguard.cli.command_spec import CommandSpec
 from azguard.cli.context import Environment
 from azguard.cli.edit_options import TypedEdit
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 _EXIT_STATUSES = {"committed": 0, "not_committed": NotFound.exit_code, "unknown": OutcomeUnknown.exit_code}
 
 
-@option_classes.expand
 def safe_update(
     ctx: typer.Context,
     address: Annotated[

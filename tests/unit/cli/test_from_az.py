@@ -70,7 +70,7 @@ def test_every_command_line_of_ours_can_be_typed(line: str) -> None:
     name = find_name(line.removeprefix("azguard "), _OURS)
     assert name is not None
     own = line.partition(" -- ")[0].split()
-    unknown = {word for word in own if word.startswith("--")} - set(guesses._shown(_OURS[name]))
+    unknown = {word for word in own if word.startswith("--")} - set(guesses.list_shown_options(_OURS[name]))
     assert unknown == set()
 
 

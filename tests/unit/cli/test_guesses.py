@@ -27,7 +27,7 @@ def answer(line: str) -> str:
             return guesses.hint_for_command(_ROOT, path, words[len(path) :])
         path.append(words[len(path)])
         command = found
-    shown = guesses._shown(command)
+    shown = guesses.list_shown_options(command)
     unknown = next(word for word in words if word.startswith("-") and word.partition("=")[0] not in shown)
     return guesses.hint_for_option(command, path, unknown.partition("=")[0], words)
 
@@ -52,7 +52,7 @@ def test_every_part_of_an_address_is_answered_with_the_whole_one(name: str) -> N
 def test_every_foreign_option_is_one_of_ours_somewhere(option: str) -> None:
     ours = OPTIONS[option].split()[0]
     nouns = ("blob put", "blob list", "lease acquire", "lease break")
-    assert any(ours in guesses._shown(_find_command(name.split())[0]) for name in nouns)
+    assert any(ours in guesses.list_shown_options(_find_command(name.split())[0]) for name in nouns)
 
 
 @pytest.mark.parametrize(
