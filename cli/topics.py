@@ -13,6 +13,7 @@ TOPICS = {
     "paths": "How --set, --unset and --increment name a value.",
     "tables": "Entities: their types, their limits, the ledger.",
     "appends": "How many writers add lines to one log.",
+    "trees": "How whole folders move: --recursive.",
     "leases": "How to keep other writers out for a while.",
     "locks": "How one job runs at a time.",
     "fences": "How the storage refuses a holder that is too late.",

@@ -48,12 +48,15 @@ def get(
     --wait-changed waits for another version than the one that you last read, or than the ETag of --if-none-match. It
     asks every few seconds, in small requests. If the blob is deleted meanwhile, the exit status is 44.
 
+    With --recursive all blobs below a prefix are read into a folder. Each has a line that says how it ended. If one
+    fails, the others go on, and the exit status is 20.
+
     Examples:
         azguard blob get site/config.json -f config.json
         azguard blob get site/config.json > copy.json
-        azguard blob get site/config.json -f theirs.json --result result.json
+        azguard blob get site/ -f copy --recursive
 
-    Topics: scopes
+    Topics: scopes, trees
     """
     from azguard.blobs import downloads
     from azguard.cli import deliveries, inputs
@@ -118,9 +121,9 @@ def put(
     Examples:
         azguard blob put site/config.json -f config.json
         echo '{"replicas": 3}' | azguard blob put site/config.json
-        azguard blob put site/new.json -f config.json --if-none-match '*'
+        azguard blob put dist site/v1/ --recursive
 
-    Topics: conditions, fences
+    Topics: conditions, fences, trees
     """
     from azguard.blobs import uploads
     from azguard.blobs.existing import find_blob
@@ -264,7 +267,7 @@ def delete(
         azguard blob delete site/config.json --etag @last
         azguard blob delete site/config.json --last-writer-wins
 
-    Topics: conditions, fences
+    Topics: conditions, fences, trees
     """
     from azguard.blobs import deletes
 

@@ -203,6 +203,7 @@ _SECTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "paths": ("paths", ("",)),
     "tables": ("tables", ("Read entities", "Types", "Names and limits", "Write entities", "Update entities")),
     "appends": ("appends", ("", "Many writers", "A lost answer to an append", "Long content")),
+    "trees": ("trees", ("", "Run it again", "Make one side like the other", "Which files", "Not guaranteed")),
     "leases": ("leases", ("", "After a crash", "Say who holds it", "Break a lease", "What is not guaranteed")),
     "locks": ("locks", ("", "Wait for a lock", "Inside the command", "Several locks, and slots",
                         "When the lock is lost", "What is not guaranteed")),

@@ -89,6 +89,8 @@ def prepare(cli: CliWorld) -> None:
         assert cli.call(*line).code == 0
     cli.file("order.json", '{"status": "packed"}')
     cli.file("orders.jsonl", ORDERS)
+    (cli.root / "dist").mkdir(exist_ok=True)
+    cli.file("dist/index.html", "<p>")
     cli.file("deploy.sh", "#!/bin/sh\n").chmod(0o755)
 
 
