@@ -94,7 +94,7 @@ def _panel(value: dict[str, Any], layout: Layout) -> Any:
     from rich.text import Text
 
     table = Table.grid(padding=(0, 2))
-    table.add_column(style="cyan", no_wrap=True)
+    table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for label, shown, style in _rows(value, layout, layout.is_verbatim):
         table.add_row(Text(label), Text(shown, style=style))
