@@ -36,8 +36,8 @@ class ShownProfile(dict[str, object]):
         Column(name="account-name", title="account", rank=13),
         Column(name="auth-mode", title="auth mode", rank=12),
         Column(name="emulator", rank=11),
-        Column(name="blob-endpoint", rank=10),
-        Column(name="connection-string", rank=9),
+        Column(name="blob-endpoint", title="blob endpoint", rank=10),
+        Column(name="connection-string", title="connection string", rank=9),
     )
 
 

@@ -25,7 +25,7 @@ _NPM_OPTIONS = (
 )  # fmt: skip
 # What the packages that Azurite is made of ask for.
 _OLDEST_NODE = 20
-_SAY_EVERY_SECONDS = 3.0
+_SAY_EVERY_SECONDS = 10.0
 _LAST_WORDS = 5
 # Codes of OpenSSL: the registry, or the proxy before it, shows a certificate that Node.js does not know.
 _CERTIFICATE = re.compile(r"npm: code \w*(CERT|UNABLE_TO_VERIFY)\w*")
