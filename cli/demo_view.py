@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 import typer
 
-from azguard.cli import rendering
+from azguard.cli import rendering, terminal
 from azguard.cli.context import Environment
 from azguard.cli.words_for_programs import USE_OF_EXPORT
 from azguard.demo.race import DemoPlan, DemoResult, Progress, StrategyResult, Verdict
@@ -21,8 +21,14 @@ from azguard.processes import identity
 if TYPE_CHECKING:
     from rich.table import Table
 
+_COLUMNS = ("way", "expected", "found", "", "unknown", "lost", "time")
 # The column with the verdict, which is coloured.
 _VERDICT = 3
+# A terminal that is narrower than this shows the way, what was found, and the verdict.
+_WHOLE_WIDTH = 78
+_NARROW = (0, 2, _VERDICT)
+# Lines are no longer than this.
+_LONGEST_LINE = 79
 _STYLES = {Verdict.EXACT: "green", Verdict.TOO_FEW: "bold red", Verdict.TOO_MANY: "bold red"}
 
 
@@ -97,13 +103,14 @@ class Live(AbstractContextManager["Live"]):
         table = Table(
             box=rendering.choose_box(), show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold"
         )
-        for name in ("way", "expected", "found", "", "unknown", "lost", "time"):
-            table.add_column(name, justify="left" if name in ("way", "") else "right")
+        shown = range(len(_COLUMNS)) if self._console.width >= _WHOLE_WIDTH else _NARROW
+        for name in (_COLUMNS[place] for place in shown):
+            table.add_column(name, justify="left" if name in ("way", "") else "right", overflow="fold")
         for strategy in Strategy:
             seen = self._seen.get(strategy)
             cells = _cells(strategy, self._plan, seen)
             style = _STYLES[seen.verdict] if isinstance(seen, StrategyResult) else "dim"
-            table.add_row(*(Text(cell, style if place == _VERDICT else "") for place, cell in enumerate(cells)))
+            table.add_row(*(Text(cells[place], style if place == _VERDICT else "") for place in shown))
         return table
 
 
@@ -111,8 +118,8 @@ def of(env: Environment, plan: DemoPlan) -> Lines | Live:
     """Return the view for the reader; if the result goes to stdout as JSON, the story goes to stderr."""
     if _is_structured(env):
         return Lines(plan, env.out.info)
-    terminal = sys.stdout.isatty() and env.environ.get("TERM") != "dumb"
-    if terminal and not env.shared.get("no_progress"):
+    is_live = terminal.is_terminal(sys.stdout) and env.environ.get("TERM") != "dumb"
+    if is_live and not env.shared.get("no_progress"):
         return Live(plan, env.out.color)
     return Lines(plan, _to_stdout)
 
@@ -203,7 +210,8 @@ def _describe_caveats(result: DemoResult) -> list[str]:
 
 
 def _wrap(text: str, indent: str = "") -> list[str]:
-    return textwrap.wrap(text, 79, subsequent_indent=indent, break_on_hyphens=False)
+    width = min(_LONGEST_LINE, terminal.width(sys.stdout) - 1)
+    return textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
 
 
 def _next_steps(shell: str) -> list[str]:

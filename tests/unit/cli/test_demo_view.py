@@ -1,0 +1,19 @@
+"""The table of the demonstration, on terminals of several widths."""
+
+import pytest
+
+from azguard.cli import demo_view
+from azguard.demo.race import DemoPlan
+
+
+@pytest.mark.parametrize(
+    ("columns", "shown"),
+    [("78", ["way", "expected", "found", "", "unknown", "lost", "time"]), ("40", ["way", "found", ""])],
+)
+def test_a_narrow_terminal_shows_the_verdict_and_cuts_nothing(
+    monkeypatch: pytest.MonkeyPatch, columns: str, shown: list[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    table = demo_view.Live(DemoPlan(writers=8, increments=25, seed=1), color=False)._table()
+    assert [each.header for each in table.columns] == shown
+    assert {each.overflow for each in table.columns} == {"fold"}
