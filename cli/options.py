@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 # The panel is the heading an option stands under in --help.
 CONDITIONS, ACCOUNT, GENERAL, TREES = "Conditions", "Account", "General", "With --recursive"
 
+Blob = Annotated[
+    str, typer.Argument(metavar="CONTAINER/NAME", help="The blob, or its URL.", autocompletion=completers.blobs)
+]
+Container = Annotated[
+    str, typer.Argument(metavar="NAME", help="The container, or its URL.", autocompletion=completers.containers)
+]
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="The table, or its URL.", autocompletion=completers.tables)]
 AllScopes = Annotated[bool, typer.Option("--all-scopes", help="Include all scopes, not only this one.")]
 Metadata = Annotated[
@@ -26,6 +32,18 @@ Metadata = Annotated[
 Tags = Annotated[
     list[str] | None,
     typer.Option("--tags", metavar="KEY=VALUE", help="Set index tags; repeat it for more."),
+]
+ContentEncoding = Annotated[
+    str | None, typer.Option("--content-encoding", metavar="TEXT", help="Set Content-Encoding, such as gzip.")
+]
+ContentLanguage = Annotated[
+    str | None, typer.Option("--content-language", metavar="TEXT", help="Set Content-Language, such as de.")
+]
+ContentDisposition = Annotated[
+    str | None, typer.Option("--content-disposition", metavar="TEXT", help="Set Content-Disposition.")
+]
+ContentCache = Annotated[
+    str | None, typer.Option("--content-cache", metavar="TEXT", help="Set Cache-Control, such as no-store.")
 ]
 Prefix = Annotated[str | None, typer.Option("--prefix", metavar="TEXT", help="Show only names that begin with TEXT.")]
 Limit = Annotated[str | None, typer.Option("--num-results", metavar="N", help="Show at most N; by default, all.")]

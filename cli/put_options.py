@@ -21,18 +21,10 @@ class PutOptions:
     content_type: Annotated[
         str | None, typer.Option("--content-type", metavar="TYPE", help="Set Content-Type; by default, from the name.")
     ] = None
-    content_encoding: Annotated[
-        str | None, typer.Option("--content-encoding", metavar="TEXT", help="Set Content-Encoding, such as gzip.")
-    ] = None
-    content_language: Annotated[
-        str | None, typer.Option("--content-language", metavar="TEXT", help="Set Content-Language, such as de.")
-    ] = None
-    content_disposition: Annotated[
-        str | None, typer.Option("--content-disposition", metavar="TEXT", help="Set Content-Disposition.")
-    ] = None
-    content_cache: Annotated[
-        str | None, typer.Option("--content-cache", metavar="TEXT", help="Set Cache-Control, such as no-store.")
-    ] = None
+    content_encoding: options.ContentEncoding = None
+    content_language: options.ContentLanguage = None
+    content_disposition: options.ContentDisposition = None
+    content_cache: options.ContentCache = None
     content_md5: Annotated[
         str | None,
         typer.Option("--content-md5", metavar="BASE64", help="Refuse content with another MD5."),

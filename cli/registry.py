@@ -28,13 +28,21 @@ _PARTS_OF_BLOB = MappingProxyType(
         "append": "blob_append",
         "append seal": "blob_append",
         "wait": "blob_wait",
+        "metadata": "blob_metadata",
+        "tags": "blob_tags",
+        "set-properties": "blob_properties",
+        "tier": "blob_properties",
     }
 )
 
 # In the order of --help.
 COMMANDS = {
     "safe-update": Entry("safe_update", "Read, change and write back, exactly once."),
-    "blob": Entry("blob", "Blobs: get, put, show, exists, list, delete, copy, snapshot, restore.", _PARTS_OF_BLOB),
+    "blob": Entry(
+        "blob",
+        "Blobs: get, put, show, exists, list, delete, copy, snapshot, restore, metadata, tags, tier.",
+        _PARTS_OF_BLOB,
+    ),
     "container": Entry("container", "Containers: create, show, exists, list, delete."),
     "table": Entry("table", "Tables: create, list, delete, and their access policies."),
     "entity": Entry("entity", "Entities: get, query, insert, replace, merge, upsert, delete."),

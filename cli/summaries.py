@@ -28,6 +28,10 @@ _VERBS = {
     "upsert": "wrote",
     "delete": "deleted",
     "acl set": "set the access policies of",
+    "metadata set": "set the metadata of",
+    "tags set": "set the tags of",
+    "set-properties": "set the headers of",
+    "tier": "set the tier of",
     "abort-copy": "stopped the copy to",
     "undelete": "brought back",
 }

@@ -1,6 +1,5 @@
 """Text from the command line → what the core takes, with the fix in every refusal."""
 
-import re
 from collections.abc import Mapping, Sequence
 
 from azguard.errors import ConfigError, UsageError
@@ -10,7 +9,6 @@ from azguard.times import parse_duration
 _INCLUDED = ("metadata", "snapshots", "versions", "deleted", "tags", "uncommittedblobs", "copy")
 # Python refuses to read numbers of thousands of digits.
 _MOST_DIGITS = 19
-_MOST_TAGS = 10
 _BYTES_OF_MD5 = 16
 _TIERS = ("Hot", "Cool", "Cold", "Archive")
 
@@ -61,14 +59,14 @@ def duration(text: str, option: str) -> float:
     return found
 
 
-def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
+def pairs(texts: Sequence[str] | None, option: str, *, ignore_case: bool = True) -> dict[str, str]:
     """Return ``KEY=VALUE`` texts as a mapping; a key given twice is refused."""
     found: dict[str, str] = {}
     for text in texts or ():
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise UsageError(f"{option}: {text!r} is not KEY=VALUE")
-        if key.lower() in (known.lower() for known in found):
+        if key in found or (ignore_case and key.lower() in (known.lower() for known in found)):
             raise UsageError(f"{option}: {key!r} is given twice")
         found[key] = value
     return found
@@ -99,13 +97,15 @@ def metadata(texts: Sequence[str] | None) -> dict[str, str]:
 
 def tags(texts: Sequence[str] | None) -> dict[str, str]:
     """Return index tags: at most ten, of the characters the service takes."""
-    found = pairs(texts, "--tags")
-    if len(found) > _MOST_TAGS:
+    found = pairs(texts, "--tags", ignore_case=False)
+    if not found:
+        return found
+    from azguard.documents import tags as rules
+
+    if len(found) > rules.MOST:
         raise UsageError(f"--tags: {len(found)} tags; the service takes at most ten")
     for key, value in found.items():
-        if not re.fullmatch(r"[A-Za-z0-9 +\-./:=_]{1,128}", key) or not re.fullmatch(
-            r"[A-Za-z0-9 +\-./:=_]{0,256}", value
-        ):
+        if not rules.is_tag(key, value):
             raise UsageError(
                 f"--tags: {key}={value} holds what the service refuses",
                 hint="letters, digits, space + - . / : = _",
@@ -115,10 +115,23 @@ def tags(texts: Sequence[str] | None) -> dict[str, str]:
 
 def tier(text: str | None) -> str | None:
     """Return the access tier as the service spells it."""
+    return chosen(text, "--tier", _TIERS)
+
+
+def chosen(text: str | None, option: str, known: Sequence[str]) -> str | None:
+    """Return one of the known words as it is spelt there, whatever the case of the text."""
     if text is None:
         return None
-    found = next((each for each in _TIERS if each.lower() == text.lower()), None)
-    return found or choice(text, "--tier", _TIERS)
+    found = next((each for each in known if each.lower() == text.lower()), None)
+    return found or choice(text, option, known)
+
+
+def named(text: str | None, option: str, known: Sequence[str]) -> str:
+    """Return one of the known words, which has to be given."""
+    found = chosen(text, option, known)
+    if found is None:
+        raise UsageError(f"{option} is missing", hint=" or ".join(f"{option} {each}" for each in known[:4]))
+    return found
 
 
 def parse_included(text: str | None) -> list[str]:

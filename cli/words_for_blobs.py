@@ -6,6 +6,7 @@ from azguard.cli.words import Words
 
 #: What to type next.
 HINTS: Mapping[str, Words] = {
+    "archived_not_leasable": "--last-writer-wins changes the tier whatever is there",
     "container_changed": "azguard container show {target}, then decide",
     "content_md5_differs": "the file is not the one the MD5 was made of, or it was cut short",
     "file_is_folder": "name the file: -f {file}",
@@ -18,6 +19,11 @@ HINTS: Mapping[str, Words] = {
     "overwritten_too_often": "try again later",
     "overwritten_while_read": "read it to a file instead, which is tried again: -f FILE",
     "waited_for_snapshot": "leave ?snapshot=… or ?versionid=… out, and it is the blob itself",
+    "tag_malformed": "letters, digits, space + - . / : = _; at most 128 in a key, 256 in a value",
+    "tags_changed": "azguard blob tags get {target}, then decide",
+    "tags_not_object": '{{"stage": "live", "owner": "ops"}}',
+    "too_many_tags": "leave one out; the fence of a lock is a tag too",
+    "version_not_leasable": "say --last-writer-wins to write them all the same",
     "wrong_range": "a proxy or a cache stands in between: leave it out, as with NO_PROXY, or name the real endpoint",
     "written_without_fence": "let all who write it name a fence, or try again",
 }

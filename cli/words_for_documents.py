@@ -9,6 +9,8 @@ _PATHS = "write replicas, a.b.c, items[0], items[-1], a\\.b or a JSON Pointer, /
 #: What to type next.
 HINTS: Mapping[str, Words] = {
     "metadata_name_malformed": "use letters, digits and _, not a digit first",
+    "metadata_name_reserved": "leave it out; azguard keeps it",
+    "metadata_too_large": "keep large values in a blob, and its name here",
     "metadata_value_malformed": "use visible ASCII without spaces at either end; encode the rest, as base64 perhaps",
     "metadata_value_nested": "quote it to store its JSON as text",
     "path_escape_unknown": "only {escaped} are escaped",

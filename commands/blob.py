@@ -1,4 +1,4 @@
-"""``azguard blob``: get, put, show, exists, list, delete.
+"""``azguard blob``: get, put, show, exists, list, delete. Its other commands have modules of their own.
 
 Each command imports its part of ``azguard.blobs`` itself: most of a short run is imports.
 """
@@ -16,7 +16,7 @@ from azguard.cli.wait_options import WaitOptions
 from azguard.conditions import operations
 from azguard.errors import NotFound
 
-app = group("Blobs: get, put, show, exists, list, delete, copy, snapshot, restore.")
+app = group("Blobs: get, put, show, exists, list, delete, copy, snapshot, restore, metadata, tags, tier.")
 
 _Blob = Annotated[
     str, typer.Argument(metavar="CONTAINER/NAME", help="The blob, or its URL.", autocompletion=completers.blobs)

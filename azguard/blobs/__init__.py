@@ -26,6 +26,11 @@
 ``copy_status``     how a copy goes on, and how to stop it
 ``snapshots``       snapshots of a blob, and what is kept of a deleted one
 ``deletes``         deleting a blob
+``rewrites``        writes that read first what is to stay
+``metadata``        the metadata of a blob
+``headers``         the content headers of a blob
+``tags``            the index tags of a blob
+``tiers``           the access tier of a blob
 ``fenced_writes``   writes under the fence of a lock
 ``updating``        a blob as the update loop sees it
 ``update_states``   what an update reads of a blob and keeps of it

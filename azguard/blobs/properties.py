@@ -76,14 +76,20 @@ def fetch(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
     )
 
 
-def fetch_tags(target: Target, lease_id: str | None, deadline: Deadline) -> dict[str, str]:
+def fetch_tags(
+    target: Target, lease_id: str | None, deadline: Deadline, condition: str | None = None
+) -> dict[str, str]:
     """Return a blob's index tags. They have no version: neither ETag nor Last-Modified moves with them.
 
     Source: https://learn.microsoft.com/rest/api/storageservices/get-blob-tags
     """
     client = target.account.blob(target.address)
     # The SDK drops headers here, and the timeouts too.
-    return read(lambda timeouts: client.get_blob_tags(lease=lease_id, **timeouts), target, deadline)
+    return read(
+        lambda timeouts: client.get_blob_tags(lease=lease_id, if_tags_match_condition=condition, **timeouts),
+        target,
+        deadline,
+    )
 
 
 def describe_conflict(error: Changed, target: Target, deadline: Deadline) -> Changed:

@@ -10,7 +10,14 @@ from dataclasses import dataclass, field, replace
 from azguard.accounts.target import Target
 from azguard.conditions import refusals, remembered
 from azguard.conditions import values as condition_values
-from azguard.conditions.operations import TABLE_ENTITY_UPDATE, Condition, Guard, Operation, Write
+from azguard.conditions.operations import (
+    BLOB_SET_TIER,
+    TABLE_ENTITY_UPDATE,
+    Condition,
+    Guard,
+    Operation,
+    Write,
+)
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.seen import Remembered
 from azguard.errors import Changed, UsageError
@@ -132,6 +139,9 @@ def _default_guard(
     operation: Operation, target: Target, known: Remembered, lease_id: str | None, *, allow_race: bool
 ) -> Conditions:
     """Return the guard of a write that names no condition. A lease id goes along; it replaces no version."""
+    if operation is BLOB_SET_TIER and (target.address.snapshot or target.address.version):
+        # Its content never changes, so that its address names the version.
+        return Conditions(lease_id=lease_id)
     if known.guard is not None and operation.guard is not Guard.NONE:
         if known.other is not None:
             raise remembered.two_versions(target, known)

@@ -2,17 +2,20 @@
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from azguard.documents import numbers
 from azguard.documents import text as json_text
+from azguard.documents.parts import PartOfFile, take
 from azguard.documents.paths import MISSING, Path, describe
-from azguard.errors import TransformFailed
+from azguard.errors import TransformFailed, UsageError
 
 # A C# identifier.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Visible ASCII, with blanks inside.
 _VALUE = re.compile(r"([!-~]([ -~]*[!-~])?)?")
+# Of all names and values together: https://learn.microsoft.com/rest/api/storageservices/set-blob-metadata
+_MOST_BYTES = 8192
 
 
 def is_name(text: str) -> bool:
@@ -108,3 +111,46 @@ def from_json(content: bytes) -> dict[str, str]:
     flat = flatten(found)
     check(flat, flat)
     return flat
+
+
+def parse(document: object, reserved: str) -> PartOfFile[dict[str, str]]:
+    """Return the metadata in a JSON value: an object of strings, or all that a read of them prints.
+
+    ``reserved`` is the name of azguard's own entry, which nobody else writes.
+
+    Raises:
+        UsageError: it is none, or the service would refuse or change it.
+    """
+    found = take(document, "metadata")
+    try:
+        flat = flatten(found.value)
+        check(flat, flat)
+    except TransformFailed as error:
+        raise error.as_kind(UsageError) from None
+    return PartOfFile(refuse_reserved(flat, reserved), found.etag)
+
+
+def refuse_reserved(metadata: dict[str, str], reserved: str) -> dict[str, str]:
+    """Return metadata without an entry of azguard's own.
+
+    Raises:
+        UsageError: there is one.
+    """
+    if reserved in (name.lower() for name in metadata):
+        raise UsageError(f"the metadata entry {reserved} is azguard's own", reason="metadata_name_reserved")
+    return metadata
+
+
+def check_size(metadata: Mapping[str, str], own: Collection[str]) -> None:
+    """Refuse metadata that are too large; ``own`` are the names of azguard's entries among them.
+
+    Raises:
+        UsageError: they are.
+    """
+    sizes = {name: len(name) + len(value) for name, value in metadata.items()}
+    if sum(sizes.values()) > _MOST_BYTES:
+        raise UsageError(
+            f"the metadata would have {sum(sizes.values()):,} bytes, and the service takes {_MOST_BYTES:,}; "
+            f"azguard's own entries have {sum(sizes[name] for name in own):,} of them",
+            reason="metadata_too_large",
+        )

@@ -1,0 +1,131 @@
+"""The metadata of a blob: reading them, and replacing all of them.
+
+azguard's own keys stay: the lineage, to which each write adds its op, and what a lock keeps on its blob.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar
+
+from azguard import columns
+from azguard.accounts.target import Target
+from azguard.blobs import properties, rewrites
+from azguard.blobs.rewrites import Rewritten
+from azguard.conditions.etags import quote
+from azguard.conditions.resolve import Conditions
+from azguard.documents import metadata as rules
+from azguard.errors import NotFound
+from azguard.leases.kept import LeaseRecords
+from azguard.leases.owners import FENCE, OWNER, SLOTS
+from azguard.requests.calls import write_timeouts
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY, Lineage, fresh_op
+from azguard.requests.settle import (
+    NOTHING_THERE,
+    Finding,
+    Settled,
+    Verdict,
+    WriteRequest,
+    send_until_settled,
+    verdict_from_lineage,
+)
+
+# What a lock keeps in the metadata of its blob: without its counter the next holder would get a fence of the past.
+_OF_LOCKS = (OWNER, FENCE, SLOTS)
+
+
+@dataclass(frozen=True)
+class MetadataRead:
+    """The metadata of a blob or a container, and the version that they are of."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.ETAG)
+
+    address: str
+    etag: str
+    last_modified: datetime
+    metadata: Mapping[str, str]
+
+
+def get(target: Target, conditions: Conditions, deadline: Deadline) -> tuple[MetadataRead, str | None]:
+    """Return the metadata of a blob, a snapshot or a version, and its lineage.
+
+    Raises:
+        NotModified: a conditional read found nothing newer.
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-blob-properties
+    """
+    with properties.explain_stale_read(target, conditions, deadline):
+        return describe(target, properties.fetch(target, conditions, deadline))
+
+
+def describe(target: Target, found: Any) -> tuple[MetadataRead, str | None]:
+    """Return the metadata among the SDK's properties, and the lineage."""
+    stamped = found.metadata or {}
+    read = MetadataRead(
+        address=str(target.address),
+        etag=quote(found.etag),
+        last_modified=found.last_modified,
+        metadata={key: value for key, value in stamped.items() if key != KEY},
+    )
+    return read, stamped.get(KEY)
+
+
+def replace_all(
+    target: Target,
+    metadata: Mapping[str, str],
+    conditions: Conditions,
+    records: LeaseRecords,
+    deadline: Deadline,
+) -> Rewritten:
+    """Replace the metadata of a blob.
+
+    Raises:
+        Changed: it is not the version that the conditions name, or they do not hold.
+        UsageError: they are too large together with azguard's own.
+        OutcomeUnknown: the answer was lost, and a writer without a lineage came after it.
+    Source: https://learn.microsoft.com/rest/api/storageservices/set-blob-metadata
+    """
+
+    def attempt(found: Any, under: Conditions) -> Settled[Any]:
+        op = fresh_op()
+        stamped = add_own(metadata, found.metadata or {}, op, found.etag)
+        client = target.account.blob(target.address)
+        request = WriteRequest(
+            target=target,
+            send=lambda: client.set_blob_metadata(
+                dict(stamped), headers=under.request_headers, **write_timeouts(deadline)
+            ),
+            look=lambda patience: _find_outcome(target, op, found.etag, patience),
+            expected_etag=under.expected_etag,
+        )
+        settled = send_until_settled(request, deadline)
+        return Settled({**settled.answer, "lineage": stamped[KEY]}, settled.attempts, settled.doubts)
+
+    return rewrites.rewrite(target, conditions, records, deadline, attempt)
+
+
+def add_own(metadata: Mapping[str, str], before: Mapping[str, str], op: str, etag: str) -> Mapping[str, str]:
+    """Return metadata with azguard's own keys of the version that they replace, and with the op in the lineage.
+
+    Raises:
+        UsageError: they are too large together.
+    """
+    given = {key.lower() for key in metadata}
+    kept = {key: value for key, value in before.items() if key.lower() in _OF_LOCKS and key.lower() not in given}
+    lineage = Lineage.parse(before.get(KEY)).after(op, etag)
+    stamped = {**kept, **metadata, KEY: str(lineage)}
+    rules.check_size(stamped, own=(*kept, KEY))
+    return stamped
+
+
+def _find_outcome(target: Target, op: str, parent: str, patience: Deadline) -> Finding[Any]:
+    try:
+        found = properties.fetch(target, Conditions(), patience)
+    except NotFound:
+        return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
+    history = Lineage.parse((found.metadata or {}).get(KEY))
+    verdict = verdict_from_lineage(history, op, parent, found.etag)
+    # If another write follows ours, the ETag of our version is the one that it replaced.
+    newest = bool(history.entries) and history.entries[0][0] == op
+    answer = {"etag": found.etag, "last_modified": found.last_modified} if newest else {"etag": None}
+    return Finding(verdict, answer if verdict is Verdict.COMMITTED else None, seen=found)

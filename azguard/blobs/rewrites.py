@@ -1,0 +1,132 @@
+"""Writes that replace what the service keeps together, and so have to read first what is to stay.
+
+Set Blob Metadata replaces all metadata, Set Blob Properties all content headers. What is kept was read, so the write is
+guarded by the ETag of that very read. Only one condition can be sent: where the caller has another one, a lease
+keeps other writers out between the read and the write.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from azguard.accounts.target import Target
+from azguard.blobs import properties
+from azguard.conditions.operations import Condition
+from azguard.conditions.resolve import Conditions
+from azguard.errors import Changed, Gone, NotFound
+from azguard.leases import guard
+from azguard.leases.kept import LeaseRecords
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY, Lineage
+from azguard.requests.settle import NOTHING_THERE, Finding, Settled, Verdict
+from azguard.requests.written import WriteResult
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """A write that left the content as it was."""
+
+    written: WriteResult
+    #: The ETag of the version that it replaced.
+    before: str
+    lineage: str | None
+
+
+#: Writes over the version that was read, under these conditions.
+Attempt = Callable[[Any, Conditions], Settled[Any]]
+
+
+def rewrite(
+    target: Target,
+    conditions: Conditions,
+    records: LeaseRecords,
+    deadline: Deadline,
+    attempt: Attempt,
+) -> Rewritten:
+    """Read the properties of a blob and write over the version that was read.
+
+    Raises:
+        Changed: it is not the version that the conditions name, or they do not hold.
+        Locked: it is leased, and the lease id is missing or wrong.
+    """
+    try:
+        if conditions.headers and conditions.expected_etag is None:
+            return _rewrite_under_lease(target, conditions, records, deadline, attempt)
+        return _rewrite_version(target, conditions, deadline, attempt)
+    except Changed as error:
+        if isinstance(error, Gone) or error.current_etag is not None:
+            raise
+        raise properties.describe_conflict(error, target, deadline) from error
+
+
+def find_outcome(
+    found: Any, target: Target, lease_id: str | None, patience: Deadline, equals: Callable[[Any], bool]
+) -> Finding[Any]:
+    """Return what is known of a write over the version ``found`` that has no place for a lineage.
+
+    ``equals`` says whether a version has what was sent. Only a lease tells whether it was our write that made it.
+    """
+    try:
+        current = properties.fetch(target, Conditions(lease_id=lease_id), patience)
+    except NotFound:
+        return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
+    if current.etag == found.etag:
+        return Finding(Verdict.NOT_YET, seen=current)
+    if Lineage.parse((current.metadata or {}).get(KEY)).successor(found.etag) is not None:
+        return Finding(Verdict.NEVER, seen=current)
+    if equals(current) and lease_id is not None:
+        return Finding(Verdict.COMMITTED, {"etag": current.etag, "last_modified": current.last_modified})
+    return Finding(Verdict.UNKNOWN, seen=current, same=equals(current))
+
+
+def _rewrite_version(target: Target, conditions: Conditions, deadline: Deadline, attempt: Attempt) -> Rewritten:
+    """Write over the version that is expected; where none is, over that which is there, until nobody comes between."""
+    refused = 0
+    while True:
+        found = _read(target, conditions, deadline)
+        if conditions.expected_etag not in (None, found.etag):
+            raise Changed(
+                f"{target} changed since you read it",
+                address=str(target.address),
+                expected_etag=conditions.expected_etag,
+                current_etag=found.etag,
+            )
+        tied = replace(conditions, headers={Condition.IF_MATCH.header: found.etag}, expected_etag=found.etag)
+        try:
+            settled = attempt(found, tied)
+        except Changed:
+            if conditions.expected_etag is not None or deadline.passed:
+                raise
+            refused += 1
+            continue
+        return _build_result(target, conditions, found, settled, refused)
+
+
+def _rewrite_under_lease(
+    target: Target, conditions: Conditions, records: LeaseRecords, deadline: Deadline, attempt: Attempt
+) -> Rewritten:
+    with guard.hold(target, conditions.lease_id, records, deadline) as held:
+        found = _read(target, replace(conditions, lease_id=held.lease_id), deadline)
+        settled = attempt(found, replace(conditions, lease_id=held.lease_id))
+    return _build_result(target, conditions, found, settled, 0)
+
+
+def _read(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
+    try:
+        return properties.fetch(target, Conditions(lease_id=conditions.lease_id), deadline)
+    except NotFound as error:
+        if conditions.expected_etag is None or error.service_code == "ContainerNotFound":
+            raise
+        raise properties.to_gone(target, conditions.expected_etag, error) from error
+
+
+def _build_result(target: Target, conditions: Conditions, found: Any, settled: Settled[Any], refused: int) -> Rewritten:
+    written = WriteResult(
+        address=str(target.address),
+        etag=settled.answer.get("etag"),
+        last_modified=settled.answer.get("last_modified"),
+        guard=conditions.guard,
+        attempts=settled.attempts + refused,
+        conflicts=refused,
+    )
+    return Rewritten(written, found.etag, settled.answer.get("lineage"))

@@ -1,0 +1,204 @@
+"""The index tags of a blob: reading them, and replacing all of them.
+
+Tags have no version in the service: a write of them moves no ETag, and no condition on an ETag is honoured. So azguard
+makes a version of its own, of the blob's ETag and of the tags, and compares it under a lease, without which the service
+writes no tags of a leased blob.
+
+The tag that carries the fence of a lock stays, because without it a holder of the past could write the blob.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from azguard import columns
+from azguard.accounts.target import Target
+from azguard.blobs import properties
+from azguard.conditions import fences
+from azguard.conditions.etags import quote
+from azguard.conditions.operations import Condition
+from azguard.conditions.resolve import Conditions
+from azguard.documents import tags as rules
+from azguard.errors import BadRequest, Changed, NotFound, UsageError
+from azguard.leases import guard
+from azguard.leases.kept import LeaseRecords
+from azguard.requests.calls import write_timeouts
+from azguard.requests.deadline import Deadline
+from azguard.requests.settle import NOTHING_THERE, Finding, Settled, Verdict, WriteRequest, send_until_settled
+from azguard.requests.written import WriteResult
+
+# Stands between the blob's ETag and the digest of the tags.
+_MARK = "+"
+
+
+@dataclass(frozen=True)
+class TagsRead:
+    """The index tags of a blob; the ETag is azguard's own, of the blob's version and the tags."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.ETAG)
+
+    address: str
+    etag: str
+    last_modified: None
+    tags: Mapping[str, str]
+    #: The blob's own, which tags do not move.
+    blob_etag: str
+
+
+def get(target: Target, conditions: Conditions, deadline: Deadline) -> TagsRead:
+    """Return the index tags of a blob, a snapshot or a version.
+
+    Raises:
+        Changed: the condition on them does not hold.
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-blob-tags
+    """
+    # The ETag first: if that version is still there when tags are written, it is the one these tags are of.
+    etag = properties.fetch(target, conditions, deadline).etag
+    condition = conditions.headers.get(Condition.IF_TAGS.header)
+    tags = properties.fetch_tags(target, conditions.lease_id, deadline, condition)
+    return TagsRead(
+        address=str(target.address),
+        etag=compute_etag(etag, tags),
+        last_modified=None,
+        tags=tags,
+        blob_etag=quote(etag),
+    )
+
+
+def compute_etag(blob_etag: str, tags: Mapping[str, str]) -> str:
+    """Return the ETag that azguard makes of a version of a blob and its tags."""
+    digest = hashlib.sha256(json.dumps(sorted(tags.items())).encode()).hexdigest()[:32]
+    return f'{quote(blob_etag)[:-1]}{_MARK}{digest}"'
+
+
+def replace_all(
+    target: Target,
+    tags: Mapping[str, str],
+    conditions: Conditions,
+    records: LeaseRecords,
+    deadline: Deadline,
+) -> WriteResult:
+    """Replace the index tags of a blob.
+
+    Raises:
+        Changed: the version, or the tags, are not those that the conditions name.
+        LockLost: a holder with a higher fence has written.
+        Locked: it is leased, and the lease id is missing or wrong.
+        OutcomeUnknown: the answer was lost. Tags do not tell whose they are; only a lease does.
+    Source: https://learn.microsoft.com/rest/api/storageservices/set-blob-tags
+    """
+    is_free = conditions.guard in ("none", "lease") and conditions.expected_etag is None
+    if target.address.version is not None and not is_free:
+        raise UsageError(
+            f"{target} is a version, which cannot be leased, so that nothing keeps another writer of its tags out",
+            address=str(target.address),
+            reason="version_not_leasable",
+        )
+    try:
+        if is_free:
+            return _write(target, tags, conditions, deadline, is_own=False)
+        with guard.hold(target, conditions.lease_id, records, deadline) as held:
+            under = replace(conditions, lease_id=held.lease_id)
+            return _write(target, tags, under, held.patience, is_own=held.is_own)
+    except NotFound as error:
+        if conditions.expected_etag is None or error.service_code == "ContainerNotFound":
+            raise
+        raise properties.to_gone(target, conditions.expected_etag, error) from error
+    except Changed as error:
+        raise error if error.current_etag else properties.describe_conflict(error, target, deadline) from error
+
+
+def is_of_tags(etag: str) -> bool:
+    """Return whether an ETag is one that azguard made of tags, and not the blob's own."""
+    return _MARK in etag
+
+
+def _write(
+    target: Target,
+    tags: Mapping[str, str],
+    conditions: Conditions,
+    deadline: Deadline,
+    *,
+    is_own: bool,
+) -> WriteResult:
+    """Compare, then write; ``is_own`` says that the lease was acquired for this write alone."""
+    current = get(target, Conditions(lease_id=conditions.lease_id), deadline)
+    _compare(target, conditions.expected_etag, current)
+    wanted, condition = _carry_fence(target, tags, current.tags, conditions)
+    client = target.account.blob(target.address)
+    request = WriteRequest(
+        target=target,
+        # The SDK maps no header of ours onto this request but these two.
+        send=lambda: client.set_blob_tags(
+            dict(wanted), lease=conditions.lease_id, if_tags_match_condition=condition, **write_timeouts(deadline)
+        ),
+        look=lambda patience: _find_outcome(target, wanted, current, conditions, patience),
+        # Under the caller's lease a copy that the network delivers late could undo what the caller writes next.
+        resend=is_own,
+    )
+    settled: Settled[Any] = send_until_settled(request, deadline)
+    return WriteResult(
+        address=str(target.address),
+        etag=compute_etag(current.blob_etag, wanted),
+        last_modified=None,
+        guard=conditions.guard,
+        attempts=settled.attempts,
+    )
+
+
+def _compare(target: Target, expected: str | None, current: TagsRead) -> None:
+    there = current.etag if expected is not None and is_of_tags(expected) else current.blob_etag
+    if expected in (None, there):
+        return
+    what = "the tags of " if current.blob_etag[:-1] + _MARK == str(expected).rpartition(_MARK)[0] + _MARK else ""
+    raise Changed(
+        f"{what}{target} changed since you read {'them' if what else 'it'}",
+        address=str(target.address),
+        expected_etag=expected,
+        current_etag=there,
+        reason="tags_changed",
+    )
+
+
+def _carry_fence(
+    target: Target, tags: Mapping[str, str], before: Mapping[str, str], conditions: Conditions
+) -> tuple[Mapping[str, str], str | None]:
+    """Return the tags to write, the fence among them, and the condition to send."""
+    condition = conditions.headers.get(Condition.IF_TAGS.header)
+    if conditions.fence is not None:
+        theirs = fences.read_fence(before, target)
+        fences.refuse_higher(target, conditions.fence, theirs)
+        others = {key: value for key, value in tags.items() if key != fences.TAG}
+        fences.check_tags(others)
+        # Where there is no fence yet, the condition would not hold.
+        return fences.with_fence_tag(others, conditions.fence), None if theirs is None else condition
+    if fences.TAG in tags or not _is_fence(before, target):
+        return tags, condition
+    kept = {**tags, fences.TAG: before[fences.TAG]}
+    rules.check_count(kept)
+    return kept, condition
+
+
+def _is_fence(tags: Mapping[str, str], target: Target) -> bool:
+    """Return whether there is a fence among the tags, and not a tag of others that has its name."""
+    try:
+        return fences.read_fence(tags, target) is not None
+    except BadRequest:
+        return False
+
+
+def _find_outcome(
+    target: Target, wanted: Mapping[str, str], before: TagsRead, conditions: Conditions, patience: Deadline
+) -> Finding[Any]:
+    try:
+        current = get(target, Conditions(lease_id=conditions.lease_id), patience)
+    except NotFound:
+        return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
+    if conditions.lease_id is None:
+        return Finding(Verdict.UNKNOWN, same=current.tags == wanted)
+    # While the lease is held, the service takes tags from its holder alone.
+    if current.tags == wanted:
+        return Finding(Verdict.COMMITTED)
+    return Finding(Verdict.NOT_YET if current.tags == before.tags else Verdict.UNKNOWN)
