@@ -159,6 +159,7 @@ def put(
                 lambda: find_blob(upload),
                 skip=skip,
             )
+    env.reads.follow_parts(target, upload.conditions.expected_etag, written.etag, upload.stamp)
     # A file of another size was read from its middle, or changed meanwhile.
     is_whole = size == getattr(written, "content_length", None)
     env.reads.record(target, written, copy if is_whole else None, upload.stamp)

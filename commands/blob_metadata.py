@@ -51,7 +51,7 @@ def set_(
 
     Examples:
         azguard blob metadata set site/config.json --metadata owner=ops
-        azguard blob metadata get site/config.json | azguard blob metadata set site/config.json
+        echo '{"owner": "ops"}' | azguard blob metadata set site/config.json
 
     Topics: conditions
     """

@@ -28,7 +28,7 @@ def set_properties(ctx: typer.Context, blob: options.Blob, given: PropertyOption
 
     Examples:
         azguard blob set-properties site/config.json --content-type application/json
-        azguard blob set-properties site/config.json --content-cache no-store --content-language en
+        azguard blob set-properties site/config.json --content-cache no-store
 
     Topics: conditions
     """
@@ -56,9 +56,7 @@ def tier(
     blob: options.Blob,
     tier: Annotated[
         str | None,
-        typer.Option(
-            "--tier", metavar="Hot|Cool|Cold|Archive", help="The tier; of a premium page blob, P4 to P80."
-        ),
+        typer.Option("--tier", metavar="Hot|Cool|Cold|Archive", help="The tier; of a premium page blob, P4 to P80."),
     ] = None,
     rehydrate_priority: Annotated[
         str | None,
@@ -81,7 +79,7 @@ def tier(
 
     Examples:
         azguard blob tier site/config.json --tier Cool
-        azguard blob tier site/config.json --tier Hot --rehydrate-priority High --last-writer-wins
+        azguard blob tier site/config.json --tier Hot --rehydrate-priority High
 
     Topics: conditions
     """

@@ -54,8 +54,9 @@ def set_(
     A version, ?versionid=…, cannot be leased. Its tags are set only with --last-writer-wins.
 
     Examples:
-        azguard blob tags get site/config.json | azguard blob tags set site/config.json
         azguard blob tags set site/config.json --tags stage=live --last-writer-wins
+        azguard blob tags get site/config.json > tags.json
+        azguard blob tags set site/config.json -f tags.json
 
     Topics: conditions, fences
     """

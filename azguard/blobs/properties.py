@@ -84,12 +84,13 @@ def fetch_tags(
     Source: https://learn.microsoft.com/rest/api/storageservices/get-blob-tags
     """
     client = target.account.blob(target.address)
-    # The SDK drops headers here, and the timeouts too.
-    return read(
+    # The SDK drops headers here, and the timeouts too; of an empty answer it makes None.
+    found: dict[str, str] | None = read(
         lambda timeouts: client.get_blob_tags(lease=lease_id, if_tags_match_condition=condition, **timeouts),
         target,
         deadline,
     )
+    return found or {}
 
 
 def describe_conflict(error: Changed, target: Target, deadline: Deadline) -> Changed:

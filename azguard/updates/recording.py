@@ -27,6 +27,9 @@ class ReadRecords(Protocol):
     def record_content(self, target: Target, written: CommittedVersion, content: bytes, lineage: str | None) -> None:
         """Record the version that was just written with this content."""
 
+    def follow_parts(self, target: Target, before: str | None, after: str | None, lineage: str | None) -> None:
+        """Record that a version read before was replaced by our own write of its content, which left its parts."""
+
     def follow(self, target: Target, before: str | None, after: str | None, lineage: str | None) -> None:
         """Record that a version read before got a new ETag by our own write, with its content unchanged."""
 
@@ -114,4 +117,5 @@ def _record(request: UpdateRequest, ended: UpdateResult, reads: ReadRecords) -> 
         return
     if ended.outcome == "unchanged" and not request.shows_content:
         return  # The edits saw the content, and nothing else did.
+    reads.follow_parts(request.target, ended.base, ended.committed.etag, ended.lineage)
     reads.record_content(request.target, ended.committed, ended.content, ended.lineage)

@@ -69,13 +69,15 @@ class Says:
     """An exit status, and for 74 why it cannot be known.
 
     ``twice`` says that nothing in the service can keep the network from doing it twice, to the same end. ``gone`` says
-    no more than that it is gone, which is true, and not by whom.
+    no more than that it is gone, which is true, and not by whom. ``leased`` says that a request for a lease that comes
+    late takes it for its term, since the write under it made no version.
     """
 
     code: int
     why: str = ""
     twice: bool = False
     gone: bool = False
+    leased: bool = False
 
 
 DONE = Says(0)
@@ -110,6 +112,9 @@ class Stage(Protocol):
 
     def lease_blob(self, seconds: int = -1) -> None:
         """Take a lease on the blob, infinite unless said otherwise; its id is ``{lease}``."""
+
+    def read_tags(self) -> None:
+        """Read the tags of the blob, so that their version is known here."""
 
     def make_container(self, *, leased: bool = False) -> None:
         """Create the container of the row, which ``{container}`` names."""
@@ -201,6 +206,10 @@ def _leased_shortly(stage: Stage) -> None:
     stage.lease_blob(60)
 
 
+def _tags(stage: Stage) -> None:
+    stage.read_tags()
+
+
 def _container(stage: Stage) -> None:
     stage.make_container()
 
@@ -230,6 +239,10 @@ _LOST_APPEND = dict.fromkeys(_LOST, EQUAL_BYTES)
 _DELETED = {Column.REPLAYED: GONE, **_in((*ANSWER_LOST, Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN), GONE_BY_WHOM)}
 _DELETED_ANYHOW = {**_DELETED, **_in(NOT_THERE_YET, MAY_STILL_ARRIVE)}
 _UNCONDITIONAL = {Column.REPLAYED: TWICE, **_in(NOT_THERE_YET, MAY_STILL_ARRIVE)}
+# Each copy leads to the same state, and the lease that they name is given back at the end.
+_UNDER_LEASE = {Column.REPLAYED: TWICE, Column.ZOMBIE_THEN: TWICE}
+_UNTRACED = {column: Says(74, "nothing in tags or a tier tells whose they are") for column in Column}
+_UNTRACED[Column.REPLAYED] = TWICE
 # A zombie under a fence is stopped by a higher one only; sent again, it could undo what its own holder wrote since.
 _BY_FENCE = {Column.REPLAYED: TWICE, **_in(NOT_THERE_YET, ON_ITS_FENCE)}
 _REFUSED_BY_FENCE: Cells = {column: ON_ITS_FENCE for column in Column if column is not Column.REPLAYED}
@@ -304,6 +317,27 @@ ROWS = (
         cells=_DELETED),
     Row("delete-fence-lease", "blob delete {blob} --lease-id {lease}" + _FENCE, "DELETE blob", (_fenced, _leased),
         leaves=None),
+    Row("metadata-set", "blob metadata set {blob} --metadata n=2", "PUT metadata", (_old,), leaves=b"old"),
+    Row("metadata-set-last-writer-wins", "blob metadata set {blob} --metadata n=2 --last-writer-wins", "PUT metadata",
+        (_old,), leaves=b"old"),
+    Row("metadata-set-date", "blob metadata set {blob} --metadata n=2 --if-unmodified-since 2099-01-01T00:00:00Z",
+        "PUT metadata", (_old,), leaves=b"old", cells=_UNDER_LEASE),
+    Row("set-properties", "blob set-properties {blob} --content-language en", "PUT properties", (_old,), leaves=b"old",
+        cells=_LOST),
+    Row("set-properties-lease", "blob set-properties {blob} --content-language en --lease-id {lease}", "PUT properties",
+        (_old, _leased), leaves=b"old"),
+    Row("tags-set", "blob tags set {blob} --tags n=2", "PUT tags", (_old, _tags), leaves=b"old", cells=_UNDER_LEASE),
+    Row("tags-set-acquire", "blob tags set {blob} --tags n=2", "PUT lease:acquire", (_old, _tags), "PUT tags",
+        leaves=b"old", cells={Column.ZOMBIE_LAST: Says(0, leased=True)}),
+    Row("tags-set-release", "blob tags set {blob} --tags n=2", "PUT lease:release", (_old, _tags), "PUT tags",
+        leaves=b"old"),
+    Row("tags-set-lease", "blob tags set {blob} --tags n=2 --lease-id {lease}", "PUT tags", (_old, _leased, _tags),
+        leaves=b"old", cells={**_UNCONDITIONAL, Column.ZOMBIE_THEN: DONE}),
+    Row("tags-set-last-writer-wins", "blob tags set {blob} --tags n=2 --last-writer-wins", "PUT tags", (_old,),
+        leaves=b"old", cells=_UNTRACED),
+    Row("tier", "blob tier {blob} --tier Cool", "PUT tier", (_old,), leaves=b"old", cells=_UNDER_LEASE),
+    Row("tier-last-writer-wins", "blob tier {blob} --tier Cool --last-writer-wins", "PUT tier", (_old,), leaves=b"old",
+        cells=_UNTRACED),
     Row("container-create", "container create {container}", "PUT container", leaves=b""),
     Row("container-create-skip", "container create {container} --if-exists skip", "PUT container", leaves=b""),
     Row("container-delete-acquire", "container delete {container}", "PUT lease:acquire", (_container,),

@@ -125,6 +125,10 @@ class Scene:
     def lease_blob(self, seconds: int = -1) -> None:
         self.direct.blob(self._target.address).acquire_lease(seconds, _LEASE)
 
+    def read_tags(self) -> None:
+        ran = self.cli.call("blob", "tags", "get", self.blob)
+        assert ran.code == 0, ran.err
+
     def make_container(self, *, leased: bool = False) -> None:
         ran = self.cli.call("container", "create", self.container)
         assert ran.code == 0, ran.err

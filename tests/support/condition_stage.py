@@ -186,6 +186,7 @@ class Stage:
 
         with patch.object(RequestsTransport, "send", scripted):
             yield
+        self.scripted.clear()
 
 
 def _describe(blob: Any) -> tuple[Any, ...]:

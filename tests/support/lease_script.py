@@ -24,11 +24,14 @@ class Scripted(AnsweringTransport):
         self._answers = list(answers)
         #: The method of each request, and its action on the lease.
         self.asked: list[tuple[str, str | None]] = []
+        #: The URL of each request.
+        self.urls: list[str] = []
         #: The headers of each request.
         self.headers: list[dict[str, str]] = []
 
     def answer(self, request: Any) -> requests.Response:
         self.asked.append((request.method, request.headers.get("x-ms-lease-action")))
+        self.urls.append(request.url)
         self.headers.append({name.lower(): str(value) for name, value in request.headers.items()})
         status, code, headers = self._answers.pop(0)
         answer = requests.Response()

@@ -64,6 +64,12 @@ SCENARIOS = (
     Scenario("blob.get_properties", "blob exists {blob}"),
     Scenario("container.list_blobs", "blob list {container}"),
     Scenario("blob.delete", "blob delete {blob}"),
+    Scenario("blob.get_properties", "blob metadata get {blob}"),
+    Scenario("blob.set_metadata", "blob metadata set {blob} --metadata a=1"),
+    Scenario("blob.set_properties", "blob set-properties {blob} --content-language en"),
+    Scenario("blob.set_tier", "blob tier {blob} --tier Cool"),
+    Scenario("blob.get_tags", "blob tags get {blob}"),
+    Scenario("blob.set_tags", "blob tags set {blob} --tags a=1"),
     Scenario("container.create", "container create {container}-2"),
     Scenario("container.get_properties", "container show {container}"),
     Scenario("container.get_properties", "container exists {container}"),
@@ -79,7 +85,7 @@ SCENARIOS = (
     Scenario("blob.lease_break", "lock break blob:{blob} --yes", ("leased",)),
 )
 
-_IN_PROPERTIES = "the SDK has no method for it: show reads the properties, which hold the metadata"
+_IN_PROPERTIES = "the SDK has no method for it: metadata get reads the properties, which hold them"
 _FROM_URL = "no command reads a part of one blob into another"
 _YET = "no command yet"
 # Operations that no command is made of.
@@ -90,7 +96,7 @@ NO_COMMAND: Mapping[str, str] = MappingProxyType(
         "blob.append_block_from_url": _FROM_URL,
         "blob.put_page_from_url": _FROM_URL,
         **{f"blob.{name}": _YET for name in (
-            "put_append_blob", "put_page_blob", "set_properties", "set_metadata", "set_tier", "get_tags", "set_tags",
+            "put_append_blob", "put_page_blob",
             "snapshot", "copy", "abort_copy", "undelete", "put_block", "get_block_list", "append_block",
             "seal_append_blob", "put_page", "clear_page", "get_page_ranges",
         )},
@@ -105,5 +111,7 @@ SCRIPTED: Mapping[tuple[str, str], str] = MappingProxyType(
     {
         ("blob.put_block_blob", "--if-match *"): _CREATES,
         ("blob.put_block_list", "--if-match *"): _CREATES,
+        ("blob.set_tier", "--if-tags"): "x-ms-if-tags ignored",
+        ("blob.set_tags", "--if-tags"): "x-ms-if-tags ignored",
     }
 )

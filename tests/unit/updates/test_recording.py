@@ -34,6 +34,9 @@ class Reads:
     def record_content(self, target: Target, written: CommittedVersion, content: bytes, lineage: str | None) -> None:
         self.calls.append(("content", content, written.etag))
 
+    def follow_parts(self, target: Target, before: str | None, after: str | None, lineage: str | None) -> None:
+        pass
+
     def follow(self, target: Target, before: str | None, after: str | None, lineage: str | None) -> None:
         self.calls.append(("follow", before, after))
 

@@ -1,0 +1,214 @@
+"""``azguard blob tags`` against Azurite: a version that is azguard's own, compared under a lease."""
+
+import json
+from typing import Any
+
+import pytest
+from azure.core.exceptions import HttpResponseError
+
+from azguard.blobs import tags as blob_tags
+from tests.support.blob_world import client, inside_lock_run, make
+from tests.support.cli_world import CliWorld
+
+FENCE = f"{7:019d}"
+
+
+@pytest.fixture
+def blob(cli: CliWorld) -> str:
+    return make(cli, tags={"stage": "live"})
+
+
+def set_(cli: CliWorld, blob: str, *words: str, stdin: bytes = b"", scope: str = "test") -> int:
+    return cli.call("blob", "tags", "set", blob, *words, stdin=stdin, scope=scope).code
+
+
+def tags_of(cli: CliWorld, blob: str) -> dict[str, str]:
+    found: dict[str, str] = client(cli, blob).get_blob_tags()
+    return found
+
+
+def test_what_get_prints_is_what_set_takes(cli: CliWorld, blob: str) -> None:
+    found = cli.call("blob", "tags", "get", blob)
+    document = {**found.json, "tags": {**found.json["tags"], "owner": "ops"}}
+    written = cli.call("blob", "tags", "set", blob, stdin=json.dumps(document).encode())
+    assert (found.json["tags"], written.code, written.json["guard"]) == ({"stage": "live"}, 0, "lease")
+    assert (tags_of(cli, blob), written.json["etag"]) == (
+        {"stage": "live", "owner": "ops"},
+        cli.call("blob", "tags", "get", blob).json["etag"],
+    )
+
+
+def test_the_etag_of_the_blob_stays(cli: CliWorld, blob: str) -> None:
+    before = client(cli, blob).get_blob_properties().etag
+    found = cli.call("blob", "tags", "get", blob).json["blob_etag"]
+    assert set_(cli, blob, "--tags", "a=1") == 0
+    assert (found, client(cli, blob).get_blob_properties().etag) == (before, before)
+
+
+def test_no_lease_is_left_behind(cli: CliWorld, blob: str) -> None:
+    cli.call("blob", "tags", "get", blob)
+    set_(cli, blob, "--tags", "a=1")
+    assert (client(cli, blob).get_blob_properties().lease.state, cli.call("lease", "list", "--held").json) == (
+        "available",
+        [],
+    )
+
+
+def test_of_two_writers_that_read_the_same_tags_one_is_refused(cli: CliWorld, blob: str) -> None:
+    for scope in ("one", "two"):
+        cli.call("blob", "tags", "get", blob, scope=scope)
+    assert set_(cli, blob, "--tags", "a=1", scope="one") == 0
+    ran = cli.call("blob", "tags", "set", blob, "--tags", "b=1", "-o", "json", scope="two")
+    assert (ran.code, ran.error["message"], ran.error["hint"], tags_of(cli, blob)) == (
+        42,
+        f"the tags of {blob} changed since you read them",
+        f"azguard blob tags get {blob}, then decide",
+        {"a": "1"},
+    )
+
+
+def test_a_foreign_write_of_the_blob_is_refused_although_its_tags_are_the_same(cli: CliWorld, blob: str) -> None:
+    cli.call("blob", "tags", "get", blob)
+    client(cli, blob).upload_blob(b"theirs", overwrite=True, tags={"stage": "live"})
+    ran = cli.call("blob", "tags", "set", blob, "--tags", "a=1", "-o", "json")
+    assert (ran.code, ran.error["message"]) == (42, f"{blob} changed since you read it")
+
+
+def test_reading_the_content_is_no_read_of_the_tags(cli: CliWorld, blob: str) -> None:
+    cli.call("blob", "get", blob, "-f", "a.json")
+    ran = cli.call("blob", "tags", "set", blob, "--tags", "a=1", "-o", "json")
+    assert (ran.code, ran.error["hint"].partition(";")[0]) == (42, f"read it first: azguard blob tags get {blob}")
+
+
+def test_reading_the_tags_is_no_read_of_the_content(cli: CliWorld, blob: str) -> None:
+    cli.call("blob", "tags", "get", blob)
+    assert cli.call("blob", "put", blob, stdin=b"new").code == 45
+
+
+def test_the_etag_of_the_blob_alone_can_be_named(cli: CliWorld, blob: str) -> None:
+    etag = client(cli, blob).get_blob_properties().etag
+    client(cli, blob).set_blob_tags({"stage": "other"})
+    assert (set_(cli, blob, "--tags", "a=1", "--etag", etag), set_(cli, blob, "--tags", "a=1", "--etag", "0x1")) == (
+        0,
+        42,
+    )
+
+
+def test_our_own_write_of_metadata_is_followed(cli: CliWorld, blob: str) -> None:
+    cli.call("blob", "tags", "get", blob)
+    cli.call("blob", "metadata", "get", blob)
+    assert cli.call("blob", "metadata", "set", blob, "--metadata", "a=1").code == 0
+    assert set_(cli, blob, "--tags", "a=1") == 0
+
+
+def test_a_file_guards_by_the_version_it_names(cli: CliWorld, blob: str) -> None:
+    old = cli.call("blob", "tags", "get", blob).out
+    client(cli, blob).set_blob_tags({"stage": "other"})
+    cli.call("blob", "tags", "get", blob)
+    cli.file("old.json", old)
+    assert (set_(cli, blob, "-f", "old.json"), set_(cli, blob, "-f", "old.json", "--etag", "@last")) == (42, 0)
+
+
+def test_the_fence_of_a_lock_stays(cli: CliWorld) -> None:
+    blob = make(cli, tags={"stage": "live", "fence": FENCE})
+    cli.call("blob", "tags", "get", blob)
+    assert (set_(cli, blob, "--tags", "a=1"), tags_of(cli, blob)) == (0, {"a": "1", "fence": FENCE})
+
+
+def test_a_tag_of_others_named_fence_does_not_stay(cli: CliWorld) -> None:
+    blob = make(cli, tags={"fence": "garden"})
+    cli.call("blob", "tags", "get", blob)
+    assert (set_(cli, blob, "--tags", "a=1"), tags_of(cli, blob)) == (0, {"a": "1"})
+
+
+@pytest.mark.parametrize(("fence", "code"), [("6", 77), ("7", 0), ("8", 0)])
+def test_a_fence_guards_the_write_and_is_left(cli: CliWorld, fence: str, code: int) -> None:
+    blob = make(cli, tags={"fence": FENCE})
+    ran = cli.call("blob", "tags", "set", blob, "--tags", "a=1", "--fence", fence)
+    left = {"fence": FENCE} if code else {"a": "1", "fence": f"{int(fence):019d}"}
+    assert (ran.code, tags_of(cli, blob)) == (code, left)
+
+
+def test_a_first_fence_is_left_where_there_was_none(cli: CliWorld, blob: str) -> None:
+    assert (set_(cli, blob, "--tags", "a=1", "--fence", "3"), tags_of(cli, blob)["fence"]) == (0, f"{3:019d}")
+
+
+def test_last_writer_wins_takes_no_lease(cli: CliWorld, blob: str) -> None:
+    ran = cli.call("blob", "tags", "set", blob, "--tags", "a=1", "--last-writer-wins")
+    assert (ran.json["guard"], tags_of(cli, blob)) == ("none", {"a": "1"})
+
+
+def test_a_lock_of_another_is_told_of_at_once(cli: CliWorld, blob: str) -> None:
+    client(cli, blob).acquire_lease(-1)
+    cli.call("blob", "tags", "get", blob)
+    assert (set_(cli, blob, "--tags", "a=1"), set_(cli, blob, "--tags", "a=1", "--last-writer-wins")) == (49, 49)
+
+
+def test_the_lease_of_the_caller_is_used_and_kept(cli: CliWorld, blob: str) -> None:
+    lease = client(cli, blob).acquire_lease(-1).id
+    cli.call("blob", "tags", "get", blob)
+    assert set_(cli, blob, "--tags", "a=1", "--lease-id", lease) == 0
+    assert client(cli, blob).get_blob_properties().lease.state == "leased"
+
+
+def test_inside_a_lock_run_its_lease_is_used(cli: CliWorld, blob: str) -> None:
+    lease = client(cli, blob).acquire_lease(-1).id
+    env = inside_lock_run(cli, blob, lease)
+    cli.call("blob", "tags", "get", blob)
+    assert cli.call("blob", "tags", "set", blob, "--tags", "a=1", env=env).code == 0
+
+
+def test_tags_of_a_snapshot_are_not_written(cli: CliWorld, blob: str) -> None:
+    snapshot = f"{blob}?snapshot={client(cli, blob).create_snapshot()['snapshot']}"
+    assert set_(cli, snapshot, "--tags", "a=1", "--last-writer-wins") == 2
+
+
+def test_tags_of_a_version_are_written_only_if_that_is_said(cli: CliWorld) -> None:
+    version = "site/a?versionid=2026-11-21T10:00:00.0000000Z"
+    ran = cli.call("blob", "tags", "set", version, "--tags", "a=1", "--etag", "0x1", "-o", "json")
+    assert (ran.code, ran.error["hint"]) == (2, "say --last-writer-wins to write them all the same")
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin"),
+    [
+        ((), b"not json"),
+        ((), b'{"a": 1}'),
+        ((), b'{"a": "(b)"}'),
+        ((), b'{"": "b"}'),
+        ((), json.dumps({"a": "x" * 257}).encode()),
+        ((), json.dumps({f"k{n}": "x" for n in range(11)}).encode()),
+        (("--tags", "a=1", "-f", "-"), b"{}"),
+        (("--tags", "a=1", "--tags", "a=2"), b""),
+        (("--tags", "a=1", "--if-match", "0x1"), b""),
+        (("--tags", "a=1", "--allow-race"), b""),
+    ],
+)
+def test_bad_input_is_refused_before_any_request(cli: CliWorld, words: tuple[str, ...], stdin: bytes) -> None:
+    ran = cli.call("blob", "tags", "set", "site/a", *words, stdin=stdin, env={
+        "AZURE_STORAGE_CONNECTION_STRING": "AccountName=a;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:9/a",
+    })  # fmt: skip
+    assert (ran.code, "Traceback" in ran.err) == (2, False)
+
+
+def test_tags_differ_in_case(cli: CliWorld, blob: str) -> None:
+    cli.call("blob", "tags", "get", blob)
+    assert (set_(cli, blob, "--tags", "a=1", "--tags", "A=2"), tags_of(cli, blob)) == (0, {"a": "1", "A": "2"})
+
+
+def test_between_the_comparison_and_the_write_no_other_gets_in(
+    cli: CliWorld, blob: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused: list[str] = []
+    compare: Any = blob_tags._compare
+
+    def compete(*arguments: Any) -> None:
+        compare(*arguments)
+        for write in ("set_blob_tags", "set_blob_metadata"):
+            with pytest.raises(HttpResponseError, match="LeaseIdMissing"):
+                getattr(client(cli, blob), write)({"b": "1"})
+            refused.append(write)
+
+    monkeypatch.setattr(blob_tags, "_compare", compete)
+    cli.call("blob", "tags", "get", blob)
+    assert (set_(cli, blob, "--tags", "a=1"), len(refused), tags_of(cli, blob)) == (0, 2, {"a": "1"})
