@@ -220,7 +220,8 @@ def _find_near(root: Any, path: Sequence[str], word: str) -> list[str]:
         return [word]
     same = [name for name in commands if name.split()[-1] == word]
     if same:
-        return same[:_MOST_OFFERED]
+        shortest = min(len(name.split()) for name in same)
+        return [name for name in same if len(name.split()) == shortest][:_MOST_OFFERED]
     near = difflib.get_close_matches(word, nouns, 1, _NEAR)
     last = difflib.get_close_matches(word, {name.split()[-1] for name in commands}, 1, _NEAR)
     return near or [name for name in commands if name.split()[-1] in last][:_MOST_OFFERED]

@@ -21,15 +21,8 @@ from azguard.leases.owners import FENCE, OWNER, SLOTS
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op
-from azguard.requests.settle import (
-    NOTHING_THERE,
-    Finding,
-    Settled,
-    Verdict,
-    WriteRequest,
-    send_until_settled,
-    verdict_from_lineage,
-)
+from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
+from azguard.requests.verdicts import Verdict, verdict_from_lineage
 
 # What a lock keeps in the metadata of its blob: without its counter the next holder would get a fence of the past.
 _OF_LOCKS = (OWNER, FENCE, SLOTS)

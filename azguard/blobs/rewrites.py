@@ -18,7 +18,8 @@ from azguard.leases import guard
 from azguard.leases.kept import LeaseRecords
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
-from azguard.requests.settle import NOTHING_THERE, Finding, Settled, Verdict
+from azguard.requests.settle import NOTHING_THERE, Finding, Settled
+from azguard.requests.verdicts import Verdict
 from azguard.requests.written import WriteResult
 
 

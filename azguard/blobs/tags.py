@@ -26,7 +26,8 @@ from azguard.leases import guard
 from azguard.leases.kept import LeaseRecords
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.settle import NOTHING_THERE, Finding, Settled, Verdict, WriteRequest, send_until_settled
+from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
+from azguard.requests.verdicts import Verdict
 from azguard.requests.written import WriteResult
 
 # Stands between the blob's ETag and the digest of the tags.
