@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from azguard.accounts.target import Target
-from azguard.cli import values
+from azguard.cli import ending, values
 from azguard.conditions.operations import BLOB_GET, Operation
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.resolve import Conditions
@@ -81,6 +81,7 @@ def describe_wait(env: "Environment", target: Target, until: str, text: str | No
     if text is not None:
         values.duration(text, option)
     patience = env.patience(text, WAIT_SECONDS)
+    ending.warn(target, patience.seconds, env.out.warn_once)
     return Waiting(
         patience=patience,
         tell=lambda: env.out.info(f"waiting up to {span(patience.seconds)}: {target.address} {_NOW[until]}"),

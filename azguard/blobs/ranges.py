@@ -11,6 +11,8 @@ from azguard.processes.memory import return_large_blocks
 RANGE_BYTES = 4 * 1024 * 1024
 # How many ranges are in memory at once: asked for, or waiting to be written. With them a get needs 85 MiB.
 _AT_ONCE = 6
+# The ranges of other blobs that this process reads at the same time, as of a tree: they share what is in memory.
+_open: set["Ranges"] = set()
 
 
 class Piece(NamedTuple):
@@ -34,7 +36,8 @@ class Ranges:
         self._to_ask = iter(self._offsets)
         self._asked: SimpleQueue[int | None] = SimpleQueue()
         self._answered: SimpleQueue[Piece | BaseException] = SimpleQueue()
-        self._workers = min(_AT_ONCE, len(self._offsets))
+        _open.add(self)
+        self._workers = min(max(1, _AT_ONCE // len(_open)), len(self._offsets))
         self._is_closed = False
         if self._workers:
             return_large_blocks()
@@ -60,6 +63,7 @@ class Ranges:
 
     def close(self) -> None:
         """Ask for no more."""
+        _open.discard(self)
         self._is_closed = True
         for _ in range(self._workers):
             self._asked.put(None)

@@ -18,6 +18,7 @@ from azguard.blobs.ranges import RANGE_BYTES
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, NotFound, Unavailable
 from azguard.requests.deadline import Deadline
+from tests.support.emulator_world import until
 from tests.support.ranged_service import RangeAnswer, RangedService, Spoil, serving
 
 #: The first answer has 8 MiB; four ranges follow, the last of them short.
@@ -117,6 +118,22 @@ def test_no_more_is_asked_for_than_is_written_soon(monkeypatch: pytest.MonkeyPat
         was_early = third.wait(0.3)
         rest = b"".join(pieces)
     assert (was_early, len(rest)) == (False, len(CONTENT) - SINGLE_BYTES - RANGE_BYTES)
+
+
+def test_several_downloads_at_once_share_what_is_in_memory() -> None:
+    asked: list[int] = []
+
+    def read(offset: int, length: int) -> bytes:
+        asked.append(offset)
+        return bytes(length)
+
+    many = [ranges.Ranges(read, 0, 100 * RANGE_BYTES) for _ in range(8)]
+    until(lambda: len(asked) == 6 + 3 + 2 + 5)
+    for each in many:
+        each.close()
+    alone = ranges.Ranges(read, 0, 100 * RANGE_BYTES)
+    until(lambda: len(asked) == 16 + 6)
+    alone.close()
 
 
 def whole(_: int, answer: RangeAnswer) -> RangeAnswer:
