@@ -32,6 +32,7 @@ _PARTS_OF_BLOB = MappingProxyType(
         "tags": "blob_tags",
         "set-properties": "blob_properties",
         "tier": "blob_properties",
+        "page": "blob_page",
     }
 )
 

@@ -51,6 +51,21 @@ def seconds(text: str, option: str, least: int, most: int) -> int:
     return int(found)
 
 
+def size(text: str, option: str, *, least: int = 0) -> int:
+    """Return the bytes of a size such as ``512``, ``4MiB`` or ``1GB``."""
+    import re
+
+    found = re.fullmatch(r"([0-9]{1,19}) ?([KMGT]i?B|B)?", text.strip(), re.IGNORECASE)
+    if found is None:
+        raise UsageError(f"{option}: {text!r} is not a number of bytes", hint=f"{option} 512, {option} 4MiB")
+    unit = (found[2] or "B").upper()
+    base = 1024 if "I" in unit else 1000
+    bytes_: int = int(found[1]) * base ** " KMGT".index(unit[0].replace("B", " "))
+    if bytes_ < least:
+        raise UsageError(f"{option}: {text!r} is less than {least} bytes", hint=f"{option} {max(least, 512)}")
+    return bytes_
+
+
 def duration(text: str, option: str) -> float:
     """Return the seconds of a duration such as ``90s``, refusing an empty or zero one."""
     found = parse_duration(text, option)

@@ -27,6 +27,15 @@ HINTS: Mapping[str, Words] = {
     "line_too_long": "append it as content, in several pieces: -f FILE without --lines",
     "no_append_blob": "azguard safe-update blob:{target} --append-line TEXT adds to a block blob",
     "no_append_blob_to_seal": "only append blobs can be sealed",
+    "content_not_whole_pages": "fill it up with zeros: truncate -s %512 FILE",
+    "no_page_blob": "azguard blob page put {target} --create BYTES makes a page blob where there is none",
+    "not_whole_pages": "{option} {below} or {option} {above}",
+    "pages_are_empty": "did the command before the pipe fail?",
+    "pages_behind_end": "a page blob keeps its length: create a longer one",
+    "pages_incomplete": "look at what is there, then go on from {next_offset}: --offset {next_offset}",
+    "pages_never_read": "read its ranges and its version first, then name it: --etag ETAG; or say --last-writer-wins",
+    "pages_of_nothing": "to create it: --create BYTES",
+    "pages_unknown": "read those pages, then decide; without --lease-id and --last-writer-wins azguard can tell",
     "too_many_blocks": "begin another blob",
 }
 #: What happened, where the core's own sentence would have to name an option.

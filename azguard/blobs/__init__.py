@@ -25,6 +25,9 @@
 ``copy_sources``    the source of a copy
 ``copy_status``     how a copy goes on, and how to stop it
 ``snapshots``       snapshots of a blob, and what is kept of a deleted one
+``page_write``      one write of pages as a value
+``pages``           writing and clearing pages
+``page_blobs``      a page blob: found, created, its ranges
 ``deletes``         deleting a blob
 ``rewrites``        writes that read first what is to stay
 ``metadata``        the metadata of a blob

@@ -1,12 +1,13 @@
 """Content in pieces that an append blob takes, one Append Block each; lines stay whole."""
 
 from collections.abc import Iterator, Sequence
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from azguard.blobs.append import MOST_BYTES
 from azguard.blobs.blocks import read_up_to
 from azguard.errors import BadRequest
 
+T = TypeVar("T")
 #: The length of a piece, which every service version takes.
 PIECE_BYTES = 4 * 1024 * 1024
 
@@ -47,6 +48,17 @@ def join_lines(lines: Sequence[str]) -> bytes:
     if len(piece) > MOST_BYTES:
         raise _build_too_long(len(piece))
     return piece
+
+
+def mark_last(pieces: Iterator[T]) -> Iterator[tuple[T, bool]]:
+    """Yield each piece with whether it is the last one; a piece is asked for while the one before it waits."""
+    before = next(pieces, None)
+    if before is None:
+        return
+    for piece in pieces:
+        yield before, False
+        before = piece
+    yield before, True
 
 
 def _build_too_long(length: int) -> BadRequest:

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
-from azguard.blobs import append_ends, append_errors, append_outcome
+from azguard.blobs import append_ends, append_errors, append_outcome, append_pieces
 from azguard.blobs.append import APPEND_BLOB, Append, AppendDone, End, Proof
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Locked, UsageError
-from azguard.leases import actions, guard
+from azguard.leases import guard
 from azguard.leases.guard import GuardLease
 from azguard.leases.kept import LeaseRecords
 from azguard.requests import commits
@@ -30,8 +30,6 @@ _OTHERS_SECONDS = 3.0
 _POLL_SECONDS = 0.1
 # Two writers that meet again and again part within this.
 _LONGEST_PAUSE_SECONDS = 0.4
-# Our own lease is renewed once it is this old, long before its end.
-_RENEW_SECONDS = 5.0
 
 
 def append(
@@ -62,7 +60,7 @@ def append(
     try:
         with ExitStack() as until:
             run.prepare(until)
-            for piece, is_last in _mark_last(chain([first], pieces)):
+            for piece, is_last in append_pieces.mark_last(chain([first], pieces)):
                 # A piece that is not the last one is no end: a signal after it must still be heeded.
                 with nullcontext() if is_last else commits.suppress():
                     run.add(piece)
@@ -71,16 +69,6 @@ def append(
             raise
         raise append_errors.build_partial(given, error, run.begun, run.done_bytes) from error
     return run.build_result()
-
-
-def _mark_last(pieces: Iterator[bytes]) -> Iterator[tuple[bytes, bool]]:
-    before = next(pieces, None)
-    if before is None:
-        return
-    for piece in pieces:
-        yield before, False
-        before = piece
-    yield before, True
 
 
 @dataclass
@@ -92,7 +80,6 @@ class _AppendRun:
     progress: Callable[[int], None]
     #: Our own lease.
     lease: GuardLease | None = None
-    renewed: float = 0.0
     #: The end behind our own last piece; None where it has to be looked up.
     end: End | None = None
     #: Where our first piece stands.
@@ -109,7 +96,6 @@ class _AppendRun:
         if not given.is_anywhere or given.create is not None:
             self.end = self._find_end()
         if given.proof is Proof.LEASE:
-            self.renewed = given.deadline.clock()
             self.lease = self._acquire(until)
 
     def _acquire(self, until: ExitStack) -> GuardLease:
@@ -192,9 +178,12 @@ class _AppendRun:
         return End(None) if given.is_anywhere else end
 
     def _send(self, piece: bytes, end: End) -> Settled[Mapping[str, Any]]:
-        given, lease = self.given, self._renew()
+        given, lease = self.given, self.lease
         # How long a pipe was silent, or others were given way to, does not count against this piece.
-        deadline = given.deadline.fresh() if lease is None else lease.patience
+        deadline = given.deadline.fresh()
+        if lease is not None:
+            guard.renew_if_old(lease, given.target, deadline)
+            deadline = lease.patience
         lease_id = given.conditions.lease_id if lease is None else lease.lease_id
         headers = given.build_headers(end.position, is_first=not self.done_bytes)
         sent = Conditions(headers, lease_id=lease_id).request_headers
@@ -219,17 +208,6 @@ class _AppendRun:
             unknown=append_errors.build_unknown(given, end, len(piece), self.done_bytes),
         )
         return send_until_settled(request, deadline)
-
-    def _renew(self) -> GuardLease | None:
-        """Return our own lease, renewed if it is old."""
-        lease, clock = self.lease, self.given.deadline.clock
-        if lease is not None and clock() - self.renewed > _RENEW_SECONDS:
-            begun = clock()
-            with commits.suppress():
-                actions.renew(self.given.target, Conditions(lease_id=lease.lease_id), self.given.deadline.fresh())
-            self.renewed = begun
-            lease.deadline = lease.deadline.fresh()
-        return lease
 
     def _may_move(self, error: Changed) -> bool:
         """Return whether another writer was first, and the piece may stand behind that writer's bytes."""

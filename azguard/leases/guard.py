@@ -25,6 +25,8 @@ _SECONDS = actions.SHORTEST
 # The lease of another guarded write lasts a few round trips. One that lasts longer is a lock.
 _OTHERS_SECONDS = 2.0
 _PAUSE_SECONDS = 0.1
+# A lease under which several writes follow each other is renewed once it is this old.
+_RENEW_SECONDS = 5.0
 
 
 @dataclass
@@ -37,8 +39,13 @@ class GuardLease:
     deadline: Deadline
     #: When it ends at the latest, by the deadline's clock; None if it has no term, or the term is not known here.
     ends: float | None = None
+    #: When it was acquired or renewed last, by the deadline's clock.
+    since: float = field(init=False)
     #: Whether it ended with its resource, so that there is nothing to give back.
     is_gone: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        self.since = self.deadline.clock()
 
     @property
     def is_running(self) -> bool:
@@ -92,6 +99,22 @@ def hold(
         yield held
     finally:
         _give_back(held, target, records)
+
+
+def renew_if_old(held: GuardLease, target: Target, deadline: Deadline) -> None:
+    """Renew a lease of our own between two writes, long before its end; ``deadline`` begins to count for the next one.
+
+    Raises:
+        Locked: it is not held any more.
+    """
+    held.deadline = deadline
+    begun = deadline.clock()
+    if not held.is_own or begun - held.since < _RENEW_SECONDS:
+        return
+    with commits.suppress():
+        actions.renew(target, Conditions(lease_id=held.lease_id), deadline)
+    held.since = begun
+    held.ends = None if held.ends is None else begun + _SECONDS
 
 
 def _give_back(held: GuardLease, target: Target, records: LeaseRecords) -> None:

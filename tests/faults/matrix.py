@@ -110,6 +110,9 @@ class Stage(Protocol):
     def take_snapshot(self) -> None:
         """Keep the blob as it is now."""
 
+    def make_pages(self) -> None:
+        """Create the blob as a page blob of two pages, so that its version is known here."""
+
     def lease_blob(self, seconds: int = -1) -> None:
         """Take a lease on the blob, infinite unless said otherwise; its id is ``{lease}``."""
 
@@ -180,6 +183,10 @@ def _log(stage: Stage) -> None:
     stage.append()
 
 
+def _disk(stage: Stage) -> None:
+    stage.make_pages()
+
+
 def _fenced(stage: Stage) -> None:
     stage.put(fence="3")
 
@@ -225,6 +232,8 @@ def _entity(stage: Stage) -> None:
 LARGE = bytes(range(256)) * 20  # three blocks, as the scene makes them
 _LOG = b"old\nnew\n"
 _LINE = "blob append {blob} --line new"
+_PAGE = "blob page put {blob} --offset 512"
+_PAGES = b"o" * 512 + b"n" * 512
 _TWO = b'{"n": 2}'
 _INCREMENT = "safe-update blob:{blob} --increment n"
 _ENTITY = "safe-update entity:{entity} --increment n"
@@ -418,6 +427,18 @@ ROWS = (
     Row("append-line-lease-release", _LINE + " --guard lease", "PUT lease:release", (_log,), "PUT appendblock",
         leaves=_LOG, partial=True),
     Row("append-create", _LINE + " --create", "PUT blob", (), "PUT appendblock", leaves=b"new\n", partial=True),
+    Row("page-put", _PAGE, "PUT page", (_disk,), stdin=b"n" * 512, leaves=_PAGES),
+    Row("page-put-acquire", _PAGE, "PUT lease:acquire", (_disk,), "PUT page", b"n" * 512, _PAGES),
+    Row("page-put-release", _PAGE, "PUT lease:release", (_disk,), "PUT page", b"n" * 512, _PAGES),
+    Row("page-put-sequence", _PAGE + " --if-sequence-number-le 3", "PUT page", (_disk,), stdin=b"n" * 512,
+        leaves=_PAGES),
+    Row("page-put-lease", _PAGE + " --lease-id {lease}", "PUT page", (_disk, _leased), stdin=b"n" * 512,
+        leaves=_PAGES, cells=_LOST),
+    Row("page-put-last-writer-wins", _PAGE + " --last-writer-wins", "PUT page", (_disk,), stdin=b"n" * 512,
+        leaves=_PAGES, cells={**dict.fromkeys(Column, MAY_STILL_ARRIVE), Column.REPLAYED: TWICE}),
+    Row("page-put-create", "blob page put {blob} --create 512", "PUT blob", (), "PUT page", b"n" * 512, b"n" * 512),
+    Row("page-clear", "blob page clear {blob} --offset 0 --length 512", "PUT page", (_disk,),
+        leaves=bytes(512) + b"o" * 512),
     Row("append-seal", "blob append seal {blob}", "PUT seal", (_log,), leaves=b"old\n", repeatable=True),
     Row("update-fence-metadata", 'safe-update blob:{blob} --metadata --set n="2"' + _FENCE, "PUT metadata",
         (_fenced,), leaves=b"old"),

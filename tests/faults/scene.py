@@ -122,6 +122,10 @@ class Scene:
         ran = self.cli.call("blob", "snapshot", self.blob)
         assert ran.code == 0, ran.err
 
+    def make_pages(self) -> None:
+        ran = self.cli.call("blob", "page", "put", self.blob, "--create", "1024", stdin=b"o" * 1024)
+        assert ran.code == 0, ran.err
+
     def lease_blob(self, seconds: int = -1) -> None:
         self.direct.blob(self._target.address).acquire_lease(seconds, _LEASE)
 

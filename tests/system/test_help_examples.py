@@ -57,6 +57,14 @@ BEFORE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("lease renew", "lease change", "lease release", "lease break"),
         (("lease", "acquire", "blob:site/config.json"),),
     ),
+    "blob page put": (("container", "create", "disks", "--if-exists", "skip"),),
+    **dict.fromkeys(
+        ("blob page clear", "blob page ranges"),
+        (
+            ("container", "create", "disks", "--if-exists", "skip"),
+            ("blob", "page", "put", "disks/a", "-f", "boot.img", "--create", "1MiB"),
+        ),
+    ),
     "blob append": (("container", "create", "logs", "--if-exists", "skip"),),
     "blob append seal": (
         ("container", "create", "logs", "--if-exists", "skip"),
@@ -73,6 +81,7 @@ def prepare(cli: CliWorld) -> None:
     """Make what the examples speak of: a blob and an entity that were read here, a profile, and files."""
     cli.call("container", "delete", "site", "--last-writer-wins", "--with-contents")
     cli.call("table", "delete", "Orders", "--last-writer-wins", "--with-contents")
+    cli.call("container", "delete", "disks", "--last-writer-wins", "--with-contents")
     cli.call("container", "delete", "logs", "--last-writer-wins", "--with-contents")
     cli.call("container", "delete", "backups", "--last-writer-wins", "--with-contents")
     # A lease that was broken before would run to its end first.
@@ -87,6 +96,7 @@ def prepare(cli: CliWorld) -> None:
         ("profile", "set", "prod", "--account-name", "contoso", "--auth-mode", "login"),
     ):
         assert cli.call(*line).code == 0
+    cli.file("boot.img", bytes(4096))
     cli.file("order.json", '{"status": "packed"}')
     cli.file("orders.jsonl", ORDERS)
     (cli.root / "dist").mkdir(exist_ok=True)

@@ -35,6 +35,7 @@ def blob(cli: CliWorld) -> str:
 
 def test_every_result_has_the_shape_that_scripts_rely_on(cli: CliWorld, blob: str) -> None:
     site = blob.partition("/")[0]
+    cli.file("page", b"x" * 512)
     cases: list[tuple[str, tuple[str, ...]]] = [
         ("blob put", ("blob", "put", blob)),
         ("blob get", ("blob", "get", blob, "-f", "a.json")),
@@ -70,6 +71,9 @@ def test_every_result_has_the_shape_that_scripts_rely_on(cli: CliWorld, blob: st
         ("status", ("status",)),
         ("blob put", ("blob", "put", f"{blob}2", "--fence", "2")),
         ("blob append", ("blob", "append", f"{blob}3", "--create")),
+        ("blob page", ("blob", "page", "put", f"{blob}4", "--create", "1KiB", "-f", "page")),
+        ("blob page", ("blob", "page", "clear", f"{blob}4", "--length", "512")),
+        ("blob page ranges", ("blob", "page", "ranges", f"{blob}4")),
         ("blob append seal", ("blob", "append", "seal", f"{blob}3")),
         ("blob copy", ("blob", "copy", f"{site}/copy", "--source", blob)),
         ("blob snapshot", ("blob", "snapshot", f"{site}/copy")),

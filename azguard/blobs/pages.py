@@ -1,0 +1,237 @@
+"""Writing and clearing pages of a page blob, under a short lease of our own.
+
+A page carries no trace of its writer. Only under a lease can a lost answer be settled: while it is held, nobody else
+can have moved the ETag. A write under the caller's own lease, or without any condition, has no such proof.
+
+Source: https://learn.microsoft.com/rest/api/storageservices/put-page
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, BinaryIO
+
+from azguard.blobs import append_outcome, page_blobs, properties
+from azguard.blobs.append_pieces import mark_last
+from azguard.blobs.blocks import read_up_to
+from azguard.blobs.page_write import PAGE_BLOB, PAGE_BYTES, PIECE_BYTES, PagesWritten, PageWrite, check_range
+from azguard.conditions.resolve import Conditions
+from azguard.errors import AzguardError, Changed, Interrupted, NotFound, OutcomeUnknown, Partial, UsageError
+from azguard.leases import guard
+from azguard.leases.guard import GuardLease
+from azguard.leases.kept import LeaseRecords
+from azguard.requests import commits
+from azguard.requests.calls import write_timeouts
+from azguard.requests.deadline import Deadline
+from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
+from azguard.requests.verdicts import Verdict
+
+Answer = Mapping[str, Any]
+_POLL_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class _Pages:
+    """Pages to write, or to clear if there is no content."""
+
+    offset: int
+    length: int
+    content: bytes | None = None
+
+
+def put(
+    given: PageWrite, source: BinaryIO, records: LeaseRecords, progress: Callable[[int], None] = lambda done: None
+) -> PagesWritten:
+    """Write content over the pages from ``given.offset`` on.
+
+    Raises:
+        BadRequest: it is no page blob, or too short.
+        Changed: it is no longer the version, or has not the sequence number, that the condition names.
+        Locked: it is leased.
+        OutcomeUnknown: an answer was lost under a lease that is not our own, or without a condition.
+        Partial: some pages were written, and the rest was not.
+        UsageError: the content is empty, or does not consist of whole pages.
+    """
+    check_range(given.offset, None)
+    return _write(given, _read_pages(source, given.offset), records, progress)
+
+
+def clear(given: PageWrite, length: int, records: LeaseRecords) -> PagesWritten:
+    """Clear pages, so that they hold zeros and take no room. Raises as ``put`` does."""
+    check_range(given.offset, length)
+    return _write(given, iter([_Pages(given.offset, length)]), records, lambda done: None)
+
+
+def _read_pages(source: BinaryIO, offset: int) -> Iterator[_Pages]:
+    while content := read_up_to(source, PIECE_BYTES):
+        if len(content) % PAGE_BYTES:
+            raise UsageError(
+                f"the content ends in the middle of a page of {PAGE_BYTES} bytes", reason="content_not_whole_pages"
+            )
+        yield _Pages(offset, len(content), content)
+        offset += len(content)
+
+
+def _write(
+    given: PageWrite, pieces: Iterator[_Pages], records: LeaseRecords, progress: Callable[[int], None]
+) -> PagesWritten:
+    first = next(pieces, None)
+    if first is None:
+        raise UsageError("the input is empty; nothing was written", reason="pages_are_empty")
+    run = _PageRun(given, records)
+    try:
+        with ExitStack() as until:
+            run.prepare(until, first)
+            for piece, is_last in mark_last(chain([first], pieces)):
+                with nullcontext() if is_last else commits.suppress():
+                    run.add(piece)
+                progress(run.done_bytes)
+    except (AzguardError, KeyboardInterrupt) as error:
+        if not run.done_bytes and not run.created:
+            raise
+        raise _build_partial(given, error, run) from error
+    return run.build_result()
+
+
+@dataclass
+class _PageRun:
+    """A write of pages under way."""
+
+    given: PageWrite
+    records: LeaseRecords
+    lease: GuardLease | None = None
+    #: Of the version that is written over next.
+    etag: str = ""
+    done_bytes: int = 0
+    created: bool = False
+    attempts: int = 0
+    answer: Answer | None = None
+
+    def prepare(self, until: ExitStack, first: _Pages) -> None:
+        """Find or create the blob, and acquire the lease that proves whose a write was."""
+        given = self.given
+        patience = given.deadline.fresh()
+        while True:
+            found = page_blobs.find(given, first.offset + first.length, given.deadline.fresh())
+            self.created = self.created or found.created
+            self.etag = found.etag
+            if given.is_unconditional or given.conditions.lease_id is not None:
+                return
+            held = guard.hold(given.target, None, self.records, given.deadline.fresh(), found.etag)
+            try:
+                self.lease = until.enter_context(held)
+            except Changed:
+                # Without a version of the caller's own, the next one is as good.
+                if given.conditions.expected_etag is not None or patience.passed:
+                    raise
+                given.deadline.fresh().pause(_POLL_SECONDS)
+            else:
+                return
+
+    def add(self, piece: _Pages) -> None:
+        """Write one piece."""
+        given, lease = self.given, self.lease
+        deadline = given.deadline.fresh()
+        if lease is not None:
+            guard.renew_if_old(lease, given.target, deadline)
+            deadline = lease.patience
+        headers = given.build_headers(self.etag, is_first=not self.done_bytes)
+        lease_id = given.conditions.lease_id if lease is None else lease.lease_id
+        under = Conditions(headers, lease_id=lease_id)
+        request = WriteRequest(
+            target=given.target,
+            send=lambda: _send(given, piece, under, deadline),
+            look=lambda patience: _find_outcome(given, piece, self.etag, lease, patience),
+            expected_etag=given.conditions.expected_etag,
+            resend=lease is not None or headers.get("If-Match") == self.etag,
+            unknown=_build_unknown(given, piece, self.done_bytes),
+        )
+        try:
+            settled: Settled[Answer] = send_until_settled(request, deadline)
+        except Changed as error:
+            raise properties.describe_conflict(error, given.target, deadline) from error
+        self.attempts += settled.attempts
+        self.done_bytes += piece.length
+        self.answer = settled.answer
+        self.etag = settled.answer["etag"] or ""
+
+    def build_result(self) -> PagesWritten:
+        """Return what was written."""
+        given, answer = self.given, self.answer or {}
+        number = answer.get("blob_sequence_number")
+        return PagesWritten(
+            address=str(given.target.address),
+            etag=answer.get("etag"),
+            last_modified=answer.get("last_modified"),
+            blob_type=PAGE_BLOB,
+            offset=given.offset,
+            written_bytes=self.done_bytes,
+            sequence_number=None if number is None else int(number),
+            guard=given.conditions.guard,
+            attempts=self.attempts,
+            conflicts=0,
+            outcome="committed",
+            created=self.created,
+        )
+
+
+def _send(given: PageWrite, piece: _Pages, under: Conditions, deadline: Deadline) -> Answer:
+    client = given.target.account.blob(given.target.address)
+    sent: dict[str, Any] = {"headers": under.request_headers, **write_timeouts(deadline)}
+    answer: Answer
+    if piece.content is None:
+        answer = client.clear_page(piece.offset, piece.length, **sent)
+    else:
+        answer = client.upload_page(piece.content, piece.offset, piece.length, **sent)
+    return answer
+
+
+def _find_outcome(
+    given: PageWrite, piece: _Pages, etag: str, lease: GuardLease | None, patience: Deadline
+) -> Finding[Answer]:
+    """Return whether pages were written over the version ``etag``."""
+    target = given.target
+    try:
+        # Under the id the service answers only while the lease is held.
+        found = properties.fetch(target, Conditions(lease_id=None if lease is None else lease.lease_id), patience)
+    except NotFound:
+        return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
+    if found.etag == etag:
+        return Finding(Verdict.NOT_YET, seen=found)
+    if lease is not None:
+        answer = {
+            "etag": found.etag,
+            "last_modified": found.last_modified,
+            "blob_sequence_number": found.page_blob_sequence_number,
+        }
+        return Finding(Verdict.COMMITTED, answer)
+    wanted = bytes(piece.length) if piece.content is None and piece.length <= PIECE_BYTES else piece.content
+    is_same = wanted is None or append_outcome.read_range(target, piece.offset, piece.length, patience) == wanted
+    return Finding(Verdict.UNKNOWN, seen=found, same=is_same)
+
+
+def _build_unknown(given: PageWrite, piece: _Pages, done: int) -> OutcomeUnknown:
+    before = f"{done:,} bytes were written; " if done else ""
+    return OutcomeUnknown(
+        f"{before}the pages from byte {piece.offset:,} to {piece.offset + piece.length:,} of {given.target} were sent, "
+        "and whether they were written cannot be known",
+        address=str(given.target.address),
+        reason="pages_unknown",
+        facts={"offset": piece.offset, "bytes": piece.length, "written_bytes": done},
+    )
+
+
+def _build_partial(given: PageWrite, error: AzguardError | KeyboardInterrupt, run: _PageRun) -> AzguardError:
+    done = run.done_bytes
+    facts = {"offset": given.offset, "written_bytes": done, "next_offset": given.offset + done}
+    told = f"{done:,} bytes of {given.target} were written, and the rest was not"
+    told = told if done else f"{given.target} was created, and no page of it was written"
+    address = str(given.target.address)
+    if isinstance(error, KeyboardInterrupt):
+        status = getattr(error, "status", Interrupted.exit_code)
+        return Interrupted(f"interrupted: {told}", address, facts=facts, reason="pages_incomplete", exit_status=status)
+    if isinstance(error, OutcomeUnknown):
+        return error
+    shown = replace(error).as_kind(Partial, message=f"{told}: {error.message}")
+    return shown.but(facts={**error.facts, **facts, "cause": error.kind}, reason="pages_incomplete", exit_status=None)
