@@ -199,9 +199,13 @@ class Output:
             self.warned.append(text)
             self.warn(text)
 
-    def progress_bar(self, title: str, total: int | None = None) -> Progress:
-        """Return a progress bar, which draws only on a terminal."""
-        return Progress(title, total, self.progress)
+    def progress_bar(self, title: str, total: int | None = None, *, is_beside_content: bool = False) -> Progress:
+        """Return a progress bar, which draws only on a terminal.
+
+        ``is_beside_content`` says that stdout gets content meanwhile: on a terminal the two would mix.
+        """
+        mixes = is_beside_content and terminal.is_terminal(sys.stdout)
+        return Progress(title, total, self.progress and not mixes)
 
     def verbose(self, text: str) -> None:
         """Print what is happening, for ``--verbose``."""

@@ -10,6 +10,8 @@ from azguard.cli import terminal
 _QUIET_SECONDS = 0.7
 _REDRAW_SECONDS = 0.1
 _BAR = 20
+# Less than this is sent in a moment, and would be shown as 0 MiB.
+_MEBIBYTE = 1024**2
 
 
 class Progress:
@@ -33,12 +35,13 @@ class Progress:
 
     def at(self, done: int, total: int | None = None) -> None:
         """Say how many bytes are done, of how many."""
-        if not self._enabled or time.monotonic() < self._next:
+        whole = total or self._total
+        if not self._enabled or time.monotonic() < self._next or (whole is not None and whole < _MEBIBYTE):
             return
         self._next = time.monotonic() + _REDRAW_SECONDS
         self._drawn = True
         width = terminal.width(sys.stderr) - 1
-        sys.stderr.write(f"\r\033[K{self._line(done, total or self._total)[:width]}")
+        sys.stderr.write(f"\r\033[K{self._line(done, whole)[:width]}")
         sys.stderr.flush()
 
     def _line(self, done: int, whole: int | None) -> str:
@@ -52,4 +55,4 @@ class Progress:
 
 
 def _size(count: float) -> str:
-    return f"{count / 1024**2:,.0f}"
+    return f"{count / _MEBIBYTE:,.0f}"

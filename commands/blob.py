@@ -72,7 +72,7 @@ def get(
     target = env.locate(blob, Kind.BLOB)
     path, beside = inputs.output(file), inputs.beside(result)
     conditions = wait.conditions(env, target)
-    with env.out.progress_bar(f"get {target}") as progress:
+    with env.out.progress_bar(f"get {target}", is_beside_content=path is None) as progress:
         if path is None:
             got, lineage = downloads.to_stream(target, conditions, inputs.stdout(), env.deadline, progress.at)
             place = deliveries.to_stream(inputs.stdout(), got.content_length)
