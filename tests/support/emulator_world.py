@@ -1,4 +1,4 @@
-"""A private world for tests of the emulator: its own cache folder and PATH, commands as real processes."""
+"""A private world for tests of the emulator: its own cache folder and PATH, commands as processes of their own."""
 
 import json
 import os
@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from azguard.emulators import azurite_install
+from tests.support import forked
 from tests.support.places import REPOSITORY
 
 
@@ -55,8 +56,9 @@ class World:
         return [sys.executable, "-m", "azguard", *words]
 
     def run(self, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
+        """Run a command line to its end: forked, but for a command that runs another one."""
         return subprocess.run(
-            self.command(*words),
+            self.command(*words) if words[:2] == ("emulator", "run") else forked.command(*words),
             cwd=self.root,
             env={**self.environ, **environ},
             capture_output=True,

@@ -16,7 +16,7 @@ from tests.support.caches import Clock, never
 from tests.support.places import REPOSITORY
 
 PROCESSES = 32
-RECORDS = 100
+RECORDS = 30
 
 _BEGIN = """
 import sys

@@ -215,11 +215,17 @@ def test_a_process_that_has_the_pid_now_is_never_killed(world: World) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"pid": 1}', "\0"])
-def test_a_damaged_state_file_is_said_and_replaced(world: World, text: str) -> None:
+def test_a_damaged_state_file_is_said(world: World, text: str) -> None:
     world.folder.mkdir(parents=True)
     (world.folder / "azurite.json").write_text(text)
     assert "was damaged" in world.json("emulator", "status")["reason"]
+
+
+def test_a_damaged_state_file_is_replaced(world: World) -> None:
+    world.folder.mkdir(parents=True)
+    (world.folder / "azurite.json").write_text("{")
     assert world.run("emulator", "start").returncode == 0
+    assert world.json("emulator", "status")["running"]
 
 
 def test_a_folder_that_cannot_be_written_exits_78(world: World) -> None:
