@@ -33,6 +33,7 @@ _PARTS_OF_BLOB = MappingProxyType(
         "set-properties": "blob_properties",
         "tier": "blob_properties",
         "page": "blob_page",
+        "block": "blob_block",
     }
 )
 

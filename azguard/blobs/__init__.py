@@ -11,6 +11,8 @@
 ``upload``          one upload as a value
 ``uploads``         content into a blob
 ``blocks``          a stream as staged blocks
+``block_ids``       the ids of blocks, as the service and as the SDK has them
+``block_lists``     blocks staged, listed and committed one by one
 ``upload_checks``   what can be asked before an upload begins
 ``upload_outcome``  the outcome of an upload whose response was lost
 ``append``          one append as a value

@@ -49,7 +49,7 @@ def stage_stream(
     try:
         for index, piece in enumerate(_pieces(first, source)):
             block = f"{place.op}{index:08d}"
-            waiting.append((block, piece, pool.submit(_stage, place, block, piece)))
+            waiting.append((block, piece, pool.submit(stage_block, place, block, piece)))
             if len(waiting) >= _WORKERS:
                 yield await_oldest()
         while waiting:
@@ -87,7 +87,8 @@ def read_up_to(source: BinaryIO, size: int) -> bytes:
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
-def _stage(place: Place, block: str, piece: bytes) -> None:
+def stage_block(place: Place, block: str, piece: bytes) -> None:
+    """Stage one block."""
     lease = {"x-ms-lease-id": place.lease_id} if place.lease_id else {}
     client = place.target.account.blob(place.target.address)
     read(

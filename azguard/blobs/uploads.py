@@ -103,6 +103,21 @@ def prepare(upload: Upload, content: bytes) -> Callable[[Conditions], Mapping[st
     return lambda conditions: _commit(replace(upload, conditions=conditions), ids)
 
 
+def commit_list(upload: Upload, ids: Sequence[str]) -> _Committed:
+    """Make the blob of blocks that are staged or committed already, in this order.
+
+    Raises:
+        Changed: it is no longer the version the condition names, or a block is not there any more.
+        Exists: create-only, and it exists.
+        LockLost: a holder with a higher fence has written it.
+        OutcomeUnknown: the answer was lost, and it cannot be known whether it was applied.
+    """
+    _check_tags(upload)
+    with write_refusals.explain(upload.target, upload.conditions, upload.deadline):
+        # The ids prove nothing: another writer may have committed the same blocks.
+        return _write_under_fence(upload, lambda fresh: _commit(fresh, list(ids)), ())
+
+
 def _to_place(upload: Upload, patience: Callable[[], Deadline]) -> "Place":
     from azguard.blobs.blocks import Place
 

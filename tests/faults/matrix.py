@@ -110,6 +110,9 @@ class Stage(Protocol):
     def take_snapshot(self) -> None:
         """Keep the blob as it is now."""
 
+    def stage_block(self, content: bytes = b"new") -> None:
+        """Stage a block, whose id is ``{block}``."""
+
     def make_pages(self) -> None:
         """Create the blob as a page blob of two pages, so that its version is known here."""
 
@@ -183,6 +186,10 @@ def _log(stage: Stage) -> None:
     stage.append()
 
 
+def _staged(stage: Stage) -> None:
+    stage.stage_block()
+
+
 def _disk(stage: Stage) -> None:
     stage.make_pages()
 
@@ -232,6 +239,7 @@ def _entity(stage: Stage) -> None:
 LARGE = bytes(range(256)) * 20  # three blocks, as the scene makes them
 _LOG = b"old\nnew\n"
 _LINE = "blob append {blob} --line new"
+_COMMIT = "blob block commit {blob} --block-id cGFydA=="
 _PAGE = "blob page put {blob} --offset 512"
 _PAGES = b"o" * 512 + b"n" * 512
 _TWO = b'{"n": 2}'
@@ -427,6 +435,12 @@ ROWS = (
     Row("append-line-lease-release", _LINE + " --guard lease", "PUT lease:release", (_log,), "PUT appendblock",
         leaves=_LOG, partial=True),
     Row("append-create", _LINE + " --create", "PUT blob", (), "PUT appendblock", leaves=b"new\n", partial=True),
+    Row("block-stage", "blob block stage {blob} --block-id cGFydA==", "PUT block", stdin=b"new", leaves=None,
+        repeatable=True),
+    Row("block-commit", _COMMIT, "PUT blocklist", (_old, _staged)),
+    Row("block-commit-create", _COMMIT, "PUT blocklist", (_staged,)),
+    Row("block-commit-last-writer-wins", _COMMIT + " --last-writer-wins", "PUT blocklist", (_old, _staged),
+        cells=_UNCONDITIONAL),
     Row("page-put", _PAGE, "PUT page", (_disk,), stdin=b"n" * 512, leaves=_PAGES),
     Row("page-put-acquire", _PAGE, "PUT lease:acquire", (_disk,), "PUT page", b"n" * 512, _PAGES),
     Row("page-put-release", _PAGE, "PUT lease:release", (_disk,), "PUT page", b"n" * 512, _PAGES),

@@ -122,6 +122,9 @@ class Scene:
         ran = self.cli.call("blob", "snapshot", self.blob)
         assert ran.code == 0, ran.err
 
+    def stage_block(self, content: bytes = b"new") -> None:
+        self.direct.blob(self._target.address).stage_block("part", content)
+
     def make_pages(self) -> None:
         ran = self.cli.call("blob", "page", "put", self.blob, "--create", "1024", stdin=b"o" * 1024)
         assert ran.code == 0, ran.err

@@ -65,6 +65,8 @@ BEFORE: dict[str, tuple[tuple[str, ...], ...]] = {
             ("blob", "page", "put", "disks/a", "-f", "boot.img", "--create", "1MiB"),
         ),
     ),
+    "blob block list": (("blob", "block", "stage", "site/big", "-f", "config.json"),),
+    "blob block commit": (("blob", "block", "stage", "site/big", "-f", "config.json", "--block-id", "cGFydC0wMDAx"),),
     "blob append": (("container", "create", "logs", "--if-exists", "skip"),),
     "blob append seal": (
         ("container", "create", "logs", "--if-exists", "skip"),
@@ -96,6 +98,7 @@ def prepare(cli: CliWorld) -> None:
         ("profile", "set", "prod", "--account-name", "contoso", "--auth-mode", "login"),
     ):
         assert cli.call(*line).code == 0
+    cli.file("ids", "cGFydC0wMDAx\n")
     cli.file("boot.img", bytes(4096))
     cli.file("order.json", '{"status": "packed"}')
     cli.file("orders.jsonl", ORDERS)

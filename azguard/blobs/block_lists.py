@@ -1,0 +1,206 @@
+"""Blocks of a block blob, one by one: staged, listed, and committed as the content of the blob.
+
+Blocks that are staged are seen by no reader, and shared by all writers of the blob: a commit discards those that it
+does not name, whoever staged them.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, BinaryIO, ClassVar
+
+from azguard import columns
+from azguard.accounts.target import Target
+from azguard.blobs import block_ids, blocks, properties, update_states, uploads
+from azguard.blobs.blocks import Place, read_up_to, stage_stream
+from azguard.blobs.upload import Settings, Upload
+from azguard.conditions.resolve import Conditions
+from azguard.errors import BadRequest, Changed, NotFound, UsageError
+from azguard.requests.calls import read
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import fresh_op
+
+#: The most that is staged as one block of the caller's own id.
+MOST_BYTES = 100 * 1024 * 1024
+COMMITTED, UNCOMMITTED = "committed", "uncommitted"
+
+
+@dataclass(frozen=True)
+class Block:
+    """One block of a blob."""
+
+    COLUMNS: ClassVar = (columns.BLOCK_ID, columns.SIZE, columns.BLOCK_STATE)
+
+    #: In base64.
+    block_id: str
+    #: In bytes.
+    size: int
+    state: str
+
+
+@dataclass(frozen=True)
+class BlocksCommitted:
+    """What a commit of blocks wrote."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.CONTENT_LENGTH, columns.ETAG)
+
+    address: str
+    #: None where a lost answer was settled, but later writes hide the ETag.
+    etag: str | None
+    last_modified: datetime | None
+    version_id: str | None
+    content_length: int
+    content_type: str | None
+    block_count: int
+    #: How many blocks were staged and not named, so that they are gone.
+    discarded_blocks: int
+    guard: str
+    attempts: int
+    conflicts: int
+    outcome: str
+
+
+def stage(
+    target: Target,
+    source: BinaryIO,
+    block: str | None,
+    lease_id: str | None,
+    deadline: Deadline,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Iterator[Block]:
+    """Stage content as one block of this id, or as blocks of new ids, and yield each once it is staged.
+
+    Staging a block again replaces it, so a lost answer does no harm.
+
+    Raises:
+        BadRequest: the blob has staged blocks whose ids have another length, or is no block blob.
+        Locked: it is leased.
+        UsageError: the content is empty, or too long for one block.
+    Source: https://learn.microsoft.com/rest/api/storageservices/put-block
+    """
+    place = Place(target=target, lease_id=lease_id, op=fresh_op(), patience=deadline.fresh)
+    first = read_up_to(source, blocks.BLOCK_BYTES if block is None else MOST_BYTES + 1)
+    if not first:
+        raise UsageError("the input is empty; nothing was staged", reason="block_is_empty")
+    try:
+        if block is None:
+            for name, piece in stage_stream(place, first, source, progress):
+                yield Block(block_ids.encode(name), len(piece), UNCOMMITTED)
+            return
+        if len(first) > MOST_BYTES:
+            raise UsageError(f"the content is longer than one block of {MOST_BYTES:,} bytes", reason="block_too_long")
+        blocks.stage_block(place, block_ids.decode(block), first)
+        yield Block(block, len(first), UNCOMMITTED)
+    except Changed as error:
+        raise _explain_refusal(error, target) from error
+
+
+def list_blocks(target: Target, conditions: Conditions, kind: str, deadline: Deadline) -> list[Block]:
+    """Return the blocks of a blob: ``committed``, ``uncommitted`` or ``all``, in the order of the blob.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-block-list
+    """
+    client = target.account.blob(target.address)
+    lists: list[Any] = []
+
+    def keep(_response: Any, found: Any, _headers: Any) -> Any:
+        # The SDK decodes the ids, some of which are no text.
+        lists.append(found)
+        return found
+
+    def call(timeouts: Mapping[str, Any]) -> None:
+        client.get_block_list(kind, cls=keep, headers=conditions.request_headers, **timeouts)
+
+    read(call, target, deadline)
+    committed = [Block(each.name, each.size, COMMITTED) for each in lists[-1].committed_blocks or ()]
+    return committed + [Block(each.name, each.size, UNCOMMITTED) for each in lists[-1].uncommitted_blocks or ()]
+
+
+def commit(upload: Upload, chosen: Sequence[str]) -> tuple[BlocksCommitted, str | None]:
+    """Make the blob of these blocks and return what was written, and its lineage.
+
+    Headers, metadata, index tags and tier of the version that is replaced stay, unless ``upload`` names others.
+
+    Raises:
+        BadRequest: a block is neither staged nor committed.
+        Changed, Exists, LockLost, OutcomeUnknown: see ``uploads.commit_list``.
+    Source: https://learn.microsoft.com/rest/api/storageservices/put-block-list
+    """
+    texts = [block_ids.decode(block) for block in chosen]
+    known = _find_blocks(upload, chosen)
+    upload = _keep_settings(upload).add_lineage()
+    settled, conditions = uploads.commit_list(upload, texts)
+    answer = settled.answer
+    discarded = [block for block in known.values() if block.state == UNCOMMITTED and block.block_id not in chosen]
+    done = BlocksCommitted(
+        address=str(upload.target.address),
+        etag=answer.get("etag"),
+        last_modified=answer.get("last_modified"),
+        version_id=answer.get("version_id"),
+        content_length=sum(known[block].size for block in chosen),
+        content_type=upload.settings.content_type,
+        block_count=len(chosen),
+        discarded_blocks=len(discarded),
+        guard=conditions.guard,
+        attempts=settled.attempts,
+        conflicts=0,
+        outcome="committed",
+    )
+    return done, upload.stamp
+
+
+def _find_blocks(upload: Upload, chosen: Sequence[str]) -> dict[str, Block]:
+    """Return all blocks by their ids; of two with one id the one that was staged, which the commit takes.
+
+    Raises:
+        BadRequest: a chosen one is not among them.
+    """
+    lease = Conditions(lease_id=upload.conditions.lease_id)
+    try:
+        found = list_blocks(upload.target, lease, "all", upload.deadline)
+    except NotFound as error:
+        if error.service_code == "ContainerNotFound":
+            raise
+        found = []
+    known = {block.block_id: block for block in found}
+    missing = [block for block in chosen if block not in known]
+    if missing:
+        raise BadRequest(
+            f"{upload.target} has no block {missing[0]}; nothing was written",
+            address=str(upload.target.address),
+            reason="block_missing",
+            facts={"missing_blocks": missing},
+        )
+    return known
+
+
+def _keep_settings(upload: Upload) -> Upload:
+    """Return the upload with what it does not name taken over from the version that is there."""
+    lease_id, given = upload.conditions.lease_id, upload.settings
+    try:
+        found = properties.fetch(upload.target, Conditions(lease_id=lease_id), upload.deadline)
+    except NotFound:
+        return replace(upload, settings=_fill(given, update_states.guess_settings(upload.target)))
+    kept = update_states.to_settings(found, update_states.drop_lineage(found.metadata or {}))
+    tags = properties.fetch_tags(upload.target, lease_id, upload.deadline) if found.tag_count else None
+    others = {key: value for key, value in (tags or {}).items() if upload.conditions.fence is None or key != "fence"}
+    kept = replace(kept, tags=others or None, tier=update_states.find_chosen_tier(found))
+    return replace(upload, settings=_fill(given, kept))
+
+
+def _fill(given: Settings, kept: Settings) -> Settings:
+    return replace(
+        kept,
+        content_type=given.content_type or kept.content_type,
+        metadata=kept.metadata if given.metadata is None else given.metadata,
+    )
+
+
+def _explain_refusal(error: Changed, target: Target) -> Exception:
+    if error.service_code != "InvalidBlobOrBlock":
+        return error
+    return error.as_kind(
+        BadRequest,
+        message=f"{target} has staged blocks whose ids have another length",
+        reason="blocks_of_other_length",
+    )
