@@ -118,7 +118,8 @@ class BlobContent(_Blob):
             update_states.refuse_other_types(self.target, found)
             try:
                 content = b"".join(download)
-            except Changed:
+            except (Changed, NotFound):
+                # Another version, or none any more: that is read next.
                 if deadline.passed:
                     raise
                 continue

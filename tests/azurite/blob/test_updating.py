@@ -394,6 +394,12 @@ def test_a_blob_overwritten_while_it_is_read_is_read_again(target: Target, clien
     assert found.content == new
 
 
+def test_a_blob_deleted_while_it_is_read_is_missing(target: Target, client: BlobClient) -> None:
+    client.upload_blob(b"o" * (17 * MIB))
+    found = _read_with(BlobContent(target), iter([client.delete_blob]))
+    assert (found.etag, found.content) == (None, b"")
+
+
 def _read_with(resource: BlobContent, between: Iterator[Callable[[], object]]) -> CurrentVersion:
     """Read a large blob, with something happening between its first range and the next."""
     from azguard.blobs.download import Download
