@@ -58,7 +58,15 @@ COMMANDS: Mapping[str, Ours] = {
     "container ls": Ours("container list", ""),
     "container rm": Ours("container delete", _CONTAINER),
     "container add": Ours("container create", _CONTAINER),
-    "container metadata show": Ours("container show", _CONTAINER, "--query metadata"),
+    "container metadata show": Ours("container metadata get", _CONTAINER),
+    "container metadata update": Ours("container metadata set", _CONTAINER, "--allow-race"),
+    "container show-permission": Ours("container acl get", _CONTAINER),
+    "container set-permission": Ours("container acl set", _CONTAINER, "--allow-race"),
+    "container policy list": Ours("container acl get", _CONTAINER),
+    "container policy show": Ours("container acl get", _CONTAINER),
+    "container policy create": Ours("container acl set", _CONTAINER, "-f FILE --allow-race"),
+    "container policy update": Ours("container acl set", _CONTAINER, "-f FILE --allow-race"),
+    "container policy delete": Ours("container acl set", _CONTAINER, "-f FILE --allow-race"),
     "container lease acquire": Ours("lease acquire", f"container:{_CONTAINER}"),
     "container lease renew": Ours("lease renew", f"container:{_CONTAINER}"),
     "container lease change": Ours("lease change", f"container:{_CONTAINER}"),
@@ -149,9 +157,6 @@ ELSEWHERE: Mapping[str, str] = {
     "container restore": "az storage container restore",
     "container immutability-policy": "az storage container immutability-policy",
     "container legal-hold": "az storage container legal-hold",
-    "container policy": "az storage container policy",
-    "container show-permission": "az storage container show-permission",
-    "container set-permission": "az storage container set-permission",
 }
 
 #: The address that a command takes, by its noun or by its own words; the others take none.

@@ -14,6 +14,7 @@ from azguard.requests.lineage import KEY
 
 if TYPE_CHECKING:
     from azguard.conditions.seen import SeenVersion
+    from azguard.documents.policies import Policies
 
 File = Annotated[
     str | None,
@@ -49,6 +50,21 @@ def read_tags(texts: list[str] | None, file: str | None) -> "tuple[dict[str, str
         return values.tags(texts), None
     found = tags.parse(inputs.read_json(file))
     return found.value, seen(found.etag)
+
+
+def read_policies(file: str | None, *, needed: bool) -> "tuple[Policies | None, SeenVersion | None]":
+    """Return the access policies to set, and the version that the file with them came with; None if they stay.
+
+    Raises:
+        UsageError: they are malformed.
+    """
+    from azguard.blobs.container_acl import RULES
+    from azguard.documents import parts, policies
+
+    if file is None and not needed:
+        return None, None
+    document = inputs.read_json(file)
+    return policies.parse(document, RULES), seen(parts.take(document, "policies").etag)
 
 
 def refuse_both(texts: list[str] | None, option: str, file: str | None) -> None:

@@ -45,7 +45,11 @@ COMMANDS = {
         "Blobs: get, put, show, exists, list, delete, copy, snapshot, restore, metadata, tags, tier.",
         _PARTS_OF_BLOB,
     ),
-    "container": Entry("container", "Containers: create, show, exists, list, delete."),
+    "container": Entry(
+        "container",
+        "Containers: create, show, exists, list, delete, metadata, acl.",
+        {"metadata": "container_metadata", "acl": "container_acl"},
+    ),
     "table": Entry("table", "Tables: create, list, delete, and their access policies."),
     "entity": Entry("entity", "Entities: get, query, insert, replace, merge, upsert, delete."),
     "lease": Entry("lease", "Leases: acquire, renew, release, break, show, list, wait."),

@@ -4,15 +4,26 @@ from collections.abc import Mapping
 
 from azguard.cli.words import Words
 
+
+def _how_to_see_acl(facts: Mapping[str, object]) -> str:
+    kind, _, target = str(facts["address"]).partition(":")
+    return f"azguard {kind} acl get {target}, then decide"
+
+
+def _how_to_look_at_acl(facts: Mapping[str, object]) -> str:
+    kind, _, target = str(facts["address"]).partition(":")
+    return f"look before you try again: azguard {kind} acl get {target}"
+
+
 #: What to type next.
 HINTS: Mapping[str, Words] = {
-    "acl_changed": "azguard table acl get {target}, then decide",
+    "acl_changed": _how_to_see_acl,
     "acl_field_unknown": "{known}",
     "acl_not_object": (
         '{{"readers": {{"start": "2026-01-01T00:00:00Z", "expiry": "2027-01-01T00:00:00Z", "permission": "r"}}}}'
     ),
-    "acl_outcome_unknown": "look before you try again: azguard table acl get {target}",
-    "acl_permission_malformed": "of r (read), a (add), u (update), d (delete), in this order",
+    "acl_outcome_unknown": _how_to_look_at_acl,
+    "acl_permission_malformed": "{letters}, in this order",
     "acl_time_malformed": "2027-01-01T00:00:00Z",
     "annotation_without_property": "add {property}, or leave it out",
     "binary_malformed": "it is written in base64",

@@ -19,7 +19,7 @@ _Container = Annotated[
     str, typer.Argument(metavar="NAME", help="The container, or its URL.", autocompletion=completers.containers)
 ]
 
-app = group("Containers: create, show, exists, list, delete.")
+app = group("Containers: create, show, exists, list, delete, metadata, acl.")
 
 
 @app.command(spec=options.operation(operations.CONTAINER_CREATE))

@@ -40,6 +40,8 @@
 ``updating``        a blob as the update loop sees it
 ``update_states``   what an update reads of a blob and keeps of it
 ``containers``      containers
+``container_metadata``  the metadata of a container
+``container_acl``   the access policies of a container
 ``contents``        how many blobs are in a container
 ``trees``           blobs under a prefix as trees of files see them
 """

@@ -28,8 +28,8 @@ class Rewritten:
     """A write that left the content as it was."""
 
     written: WriteResult
-    #: The ETag of the version that it replaced.
-    before: str
+    #: The ETag of the version that it replaced; None if that is not known.
+    before: str | None
     lineage: str | None
 
 

@@ -9,12 +9,13 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from azguard.accounts.target import Target
 from azguard.conditions.resolve import Conditions
-from azguard.errors import Changed, OutcomeUnknown, UsageError
+from azguard.documents import policies as rules
+from azguard.documents.policies import Policies, PolicyRules
+from azguard.errors import Changed, OutcomeUnknown
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
@@ -22,14 +23,7 @@ from azguard.requests.verdicts import Verdict
 from azguard.requests.written import WriteResult
 from azguard.tables.tables import to_write_result
 
-# The service keeps no more: https://learn.microsoft.com/rest/api/storageservices/define-stored-access-policy
-MOST = 5
-_LONGEST_ID = 64
-_FIELDS = {"start": "Start", "expiry": "Expiry", "permission": "Permission"}
-# Read, add, update, delete: the service takes them in this order only.
-_PERMISSIONS = re.compile(r"r?a?u?d?")
-_TIME = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:T([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,7}))?)?Z)?")
-Policies = Mapping[str, Mapping[str, str | None]]
+_RULES = PolicyRules("a table", re.compile(r"r?a?u?d?"), "of r (read), a (add), u (update), d (delete)")
 
 
 @dataclass(frozen=True)
@@ -62,7 +56,7 @@ def get(target: Target, deadline: Deadline) -> TableAcl:
             pass  # a time that the SDK cannot parse; the text of the answer is read instead
 
     read(once, target, deadline)
-    policies = _parse_xml(answers[-1])
+    policies = rules.parse_xml(answers[-1])
     return TableAcl(
         address=str(target.address),
         etag=compute_etag(policies),
@@ -104,7 +98,8 @@ def replace(target: Target, policies: Policies, conditions: Conditions, deadline
 def compute_etag(policies: Policies) -> str:
     """Return the ETag that azguard makes of access policies."""
     canonical = [
-        [name, *(_canonicalize_time(policies[name].get(field)) for field in _FIELDS)] for name in sorted(policies)
+        [name, *(rules.canonicalize_time(policies[name].get(field)) for field in rules.FIELDS)]
+        for name in sorted(policies)
     ]
     text = json.dumps(canonical)
     return f'"acl-{hashlib.sha256(text.encode()).hexdigest()[:32]}"'
@@ -116,68 +111,7 @@ def parse_policies(value: Any) -> Policies:
     Raises:
         UsageError: they are not, or the service would refuse them; names the policy.
     """
-    found = value.get("policies") if isinstance(value, dict) and isinstance(value.get("policies"), dict) else value
-    if not isinstance(found, dict) or any(not isinstance(each, dict | None) for each in found.values()):
-        raise UsageError(
-            "the access policies are not a JSON object of objects",
-            reason="acl_not_object",
-        )
-    if len(found) > MOST:
-        raise UsageError(f"there are {len(found)} access policies, and a table has at most {MOST}")
-    return {name: _parse_policy(name, policy or {}) for name, policy in found.items()}
-
-
-def _parse_policy(name: str, policy: Mapping[str, Any]) -> Mapping[str, str | None]:
-    if not name.strip() or len(name) > _LONGEST_ID:
-        raise UsageError(f"the id of an access policy has 1 to {_LONGEST_ID} characters, and not {len(name)}")
-    unknown = next((field for field in policy if field not in _FIELDS), None)
-    if unknown is not None:
-        raise UsageError(
-            f"access policy {name}: {unknown!r} is not known",
-            reason="acl_field_unknown",
-            values={"known": " ".join(_FIELDS)},
-        )
-    values = {field: policy.get(field) or None for field in _FIELDS}
-    for field in ("start", "expiry"):
-        if values[field] is not None and not _is_time(values[field]):
-            raise UsageError(
-                f"access policy {name}: {field} {values[field]!r} is not a time", reason="acl_time_malformed"
-            )
-    if not _PERMISSIONS.fullmatch(str(values["permission"] or "")):
-        raise UsageError(
-            f"access policy {name}: {values['permission']!r} is no permission of a table",
-            reason="acl_permission_malformed",
-        )
-    return values
-
-
-def _is_time(value: Any) -> bool:
-    if not isinstance(value, str) or not _TIME.fullmatch(value):
-        return False
-    try:
-        return bool(datetime.fromisoformat(value))
-    except ValueError:
-        return False
-
-
-def _canonicalize_time(value: str | None) -> str | None:
-    """Return a time as the service writes it, to 100 ns, however it was given; anything else as it is."""
-    if value is None or not (found := _TIME.fullmatch(value)):
-        return value or None
-    day, time, seconds, fraction = found.groups()
-    return f"{day}T{time or '00:00'}:{seconds or '00'}.{(fraction or '').ljust(7, '0')}Z"
-
-
-def _parse_xml(text: str) -> Policies:
-    from xml.etree import ElementTree as ET
-
-    found: dict[str, Mapping[str, str | None]] = {}
-    # No external entity is resolved, and the expansion of internal ones is limited.
-    root = ET.fromstring(text.encode())  # noqa: S314  # the text comes from the service
-    for each in root.iter("SignedIdentifier"):
-        policy = {field: each.findtext(f"AccessPolicy/{tag}") or None for field, tag in _FIELDS.items()}
-        found[each.findtext("Id") or ""] = policy
-    return found
+    return rules.parse(value, _RULES)
 
 
 def _set(target: Target, policies: Policies, deadline: Deadline) -> None:

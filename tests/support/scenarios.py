@@ -73,6 +73,10 @@ SCENARIOS = (
     Scenario("container.create", "container create {container}-2"),
     Scenario("container.get_properties", "container show {container}"),
     Scenario("container.get_properties", "container exists {container}"),
+    Scenario("container.get_properties", "container metadata get {container}"),
+    Scenario("container.set_metadata", "container metadata set {container} --metadata a=1"),
+    Scenario("container.get_acl", "container acl get {container}"),
+    Scenario("container.set_acl", "container acl set {container} --public-access blob"),
     Scenario("container.delete", "container delete {container} --with-contents"),
     *_lease("acquire", "--infinite"),
     *_lease("renew", _OWN, "leased"),
@@ -100,7 +104,6 @@ NO_COMMAND: Mapping[str, str] = MappingProxyType(
             "snapshot", "copy", "abort_copy", "undelete", "put_block", "get_block_list", "append_block",
             "seal_append_blob", "put_page", "clear_page", "get_page_ranges",
         )},
-        **{f"container.{name}": _YET for name in ("set_metadata", "get_acl", "set_acl")},
     }
 )  # fmt: skip
 

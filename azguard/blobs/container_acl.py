@@ -1,0 +1,166 @@
+"""Who may read a container: its access policies, and whether others may read it without one.
+
+The service keeps both together: what is not sent is removed. It compares no version, and a lease keeps no writer out.
+So azguard compares, and sends If-Unmodified-Since along, which sees whole seconds only.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, ClassVar
+
+from azguard import columns
+from azguard.accounts.target import Target
+from azguard.blobs.rewrites import Rewritten
+from azguard.conditions.etags import quote
+from azguard.conditions.operations import Condition
+from azguard.conditions.resolve import Conditions
+from azguard.documents import policies as rules
+from azguard.documents.policies import Policies, PolicyRules
+from azguard.errors import Changed, OutcomeUnknown
+from azguard.requests.calls import read, write_timeouts
+from azguard.requests.deadline import Deadline
+from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
+from azguard.requests.verdicts import Verdict
+from azguard.requests.written import WriteResult
+from azguard.times import http_date
+
+#: Who may read without a signature: none, those who know the name of a blob, or all.
+ACCESS = ("off", "blob", "container")
+RULES = PolicyRules(
+    "a container",
+    re.compile(r"r?a?c?w?d?x?y?l?t?f?m?e?o?p?i?"),
+    "of r (read), a (add), c (create), w (write), d (delete), x (delete versions), y (delete for good), l (list), "
+    "t (tags), f (find), m (move), e (execute), o (owner), p (permissions), i (immutability)",
+)
+
+
+@dataclass(frozen=True)
+class ContainerAcl:
+    """The access policies of a container by their id, and the version of the container that they are of."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.ETAG)
+
+    address: str
+    etag: str
+    last_modified: datetime
+    #: ``off``, ``blob`` or ``container``.
+    public_access: str
+    policies: Policies
+
+
+def get(target: Target, conditions: Conditions, deadline: Deadline) -> ContainerAcl:
+    """Read the access policies of a container.
+
+    Raises:
+        NotFound: there is no such container.
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-container-acl
+    """
+    client = target.account.container(target.address)
+    answers: list[Any] = []  # The SDK returns neither the ETag nor times as they are.
+
+    def once(timeouts: Mapping[str, Any]) -> None:
+        client.get_container_access_policy(
+            raw_response_hook=answers.append, headers=conditions.request_headers, **timeouts
+        )
+
+    read(once, target, deadline)
+    answer = answers[-1].http_response
+    return ContainerAcl(
+        address=str(target.address),
+        etag=quote(answer.headers["ETag"]),
+        last_modified=parsedate_to_datetime(answer.headers["Last-Modified"]),
+        public_access=answer.headers.get("x-ms-blob-public-access") or ACCESS[0],
+        policies=rules.parse_xml(answer.text()),
+    )
+
+
+def replace(
+    target: Target, policies: Policies | None, access: str | None, conditions: Conditions, deadline: Deadline
+) -> Rewritten:
+    """Replace the access policies of a container, and who may read it without one; None leaves what is there.
+
+    Raises:
+        Changed: it is not the version that the conditions name.
+        OutcomeUnknown: the answer was lost. Even the same policies there now do not tell whose they are.
+    Source: https://learn.microsoft.com/rest/api/storageservices/set-container-acl
+    """
+    found = get(target, Conditions(lease_id=conditions.lease_id), deadline)
+    is_compared = conditions.expected_etag is not None
+    if conditions.expected_etag not in (None, found.etag):
+        raise _to_changed(target, conditions.expected_etag, found.etag)
+    since = {Condition.IF_UNMODIFIED_SINCE.header: http_date(found.last_modified)} if is_compared else {}
+    headers = {**conditions.request_headers, **since}
+    wanted = found.policies if policies is None else policies
+    allowed = access or found.public_access
+    request = WriteRequest(
+        target=target,
+        send=lambda: _send(target, wanted, allowed, headers, deadline),
+        look=lambda patience: _find_outcome(target, wanted, allowed, conditions, patience),
+        resend=False,
+    )
+    try:
+        settled: Settled[Any] = send_until_settled(request, deadline)
+    except OutcomeUnknown as error:
+        raise error.but(reason="acl_outcome_unknown") from error
+    except Changed as error:
+        if not is_compared:
+            raise
+        raise _to_changed(target, conditions.expected_etag, None) from error
+    written = WriteResult(
+        address=str(target.address),
+        etag=settled.answer["etag"],
+        last_modified=settled.answer["last_modified"],
+        guard=conditions.guard,
+        attempts=settled.attempts,
+    )
+    return Rewritten(written, found.etag if is_compared else None, None)
+
+
+def _to_changed(target: Target, expected: str | None, current: str | None) -> Changed:
+    return Changed(
+        f"the access policies of {target}, or its metadata, changed since you read them",
+        address=str(target.address),
+        expected_etag=expected,
+        current_etag=current,
+        reason="acl_changed",
+    )
+
+
+def _send(
+    target: Target, policies: Policies, access: str, headers: Mapping[str, str], deadline: Deadline
+) -> Mapping[str, Any]:
+    from azure.storage.blob import AccessPolicy
+
+    class ExactPolicy(AccessPolicy):
+        """A policy whose times stay as they are given: the SDK would cut the fractions of a second off."""
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name not in vars(self):
+                super().__setattr__(name, value)
+
+    made: dict[str, Any] = {}
+    for name, policy in policies.items():
+        times = {field: rules.canonicalize_time(policy.get(field)) for field in ("start", "expiry")}
+        made[name] = ExactPolicy(permission=policy.get("permission"), **times) if any(policy.values()) else None
+    answer: Mapping[str, Any] = target.account.container(target.address).set_container_access_policy(
+        made, None if access == ACCESS[0] else access, headers=dict(headers), **write_timeouts(deadline)
+    )
+    return answer
+
+
+def _find_outcome(
+    target: Target, policies: Policies, access: str, conditions: Conditions, patience: Deadline
+) -> Finding[Any]:
+    found = get(target, Conditions(lease_id=conditions.lease_id), patience)
+    same = (_normalize(found.policies), found.public_access) == (_normalize(policies), access)
+    return Finding(Verdict.UNKNOWN, same=same)
+
+
+def _normalize(policies: Policies) -> Mapping[str, tuple[str | None, ...]]:
+    return {
+        name: tuple(rules.canonicalize_time(policy.get(field)) or None for field in rules.FIELDS)
+        for name, policy in policies.items()
+    }
