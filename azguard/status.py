@@ -69,7 +69,7 @@ def reads_of(cache: EtagCache, targets: Sequence[Target]) -> list[Read]:
     Raises:
         NotFound: it has never read one of them.
     """
-    found = [(target, cache.last(Key.of(target))) for target in targets]
+    found = [(target, cache.find_last(Key.of(target))) for target in targets]
     unread = next((str(target.address) for target, entry in found if entry is None), None)
     if unread is not None:
         raise NotFound(f"{unread} was never read here", address=unread, reason="address_not_in_account")
@@ -79,7 +79,7 @@ def reads_of(cache: EtagCache, targets: Sequence[Target]) -> list[Read]:
 def all_reads(cache: EtagCache, scope: str, account: Account, tell_others: Callable[[int], None]) -> list[Read]:
     """Return all that a scope has read in one account; ``tell_others`` is given the number of reads in others."""
     endpoints = set(account.endpoints.values())
-    entries = list(cache.entries(scope))
+    entries = list(cache.list_entries(scope))
     here = [entry for entry in entries if entry.account in endpoints]
     if len(here) < len(entries):
         tell_others(len(entries) - len(here))

@@ -74,8 +74,8 @@ def measure(folder: Path, count: int) -> None:
     file = folder / "config.json"
     show("open", [milliseconds(opened, folder) for _ in range(200)])
     cache = opened(folder)
-    show("look-up, found", [milliseconds(cache.last, each) for each in present])
-    show("look-up, not found", [milliseconds(cache.last, each) for each in absent])
+    show("look-up, found", [milliseconds(cache.find_last, each) for each in present])
+    show("look-up, not found", [milliseconds(cache.find_last, each) for each in absent])
     file.write_text("{}")
     show(
         "look-up by file",
@@ -94,7 +94,7 @@ def main(count: int) -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
         cache = opened(folder)
-        seconds = milliseconds(cache.load, records(count)) / 1000
+        seconds = milliseconds(cache.import_records, records(count)) / 1000
         cache.close()
         say(f"{count:,} entries imported in {seconds:.0f} s, {cache.path.stat().st_size / 2**20:.0f} MiB")
         measure(folder, count)

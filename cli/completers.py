@@ -193,7 +193,7 @@ def _list_etags(account: Any, _incomplete: str, line: "TypedLine") -> Iterator[C
     location = parse(line.arguments[0], Kind(noun) if noun in list(Kind) else None)
     scope = find_scope(line.options.get("scope"), line.environ)
     cache = EtagCache.open(Folders.of(line.environ).cache, scope, warn=lambda _: None, now=lambda: datetime.now(UTC))
-    last = cache.last(Key.of(Target(account.at(location), location.address)))
+    last = cache.find_last(Key.of(Target(account.at(location), location.address)))
     if last is not None:
         yield last.etag.strip('"'), f"read at {last.time}"
 

@@ -166,7 +166,7 @@ class Environment:
         which = operation or self.operation
         assert which is not None
         asked = RequestedConditions.of(self.shared if lease_id is None else {**self.shared, "lease_id": lease_id})
-        return self.reads.conditions(which, asked, target, copy)
+        return self.reads.resolve_conditions(which, asked, target, copy)
 
 
 def of(ctx: typer.Context) -> Environment:

@@ -107,7 +107,7 @@ def _near_names(env: Environment, code: str, target: Target) -> list[str]:
         listing = _containers if code == "ContainerNotFound" else _tables
         near = _near(address.container, _list_remembered(env, target))
         return near or _near(address.container, _list_names(env, target, listing))
-    if target.kind is not Kind.BLOB or env.reads.last(target) is not None:
+    if target.kind is not Kind.BLOB or env.reads.find_last(target) is not None:
         return []  # What was read here was there: its name is right.
     folder, _, last = address.short.rpartition("/")
     return [f"{folder}/{each}" for each in _near(last, _list_names(env, target, _blobs))]
@@ -121,7 +121,7 @@ def _list_remembered(env: Environment, target: Target) -> Iterable[str]:
     """Return the containers, or tables, of which this machine has read something, without asking the service."""
     addresses = (
         parse(each.address).address
-        for each in islice(env.cache.entries(), _MOST_NAMES)
+        for each in islice(env.cache.list_entries(), _MOST_NAMES)
         if each.account == target.endpoint
     )
     return {each.container for each in addresses if each.kind.service == target.kind.service}

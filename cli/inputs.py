@@ -81,7 +81,7 @@ def keeps_content(file: str | None) -> bool:
     return os.path.isfile(path) and not path.startswith(_OPEN_FILES)
 
 
-def beside(file: str | None) -> Path | None:
+def check_result_file(file: str | None) -> Path | None:
     """Return where a result is written beside the content, once it is known that it can be.
 
     Raises:

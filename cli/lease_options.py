@@ -130,20 +130,20 @@ class CacheRecords:
         found = self.env.cache.find_held(Key.of(target))
         return None if found is None else _CacheRecord(found)
 
-    def hold(self, target: Target, lease_id: str, seconds: int | None, *, has_reason: bool = False) -> None:
+    def add(self, target: Target, lease_id: str, seconds: int | None, *, has_reason: bool = False) -> None:
         """Write down a lease before it is asked for."""
         action = self.env.command + (_WITH_REASON if has_reason else "")
-        self.env.cache.hold(Key.of(target), lease_id, duration=seconds, action=action)
+        self.env.cache.record_lease(Key.of(target), lease_id, duration=seconds, action=action)
 
     def confirm(self, target: Target, lease_id: str, since: datetime | None = None) -> None:
         """Write down that it was granted."""
         self.env.cache.confirm(Key.of(target), lease_id, since=since)
 
-    def drop(self, target: Target, lease_id: str) -> None:
+    def remove(self, target: Target, lease_id: str) -> None:
         """Delete the record of a lease that is not held any more."""
-        self.env.cache.drop(Key.of(target), lease_id)
+        self.env.cache.forget_lease(Key.of(target), lease_id)
 
-    def follow(self, target: Target, moved: Moved) -> None:
+    def record_move(self, target: Target, moved: Moved) -> None:
         """Move on what this scope has read, if that is the version whose metadata changed: the content is the same."""
         self.env.reads.follow(target, moved.before, moved.after, moved.lineage)
 

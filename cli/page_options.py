@@ -75,9 +75,9 @@ def plan(env: Environment, target: Target, offset: int, *, creates: bool = False
 
     asked = RequestedConditions.of(env.shared)
     is_bare = not asked.values and asked.etag is None and not asked.last_writer_wins
-    if creates and is_bare and env.reads.last(target) is None:
+    if creates and is_bare and env.reads.find_last(target) is None:
         conditions = Conditions(
-            guard="if-none-match", lease_id=env.reads.lease_id(target, asked.lease_id), never_read=True
+            guard="if-none-match", lease_id=env.reads.choose_lease_id(target, asked.lease_id), never_read=True
         )
     else:
         creates = False

@@ -52,7 +52,7 @@ def request(env: Environment, target: Target, given: UpdateOptions, typed: tuple
         accept=_output_rule(target, given),
         guard_by_lease=given.guard == "lease",
         stamps=not given.no_lineage,
-        lease_id=env.reads.lease_id(target, given.lease_id),
+        lease_id=env.reads.choose_lease_id(target, given.lease_id),
         fence=given.read_fence(),
         ledger=given.by_ledger,
         wait_lease=given.wait_lease,

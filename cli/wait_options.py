@@ -104,5 +104,5 @@ def resolve_change(env: "Environment", target: Target, operation: Operation, eta
     if asked.if_none_match is None and asked.if_modified_since is None:
         asked = replace(asked, if_none_match=_LAST)
     if asked.if_none_match == _LAST:
-        check_was_read(target, env.reads.last(target))
-    return env.reads.conditions(operation, asked, target)
+        check_was_read(target, env.reads.find_last(target))
+    return env.reads.resolve_conditions(operation, asked, target)

@@ -25,7 +25,7 @@ def list_(ctx: typer.Context, prefix: options.Prefix = None, all_scopes: options
     Topics: scopes
     """
     env = context.of(ctx)
-    env.out.show_each(env.cache.entries(None if all_scopes else env.scope, prefix))
+    env.out.show_each(env.cache.list_entries(None if all_scopes else env.scope, prefix))
 
 
 @app.command()
@@ -120,7 +120,7 @@ def import_(
     env = context.of(ctx)
     if file == "-" and inputs.stdin_is_terminal():
         raise UsageError("nothing to import: stdin is a terminal", hint="azguard cache import FILE")
-    env.out.show({"imported": env.cache.load(inputs.json_lines(file))})
+    env.out.show({"imported": env.cache.import_records(inputs.json_lines(file))})
 
 
 @app.command()

@@ -225,7 +225,7 @@ def transaction(
     lines = LineReader(
         fresh_op(),
         lambda text: env.locate(text, Kind.ENTITY),
-        lambda target, _operation, _asked, version: env.reads.of(target, version),
+        lambda target, _operation, _asked, version: env.reads.recall(target, version),
         stamps=not no_lineage,
     )
     with inputs.source(file) as stream:

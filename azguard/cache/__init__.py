@@ -4,6 +4,7 @@
 ``lookup``       what was read of an address, in whichever account
 ``etag_cache``   the cache as one scope sees it
 ``statements``   its SQL
+``schema``       its tables, and their version
 ``records``      its values, their rows, and their form in an export
 ``database``     the statements, safe under any number of processes
 ``file``         find, check and create the file; set a damaged one aside

@@ -70,7 +70,7 @@ class EtagCache:
         """Close the file; the next use opens it again."""
         self._database.close()
 
-    def last(self, key: Key) -> Entry | None:
+    def find_last(self, key: Key) -> Entry | None:
         """Return what this scope last read or wrote of a resource."""
         return self._find_entry(key, _LAST)
 
@@ -170,7 +170,7 @@ class EtagCache:
             (f"DELETE FROM entries WHERE {this} AND copy = x''", [values]),
         )
 
-    def entries(self, scope: str | None = None, prefix: str | None = None) -> Iterator[Entry]:
+    def list_entries(self, scope: str | None = None, prefix: str | None = None) -> Iterator[Entry]:
         """Yield entries, newest first, in constant memory; ``prefix`` is how their addresses begin."""
         return map(cache_records.parse_entry, self._database.stream(sql.LIST, (scope, prefix)))
 
@@ -206,7 +206,7 @@ class EtagCache:
         for copy, *row in self._database.stream(sql.EXPORT, (scope,)):
             yield cache_records.export_entry(cache_records.parse_entry(tuple(row)), copy=bool(copy))
 
-    def load(self, records: Iterable[Mapping[str, object]]) -> int:
+    def import_records(self, records: Iterable[Mapping[str, object]]) -> int:
         """Import exported records, and return how many; entries that are newer here stay.
 
         Raises:
@@ -230,7 +230,7 @@ class EtagCache:
         finally:
             scratch.close()
 
-    def hold(self, key: Key, lease_id: str, *, duration: int | None, action: str) -> None:
+    def record_lease(self, key: Key, lease_id: str, *, duration: int | None, action: str) -> None:
         """Remember a lease that is about to be asked for, before the request is sent; it outlives a crash.
 
         ``duration`` is in seconds, None is infinite; ``action`` is what the lease is for.
@@ -247,11 +247,11 @@ class EtagCache:
         change = f"UPDATE leases SET confirmed = 1, time = coalesce(?, time) WHERE {sql.THIS} AND lease_id = ?"
         self._database.write((change, [(moment, *self._this(key), lease_id)]))
 
-    def drop(self, key: Key, lease_id: str) -> None:
+    def forget_lease(self, key: Key, lease_id: str) -> None:
         """Remember that a lease was released, refused or lost."""
         self._database.write((f"DELETE FROM leases WHERE {sql.THIS} AND lease_id = ?", [(*self._this(key), lease_id)]))
 
-    def strike(self, lease: HeldLease) -> None:
+    def forget_lease_unless_renewed(self, lease: HeldLease) -> None:
         """Forget a confirmed lease of any scope, unless it was asked for or renewed since ``lease`` was read."""
         row = (lease.scope, *lease.key, lease.lease_id, count_microseconds(datetime.fromisoformat(lease.time)))
         self._database.write(

@@ -12,17 +12,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from azguard.cache import schema
 from azguard.processes import locked_file
 
 if TYPE_CHECKING:
     from sqlite3 import Connection, Error
 
 NAME = "etags.db"
-# "azgd": a database with another number belongs to another program.
-APPLICATION_ID = 0x617A6764
-SCHEMA_VERSION = 2
-# The same tables, in which no copy was known by its inode: nothing to convert.
-_WITHOUT_INODES = 1
 # How long to wait for other processes before doing without the cache.
 BUSY_SECONDS = 10.0
 MEMORY = ":memory:"
@@ -41,26 +37,6 @@ _REASONS = {
     _FULL: "the disk is full",
     _CANNOT_OPEN: "it or its folder cannot be opened",
 }
-
-# copy is the real path of a file with that version's content, or its inode, behind a byte that begins no path; empty is
-# what the scope last read, from wherever.
-_SCHEMA = f"""
-CREATE TABLE entries (
-    scope TEXT NOT NULL, account TEXT NOT NULL, address TEXT NOT NULL, copy BLOB NOT NULL,
-    etag TEXT NOT NULL, last_modified TEXT, length INTEGER, content_hash TEXT, lineage TEXT,
-    path BLOB, time INTEGER NOT NULL, command TEXT NOT NULL,
-    PRIMARY KEY (scope, account, address, copy)
-) WITHOUT ROWID;
-CREATE INDEX entries_by_time ON entries (time) WHERE copy = x'';
-CREATE TABLE leases (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    scope TEXT NOT NULL, account TEXT NOT NULL, address TEXT NOT NULL, lease_id TEXT NOT NULL,
-    duration INTEGER, action TEXT NOT NULL, confirmed INTEGER NOT NULL, time INTEGER NOT NULL,
-    UNIQUE (scope, account, address, lease_id)
-);
-PRAGMA application_id = {APPLICATION_ID};
-PRAGMA user_version = {SCHEMA_VERSION};
-"""
 
 Identity = tuple[int, int]
 
@@ -133,7 +109,7 @@ def connect(uri: str) -> "Connection":
 def open_in_memory() -> "Connection":
     """Return an empty cache that lives as long as this process."""
     connection = connect(MEMORY)
-    connection.executescript(_SCHEMA)
+    connection.executescript(schema.TABLES)
     return connection
 
 
@@ -194,8 +170,8 @@ def _find_code(error: Exception) -> int:
 def _upgrade(connection: "Connection") -> "Connection":
     """Return the connection to a database of this version, converted if it was of the one before."""
     try:
-        if connection.execute("PRAGMA user_version").fetchone() != (SCHEMA_VERSION,):
-            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        if connection.execute("PRAGMA user_version").fetchone() != (schema.VERSION,):
+            connection.execute(f"PRAGMA user_version = {schema.VERSION}")
     except BaseException:
         connection.close()
         raise
@@ -203,7 +179,7 @@ def _upgrade(connection: "Connection") -> "Connection":
 
 
 def _require_ours(connection: "Connection") -> "Connection":
-    known = [(APPLICATION_ID, version) for version in (_WITHOUT_INODES, SCHEMA_VERSION)]
+    known = [(schema.APPLICATION_ID, version) for version in (schema.WITHOUT_INODES, schema.VERSION)]
     found = None
     try:
         found = connection.execute("SELECT * FROM pragma_application_id, pragma_user_version").fetchone()
@@ -212,7 +188,7 @@ def _require_ours(connection: "Connection") -> "Connection":
             connection.close()
     if found in known:
         return connection
-    if found[0] == APPLICATION_ID and found[1] > SCHEMA_VERSION:
+    if found[0] == schema.APPLICATION_ID and found[1] > schema.VERSION:
         raise Newer
     raise Damaged("is not an ETag cache")
 
@@ -227,7 +203,7 @@ def _write_empty(path: Path) -> None:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
-            connection.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
+            connection.executescript(f"BEGIN; {schema.TABLES} COMMIT;")
         finally:
             connection.close()
         for orphan in _list_sidecars(path):

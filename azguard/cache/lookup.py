@@ -11,7 +11,7 @@ def find_entries(cache: EtagCache, location: Location, scope: str | None) -> lis
     """Return what a scope, or with None every scope, has read of an address; of a URL, in the account it names."""
     wanted = str(location.address)
     where = location.endpoint
-    found = (entry for entry in cache.entries(scope, wanted) if entry.address == wanted)
+    found = (entry for entry in cache.list_entries(scope, wanted) if entry.address == wanted)
     return [entry for entry in found if where is None or same_host(entry.account) == same_host(where)]
 
 

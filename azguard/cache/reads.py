@@ -32,13 +32,13 @@ class Reads:
     #: Returns the id of the lease that a ``lock run`` around us holds on a resource, None if there is none.
     outer_lease: Callable[[Target], str | None]
 
-    def of(self, target: Target, copy: "Copy | SeenVersion | None" = None, part: Part = Part.WHOLE) -> Remembered:
+    def recall(self, target: Target, copy: "Copy | SeenVersion | None" = None, part: Part = Part.WHOLE) -> Remembered:
         """Return what this scope knows of a resource, or of a part of it.
 
         ``copy`` is the file whose content is to be written, or the version that the content itself names.
         """
-        last = self.last(target) if part is Part.WHOLE else self._last_of(target, part)
-        lease = self.held_id(target)
+        last = self.find_last(target) if part is Part.WHOLE else self._last_of(target, part)
+        lease = self.find_held_id(target)
         if copy is None:
             return Remembered(last=last, lease=lease)
         if isinstance(copy, SeenVersion):
@@ -51,19 +51,19 @@ class Reads:
         is_moved = path is not None and inode is not None and path.etag != inode.etag
         return Remembered(last=last, copy=path or inode, other=inode if is_moved else None, lease=lease)
 
-    def last(self, target: Target) -> SeenVersion | None:
+    def find_last(self, target: Target) -> SeenVersion | None:
         """Return the version that this scope last read or wrote."""
-        return _convert(self.open_cache().last(_key(target)))
+        return _convert(self.open_cache().find_last(_key(target)))
 
     def _last_of(self, target: Target, part: Part) -> SeenVersion | None:
         """Return the version of a part that this scope last read or wrote; tags alone have a version of their own."""
         found = _convert(self.open_cache().find_part(_key(target), part))
-        return self.last(target) if found is None and part is not Part.TAGS else found
+        return self.find_last(target) if found is None and part is not Part.TAGS else found
 
     def find_content_hash(self, target: Target, etag: str | None, copy: "Copy") -> str | None:
         """Return the hash of one version's content, if this scope has had it; ``copy`` is a file that may hold it."""
         cache, key = self.open_cache(), _key(target)
-        known = (*cache.find_bound(key, copy), cache.last(key))
+        known = (*cache.find_bound(key, copy), cache.find_last(key))
         return next((each.content_hash for each in known if each is not None and each.etag == etag), None)
 
     def find_bound_hash(self, target: Target, copy: "Copy") -> str | None:
@@ -71,7 +71,7 @@ class Reads:
         bound = self.open_cache().find_bound(_key(target), copy)
         return next((each.content_hash for each in bound if each is not None), None)
 
-    def conditions(
+    def resolve_conditions(
         self,
         operation: Operation,
         asked: RequestedConditions,
@@ -84,7 +84,7 @@ class Reads:
             UsageError: a condition is malformed, or the operation does not honour it.
             Changed: the write needs a version, and this scope has never read one.
         """
-        known = self.of(target, copy, operation.part) if _needs_reads(operation, asked) else None
+        known = self.recall(target, copy, operation.part) if _needs_reads(operation, asked) else None
         found = resolve.resolve(operation, asked, target, known)
         outer = self.outer_lease(target)
         # One that azguard would guard by a lease of its own is guarded by that of the lock.
@@ -94,7 +94,7 @@ class Reads:
         # Without the lease id the service would refuse the write; the version still guards it.
         return replace(found, lease_id=outer, guard="lease" if found.guard == "none" else found.guard)
 
-    def lease_id(self, target: Target, asked: str | None) -> str | None:
+    def choose_lease_id(self, target: Target, asked: str | None) -> str | None:
         """Return the lease id that was asked for, ``@held`` included; by default that of the lock run around us.
 
         Raises:
@@ -104,9 +104,9 @@ class Reads:
             return self.outer_lease(target)
         from azguard.conditions import lease_ids
 
-        return lease_ids.resolve_lease_id(asked, self.held_id(target) if asked == _HELD else None)
+        return lease_ids.resolve_lease_id(asked, self.find_held_id(target) if asked == _HELD else None)
 
-    def held_id(self, target: Target) -> str | None:
+    def find_held_id(self, target: Target) -> str | None:
         """Return the id of the lease held on a resource: by the lock run around us, else by this scope."""
         outer = self.outer_lease(target)
         if outer is not None:

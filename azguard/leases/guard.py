@@ -77,7 +77,7 @@ def hold(
         return
     lease_id = str(uuid.uuid4())
     seconds = _SECONDS if kind_of(target).finite else None
-    records.hold(target, lease_id, seconds)
+    records.add(target, lease_id, seconds)
     held = GuardLease(lease_id, is_own=True, deadline=deadline)
     held.ends = None if seconds is None else deadline.clock() + seconds
     try:
@@ -89,7 +89,7 @@ def hold(
             f"no lease on {target} could be had in time", str(target.address), detail=error.detail
         ) from error
     except AzguardError:
-        records.drop(target, lease_id)
+        records.remove(target, lease_id)
         raise
     except BaseException:
         _give_back(held, target, records)
@@ -119,7 +119,7 @@ def renew_if_old(held: GuardLease, target: Target, deadline: Deadline) -> None:
 
 def _give_back(held: GuardLease, target: Target, records: LeaseRecords) -> None:
     if held.is_gone or actions.give_back(target, held.lease_id, held.deadline):
-        records.drop(target, held.lease_id)
+        records.remove(target, held.lease_id)
 
 
 def _acquire(target: Target, lease_id: str, seconds: int | None, deadline: Deadline, etag: str | None) -> None:

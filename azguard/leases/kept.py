@@ -50,16 +50,16 @@ class LeaseRecords(Protocol):
     def find_held(self, target: Target) -> LeaseRecord | None:
         """Return the newest lease that was asked for and is not known to be released."""
 
-    def hold(self, target: Target, lease_id: str, seconds: int | None, *, has_reason: bool = False) -> None:
+    def add(self, target: Target, lease_id: str, seconds: int | None, *, has_reason: bool = False) -> None:
         """Record a lease before it is asked for; ``seconds`` None is infinite, or not known."""
 
     def confirm(self, target: Target, lease_id: str, since: datetime | None = None) -> None:
         """Record that it was granted; ``since`` is the moment from which its term counts, by default unchanged."""
 
-    def drop(self, target: Target, lease_id: str) -> None:
+    def remove(self, target: Target, lease_id: str) -> None:
         """Delete the record of a lease that is not held any more."""
 
-    def follow(self, target: Target, moved: Moved) -> None:
+    def record_move(self, target: Target, moved: Moved) -> None:
         """Record that our own change of the metadata gave the resource another ETag."""
 
 
@@ -119,7 +119,7 @@ class KeptLease:
         owner = request.owner
         before = self.records.find_held(self.target)
         was_ours = before is not None and before.lease_id == lease_id
-        self.records.hold(self.target, lease_id, request.seconds, has_reason=owner is not None)
+        self.records.add(self.target, lease_id, request.seconds, has_reason=owner is not None)
         try:
             done = actions.acquire(self.target, lease_id, request.seconds, request.conditions, self.deadline.fresh())
             self.records.confirm(self.target, lease_id)
@@ -131,7 +131,7 @@ class KeptLease:
             raise
         except AzguardError as error:
             if not was_ours:
-                self.records.drop(self.target, lease_id)
+                self.records.remove(self.target, lease_id)
             if before is not None and error.service_code == "LeaseAlreadyPresent":
                 raise error.but(reason="lease_is_own") from error
             raise
@@ -164,7 +164,7 @@ class KeptLease:
         # A change does not renew the lease. Where its term is not known, the record stays until the release.
         seconds = None if known is None else known.duration
         since = None if known is None else datetime.fromisoformat(known.time)
-        self.records.hold(self.target, proposed, seconds, has_reason=known is not None and known.has_reason)
+        self.records.add(self.target, proposed, seconds, has_reason=known is not None and known.has_reason)
         try:
             with self._drop_if_not_held(lease_id):
                 done = actions.change(self.target, proposed, conditions, self.deadline)
@@ -172,10 +172,10 @@ class KeptLease:
             raise
         # Interrupted, the change is known not to be done: the state was read after the interruption.
         except (AzguardError, KeyboardInterrupt):
-            self.records.drop(self.target, proposed)
+            self.records.remove(self.target, proposed)
             raise
         self.records.confirm(self.target, proposed, since)
-        self.records.drop(self.target, lease_id)
+        self.records.remove(self.target, lease_id)
         return _add_term(done, known)
 
     def release(self, conditions: Conditions) -> LeaseDone:
@@ -191,7 +191,7 @@ class KeptLease:
             self._remove_record(lease_id)
         with self._drop_if_not_held(lease_id):
             done = actions.release(self.target, conditions, self.deadline)
-        self.records.drop(self.target, lease_id)
+        self.records.remove(self.target, lease_id)
         return done
 
     def _find_record(self, conditions: Conditions) -> LeaseRecord | None:
@@ -202,7 +202,7 @@ class KeptLease:
     def _give_back(self, lease_id: str) -> bool:
         is_free = actions.give_back(self.target, lease_id, self.deadline)
         if is_free:
-            self.records.drop(self.target, lease_id)
+            self.records.remove(self.target, lease_id)
         return is_free
 
     def _leave_record(self, owner: Owner, done: LeaseDone, *, was_ours: bool) -> LeaseDone:
@@ -215,7 +215,7 @@ class KeptLease:
                 raise
             detail = "the record could not be written, and the lease was given back"
             raise error.but(detail=(*error.detail, detail)) from error
-        self.records.follow(self.target, moved)
+        self.records.record_move(self.target, moved)
         return replace(done, etag=moved.after, last_modified=moved.last_modified or done.last_modified)
 
     def _remove_record(self, lease_id: str) -> None:
@@ -228,7 +228,7 @@ class KeptLease:
             self.warn(f"the record of who held {self.target} stays there: {error.message}")
             return
         if moved is not None:
-            self.records.follow(self.target, moved)
+            self.records.record_move(self.target, moved)
 
     @contextmanager
     def _drop_if_not_held(self, lease_id: str) -> Iterator[None]:
@@ -237,7 +237,7 @@ class KeptLease:
             yield
         except (Locked, NotFound) as error:
             if isinstance(error, NotFound) or (error.service_code or "").startswith("LeaseIdMismatch"):
-                self.records.drop(self.target, lease_id)
+                self.records.remove(self.target, lease_id)
             raise
 
 

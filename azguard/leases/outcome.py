@@ -73,9 +73,8 @@ class LeaseOperation:
         """
         if self.action is not Action.RELEASE:
             return Finding(Verdict.NEVER)
-        try:
-            state = _look_briefly(self.target, patience)
-        except Exception:  # noqa: BLE001  # However the read fails, the refusal must be reported.
+        state = _try_to_look(self.target, patience)
+        if state is None or isinstance(state, NotFound):
             return Finding(Verdict.NEVER)
         return Finding(Verdict.COMMITTED, {}) if state.free else Finding(Verdict.NEVER, seen=state)
 
@@ -90,11 +89,10 @@ class LeaseOperation:
 
 def explain(target: Target, error: AzguardError, deadline: Deadline) -> AzguardError:
     """Add the present state to a refusal, if it can be read quickly."""
-    try:
-        state = error.seen or _look_briefly(target, deadline)
-    except NotFound as gone:
-        return gone
-    except Exception:  # noqa: BLE001  # However the read fails, the refusal must be reported.
+    state = error.seen or _try_to_look(target, deadline)
+    if isinstance(state, NotFound):
+        return state
+    if state is None:
         return error
     holder = None if state.free else state.holder
     return error.but(
@@ -113,5 +111,11 @@ def find_held(target: Target, lease_id: str, patience: Deadline) -> Finding[Fact
     return Finding(Verdict.COMMITTED, {"etag": state.etag, "last_modified": state.last_modified})
 
 
-def _look_briefly(target: Target, deadline: Deadline) -> LeaseState:
-    return look(target, deadline.restart(seconds=min(_EXPLAIN_SECONDS, deadline.seconds)))
+def _try_to_look(target: Target, deadline: Deadline) -> LeaseState | NotFound | None:
+    """Return the present state, or that nothing is there; None if it cannot be read quickly."""
+    try:
+        return look(target, deadline.restart(seconds=min(_EXPLAIN_SECONDS, deadline.seconds)))
+    except NotFound as gone:
+        return gone
+    except Exception:  # noqa: BLE001  # However the read fails, the refusal must be reported.
+        return None

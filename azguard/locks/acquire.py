@@ -127,7 +127,7 @@ class LockAcquisition:
             "read_timeout": min(ANSWER_SECONDS, left),
         }
         if slot.address not in self._asked:
-            self._settings.records.hold(slot, lease_id, seconds)
+            self._settings.records.add(slot, lease_id, seconds)
             self._asked[slot.address] = slot
         was_doubtful = slot.address in self._doubtful
         self._doubtful.add(slot.address)
@@ -168,7 +168,7 @@ class LockAcquisition:
             )
         except (Locked, NotFound):
             # The lease was broken, or the blob deleted, meanwhile. The next attempt asks for another lease.
-            settings.records.drop(slot, lease_id)
+            settings.records.remove(slot, lease_id)
             self._choose_new_id(slot)
             return None
         self._release(keep=slot)
@@ -208,7 +208,7 @@ class LockAcquisition:
             lease_id = self._ids[slot.address]
             is_free = slot.address not in self._doubtful
             if is_free or (not time.passed and actions.give_back(slot, lease_id, time, time.remaining)):
-                self._settings.records.drop(slot, lease_id)
+                self._settings.records.remove(slot, lease_id)
             self._choose_new_id(slot)
 
     def _choose_new_id(self, slot: Target) -> None:

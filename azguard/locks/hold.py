@@ -76,7 +76,7 @@ class Holding:
             return
         if self._lost is not None:
             settings.say(f"warning: the lock {target} was lost meanwhile: {self._lost}")
-        settings.records.drop(target, self._held.lease_id)
+        settings.records.remove(target, self._held.lease_id)
 
     def _note_renewal(self, ends: float) -> None:
         self._ends = ends

@@ -230,7 +230,7 @@ class LockRun:
             else:
                 self._lost = self._lost or describe_late(self._renewers)
             return
-        self._plan.settings.records.drop(held.target, held.lease_id)
+        self._plan.settings.records.remove(held.target, held.lease_id)
 
     def _build_lock_lost(self, ended: Ended) -> LockLost:
         left = [f"this could not be ended, and runs on: {each}" for each in ended.left]

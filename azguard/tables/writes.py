@@ -69,7 +69,7 @@ def record_write(reads: "Reads", made: EntityWrite, done: Any) -> None:
     if made.verb is Verb.DELETE or made.leaves_unseen:
         reads.forget(made.target)
         return
-    before = reads.last(made.target) if made.verb is Verb.MERGE else None
+    before = reads.find_last(made.target) if made.verb is Verb.MERGE else None
     reads.record(made.target, done, lineage=made.stamp, selected=None if before is None else before.selected)
 
 

@@ -55,7 +55,7 @@ class Deleting:
             Changed: it was never read here.
         """
         asked = RequestedConditions(if_match=listed.etag) if self.asked.last_writer_wins else self.asked
-        return self.reads.conditions(self.store.delete_operation, asked, target)
+        return self.reads.resolve_conditions(self.store.delete_operation, asked, target)
 
 
 @dataclass(frozen=True, kw_only=True)

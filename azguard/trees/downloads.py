@@ -159,7 +159,7 @@ class _Reading:
                 # The file is proved to hold this version whole, as if it had just been read.
                 tree.reads.record(self.target, self.listed, copies.find_at(self.path))
             return tree.build(self.target, self.path, outcome, self.listed)
-        conditions = tree.reads.conditions(tree.store.get_operation, tree.asked, self.target)
+        conditions = tree.reads.resolve_conditions(tree.store.get_operation, tree.asked, self.target)
         meter = self.control.meter()
 
         def count(done: int) -> None:

@@ -167,7 +167,7 @@ class TreeUpload:
     def conditions(self, target: Target, file: LocalFile) -> Conditions:
         """Return what guards the write of a file."""
         asked = CREATE_ONLY if self.skips_existing else self.asked
-        return self.reads.conditions(self.store.put_operation, asked, target, copies.find_at(file.path))
+        return self.reads.resolve_conditions(self.store.put_operation, asked, target, copies.find_at(file.path))
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ class NoRecords:
     def find_held(self, _target: Any) -> None:
         """Know of none."""
 
-    def hold(self, _target: Any, _lease_id: str, _seconds: int | None, *, has_reason: bool = False) -> None:
+    def add(self, _target: Any, _lease_id: str, _seconds: int | None, *, has_reason: bool = False) -> None:
         """Record nothing."""
 
     def confirm(self, _target: Any, _lease_id: str, _since: Any = None) -> None:
         """Record nothing."""
 
-    def drop(self, _target: Any, _lease_id: str) -> None:
+    def remove(self, _target: Any, _lease_id: str) -> None:
         """Record nothing."""
 
-    def follow(self, _target: Any, _moved: Any) -> None:
+    def record_move(self, _target: Any, _moved: Any) -> None:
         """Record nothing."""

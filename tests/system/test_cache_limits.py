@@ -25,7 +25,7 @@ def test_many_processes_convert_the_file_of_the_version_before_once(tmp_path: Pa
         from azguard.cache.records import Key
         from tests.support.caches import CONFIG, Clock
         cache = EtagCache.open(Path(sys.argv[1]), "one", warn=print, now=Clock())
-        print(cache.last(CONFIG).etag)
+        print(cache.find_last(CONFIG).etag)
     """)
     environ = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     running = [
@@ -43,10 +43,10 @@ def _limited(folder: Path, *before: str) -> list[str]:
         from tests.unit.cache.test_file import CONFIG, Run, etag_of
         {"; ".join(before)}
         run = Run(Path({str(folder)!r}))
-        found = etag_of(run.cache.last(CONFIG))
+        found = etag_of(run.cache.find_last(CONFIG))
         for _ in range(2):
             run.cache.record(CONFIG, etag="0x2" * 50, command="blob get")
-        print(found, etag_of(run.cache.last(CONFIG)), len(list(run.cache.entries())), *run.warnings, sep="|")
+        print(found, etag_of(run.cache.find_last(CONFIG)), len(list(run.cache.list_entries())), *run.warnings, sep="|")
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],

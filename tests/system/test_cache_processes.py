@@ -40,7 +40,7 @@ sys.stdin.readline()
 _ONE_PROCESS = _BEGIN + "cache = opened()\nfor number in range(count): record(cache, number)\n"
 # As a script does: each command opens the cache anew.
 _MANY_COMMANDS = _BEGIN + "for number in range(count): cache = opened(); record(cache, number); cache.close()\n"
-_HOLDS = _BEGIN + "cache = opened(); cache.hold(key(0), name, duration=None, action='lock run')\n"
+_HOLDS = _BEGIN + "cache = opened(); cache.record_lease(key(0), name, duration=None, action='lock run')\n"
 _UNTIL_KILLED = _BEGIN + (
     "cache = opened(); number = 0\nwhile True: number += 1; record(cache, number); print(number, flush=True)\n"
 )
@@ -99,14 +99,14 @@ def test_32_processes_lose_nothing_and_wait_for_each_other(tmp_path: Path, scrip
     assert said([started(tmp_path, script, name, RECORDS) for name in names]) == []
     cache = opened(tmp_path, "scope-0")
     expected = sorted(f"{name}-{number}" for name in names for number in range(RECORDS))
-    assert sorted(entry.etag for entry in cache.entries()) == expected
+    assert sorted(entry.etag for entry in cache.list_entries()) == expected
     assert sum(bool(each["copy"]) for each in cache.export()) == PROCESSES * RECORDS
     assert integrity(tmp_path) == [("ok",)]
 
 
 def test_processes_in_one_scope_leave_one_whole_entry_each(tmp_path: Path) -> None:
     assert said([started(tmp_path, _ONE_PROCESS, "same", 20) for _ in range(8)]) == []
-    assert sorted(entry.etag for entry in opened(tmp_path, "same").entries()) == sorted(
+    assert sorted(entry.etag for entry in opened(tmp_path, "same").list_entries()) == sorted(
         f"same-{number}" for number in range(20)
     )
 
@@ -119,7 +119,7 @@ def test_processes_that_find_a_damaged_file_move_it_once_and_share_the_new_one(t
     lines = said([started(tmp_path, _MANY_COMMANDS, name, 5) for name in names])
     moved = list((tmp_path / "cache").glob("*.damaged-*"))
     assert (len(lines), lines[0].count(" it is now "), len(moved)) == (1, 1, 1)
-    assert len(list(opened(tmp_path, "scope-0").entries())) == len(names) * 5
+    assert len(list(opened(tmp_path, "scope-0").list_entries())) == len(names) * 5
 
 
 def test_leases_of_processes_that_exited_are_all_known(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_process_killed_while_recording_loses_nothing_it_had_recorded(tmp_path
         last = len(before) + process.stdout.read().count("\n")
         process.communicate(timeout=30)
         cache = opened(tmp_path, name)
-        found = {entry.etag for entry in cache.entries(name)}
+        found = {entry.etag for entry in cache.list_entries(name)}
         # The one in flight may have been recorded before it could be said.
         assert found - {f"{name}-{last + 1}"} == {f"{name}-{number}" for number in range(1, last + 1)}
         cache.close()
@@ -160,6 +160,6 @@ def test_a_process_killed_while_making_the_file_leaves_no_half_of_one(tmp_path: 
         process.kill()
         process.communicate(timeout=30)
         cache = opened(folder, "scope")
-        assert len(list(cache.entries())) in (0, 1)
+        assert len(list(cache.list_entries())) in (0, 1)
         cache.close()
         assert integrity(folder) == [("ok",)]

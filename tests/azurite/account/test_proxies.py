@@ -1,14 +1,12 @@
 """Proxies between us and the service: never on the way to this machine, named when they refuse."""
 
-import socket
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 
 import pytest
 
 from azguard.accounts import proxies
 from tests.support.cli_world import CliWorld
+from tests.support.raw_server import answering
 
 _PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 _PASSWORD = "proxypassword"
@@ -22,26 +20,6 @@ def _without_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in _PROXY_VARIABLES:
         for spelling in (name, name.upper()):
             monkeypatch.delenv(spelling, raising=False)
-
-
-@contextmanager
-def answering(said: bytes) -> Iterator[int]:
-    """Run a server that says this to every connection, then closes it; yield its port."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def serve() -> None:
-            while True:
-                try:
-                    accepted, _ = listening.accept()
-                except OSError:
-                    return
-                with accepted:
-                    accepted.recv(65536)
-                    accepted.sendall(said)
-
-        threading.Thread(target=serve, daemon=True).start()
-        yield listening.getsockname()[1]
-        listening.shutdown(socket.SHUT_RDWR)
 
 
 def through(port: int | str, scheme: str = "http") -> str:

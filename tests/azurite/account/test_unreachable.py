@@ -3,7 +3,6 @@
 import socket
 import ssl
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.cli_world import CliWorld
+from tests.support.raw_server import answering, serving
 
 _KEY = "a2V5a2V5"
 
@@ -32,32 +32,12 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def tls(certificate: Path | None) -> Iterator[int]:
-    """Run a server that shakes hands with this certificate, or answers 400 as plain HTTP; yield its port."""
+def tls(certificate: Path) -> Iterator[int]:
+    """Run a server that shakes hands with this certificate; yield its port."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    if certificate is not None:
-        context.load_cert_chain(certificate)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def serve() -> None:
-            while True:
-                try:
-                    accepted, _ = listening.accept()
-                except OSError:
-                    return
-                with accepted:
-                    try:
-                        if certificate is not None:
-                            context.wrap_socket(accepted, server_side=True).close()
-                        else:
-                            accepted.recv(65536)
-                            accepted.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
-                    except OSError:
-                        pass  # the client has hung up, which is what is tested
-
-        threading.Thread(target=serve, daemon=True).start()
-        yield listening.getsockname()[1]
-        listening.shutdown(socket.SHUT_RDWR)
+    context.load_cert_chain(certificate)
+    with serving(lambda accepted: context.wrap_socket(accepted, server_side=True).close()) as port:
+        yield port
 
 
 @pytest.mark.parametrize("command", [("show", "site/a"), ("put", "site/a", "--if-none-match", "*", "-f", "new")])
@@ -93,7 +73,7 @@ def test_a_bundle_that_is_not_there_is_named(offline: CliWorld, tmp_path: Path) 
 
 
 def test_a_server_without_tls_is_named(offline: CliWorld) -> None:
-    with tls(None) as port:
+    with answering(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n") as port:
         ran = offline.call("blob", "show", "site/a", *account(f"https://127.0.0.1:{port}/acc"), "--timeout", "1s")
     assert (ran.code, "speaks no TLS there" in ran.err, "--timeout" in ran.err) == (53, True, False), ran.err
 

@@ -110,7 +110,7 @@ def test_without_an_answer_a_term_is_over_a_minute_after_its_end(cli: CliWorld, 
 def remember(cli: CliWorld, key: Key, duration: int | None = None, when: datetime | None = None) -> None:
     """Remember a lease of the scope ``test``, as it was granted some time ago."""
     cache = opened(cli.root / ".cache", lambda: when or datetime.now(UTC))
-    cache.hold(key, A, duration=duration, action="lease acquire")
+    cache.record_lease(key, A, duration=duration, action="lease acquire")
     cache.confirm(key, A)
     cache.close()
 
@@ -164,13 +164,13 @@ def test_a_lease_of_another_account_is_not_asked_for(account: str) -> None:
 def test_a_lease_that_moved_since_it_was_read_is_not_forgotten(tmp_path: Path, meanwhile: str) -> None:
     moments = iter(datetime(2026, 11, 21, 12, minute, tzinfo=UTC) for minute in range(60))
     cache, key = opened(tmp_path, lambda: next(moments)), Key(ENDPOINT, "blob:site/a")
-    cache.hold(key, A, duration=60, action="lease acquire")
+    cache.record_lease(key, A, duration=60, action="lease acquire")
     if meanwhile != "never confirmed":
         cache.confirm(key, A)
     (read,) = cache.list_held("test")
     if meanwhile == "asked again":
-        cache.hold(key, A, duration=60, action="lease acquire")
+        cache.record_lease(key, A, duration=60, action="lease acquire")
     if meanwhile == "renewed":
         cache.confirm(key, A, since=datetime(2026, 11, 21, 13, tzinfo=UTC))
-    cache.strike(read)
+    cache.forget_lease_unless_renewed(read)
     assert [each.lease_id for each in cache.list_held("test")] == ([] if meanwhile == "nothing" else [A])

@@ -52,7 +52,7 @@ def test_what_was_recorded_is_found_again_by_another_process(opened: Open) -> No
         lineage="AAAAAAAAAAAAAAAA.0x0",
         command="blob get",
     )
-    assert opened().last(CONFIG) == Entry(
+    assert opened().find_last(CONFIG) == Entry(
         scope="one",
         account=ACCOUNT,
         address="blob:site/config.json",
@@ -73,9 +73,9 @@ def test_many_versions_are_recorded_in_one_transaction(opened: Open) -> None:
     cache.record_all(
         ((key, SeenVersion(f'"{key.address}"', "AAAAAAAAAAAAAAAA.-", "2026")) for key in keys), "entity query"
     )
-    assert [etag_of(cache.last(key)) for key in keys] == [f'"{key.address}"' for key in keys]
+    assert [etag_of(cache.find_last(key)) for key in keys] == [f'"{key.address}"' for key in keys]
     expected = plain(f'"{keys[0].address}"', lineage="AAAAAAAAAAAAAAAA.-")
-    assert cache.last(keys[0]) == replace(
+    assert cache.find_last(keys[0]) == replace(
         expected, account=keys[0].account, address=keys[0].address, last_modified="2026", command="entity query"
     )
 
@@ -86,19 +86,19 @@ def test_of_many_versions_all_are_recorded_or_none(opened: Open) -> None:
         cache.record_all([(CONFIG, SeenVersion('"0x1"')), (bad, SeenVersion('"0x2"'))], "entity query")
     with pytest.raises(UsageError):
         cache.record_all([(CONFIG, SeenVersion('"0x1"')), (CONFIG, SeenVersion(""))], "entity query")
-    assert cache.last(CONFIG) is None
+    assert cache.find_last(CONFIG) is None
 
 
 def test_scopes_do_not_see_each_others_reads(opened: Open) -> None:
     opened("one").record(CONFIG, etag='"0x1"', command="blob get")
-    assert opened("two").last(CONFIG) is None
+    assert opened("two").find_last(CONFIG) is None
 
 
 def test_a_file_keeps_the_version_it_is_a_copy_of(opened: Open, tmp_path: Path) -> None:
     cache, copy = opened(), tmp_path / "config.json"
     cache.record(CONFIG, etag='"0x1"', copy=copies.find_at(copy), command="blob get")
     cache.record(CONFIG, etag='"0x2"', command="blob get")
-    assert (cache.last(CONFIG), cache.find_bound(CONFIG, copies.find_at(copy)).path) == (
+    assert (cache.find_last(CONFIG), cache.find_bound(CONFIG, copies.find_at(copy)).path) == (
         plain('"0x2"'),
         plain('"0x1"', path=str(copy)),
     )
@@ -146,10 +146,10 @@ def test_a_version_of_the_same_content_is_followed_by_the_files_that_have_it(ope
     opened("two").record(CONFIG, etag='"0x2"', command="blob get")
     cache.follow(CONFIG, '"0x2"', '"0x3"', "AAAAAAAAAAAAAAAA.0x2")
     found = (
-        cache.last(CONFIG),
+        cache.find_last(CONFIG),
         cache.find_bound(CONFIG, copies.find_at(old)).path,
         cache.find_bound(CONFIG, copies.find_at(new)).path,
-        opened("two").last(CONFIG),
+        opened("two").find_last(CONFIG),
     )
     assert [etag_of(entry) for entry in found] == ['"0x3"', '"0x1"', '"0x3"', '"0x2"']
     assert found[0] == plain('"0x3"', path=str(new), lineage="AAAAAAAAAAAAAAAA.0x2")
@@ -160,8 +160,11 @@ def test_forget_drops_the_entry_and_its_files_of_this_scope_only(opened: Open, t
     for cache in (one, two):
         cache.record(CONFIG, etag='"0x1"', copy=copies.find_at(copy), command="blob get")
     assert (one.forget(CONFIG), one.forget(CONFIG)) == (1, 0)
-    assert (one.last(CONFIG), one.find_bound(CONFIG, copies.find_at(copy)).path) == (None, None)
-    assert (etag_of(two.last(CONFIG)), etag_of(two.find_bound(CONFIG, copies.find_at(copy)).path)) == ('"0x1"', '"0x1"')
+    assert (one.find_last(CONFIG), one.find_bound(CONFIG, copies.find_at(copy)).path) == (None, None)
+    assert (etag_of(two.find_last(CONFIG)), etag_of(two.find_bound(CONFIG, copies.find_at(copy)).path)) == (
+        '"0x1"',
+        '"0x1"',
+    )
 
 
 def test_forget_in_all_scopes_drops_every_entry_of_the_resource(opened: Open) -> None:
@@ -170,7 +173,7 @@ def test_forget_in_all_scopes_drops_every_entry_of_the_resource(opened: Open) ->
         cache.record(CONFIG, etag='"0x1"', command="blob get")
         cache.record(OTHER, etag='"0x9"', command="blob get")
     assert one.forget(CONFIG, all_scopes=True) == 2
-    assert [entry.key for entry in one.entries()] == [OTHER, OTHER]
+    assert [entry.key for entry in one.list_entries()] == [OTHER, OTHER]
 
 
 def test_entries_are_listed_newest_first_and_narrowed(opened: Open, clock: Clock, tmp_path: Path) -> None:
@@ -180,11 +183,11 @@ def test_entries_are_listed_newest_first_and_narrowed(opened: Open, clock: Clock
         clock.moment = NOON + timedelta(seconds=seconds // 2, milliseconds=500 * (seconds % 2))
         cache.record(key, etag=f'"{seconds}"', copy=copies.find_at(tmp_path / "x"), command="blob get")
     assert [
-        [entry.etag for entry in one.entries()],
-        [entry.etag for entry in one.entries("one")],
-        [entry.etag for entry in one.entries(prefix="blob:site/c")],
-        [entry.etag for entry in one.entries("one", "blob:site/o")],
-        [entry.etag for entry in one.entries("two", "blob:SITE")],
+        [entry.etag for entry in one.list_entries()],
+        [entry.etag for entry in one.list_entries("one")],
+        [entry.etag for entry in one.list_entries(prefix="blob:site/c")],
+        [entry.etag for entry in one.list_entries("one", "blob:site/o")],
+        [entry.etag for entry in one.list_entries("two", "blob:SITE")],
     ] == [['"3"', '"2"', '"1"'], ['"3"', '"1"'], ['"3"', '"2"'], ['"1"'], []]
 
 
@@ -192,10 +195,10 @@ def test_recording_while_listing_loses_nothing(opened: Open) -> None:
     here, elsewhere = opened(), opened()
     for number in range(50):
         here.record(Key(ACCOUNT, f"blob:site/{number}"), etag='"1"', command="blob get")
-    for entry in here.entries():
+    for entry in here.list_entries():
         elsewhere.record(entry.key, etag='"2"', command="blob get")
         here.record(Key(ACCOUNT, entry.address + "x"), etag='"3"', command="blob get")
-    found = [entry.etag for entry in elsewhere.entries()]
+    found = [entry.etag for entry in elsewhere.list_entries()]
     assert (found.count('"2"'), found.count('"3"')) == (50, 50)
 
 
@@ -203,8 +206,8 @@ def test_clear_counts_entries_and_keeps_leases(opened: Open, tmp_path: Path) -> 
     one, two = opened("one"), opened("two")
     one.record(CONFIG, etag='"1"', copy=copies.find_at(tmp_path / "x"), command="blob get")
     two.record(CONFIG, etag='"2"', command="blob get")
-    one.hold(CONFIG, "lease", duration=None, action="lease acquire")
-    assert (one.clear("one"), etag_of(two.last(CONFIG)), one.clear(None), two.last(CONFIG)) == (
+    one.record_lease(CONFIG, "lease", duration=None, action="lease acquire")
+    assert (one.clear("one"), etag_of(two.find_last(CONFIG)), one.clear(None), two.find_last(CONFIG)) == (
         1,
         '"2"',
         1,
@@ -225,9 +228,9 @@ def test_prune_keeps_a_file_as_long_as_its_resource(opened: Open, clock: Clock, 
     assert [
         etag_of(entry)
         for entry in (
-            cache.last(CONFIG),
+            cache.find_last(CONFIG),
             cache.find_bound(CONFIG, copies.find_at(tmp_path / "x")).path,
-            cache.last(OTHER),
+            cache.find_last(OTHER),
         )
     ] == ['"2"', '"1"', None]
     assert cache.find_bound(OTHER, copies.find_at(tmp_path / "y")).path is None
@@ -235,8 +238,8 @@ def test_prune_keeps_a_file_as_long_as_its_resource(opened: Open, clock: Clock, 
 
 def test_prune_drops_leases_whose_term_ended_long_ago(opened: Open, clock: Clock) -> None:
     cache = opened()
-    cache.hold(CONFIG, "finite", duration=60, action="lease acquire")
-    cache.hold(CONFIG, "infinite", duration=None, action="lease acquire")
+    cache.record_lease(CONFIG, "finite", duration=60, action="lease acquire")
+    cache.record_lease(CONFIG, "infinite", duration=None, action="lease acquire")
     clock.after(seconds=89)
     cache.prune(timedelta(seconds=30))
     kept = [lease.lease_id for lease in cache.list_held()]
@@ -260,22 +263,22 @@ def test_a_credential_is_never_written(opened: Open, key: Key) -> None:
     with pytest.raises(UsageError, match="never written") as recording:
         cache.record(key, etag='"1"', command="blob get")
     with pytest.raises(UsageError, match="never written") as holding:
-        cache.hold(key, "lease", duration=60, action="lease acquire")
+        cache.record_lease(key, "lease", duration=60, action="lease acquire")
     said = str(recording.value) + str(holding.value)
-    assert ("abc" in said, list(cache.entries()), list(cache.list_held())) == (False, [], [])
+    assert ("abc" in said, list(cache.list_entries()), list(cache.list_held())) == (False, [], [])
 
 
 def test_a_command_with_a_credential_is_never_written(opened: Open) -> None:
     cache = opened()
     with pytest.raises(UsageError, match="never written"):
         cache.record(CONFIG, etag='"1"', command="blob get https://host/a?sv=2024&sig=abc")
-    assert list(cache.entries()) == []
+    assert list(cache.list_entries()) == []
 
 
 def test_a_name_that_merely_holds_the_letters_is_kept(opened: Open) -> None:
     key = Key(ACCOUNT, "blob:data/sig=3/part.parquet")
     opened().record(key, etag='"1"', command="blob get")
-    assert etag_of(opened().last(key)) == '"1"'
+    assert etag_of(opened().find_last(key)) == '"1"'
 
 
 def test_an_empty_etag_is_refused(opened: Open) -> None:
@@ -285,26 +288,26 @@ def test_an_empty_etag_is_refused(opened: Open) -> None:
 
 def test_the_newest_lease_not_released_is_held_until_dropped(opened: Open, clock: Clock) -> None:
     cache = opened()
-    cache.hold(CONFIG, "first", duration=None, action="lease acquire")
+    cache.record_lease(CONFIG, "first", duration=None, action="lease acquire")
     cache.confirm(CONFIG, "first")
-    cache.hold(CONFIG, "second", duration=60, action="lock run")
+    cache.record_lease(CONFIG, "second", duration=60, action="lock run")
     expected = HeldLease("one", *CONFIG, "second", 60, "lock run", False, "2026-11-21T12:00:00Z")
     assert cache.find_held(CONFIG) == expected
     clock.after(seconds=20)
     cache.confirm(CONFIG, "second", since=clock())
     renewed = replace(expected, confirmed=True, time="2026-11-21T12:00:20Z")
     assert (cache.find_held(CONFIG), opened("two").find_held(CONFIG), cache.find_held(OTHER)) == (renewed, None, None)
-    cache.drop(CONFIG, "second")
+    cache.forget_lease(CONFIG, "second")
     first = HeldLease("one", *CONFIG, "first", None, "lease acquire", True, "2026-11-21T12:00:00Z")
     assert (cache.find_held(CONFIG), list(cache.list_held()), list(cache.list_held("two"))) == (first, [first], [])
 
 
 def test_holding_the_same_lease_again_keeps_its_confirmation(opened: Open, clock: Clock) -> None:
     cache = opened()
-    cache.hold(CONFIG, "id", duration=60, action="lease acquire")
+    cache.record_lease(CONFIG, "id", duration=60, action="lease acquire")
     cache.confirm(CONFIG, "id")
     clock.after(seconds=5)
-    cache.hold(CONFIG, "id", duration=15, action="lease renew")
+    cache.record_lease(CONFIG, "id", duration=15, action="lease renew")
     assert list(cache.list_held()) == [HeldLease("one", *CONFIG, "id", 15, "lease renew", True, "2026-11-21T12:00:05Z")]
 
 
@@ -337,4 +340,4 @@ def test_an_account_that_begins_anew_is_forgotten_in_every_scope(opened: Open) -
     opened("two").record(CONFIG, etag='"0x1"', command="blob get")
     opened("one").record(elsewhere, etag='"0x9"', command="blob get")
     assert opened("one").forget_account(ACCOUNT) == 2
-    assert [entry.account for entry in opened().entries(None)] == [elsewhere.account]
+    assert [entry.account for entry in opened().list_entries(None)] == [elsewhere.account]

@@ -80,17 +80,17 @@ class AgainstADict(RuleBasedStateMachine):
     def move_to_another_machine(self) -> None:
         records = list(self.caches["one"].export())
         self.caches["one"].clear()
-        assert self.caches["two"].load(records) == len(records)
+        assert self.caches["two"].import_records(records) == len(records)
 
     @invariant()
     def the_same_is_found(self) -> None:
         for scope, cache in self.caches.items():
             for key in (CONFIG, OTHER):
-                assert etag_of(cache.last(key)) == self.seen.get((scope, key), (None,))[0]
+                assert etag_of(cache.find_last(key)) == self.seen.get((scope, key), (None,))[0]
                 for name in ("x", "y"):
                     expected = self.copies.get((scope, key, name), (None,))[0]
                     assert etag_of(cache.find_bound(key, copies.find_at(self._file(name))).path) == expected
-        listed = [entry.etag for entry in self.caches["one"].entries()]
+        listed = [entry.etag for entry in self.caches["one"].list_entries()]
         assert listed == [etag for etag, _ in sorted(self.seen.values(), key=lambda each: each[1], reverse=True)]
 
     def _drop(self, gone: list[tuple[str, Key]]) -> None:

@@ -36,7 +36,7 @@ class Run:
 
 def filled(folder: Path, entries: int = 2000) -> None:
     cache = EtagCache.open(folder, "one", warn=never, now=Clock())
-    cache.load(
+    cache.import_records(
         {
             "scope": "one", "account": CONFIG.account, "address": f"blob:site/{number}",
             "etag": f'"{number}"', "time": "2026-11-21T11:00:00Z", "command": "blob get",
@@ -49,7 +49,7 @@ def filled(folder: Path, entries: int = 2000) -> None:
 
 def works(cache: EtagCache) -> bool:
     cache.record(CONFIG, etag='"0x2"', command="blob get")
-    return etag_of(cache.last(CONFIG)) == '"0x2"'
+    return etag_of(cache.find_last(CONFIG)) == '"0x2"'
 
 
 def truncated(path: Path) -> None:
@@ -111,11 +111,11 @@ def test_a_bad_file_is_moved_aside_and_a_new_one_works(damage: Callable[[Path], 
     filled(tmp_path)
     damage(tmp_path / "etags.db")
     run = Run(tmp_path)
-    assert (run.cache.last(CONFIG), works(run.cache), len(run.warnings)) == (None, True, 1)
+    assert (run.cache.find_last(CONFIG), works(run.cache), len(run.warnings)) == (None, True, 1)
     assert "it is now etags.db.damaged-20261121T120000Z, and a new one has begun" in run.warnings[0]
     run.cache.close()
     again = Run(tmp_path)
-    assert (etag_of(again.cache.last(CONFIG)), again.warnings) == ('"0x2"', [])
+    assert (etag_of(again.cache.find_last(CONFIG)), again.warnings) == ('"0x2"', [])
     assert (tmp_path / "etags.db.damaged-20261121T120000Z").exists()
 
 
@@ -126,7 +126,7 @@ def test_damage_deep_in_the_file_is_found_when_it_is_read(tmp_path: Path) -> Non
     # All pages but the first, which says how the rest is laid out.
     path.write_bytes(content[:4096] + b"\x0d" * (len(content) - 4096))
     run = Run(tmp_path)
-    assert (len(run.warnings), run.cache.last(CONFIG), len(run.warnings), works(run.cache)) == (
+    assert (len(run.warnings), run.cache.find_last(CONFIG), len(run.warnings), works(run.cache)) == (
         0,
         None,
         1,
@@ -149,9 +149,9 @@ def test_the_log_of_a_deleted_database_is_not_taken_for_the_new_ones(tmp_path: P
     killed.cache.record(CONFIG, etag='"0x1"', command="blob get")
     killed.path.unlink()
     run = Run(tmp_path)
-    assert (run.cache.last(CONFIG), works(run.cache), run.warnings) == (None, True, [])
+    assert (run.cache.find_last(CONFIG), works(run.cache), run.warnings) == (None, True, [])
     assert works(killed.cache)
-    assert (etag_of(run.cache.last(CONFIG)), killed.warnings) == ('"0x2"', [])
+    assert (etag_of(run.cache.find_last(CONFIG)), killed.warnings) == ('"0x2"', [])
 
 
 def test_a_second_damaged_file_of_the_same_second_takes_no_ones_place(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_the_file_of_a_newer_azguard_is_left_alone(tmp_path: Path) -> None:
     connection.close()
     before = (tmp_path / "etags.db").read_bytes()
     run = Run(tmp_path)
-    assert (run.cache.last(CONFIG), works(run.cache), len(list(run.cache.entries()))) == (
+    assert (run.cache.find_last(CONFIG), works(run.cache), len(list(run.cache.list_entries()))) == (
         None,
         True,
         1,
@@ -222,7 +222,12 @@ def test_the_file_of_the_version_before_is_kept_with_all_that_is_in_it(tmp_path:
         run = Run(tmp_path)
         bound = run.cache.find_bound(CONFIG, copies.find_at(tmp_path / "copy"))
         held = run.cache.find_held(CONFIG)
-        found = (etag_of(run.cache.last(CONFIG)), etag_of(bound.path), bound.inode, held is not None and held.lease_id)
+        found = (
+            etag_of(run.cache.find_last(CONFIG)),
+            etag_of(bound.path),
+            bound.inode,
+            held is not None and held.lease_id,
+        )
         assert (found, run.warnings) == (('"0x2"', '"0x1"', None, "id"), [])
         run.cache.close()
     run.cache.record(CONFIG, etag='"0x3"', copy=copies.find_at(tmp_path / "copy"), command="blob put")
@@ -235,7 +240,7 @@ def test_the_file_of_the_version_before_is_kept_with_all_that_is_in_it(tmp_path:
 def test_a_folder_that_cannot_be_is_said_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     run = Run(tmp_path / "file" / "cache")
-    run.cache.hold(CONFIG, "lease", duration=None, action="lease acquire")
+    run.cache.record_lease(CONFIG, "lease", duration=None, action="lease acquire")
     assert (works(run.cache), run.cache.find_held(CONFIG) is not None) == (True, True)
     assert run.warnings == [
         f"the ETag cache {tmp_path}/file/cache/etags.db cannot be used: not a directory; "
@@ -253,7 +258,7 @@ def test_a_cache_locked_by_another_is_said_and_read_all_the_same(
     run = Run(tmp_path)
     for _ in range(2):
         run.cache.record(CONFIG, etag='"0x3"', command="blob get")
-    assert (etag_of(run.cache.last(CONFIG)), len(run.warnings)) == ('"0x1"', 1)
+    assert (etag_of(run.cache.find_last(CONFIG)), len(run.warnings)) == ('"0x1"', 1)
     assert "cannot be written: other processes have kept it locked" in run.warnings[0]
     holder.execute("COMMIT")
     holder.close()

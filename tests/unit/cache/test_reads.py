@@ -67,13 +67,13 @@ def seen(etag: str, lineage: str | None = None) -> SeenVersion:
 
 
 def test_nothing_is_known_of_what_was_never_read(room: Room) -> None:
-    assert room.reads.of(BLOB) == Remembered()
+    assert room.reads.recall(BLOB) == Remembered()
 
 
 def test_what_was_delivered_is_known_and_guards_the_next_write(room: Room) -> None:
     room.reads.record(BLOB, Delivered(FIRST), lineage="op.0x0")
-    assert room.reads.of(BLOB) == Remembered(last=seen(FIRST, "op.0x0"))
-    sent = room.reads.conditions(BLOB_PUT_BLOCK_BLOB, RequestedConditions(), BLOB)
+    assert room.reads.recall(BLOB) == Remembered(last=seen(FIRST, "op.0x0"))
+    sent = room.reads.resolve_conditions(BLOB_PUT_BLOCK_BLOB, RequestedConditions(), BLOB)
     assert (sent.guard, sent.expected_etag) == ("if-match", FIRST)
 
 
@@ -82,7 +82,7 @@ def test_a_file_is_known_by_the_version_whose_content_it_holds(room: Room, tmp_p
     file.write_text("{}")
     room.reads.record(BLOB, Delivered(FIRST), copies.find_at(file))
     room.reads.record(BLOB, Delivered(SECOND))
-    assert room.reads.of(BLOB, copies.find_at(file)) == Remembered(last=seen(SECOND), copy=seen(FIRST))
+    assert room.reads.recall(BLOB, copies.find_at(file)) == Remembered(last=seen(SECOND), copy=seen(FIRST))
 
 
 def test_a_file_moved_over_another_copy_has_two_versions(room: Room, tmp_path: Path) -> None:
@@ -92,27 +92,27 @@ def test_a_file_moved_over_another_copy_has_two_versions(room: Room, tmp_path: P
     room.reads.record(BLOB, Delivered(FIRST), copies.find_at(here))
     room.reads.record(BLOB, Delivered(SECOND), copies.find_at(there))
     there.replace(here)
-    found = room.reads.of(BLOB, copies.find_at(here))
+    found = room.reads.recall(BLOB, copies.find_at(here))
     assert found == Remembered(last=seen(SECOND), copy=seen(FIRST), other=seen(SECOND))
     with pytest.raises(Changed, match="two versions"):
-        room.reads.conditions(BLOB_PUT_BLOCK_BLOB, RequestedConditions(), BLOB, copies.find_at(here))
+        room.reads.resolve_conditions(BLOB_PUT_BLOCK_BLOB, RequestedConditions(), BLOB, copies.find_at(here))
 
 
 def test_a_version_that_the_content_names_comes_with_what_is_known_of_it(room: Room) -> None:
     room.reads.record(BLOB, Delivered(FIRST), lineage="op.0x0")
-    assert room.reads.of(BLOB, SeenVersion(FIRST)).copy == seen(FIRST, "op.0x0")
-    assert room.reads.of(BLOB, SeenVersion(SECOND)).copy == SeenVersion(SECOND)
+    assert room.reads.recall(BLOB, SeenVersion(FIRST)).copy == seen(FIRST, "op.0x0")
+    assert room.reads.recall(BLOB, SeenVersion(SECOND)).copy == SeenVersion(SECOND)
 
 
 def test_a_write_whose_etag_was_not_learnt_leaves_nothing_known(room: Room) -> None:
     room.reads.record(BLOB, Delivered(FIRST))
     room.reads.record(BLOB, Delivered(None))
-    assert room.reads.last(BLOB) is None
+    assert room.reads.find_last(BLOB) is None
 
 
 def test_content_is_recorded_with_its_length_and_its_hash(room: Room) -> None:
     room.reads.record_content(BLOB, Delivered(OURS), b"[1]", "op.0x1")
-    entry = room.cache.last(Key.of(BLOB))
+    entry = room.cache.find_last(Key.of(BLOB))
     assert entry is not None
     assert (entry.etag, entry.length, entry.content_hash, entry.lineage) == (
         OURS,
@@ -125,64 +125,64 @@ def test_content_is_recorded_with_its_length_and_its_hash(room: Room) -> None:
 def test_content_whose_etag_was_not_learnt_leaves_nothing_known(room: Room) -> None:
     room.reads.record(BLOB, Delivered(FIRST))
     room.reads.record_content(BLOB, Delivered(None), b"[1]", None)
-    assert room.reads.last(BLOB) is None
+    assert room.reads.find_last(BLOB) is None
 
 
 @pytest.mark.parametrize(("before", "after"), [(None, SECOND), (FIRST, None), (OURS, SECOND)])
 def test_another_version_than_the_one_read_is_not_followed(room: Room, before: str | None, after: str | None) -> None:
     room.reads.record(BLOB, Delivered(FIRST))
     room.reads.follow(BLOB, before, after, None)
-    assert room.reads.last(BLOB) == seen(FIRST)
+    assert room.reads.find_last(BLOB) == seen(FIRST)
 
 
 def test_our_own_write_of_the_same_content_is_followed(room: Room) -> None:
     room.reads.record(BLOB, Delivered(FIRST))
     room.reads.follow(BLOB, FIRST, SECOND, "op.0x1")
-    assert room.reads.last(BLOB) == seen(SECOND, "op.0x1")
+    assert room.reads.find_last(BLOB) == seen(SECOND, "op.0x1")
 
 
 def test_what_was_deleted_from_here_is_forgotten(room: Room) -> None:
     room.reads.record(BLOB, Delivered(FIRST))
     room.reads.forget(BLOB)
-    assert room.reads.of(BLOB) == Remembered()
+    assert room.reads.recall(BLOB) == Remembered()
 
 
 def test_a_read_without_a_condition_opens_no_cache(room: Room) -> None:
-    room.reads.conditions(BLOB_GET, RequestedConditions(), BLOB)
+    room.reads.resolve_conditions(BLOB_GET, RequestedConditions(), BLOB)
     assert room.opened == 0
 
 
 def test_a_read_of_the_last_version_asks_the_cache(room: Room) -> None:
     room.reads.record(BLOB, Delivered(FIRST))
-    sent = room.reads.conditions(BLOB_GET, RequestedConditions(if_none_match="@last"), BLOB)
+    sent = room.reads.resolve_conditions(BLOB_GET, RequestedConditions(if_none_match="@last"), BLOB)
     assert sent.headers == {"If-None-Match": FIRST}
 
 
 def test_the_lease_of_this_scope_is_named_by_held(room: Room) -> None:
-    room.cache.hold(Key.of(BLOB), LEASE, duration=60, action="lease acquire")
-    assert room.reads.lease_id(BLOB, "@held") == LEASE
-    assert room.reads.conditions(BLOB_GET, RequestedConditions(lease_id="@held"), BLOB).lease_id == LEASE
+    room.cache.record_lease(Key.of(BLOB), LEASE, duration=60, action="lease acquire")
+    assert room.reads.choose_lease_id(BLOB, "@held") == LEASE
+    assert room.reads.resolve_conditions(BLOB_GET, RequestedConditions(lease_id="@held"), BLOB).lease_id == LEASE
 
 
 def test_the_lease_of_the_lock_run_around_us_comes_first(room: Room) -> None:
-    room.cache.hold(Key.of(BLOB), LEASE, duration=60, action="lease acquire")
+    room.cache.record_lease(Key.of(BLOB), LEASE, duration=60, action="lease acquire")
     room.outer = OUTER
-    assert (room.reads.lease_id(BLOB, None), room.reads.lease_id(BLOB, "@held")) == (OUTER, OUTER)
-    assert room.reads.lease_id(BLOB, LEASE) == LEASE
+    assert (room.reads.choose_lease_id(BLOB, None), room.reads.choose_lease_id(BLOB, "@held")) == (OUTER, OUTER)
+    assert room.reads.choose_lease_id(BLOB, LEASE) == LEASE
 
 
 def test_a_write_inside_a_lock_run_carries_its_lease_and_keeps_its_guard(room: Room) -> None:
     room.reads.record(BLOB, Delivered(FIRST))
     room.outer = OUTER
-    guarded = room.reads.conditions(BLOB_PUT_BLOCK_BLOB, RequestedConditions(), BLOB)
+    guarded = room.reads.resolve_conditions(BLOB_PUT_BLOCK_BLOB, RequestedConditions(), BLOB)
     assert (guarded.guard, guarded.expected_etag, guarded.lease_id) == ("if-match", FIRST, OUTER)
-    bare = room.reads.conditions(BLOB_PUT_BLOCK_BLOB, RequestedConditions(last_writer_wins=True), BLOB)
+    bare = room.reads.resolve_conditions(BLOB_PUT_BLOCK_BLOB, RequestedConditions(last_writer_wins=True), BLOB)
     assert (bare.guard, bare.lease_id) == ("lease", OUTER)
 
 
 def test_a_read_inside_a_lock_run_needs_no_lease(room: Room) -> None:
     room.outer = OUTER
-    assert room.reads.conditions(BLOB_GET, RequestedConditions(), BLOB).lease_id is None
+    assert room.reads.resolve_conditions(BLOB_GET, RequestedConditions(), BLOB).lease_id is None
 
 
 def test_a_part_that_was_read_by_itself_guards_only_that_part(room: Room) -> None:
@@ -219,5 +219,5 @@ def test_parts_are_forgotten_with_their_resource_and_not_exported(room: Room) ->
 
 
 def known_of(room: Room, part: Part) -> str | None:
-    last = room.reads.of(BLOB, part=part).last
+    last = room.reads.recall(BLOB, part=part).last
     return None if last is None else last.etag

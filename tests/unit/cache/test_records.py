@@ -42,9 +42,9 @@ def test_what_was_exported_is_loaded_again_through_json(tmp_path: Path) -> None:
     )
     clock.after(seconds=1)
     here.record(CONFIG, etag='"0x2"', length=0, command="blob get")
-    here.hold(CONFIG, "lease", duration=None, action="lease acquire")
+    here.record_lease(CONFIG, "lease", duration=None, action="lease acquire")
     text = [json.dumps(record) for record in here.export()]
-    assert there.load(json.loads(line) for line in text) == 2
+    assert there.import_records(json.loads(line) for line in text) == 2
     assert (list(there.export()), list(there.list_held())) == (list(here.export()), [])
     assert (
         there.find_bound(CONFIG, copies.find_at(tmp_path / "caf\udce9")).path
@@ -54,7 +54,7 @@ def test_what_was_exported_is_loaded_again_through_json(tmp_path: Path) -> None:
 
 def test_one_scope_is_exported_alone(tmp_path: Path) -> None:
     cache = opened(tmp_path, Clock())
-    assert cache.load([GOOD, {**GOOD, "scope": "two"}]) == 2
+    assert cache.import_records([GOOD, {**GOOD, "scope": "two"}]) == 2
     assert list(cache.export("two")) == [{**GOOD, "scope": "two"}]
 
 
@@ -62,8 +62,8 @@ def test_a_record_never_takes_the_place_of_a_newer_read(tmp_path: Path) -> None:
     cache = opened(tmp_path, Clock())
     cache.record(CONFIG, etag='"newer"', command="blob get")
     older, newer = "2026-11-21T11:59:59.999999Z", "2026-11-21T13:00:00+00:30"
-    kept = (cache.load([{**GOOD, "time": older}]), etag_of(cache.last(CONFIG)))
-    taken = (cache.load([{**GOOD, "time": newer}]), etag_of(cache.last(CONFIG)))
+    kept = (cache.import_records([{**GOOD, "time": older}]), etag_of(cache.find_last(CONFIG)))
+    taken = (cache.import_records([{**GOOD, "time": newer}]), etag_of(cache.find_last(CONFIG)))
     assert (kept, taken) == ((0, '"newer"'), (1, '"0x1"'))
 
 
@@ -91,7 +91,7 @@ def test_a_record_never_takes_the_place_of_a_newer_read(tmp_path: Path) -> None:
 def test_a_bad_record_is_named_and_nothing_is_loaded(tmp_path: Path, field: str, value: object) -> None:
     cache = opened(tmp_path, Clock())
     with pytest.raises(UsageError, match=rf"^line 2: {field} is not ") as refused:
-        cache.load([GOOD, {**GOOD, field: value}, GOOD])
+        cache.import_records([GOOD, {**GOOD, field: value}, GOOD])
     assert ("abc" in str(refused.value), list(cache.export())) == (False, [])
 
 
@@ -109,7 +109,7 @@ def test_a_bad_record_is_named_and_nothing_is_loaded(tmp_path: Path, field: str,
 )
 def test_a_record_of_another_shape_is_refused(tmp_path: Path, record: Any, said: str) -> None:
     with pytest.raises(UsageError) as refused:
-        opened(tmp_path, Clock()).load([record])
+        opened(tmp_path, Clock()).import_records([record])
     assert str(refused.value) == said
 
 
@@ -127,21 +127,21 @@ def test_an_etag_is_checked_by_what_the_address_is(tmp_path: Path, address: str,
     cache = opened(tmp_path, Clock())
     record = {**GOOD, "address": address, "etag": etag}
     if good:
-        assert cache.load([record]) == 1
+        assert cache.import_records([record]) == 1
     else:
         with pytest.raises(UsageError, match="line 1: etag is not an ETag of a"):
-            cache.load([record])
+            cache.import_records([record])
 
 
 def test_fields_that_may_be_missing_may_be_missing(tmp_path: Path) -> None:
     least = {field: GOOD[field] for field in ("scope", "account", "address", "etag", "time", "command")}
     cache = opened(tmp_path, Clock())
-    assert cache.load([least, {**least, "address": str(OTHER.address)}]) == 2
+    assert cache.import_records([least, {**least, "address": str(OTHER.address)}]) == 2
     nothing = dict.fromkeys(("last_modified", "length", "content_hash", "lineage", "path"))
     assert next(cache.export()) == {**GOOD, **least, **nothing}
 
 
 def test_more_records_than_one_transaction_takes_are_loaded(tmp_path: Path) -> None:
     cache = opened(tmp_path, Clock())
-    assert cache.load({**GOOD, "address": f"blob:site/{number}"} for number in range(4500)) == 4500
-    assert len({entry.address for entry in cache.entries()}) == 4500
+    assert cache.import_records({**GOOD, "address": f"blob:site/{number}"} for number in range(4500)) == 4500
+    assert len({entry.address for entry in cache.list_entries()}) == 4500

@@ -22,13 +22,13 @@ class Notes(NoRecords):
 
     said: list[str] = field(default_factory=list)
 
-    def hold(self, _target: Any, _lease_id: str, seconds: int | None, *, has_reason: bool = False) -> None:
+    def add(self, _target: Any, _lease_id: str, seconds: int | None, *, has_reason: bool = False) -> None:
         self.said.append(f"record {seconds}")
 
     def confirm(self, _target: Any, _lease_id: str, _since: Any = None) -> None:
         self.said.append("confirm")
 
-    def drop(self, _target: Any, _lease_id: str) -> None:
+    def remove(self, _target: Any, _lease_id: str) -> None:
         self.said.append("drop")
 
 

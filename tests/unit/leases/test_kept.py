@@ -41,7 +41,7 @@ class Records:
         """Return what is known."""
         return self.known
 
-    def hold(self, target: Any, lease_id: str, seconds: int | None, *, has_reason: bool = False) -> None:
+    def add(self, target: Any, lease_id: str, seconds: int | None, *, has_reason: bool = False) -> None:
         """Note a lease that is asked for."""
         self.notes.append(f"hold {lease_id[0]} {seconds}")
 
@@ -49,11 +49,11 @@ class Records:
         """Note a lease that was granted."""
         self.notes.append(f"confirm {lease_id[0]}")
 
-    def drop(self, target: Any, lease_id: str) -> None:
+    def remove(self, target: Any, lease_id: str) -> None:
         """Note a lease that is over."""
         self.notes.append(f"drop {lease_id[0]}")
 
-    def follow(self, target: Any, moved: Moved) -> None:
+    def record_move(self, target: Any, moved: Moved) -> None:
         """Note a change of metadata."""
         self.notes.append("follow")
 

@@ -27,7 +27,7 @@ def cache(tmp_path: Path) -> EtagCache:
     found = EtagCache.open(tmp_path, "mine", warn=never, now=Clock())
     found.record(CONFIG, etag='"0x1"', command="blob get")
     found.record(OTHER, etag='"0x2"', command="blob get")
-    found.hold(OTHER, "11111111-1111-4111-8111-111111111111", duration=None, action="lease acquire")
+    found.record_lease(OTHER, "11111111-1111-4111-8111-111111111111", duration=None, action="lease acquire")
     return found
 
 
