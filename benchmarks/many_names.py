@@ -1,0 +1,97 @@
+"""How much memory a tree takes, by how many names its listing has: ``python -m benchmarks.many_names``.
+
+``put`` keeps a listing to compare with, and excludes all of it; ``delete`` deletes each name.
+
+The listing is simulated, since no emulator holds a million blobs; the cache is a real one. Each run is a process of its
+own, which tells its peak.
+"""
+
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from azguard.accounts.account import emulator
+from azguard.accounts.target import Target
+from azguard.address import Address, Kind
+from azguard.blobs.trees import BlobTree
+from azguard.cache.etag_cache import EtagCache
+from azguard.cache.reads import Reads
+from azguard.conditions.requested import RequestedConditions
+from azguard.requests.deadline import Deadline
+from azguard.requests.written import WriteResult
+from azguard.trees.deletes import Deleting, TreeDelete
+from azguard.trees.index import Known
+from azguard.trees.patterns import Patterns
+from azguard.trees.runs import DEFAULT_JOBS, Control, run_phases
+from azguard.trees.uploads import TreeUpload
+
+# A million deletes take a quarter of an hour; a million names without them half a minute.
+_COUNTS = {"put": (1_000, 100_000, 1_000_000), "delete": (1_000, 100_000)}
+_MOMENT = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+class Simulated(BlobTree):
+    """A container of many blobs, which are deleted at once."""
+
+    count = 0
+
+    def list_items(self, deadline: Deadline) -> Iterator[Any]:
+        """Yield so many names."""
+        for number in range(self.count):
+            yield Known(f"assets/{number:07d}/some-file-name.bin", f'"0x{number:X}"', _MOMENT, 4096, None)
+
+    def delete(self, target: Target, conditions: Any, deadline: Deadline) -> WriteResult:
+        """Delete nothing."""
+        return WriteResult(str(target.address), None, None, "if-match", 1)
+
+
+def measure(command: str, count: int) -> int:
+    """Run one command in a process of its own and return its peak in MiB."""
+    done = subprocess.run([sys.executable, "-m", __spec__.name, command, str(count)], capture_output=True, check=True)
+    return int(done.stdout)
+
+
+def run(command: str, count: int) -> None:
+    """Run one command in this process and print its peak in MiB."""
+    with tempfile.TemporaryDirectory() as folder:
+        cache = EtagCache.open(Path(folder), "bench", warn=sys.exit, now=lambda: _MOMENT)
+        reads = Reads(open_cache=lambda: cache, command="blob put", outer_lease=lambda target: None)
+        store = Simulated(container=Target(emulator(), Address(Kind.CONTAINER, ("site",))), prefix="")
+        Simulated.count = count
+        asked = RequestedConditions(last_writer_wins=True)
+        control = Control(Deadline())
+        deleting = Deleting(store=store, reads=reads, asked=asked)
+        delete = TreeDelete(deleting=deleting, patterns=Patterns())
+        upload = TreeUpload(
+            folder=Path(folder),
+            store=store,
+            patterns=Patterns(exclude=("*",)),
+            reads=reads,
+            asked=asked,
+            scope="bench",
+            mirrors=True,
+        )
+        phases = (upload if command == "put" else delete).phases(control)
+        run_phases("site", phases, DEFAULT_JOBS, control, lambda done: None, lambda summary: None)
+    sys.stdout.write(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024}\n")
+
+
+def main() -> None:
+    """Write the peaks as a table."""
+    sys.stdout.write("| run | names | peak |\n|---|---|---|\n")
+    for command, counts in _COUNTS.items():
+        for count in counts:
+            sys.stdout.write(f"| {command} | {count:,} | {measure(command, count)} MiB |\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == len(("many_names", "command", "count")):
+        run(sys.argv[1], int(sys.argv[2]))
+    else:
+        main()
