@@ -128,6 +128,27 @@ def test_after_a_kill_only_the_rest_moves(tree: Tree, storage: Azurite) -> None:
     assert {name: count for name, (_, count) in tree.read().items()} == dict.fromkeys(told, 1)
 
 
+@pytest.mark.parametrize("at", [1, 9])
+def test_ctrl_c_settles_what_is_under_way_and_tells_it(tree: Tree, storage: Azurite, at: int) -> None:
+    writes: list[Request] = []
+
+    def interrupt(request: Request) -> Fault | Chosen:
+        writes.extend([request] if request.writes else [])
+        if request.writes and len(writes) == at:
+            writer.send_signal(signal.SIGINT)
+        return Fault.NONE
+
+    with proxy.running(storage.ports["blob"], interrupt) as running:
+        words = ("blob", "put", "tree", tree.container.container_name, "--recursive", "--jobs", "2")
+        writer = tree.cli.through(running.port).begin(*words)
+        out, err = writer.communicate()
+    told = outcomes(out)
+    assert (writer.returncode, b" created" in err) == (130, True), err
+    # What is there is told as created, and nothing else is.
+    assert {name for name, outcome in told.items() if outcome == "created"} == set(tree.read())
+    assert len(tree.read()) < FILES
+
+
 def test_an_answer_that_is_not_the_services_is_no_success(tree: Tree, storage: Azurite) -> None:
     with proxy.running(storage.ports["blob"], lambda request: Fault.FAIL_BEFORE) as running:
         ran = tree.put(running.port, "--timeout", "2")

@@ -95,6 +95,29 @@ def test_every_result_has_the_shape_that_scripts_rely_on(cli: CliWorld, blob: st
         jsonschema.Draft202012Validator(schema).validate(ran.json)
 
 
+def test_every_line_of_a_tree_has_the_shape_that_scripts_rely_on(cli: CliWorld, blob: str) -> None:
+    site = blob.partition("/")[0]
+    (cli.root / "dist").mkdir()
+    cli.file("dist/a", "1")
+    (cli.root / "dist/link").symlink_to("a")
+    cases: list[tuple[str, ...]] = [
+        ("blob", "put", "dist", f"{site}/v", "--recursive", "--dry-run"),
+        ("blob", "put", "dist", f"{site}/v", "--recursive"),
+        ("blob", "put", "dist", f"{site}/v", "--recursive", "--unchanged", "skip"),
+        ("blob", "put", f"{site}/v", "-f", "dist", "--recursive", "--if-exists", "skip"),
+        ("blob", "get", f"{site}/v", "-f", "back", "--recursive"),
+        ("blob", "delete", site, "--recursive", "--scope", "other"),
+        ("blob", "delete", site, "--recursive"),
+    ]
+    schema = {"$defs": SCHEMAS["$defs"], "$ref": "#/$defs/tree item"}
+    told: set[str] = set()
+    for words in cases:
+        for line in map(json.loads, cli.call(*words).out.splitlines()):
+            jsonschema.Draft202012Validator(schema).validate(line)
+            told.add(line["outcome"])
+    assert told == {"would create", "created", "skipped", "unchanged", "exists", "read", "failed", "deleted"}
+
+
 def test_every_result_of_a_written_entity_has_the_shape_that_scripts_rely_on(cli: CliWorld) -> None:
     orders = f"{table_world.table(cli)}/eu"
     line = json.dumps({"op": "insert", "address": f"{orders}/2", "entity": {"n": 1}}).encode()
