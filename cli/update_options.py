@@ -135,6 +135,12 @@ class UpdateOptions:
         """Return whether the update is to be kept in a ledger."""
         return self.guard == "ledger"
 
+    def only_adds_text(self, address: Address) -> bool:
+        """Return whether a blob could be updated by appending alone, which keeps neither a key nor a fence."""
+        kept = (self.op_id, self.fence, self.max_attempts, self.command)
+        adds = set(self._edits) <= {"--append", "--append-line"}
+        return address.kind is Kind.BLOB and adds and not self.metadata and not self.wait_lease and not any(kept)
+
     def read_fence(self) -> int | None:
         """Return the number of the lock that the caller holds."""
         if self.fence is None:

@@ -23,6 +23,7 @@ from azguard.updates.resource import UpdatableResource
 
 if TYPE_CHECKING:
     from azguard.tables.update_many import ManyUpdates
+    from azguard.updates.result import UpdateReport
 
 # ``yq .a=1 {}`` prints the new content, and leaves the file as it was.
 _UNREAD_OUTPUT = (
@@ -67,6 +68,19 @@ def request(env: Environment, target: Target, given: UpdateOptions, typed: tuple
         is_of_metadata=given.metadata,
         shows_content=bool(given.command),
     )
+
+
+def run(env: Environment, request: UpdateRequest, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> "UpdateReport":
+    """Apply an update; to an append blob, text is appended alone."""
+    from azguard.updates import recording
+
+    if not given.only_adds_text(request.target.address):
+        return recording.update_and_record(request, records(env))
+    from azguard.blobs import append_updates
+    from azguard.cli.lease_options import CacheRecords
+
+    chosen = [edit_options.parse(option, text, inputs.read) for option, text in typed]
+    return append_updates.update(request, records(env), append_updates.TextEdits(chosen, CacheRecords(env)))
 
 
 def records(env: Environment) -> LocalRecords:

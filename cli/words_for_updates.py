@@ -10,6 +10,15 @@ def _set_a_number(facts: Mapping[str, object]) -> str:
     return "set a number first: --set " + shlex.quote(f"{facts['path']}=0")
 
 
+def _how_to_update_another_type(facts: Mapping[str, object]) -> str:
+    if facts.get("blob_type") != "AppendBlob":
+        return "its metadata can be updated: add --metadata"
+    return (
+        "it takes --append and --append-line alone, without --op-id, --fence, --max-attempts, --wait-lease and "
+        "--dry-run; its metadata can be updated: add --metadata"
+    )
+
+
 #: What to type next.
 HINTS: Mapping[str, Words] = {
     "append_to_metadata": "use --set NAME=VALUE",
@@ -23,7 +32,7 @@ HINTS: Mapping[str, Words] = {
     "increment_of_no_number": _set_a_number,
     "increment_of_whole_number": """make it a double first: --set '{path}="{type}"'""",
     "metadata_names_differ_in_case": "use {name} for both, or --unset one of them",
-    "no_block_blob_to_update": "its metadata can be updated: add --metadata",
+    "no_block_blob_to_update": _how_to_update_another_type,
     "other_blob_type": "if that is meant: --blob-type block",
     "output_is_empty": "if the content is to be empty: --allow-empty",
     "output_is_not_json": "mend the command; if it is meant: --any-content",

@@ -11,7 +11,6 @@ from azguard.cli.edit_options import TypedEdit
 from azguard.cli.groups import alone
 from azguard.cli.update_options import UpdateOptions
 from azguard.errors import NotFound, OutcomeUnknown
-from azguard.updates import recording
 from azguard.updates import update as updates
 from azguard.updates.op_ids import choose_op
 
@@ -90,7 +89,7 @@ def safe_update(
     else:
         request = update_plans.request(env, env.locate(address, writable=True), given, typed)
         with signals.until_committed():
-            report = recording.update_and_record(request, update_plans.records(env))
+            report = update_plans.run(env, request, given, typed)
         env.out.show(report)
 
 

@@ -20,6 +20,7 @@
 ``append_ends``     the end of an append blob
 ``append_pieces``   content in pieces that an append blob takes
 ``append_outcome``  the outcome of an append whose response was lost
+``append_updates``  an update that only adds text
 ``append_errors``   how an append can end that was not made, or not whole
 ``seals``           sealing an append blob
 ``write_refusals``  why a blob was not written

@@ -77,6 +77,8 @@ class Append:
     contention_seconds: float = 60.0
     #: Joins the queue of the writers on this machine.
     queue: Callable[[], AbstractContextManager[Any]] = nullcontext
+    #: Makes the one piece for the end that was found; None where the pieces are known before.
+    build: "Callable[[End], bytes] | None" = None
     chance: random.Random = field(default_factory=random.Random)
 
     def knows_content(self, done: AppendDone) -> bool:

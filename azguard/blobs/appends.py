@@ -131,6 +131,7 @@ class _AppendRun:
             while True:
                 end = self.end or self._find_end()
                 self.end = None
+                piece = piece if given.build is None else given.build(end)
                 try:
                     settled = self._send(piece, end)
                 except Changed as error:

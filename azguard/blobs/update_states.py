@@ -103,4 +103,5 @@ def refuse_other_types(target: Target, found: Any) -> None:
             f"{target} is of type {kind}; safe-update rewrites block blobs",
             address=str(target.address),
             reason="no_block_blob_to_update",
+            values={"blob_type": kind},
         )

@@ -80,14 +80,15 @@ def update_and_record(request: UpdateRequest, records: LocalRecords) -> UpdateRe
 
 def _hooks(request: UpdateRequest, records: LocalRecords) -> UpdateHooks:
     return UpdateHooks(
-        queue=lambda: _join_queue(request, records),
+        queue=lambda: join_queue(request, records),
         tell=records.tell,
         keep=lambda error, content: _save(request, records, error, content),
         journal=WriteJournal(records.folders.attempts, request.plan.op, keyed=request.is_keyed),
     )
 
 
-def _join_queue(request: UpdateRequest, records: LocalRecords) -> AbstractContextManager[Any]:
+def join_queue(request: UpdateRequest, records: LocalRecords) -> AbstractContextManager[Any]:
+    """Return a place in the queue of the writers of this resource on this machine."""
     from azguard.updates.local_queue import LocalQueue
 
     key = f"{request.target.endpoint} {request.target.address}"

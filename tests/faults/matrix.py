@@ -238,6 +238,7 @@ def _entity(stage: Stage) -> None:
 
 LARGE = bytes(range(256)) * 20  # three blocks, as the scene makes them
 _LOG = b"old\nnew\n"
+_UPDATE_LOG = "safe-update blob:{blob} --append-line new"
 _LINE = "blob append {blob} --line new"
 _COMMIT = "blob block commit {blob} --block-id cGFydA=="
 _PAGE = "blob page put {blob} --offset 512"
@@ -438,6 +439,8 @@ ROWS = (
         leaves=_LOG, partial=True),
     Row("append-line-lease-release", _LINE + " --guard lease", "PUT lease:release", (_log,), "PUT appendblock",
         leaves=_LOG, partial=True),
+    Row("append-update", _UPDATE_LOG, "PUT appendblock", (_log,), leaves=_LOG, partial=True, cells=_LOST_APPEND),
+    Row("append-update-lease", _UPDATE_LOG + " --guard lease", "PUT appendblock", (_log,), leaves=_LOG, partial=True),
     Row("append-create", _LINE + " --create", "PUT blob", (), "PUT appendblock", leaves=b"new\n", partial=True),
     Row("block-stage", "blob block stage {blob} --block-id cGFydA==", "PUT block", stdin=b"new", leaves=None,
         repeatable=True),
