@@ -212,7 +212,7 @@ class _Writing:
                 self.target,
                 as_stream(source),
                 conditions,
-                _choose_op(tree.scope, self.target, conditions, source),
+                fresh_op() if tree.skips_existing else _choose_op(tree.scope, self.target, conditions, source),
                 self.control.deadline(),
                 self.control.meter(),
                 skip=tree.skips_existing,
