@@ -23,7 +23,7 @@ from azguard.conditions import fences
 from azguard.conditions.etags import quote
 from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
-from azguard.errors import AzguardError, NotFound, UsageError
+from azguard.errors import AzguardError, Changed, Exists, NotFound, UsageError
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, UNSEEN, Lineage
@@ -206,6 +206,9 @@ def _attempt(given: Copy, pinned: PinnedSource | None, source_headers: Mapping[s
         return send_until_settled(request, given.deadline)
     except AzguardError as error:
         found = copy_sources.judge(error, given.source, pinned, conditions, given.deadline)
+        if isinstance(found, Changed) and conditions.creates_only:
+            # The documentation has 412 for what is there already, and the emulator 409.
+            found = found.as_kind(Exists, message=f"{given.target} exists already")
         if found is error:
             raise
         raise found from error

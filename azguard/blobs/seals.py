@@ -8,6 +8,7 @@ from azguard import columns
 from azguard.accounts.target import Target
 from azguard.blobs import properties, types
 from azguard.blobs.append import APPEND_BLOB
+from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Changed, NotFound
 from azguard.requests.calls import write_timeouts
@@ -87,14 +88,16 @@ def _find_outcome(target: Target, conditions: Conditions, length: int, patience:
     The service keeps the ETag when it seals, and the emulator gives a new one; a blob that is sealed does not grow, so
     its length tells whether another writer appended to it before.
     """
-    expected = conditions.expected_etag
+    expected, position = conditions.expected_etag, conditions.headers.get(Condition.APPEND_POSITION.header)
     try:
         found = properties.fetch(target, Conditions(), patience)
     except NotFound:
         return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
-    if found.is_append_blob_sealed:
-        if expected is not None and found.size != length:
-            return Finding(Verdict.NEVER, seen=found)
+    meant = found.size if expected is None else length
+    if position is not None:
+        meant = int(position)
+    if found.is_append_blob_sealed and found.size == meant:
         return Finding(Verdict.COMMITTED, {"etag": found.etag, "last_modified": found.last_modified})
     is_replaced = expected is not None and found.etag != expected
-    return Finding(Verdict.NEVER if is_replaced else Verdict.NOT_YET, seen=found)
+    is_over = found.is_append_blob_sealed or is_replaced or found.size > meant
+    return Finding(Verdict.NEVER if is_over else Verdict.NOT_YET, seen=found)

@@ -55,6 +55,8 @@ class Stage:
     facts: dict[str, str] = field(default_factory=dict)
     #: Requests that did not reach the emulator, because a script answered.
     scripted: list[Sent] = field(default_factory=list)
+    #: How many requests there were before the last run.
+    begun: int = 0
 
     def prepare(self) -> None:
         """Make what the scenario needs."""
@@ -100,8 +102,9 @@ class Stage:
         self.blob.upload_page(bytes(512), 0, 512)
 
     def snapshot(self) -> None:
-        """Take a snapshot of the blob."""
+        """Take a snapshot of the blob, which is then the source of the copy."""
         self.facts["snapshot"] = self.blob.create_snapshot()["snapshot"]
+        self.facts["source"] = f"{self.facts['blob']}?snapshot={self.facts['snapshot']}"
 
     def staged_block(self) -> None:
         """Stage a block."""
@@ -121,14 +124,16 @@ class Stage:
 
     def run(self, *options: str) -> Ran:
         """Run the scenario's command with options."""
+        self.begun = len(self.through.log)
+        self.scripted.clear()
         words = self.scenario.words(self.facts)
         return self.cli.call(*words, *options, "-o", "json", stdin=self.scenario.stdin)
 
     def sent(self) -> list[Sent]:
-        """Return the requests so far, those that a script answered last."""
+        """Return the requests of the last run, those that a script answered last."""
         log = [
             Sent(find_operation(each.request.method, each.request.path, each.request.headers), each.request.headers)
-            for each in self.through.log
+            for each in self.through.log[self.begun :]
         ]
         return [*log, *self.scripted]
 
@@ -186,7 +191,6 @@ class Stage:
 
         with patch.object(RequestsTransport, "send", scripted):
             yield
-        self.scripted.clear()
 
 
 def _describe(blob: Any) -> tuple[Any, ...]:
@@ -236,8 +240,8 @@ VALUES: Mapping[str, tuple[Value, Value]] = {
     "--if-modified-since": (lambda _: LONG_AGO, lambda seen: http_date(seen.last_modified)),
     "--if-unmodified-since": (lambda seen: http_date(seen.last_modified), lambda _: LONG_AGO),
     "--if-tags": (lambda _: "\"stage\" = 'live'", lambda _: "\"stage\" = 'dead'"),
-    "--if-append-position": (lambda seen: str(seen.size), lambda seen: str(seen.size + 1)),
-    "--if-max-size": (lambda seen: str(seen.size + 1000), lambda seen: str(seen.size)),
+    "--append-position": (lambda seen: str(seen.size), lambda seen: str(seen.size + 1)),
+    "--max-size": (lambda seen: str(seen.size + 1000), lambda seen: str(seen.size)),
     "--if-sequence-number-le": (lambda _: "5", lambda _: "4"),
     "--if-sequence-number-lt": (lambda _: "6", lambda _: "5"),
     "--if-sequence-number-eq": (lambda _: "5", lambda _: "6"),

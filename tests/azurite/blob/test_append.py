@@ -269,6 +269,15 @@ def test_a_refusal_of_the_live_service_says_what_to_do(
     assert (ran.code, words in ran.error["hint"]) == (exit_code, True), ran.err
 
 
+def test_a_seal_by_another_at_another_place_is_not_ours(offline: CliWorld) -> None:
+    """The answer to ours is lost; what is sealed then does not end where ours had to."""
+    lost, sealed = Answer(503, "ServerBusy"), Answer(200, headers={**LOG, "x-ms-blob-sealed": "true"})
+    with scripted_service.running(Answer(200, headers=LOG), lost, sealed) as service:
+        cli = CliWorld(offline.root, service.connection_string)
+        ran = cli.call("blob", "append", "seal", "logs/a", "--append-position", "3", "-o", "json")
+    assert (ran.code, ran.error["kind"]) == (42, "changed")
+
+
 def test_a_sealed_blob_is_not_sent_anything(offline: CliWorld) -> None:
     sealed = Answer(200, headers={**LOG, "x-ms-blob-sealed": "true"})
     with scripted_service.running(sealed) as service:

@@ -129,7 +129,7 @@ def test_a_destination_that_is_deleted_meanwhile_is_told_as_gone(live: Live) -> 
 @pytest.mark.parametrize(
     ("refusal", "code", "side"),
     [
-        (Answer(412, "TargetConditionNotMet"), 42, "destination"), (Answer(412, "SourceConditionNotMet"), 42, "source"),
+        (Answer(412, "TargetConditionNotMet"), 45, "destination"), (Answer(412, "SourceConditionNotMet"), 42, "source"),
         (Answer(412, "CannotVerifyCopySource"), 42, "source"), (Answer(304, "CannotVerifyCopySource"), 42, "source"),
         (Answer(404, "CannotVerifyCopySource"), 44, "source"), (Answer(403, "CannotVerifyCopySource"), 43, "source"),
         (Answer(409, "BlobAlreadyExists"), 45, "destination"),

@@ -5,10 +5,10 @@ import pytest
 from azguard.emulators.state import Azurite
 from tests.support.cli_world import CliWorld
 from tests.support.condition_stage import find_flaws, staged
-from tests.support.scenarios import SCENARIOS, Scenario
+from tests.support.scenarios import PLAYED, Scenario
 
-_NEEDS_BLOB = [each for each in SCENARIOS if each.noun == "blob" and each.expected.write != "puts"]
-_NEEDS_CONTAINER = [each for each in SCENARIOS if each.operation != "container.create"]
+_NEEDS_BLOB = [each for each in PLAYED if each.noun == "blob" and each.expected.write != "puts"]
+_NEEDS_CONTAINER = [each for each in PLAYED if each.operation != "container.create"]
 _HTML = {"content-type": "text/html", "server": "nginx", "etag": '"0x8D0000000000000"'}
 
 
@@ -30,7 +30,7 @@ def test_a_container_that_is_missing_is_said_to_be(scenario: Scenario, cli: CliW
     assert (ran.code, is_question or find_flaws(ran) == []) == (44, True), ran.err
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
+@pytest.mark.parametrize("scenario", PLAYED, ids=str)
 def test_a_page_of_a_proxy_is_never_an_answer(scenario: Scenario, cli: CliWorld, azurite: Azurite) -> None:
     """A read has then no answer, and a write is in doubt: it was not seen to be applied, nor not to be."""
     with staged(scenario, cli, azurite.ports) as stage:

@@ -6,14 +6,13 @@ show in the version that tests/data/az_storage.json names.
 
 import json
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from azguard.cli import guesses
-from tests.support.command_tree import COMMANDS
+from tests.support.command_tree import COMMANDS, find_name
 from tests.support.places import REPOSITORY
 from tests.unit.cli.test_guesses import answer
 
@@ -26,13 +25,6 @@ _OURS = dict(COMMANDS)
 def find_code(text: str) -> list[str]:
     """Return what stands in code within the lines of a text."""
     return re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE))
-
-
-def find_name(line: str, names: Collection[str]) -> str | None:
-    """Return the command that a line begins with; the longest, if there are several."""
-    words = line.split()
-    heads = (" ".join(words[:length]) for length in range(len(words), 0, -1))
-    return next((head for head in heads if head in names), None)
 
 
 @dataclass(frozen=True)
