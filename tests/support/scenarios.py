@@ -23,7 +23,7 @@ class Scenario:
     line: str
     before: tuple[str, ...] = ()
     stdin: bytes = b""
-    #: Whether its conditions may be those of a read, after which the write names the version that was read.
+    #: Whether its conditions may be those of another read, after which it names the version that was read.
     pins: bool = False
     #: What keeps the emulator from playing it; then tests/azurite/blob has its own, with a scripted service.
     elsewhere: str = ""
@@ -82,6 +82,9 @@ SCENARIOS = (
     Scenario("blob.set_tags", "blob tags set {blob} --tags a=1"),
     Scenario("blob.append_block", "blob append {blob} --line new", ("append_blob",)),
     Scenario("blob.seal_append_blob", "blob append seal {blob}", ("append_blob",)),
+    Scenario("blob.put_page", "blob page put {blob}", ("page_blob",), bytes(range(256)) * 2),
+    Scenario("blob.clear_page", "blob page clear {blob} --length 512", ("page_blob",)),
+    Scenario("blob.get_page_ranges", "blob page ranges {blob}", ("page_blob",), pins=True),
     Scenario("blob.copy", "blob copy {blob} --source {source} --metadata owner=dev", pins=True),
     Scenario("blob.copy", "blob restore {blob} --from snapshot={snapshot} --no-lineage", ("snapshot",), pins=True),
     Scenario("blob.abort_copy", "blob abort-copy {blob}", elsewhere=_AT_ONCE),
@@ -111,7 +114,7 @@ SCENARIOS = (
 PLAYED = [each for each in SCENARIOS if not each.elsewhere]
 
 _IN_PROPERTIES = "the SDK has no method for it: metadata get reads the properties, which hold them"
-_EMPTY = "blob append --create makes an empty one where none is, and takes no condition of its own for that"
+_EMPTY = "--create makes an empty one where none is, and takes no condition of its own for that"
 _FROM_URL = "no command reads a part of one blob into another"
 _YET = "no command yet"
 # Operations that no command is made of.
@@ -120,10 +123,11 @@ NO_COMMAND: Mapping[str, str] = MappingProxyType(
         "blob.get_metadata": _IN_PROPERTIES,
         "container.get_metadata": _IN_PROPERTIES,
         "blob.put_append_blob": _EMPTY,
+        "blob.put_page_blob": _EMPTY,
         "blob.append_block_from_url": _FROM_URL,
         "blob.put_page_from_url": _FROM_URL,
         **{f"blob.{name}": _YET for name in (
-            "put_page_blob", "put_block", "get_block_list", "put_page", "clear_page", "get_page_ranges",
+            "put_block", "get_block_list",
         )},
     }
 )  # fmt: skip
