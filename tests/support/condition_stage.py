@@ -108,7 +108,7 @@ class Stage:
 
     def staged_block(self) -> None:
         """Stage a block."""
-        self.blob.stage_block("YmxvY2s=", b"new")
+        self.blob.stage_block("block", b"new")  # whose id is YmxvY2s=
 
     # The play.
 
@@ -166,12 +166,22 @@ class Stage:
         """Delete the blob that the command is for."""
         self.blob.delete_blob("include")
 
+    def start_without_blob(self) -> None:
+        """Take the blob away, and take the steps of the scenario that go with it again."""
+        self.remove()
+        self._stage_again()
+
     @contextmanager
     def absent(self) -> Iterator[None]:
         """Take the blob that the command is for away for a while."""
-        self.remove()
+        self.start_without_blob()
         yield
         self.container.upload_blob("b", b"old", overwrite=True, tags=_TAGS)
+        self._stage_again()
+
+    def _stage_again(self) -> None:
+        if "staged_block" in self.scenario.before:
+            self.staged_block()
 
     @contextmanager
     def answering(self, status: int, headers: Mapping[str, str]) -> Iterator[None]:

@@ -80,6 +80,9 @@ SCENARIOS = (
     Scenario("blob.set_tier", "blob tier {blob} --tier Cool"),
     Scenario("blob.get_tags", "blob tags get {blob}"),
     Scenario("blob.set_tags", "blob tags set {blob} --tags a=1"),
+    Scenario("blob.put_block", "blob block stage {blob}", stdin=b"new"),
+    Scenario("blob.put_block_list", "blob block commit {blob} --block-id YmxvY2s=", ("staged_block",)),
+    Scenario("blob.get_block_list", "blob block list {blob}"),
     Scenario("blob.append_block", "blob append {blob} --line new", ("append_blob",)),
     Scenario("blob.seal_append_blob", "blob append seal {blob}", ("append_blob",)),
     Scenario("blob.put_page", "blob page put {blob}", ("page_blob",), bytes(range(256)) * 2),
@@ -116,7 +119,6 @@ PLAYED = [each for each in SCENARIOS if not each.elsewhere]
 _IN_PROPERTIES = "the SDK has no method for it: metadata get reads the properties, which hold them"
 _EMPTY = "--create makes an empty one where none is, and takes no condition of its own for that"
 _FROM_URL = "no command reads a part of one blob into another"
-_YET = "no command yet"
 # Operations that no command is made of.
 NO_COMMAND: Mapping[str, str] = MappingProxyType(
     {
@@ -126,11 +128,8 @@ NO_COMMAND: Mapping[str, str] = MappingProxyType(
         "blob.put_page_blob": _EMPTY,
         "blob.append_block_from_url": _FROM_URL,
         "blob.put_page_from_url": _FROM_URL,
-        **{f"blob.{name}": _YET for name in (
-            "put_block", "get_block_list",
-        )},
     }
-)  # fmt: skip
+)
 
 _CREATES = "If-Match:* on a missing blob creates it"
 # Conditions whose failure the emulator answers otherwise than the live service, in the words of the evidence: there the

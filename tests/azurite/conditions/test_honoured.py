@@ -147,7 +147,7 @@ def test_a_condition_goes_out_with_the_request_and_decides(case: Case, cli: CliW
                 refused = play_refused(stage, case, failing)
             expected = (exit_status(case.refusal, case.scenario), True, True, [])
         if case.creates_only:
-            stage.remove()
+            stage.start_without_blob()
         done, sent = play(stage, case.flag, holding, *case.beside)
     assert (refused, done.code, sent) == (expected, 0, {holding}), done.err
 
