@@ -28,8 +28,8 @@ _NOW = {
 
 
 @dataclass(frozen=True)
-class WaitOptions:
-    """What a get that may wait takes."""
+class ReadOptions:
+    """What a get of one blob takes."""
 
     wait_changed: Annotated[
         bool,
@@ -39,6 +39,10 @@ class WaitOptions:
         str | None,
         typer.Option("--wait", metavar="DURATION", help="Wait this long (exit 75); by default, 60s."),
     ] = None
+    validate_content: Annotated[
+        bool,
+        typer.Option("--validate-content", help="Have the service send the MD5 of each range, and compare it."),
+    ] = False
 
     def check(self, *, is_tree: bool) -> None:
         """Refuse what means nothing.
@@ -48,10 +52,9 @@ class WaitOptions:
         """
         if self.wait is not None and not self.wait_changed:
             raise UsageError("--wait says how long --wait-changed waits, which is missing", hint="add --wait-changed")
-        if self.wait_changed and is_tree:
-            raise UsageError(
-                "--wait-changed is for one blob, and --recursive is for many", hint="leave one of them out"
-            )
+        if is_tree and (self.wait_changed or self.validate_content):
+            option = "--wait-changed" if self.wait_changed else "--validate-content"
+            raise UsageError(f"{option} is for one blob, and --recursive is for many", hint="leave one of them out")
 
     def conditions(self, env: "Environment", target: Target) -> Conditions:
         """Return the conditions of a get, after waiting for a change if that is asked for.

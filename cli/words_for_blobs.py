@@ -9,6 +9,7 @@ HINTS: Mapping[str, Words] = {
     "archived_not_leasable": "--last-writer-wins changes the tier whatever is there",
     "container_changed": "azguard container show {target}, then decide",
     "content_md5_differs": "the file is not the one the MD5 was made of, or it was cut short",
+    "content_damaged": "try again; if it happens often, what stands between changes content: use https, or another way",
     "file_is_folder": "name the file: -f {file}",
     "file_not_writable": "name another file with -f",
     "file_not_written": "free some space, or name another file with -f",

@@ -12,7 +12,7 @@ from azguard.cli import completers, context, options, values
 from azguard.cli.groups import group
 from azguard.cli.put_options import PutOptions
 from azguard.cli.tree_options import TreeGetOptions, TreeOptions, TreePutOptions
-from azguard.cli.wait_options import WaitOptions
+from azguard.cli.wait_options import ReadOptions
 from azguard.conditions import operations
 from azguard.errors import NotFound
 
@@ -37,7 +37,7 @@ def get(
         typer.Option("--result", metavar="FILE", help="Write the result here as JSON."),
     ] = None,
     *,
-    wait: WaitOptions,
+    given: ReadOptions,
     tree: TreeGetOptions,
 ) -> None:
     """Read a blob and remember its version, which guards the next put.
@@ -62,7 +62,7 @@ def get(
     from azguard.cli import deliveries, inputs
 
     env = context.of(ctx)
-    wait.check(is_tree=tree.recursive)
+    given.check(is_tree=tree.recursive)
     if tree.recursive:
         from azguard.cli import tree_plans
 
@@ -71,13 +71,17 @@ def get(
     tree.check(env)
     target = env.locate(blob, Kind.BLOB)
     path, beside = inputs.output(file), inputs.check_result_file(result)
-    conditions = wait.conditions(env, target)
+    conditions = given.conditions(env, target)
     with env.out.progress_bar(f"get {target}", is_beside_content=path is None) as progress:
         if path is None:
-            got, lineage = downloads.to_stream(target, conditions, inputs.stdout(), env.deadline, progress.at)
+            got, lineage = downloads.to_stream(
+                target, conditions, inputs.stdout(), env.deadline, progress.at, validates=given.validate_content
+            )
             place = deliveries.to_stream(inputs.stdout(), got.content_length)
         else:
-            got, lineage = downloads.to_file(target, conditions, path, env.deadline, progress.at)
+            got, lineage = downloads.to_file(
+                target, conditions, path, env.deadline, progress.at, validates=given.validate_content
+            )
             place = deliveries.to_file(path)
     if place.is_kept:
         env.reads.record(target, got, place.copy, lineage)

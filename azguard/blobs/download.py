@@ -4,6 +4,7 @@ The first range carries the caller's conditions, every further one ``If-Match`` 
 what is delivered is one version of the blob and no mixture.
 """
 
+import hashlib
 import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -16,10 +17,10 @@ from typing import Any
 from azguard.accounts.account import SINGLE_BYTES
 from azguard.accounts.target import Target
 from azguard.blobs import properties as blob_properties
-from azguard.blobs.ranges import Piece, Ranges
+from azguard.blobs.ranges import RANGE_BYTES, Piece, Ranges
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
-from azguard.errors import Unavailable
+from azguard.errors import BadRequest, Unavailable
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
@@ -46,13 +47,18 @@ class BlobGot:
 class Download:
     """One version of a blob, being read; the constructor reads its first range."""
 
-    def __init__(self, target: Target, conditions: Conditions, patience: Callable[[], Deadline]) -> None:
+    def __init__(
+        self, target: Target, conditions: Conditions, patience: Callable[[], Deadline], *, validates: bool = False
+    ) -> None:
         self.target = target
+        #: Whether the service is asked for the MD5 of each range, which takes ranges of 4 MiB at most.
+        self._validates = validates
         #: Returns the deadline of one range.
         self.patience = patience
         self._client = target.account.blob(target.address)
         with blob_properties.explain_stale_read(target, conditions, patience()):
-            self._first, self.properties = self._read_first(conditions.request_headers)
+            read_first = self._read_first_validated if validates else self._read_first
+            self._first, self.properties = read_first(conditions.request_headers)
         self._pinned = Conditions({"If-Match": self.properties.etag}, lease_id=conditions.lease_id).request_headers
 
     def __iter__(self) -> Iterator[bytes]:
@@ -107,22 +113,65 @@ class Download:
             if piece or _is_empty(answers):
                 return piece, properties
 
+    def _read_first_validated(self, headers: dict[str, str]) -> tuple[bytes, Any]:
+        answers: list[Any] = []
+
+        def call(timeouts: Any) -> tuple[bytes, Any]:
+            answers.clear()
+            return self._ask(0, RANGE_BYTES, headers, self._check(answers, None), timeouts)
+
+        try:
+            piece, properties = read(call, self.target, self.patience())
+        except BadRequest as error:
+            if error.http_status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+                raise
+            # A blob of no bytes has no ranges, and no content that could be damaged.
+            return self._read_first(headers)
+        properties.size = int(answers[0].http_response.headers["Content-Range"].rpartition("/")[2])
+        self._check_length(piece, min(RANGE_BYTES, properties.size))
+        self._check_md5(piece, answers[0])
+        return piece, properties
+
     def _read_range(self, offset: int, length: int) -> bytes:
+        answers: list[Any] = []
+
         def call(timeouts: Any) -> bytes:
-            stream = self._client.download_blob(
-                offset=offset,
-                length=length,
-                headers=dict(self._pinned),
-                decompress=False,
-                raw_response_hook=self._check([], self.properties.etag),
-                **timeouts,
-            )
-            # Unlike readall(), this does not copy the content.
-            content = b"".join(stream.chunks())
+            answers.clear()
+            check = self._check(answers, self.properties.etag)
+            content, _ = self._ask(offset, length, self._pinned, check, timeouts)
             self._check_length(content, length)
             return content
 
-        return read(call, self.target, self.patience())
+        content = read(call, self.target, self.patience())
+        if self._validates:
+            self._check_md5(content, answers[0])
+        return content
+
+    def _ask(
+        self, offset: int, length: int, headers: dict[str, str], check: Callable[[Any], None], timeouts: Any
+    ) -> tuple[bytes, Any]:
+        asked = {"x-ms-range-get-content-md5": "true"} if self._validates else {}
+        stream = self._client.download_blob(
+            offset=offset,
+            length=length,
+            headers={**headers, **asked},
+            decompress=False,
+            raw_response_hook=check,
+            **timeouts,
+        )
+        # Unlike readall(), this does not copy the content.
+        return b"".join(stream.chunks()), stream.properties
+
+    def _check_md5(self, content: bytes, answer: Any) -> None:
+        found = blob_properties.encode_base64(hashlib.md5(content, usedforsecurity=False).digest())
+        told = answer.http_response.headers.get("Content-MD5")
+        if found != told:
+            raise Unavailable(
+                f"what came of {self.target} is not what the service sent",
+                address=str(self.target.address),
+                detail=(f"the MD5 of a range is {found}; the service told {told or 'none'}",),
+                reason="content_damaged",
+            )
 
     def _check(self, answers: list[Any], etag: str | None) -> Callable[[Any], None]:
         """Return a hook that checks that an answer with content is the range asked for, of the version read so far.

@@ -24,14 +24,18 @@ def to_stream(
     stream: BinaryIO,
     deadline: Deadline,
     progress: Callable[[int, int], None],
+    *,
+    validates: bool = False,
 ) -> tuple[BlobGot, str | None]:
     """Write a blob's content to a stream and return what was delivered and its lineage.
+
+    ``validates`` has the service send the MD5 of each range, to find what was damaged on the way.
 
     Raises:
         Changed: the blob was overwritten while it was read; what the stream got so far is incomplete.
         OutputFailed: the stream takes no more, as on a full disk.
     """
-    download = Download(target, conditions, deadline.fresh)
+    download = Download(target, conditions, deadline.fresh, validates=validates)
     try:
         with _explain_failed_output(target):
             content_hash = _copy(download, stream, progress)
@@ -65,10 +69,12 @@ def to_file(
     file: Path,
     deadline: Deadline,
     progress: Callable[[int, int], None],
+    *,
+    validates: bool = False,
 ) -> tuple[BlobGot, str | None]:
     """Write a blob's content to a file, whole or not at all: temporary file, fsync, rename.
 
-    A device or a pipe is written to directly. An existing file keeps its permissions.
+    A device or a pipe is written to directly. An existing file keeps its permissions. ``validates``: see ``to_stream``.
 
     Raises:
         UsageError: the folder does not exist or is not writable; nothing was requested.
@@ -76,11 +82,11 @@ def to_file(
     """
     mode = _read_mode(file)
     if mode is not None and not stat.S_ISREG(mode):
-        return _to_device(target, conditions, file, deadline, progress)
+        return _to_device(target, conditions, file, deadline, progress, validates=validates)
     try:
         with ExitStack() as stack:
             download, content_hash = _copy_one_version(
-                target, conditions, _enter(stack, file, mode), deadline, progress
+                target, conditions, _enter(stack, file, mode), deadline, progress, validates=validates
             )
     except OSError as error:
         raise OutputFailed(
@@ -96,6 +102,8 @@ def _to_device(
     device: Path,
     deadline: Deadline,
     progress: Callable[[int, int], None],
+    *,
+    validates: bool = False,
 ) -> tuple[BlobGot, str | None]:
     if device.is_dir():
         raise UsageError(
@@ -109,7 +117,7 @@ def _to_device(
         raise UsageError(f"{device} cannot be written: {error.strerror}", reason="file_not_writable") from None
     # Closing writes what is left in the buffer, and may fail too.
     with _explain_failed_output(target), stream:
-        return to_stream(target, conditions, stream, deadline, progress)
+        return to_stream(target, conditions, stream, deadline, progress, validates=validates)
 
 
 def _copy_one_version(
@@ -118,9 +126,11 @@ def _copy_one_version(
     stream: BinaryIO,
     deadline: Deadline,
     progress: Callable[[int, int], None],
+    *,
+    validates: bool = False,
 ) -> tuple[Download, str]:
     for attempt in count(1):
-        download = Download(target, conditions, deadline.fresh)
+        download = Download(target, conditions, deadline.fresh, validates=validates)
         try:
             return download, _copy_in_place(download, stream, progress)
         except Changed as error:

@@ -1,5 +1,7 @@
 """A blob service that has one blob and answers ranges of it; a test may change, keep back or spoil each answer."""
 
+import base64
+import hashlib
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -23,6 +25,8 @@ class RangeAnswer:
     #: How many bytes of the body are left out, so that it ends too soon.
     cut: int = 0
     code: str | None = None
+    #: The MD5 of the body, where it was asked for.
+    md5: str | None = None
     #: Whether the body is sent in chunks, without its length, as proxies do.
     chunked: bool = False
 
@@ -66,6 +70,8 @@ class RangedService:
         if begin > end:
             return RangeAnswer(416, b"", etag, None, code="InvalidRange")
         honest = RangeAnswer(206, content[begin : end + 1], etag, f"bytes {begin}-{end}/{len(content)}")
+        if headers.get("x-ms-range-get-content-md5") == "true":
+            honest = replace(honest, md5=base64.b64encode(hashlib.md5(honest.body).digest()).decode())
         return self.spoil(begin, honest)
 
 
@@ -89,6 +95,7 @@ def serving(content: bytes, spoil: Spoil | None = None) -> Iterator[RangedServic
                 "ETag": answer.etag,
                 "Last-Modified": "Sat, 21 Nov 2026 10:00:00 GMT",
                 "Content-Range": answer.content_range,
+                "Content-MD5": answer.md5,
                 "Content-Length": None if answer.chunked else str(len(answer.body)),
                 "Transfer-Encoding": "chunked" if answer.chunked else None,
             }

@@ -263,3 +263,31 @@ def test_what_ends_one_range_ends_the_get_and_leaves_no_file(
     with serving(CONTENT, spoil) as service, pytest.raises(kind):
         to_file(service.target, Conditions(), tmp_path / "copy", Deadline(0.5), lambda *_: None)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("size", [0, 1, RANGE_BYTES, RANGE_BYTES + 1, len(CONTENT)])
+def test_content_is_compared_with_the_md5_of_each_range_of_4_mib_where_that_is_asked_for(
+    tmp_path: Path, size: int
+) -> None:
+    with serving(CONTENT[:size]) as service:
+        to_file(service.target, Conditions(), tmp_path / "copy", Deadline(), lambda *_: None, validates=True)
+    spans = [
+        [int(each) for each in headers["x-ms-range"].removeprefix("bytes=").split("-")]
+        for headers in service.asked
+        if headers.get("x-ms-range-get-content-md5") == "true"
+    ]
+    assert (tmp_path / "copy").read_bytes() == CONTENT[:size]
+    assert (len(spans), max(end + 1 - begin for begin, end in spans)) == (max(1, -(-size // RANGE_BYTES)), RANGE_BYTES)
+
+
+@pytest.mark.parametrize("where", [0, SINGLE_BYTES])
+@pytest.mark.parametrize("md5", ["1B2M2Y8AsgTpgAmY7PhCfg==", None])
+def test_content_that_is_not_of_its_md5_is_refused_and_leaves_no_file(
+    tmp_path: Path, where: int, md5: str | None
+) -> None:
+    def spoil(begin: int, answer: RangeAnswer) -> RangeAnswer:
+        return replace(answer, md5=md5) if begin == where else answer
+
+    with serving(CONTENT, spoil) as service, pytest.raises(Unavailable) as refused:
+        to_file(service.target, Conditions(), tmp_path / "copy", Deadline(), lambda *_: None, validates=True)
+    assert (refused.value.reason, list(tmp_path.iterdir())) == ("content_damaged", [])

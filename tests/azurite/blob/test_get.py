@@ -38,6 +38,14 @@ def test_content_comes_to_stdout_byte_for_byte(cli: CliWorld, site: str, size: i
     assert (ran.code, ran.err, ran.stdout == whole) == (0, "", True)
 
 
+@pytest.mark.parametrize("size", [0, 1, 8 * MIB + 1])
+def test_content_is_validated_where_that_is_asked_for(cli: CliWorld, site: str, size: int) -> None:
+    whole = (BINARY * (size // len(BINARY) + 1))[:size]
+    put(cli, f"{site}/a", whole)
+    ran = cli.call("blob", "get", f"{site}/a", "-f", "a", "--validate-content")
+    assert (ran.code, (cli.root / "a").read_bytes() == whole) == (0, True)
+
+
 def test_content_goes_to_a_file_and_the_result_to_stdout(cli: CliWorld, site: str) -> None:
     etag = put(cli, f"{site}/a.json", BINARY, "--metadata", "owner=me")
     ran = cli.call("blob", "get", f"{site}/a.json", "-f", "deep.json")
