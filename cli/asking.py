@@ -10,6 +10,14 @@ def on_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
 
+def asks_to_go_on(question: str) -> bool:
+    """Ask on the terminal whether to go on, which is what Enter means; the end of the input is a no."""
+    sys.stderr.write(f"{question} [Y/n] ")
+    sys.stderr.flush()
+    answer = sys.stdin.readline()
+    return bool(answer) and answer.strip().lower() in ("", "y", "yes")
+
+
 def confirm(question: str, otherwise: str) -> None:
     """Ask on the terminal; only a yes is one.
 

@@ -29,7 +29,7 @@ ACCOUNT = (
 )
 _WITHOUT_VALUE = ("--emulator",)
 _STDIN = (["-f", "-"], ["--file", "-"], ["-f-"], ["--file=-"])
-_WITH_VALUE = frozenset((*GUARDS, *ACCOUNT, *SECRETS, "-f", "--file", "--lease-id")) - {*_WITHOUT_VALUE}
+_WITH_VALUE = frozenset((*GUARDS, *ACCOUNT, *SECRETS, "-f", "--file", "--lease-id", "--resume")) - {*_WITHOUT_VALUE}
 
 
 def split(argv: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -14,7 +14,7 @@ _READS = ("blob get", "blob show", "blob exists", "lease show")
 
 def in_words(error: AzguardError, argv: Sequence[str] = ()) -> AzguardError:
     """Return an error of the core with the command line's words for its reason; ``argv`` is all that was typed."""
-    next_step = _after_update(error, argv) if error.hint is None else error.hint
+    next_step = _after_edit(error, argv) or _after_update(error, argv) if error.hint is None else error.hint
     if error.reason is None:
         return error if next_step == error.hint else error.but(hint=next_step)
     facts = {**error.facts, **error.values, **_facts(error)}
@@ -78,6 +78,25 @@ def under_own_lease(argv: Sequence[str]) -> str:
     own, rest = command_line.split(argv)
     again = ["azguard", *command_line.drop(own, ("--lease-id", "--wait-lease")), "--lease-id", "@held", *rest]
     return f"that lease is your own: {command_line.show(again)}"
+
+
+def _after_edit(error: AzguardError, argv: Sequence[str]) -> str | None:
+    """Return how to go on with what was typed in an editor; None if the error is about none."""
+    if not error.values.get("is_edit"):
+        return None
+    own, rest = command_line.split(argv)
+    own = command_line.drop(own, ("--resume",))
+    again = ["azguard", *own, "--resume", str(error.facts["kept"]), *rest]
+    if not isinstance(error, OutcomeUnknown):
+        mend = HINTS.get(error.reason or "") if str(error.reason).startswith("edit_") else None
+        return "\n      ".join([*([str(mend)] if mend else []), f"go on with it: {command_line.show(again)}"])
+    op = str(error.facts["op_id"])
+    ask = command_line.show(["azguard", "safe-update", str(error.address), "--op-id", op, "--status"])
+    if command_line.find_value(own, "--op-id") is None:
+        again += ["--op-id", op]
+    return (
+        f"ask for its outcome: {ask}\n      if it was not applied, go on under the same id: {command_line.show(again)}"
+    )
 
 
 def _after_update(error: AzguardError, argv: Sequence[str]) -> str | None:

@@ -40,6 +40,7 @@ _PARTS_OF_BLOB = MappingProxyType(
 # In the order of --help.
 COMMANDS = {
     "safe-update": Entry("safe_update", "Read, change and write back, exactly once."),
+    "edit": Entry("edit", "Change a blob or an entity in your editor, exactly once."),
     "blob": Entry(
         "blob",
         "Blobs: get, put, show, exists, list, delete, copy, snapshot, restore, metadata, tags, tier.",

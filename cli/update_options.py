@@ -217,7 +217,7 @@ class UpdateOptions:
             )
         elif kind is not Kind.BLOB:
             raise UsageError(
-                f"safe-update does not take a {kind} address",
+                f"the content of a {kind} cannot be updated",
                 hint="blob:CONTAINER/NAME or entity:TABLE/PARTITION/ROW",
             )
         elif self.by_ledger:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _UNREAD_OUTPUT = (
     "the command printed something and left the file {} as it was; to take its output as the new content, leave {} out"
 )
+# ``helm repo index --merge {} .`` reads the file, and writes another.
+_UNTOUCHED = "the command did not write to its file {}, which is what is read back"
 # How long an update is tried for, unless --timeout says otherwise.
 _SECONDS = 60.0
 #: Makes new content of a resource's content, within a deadline.
@@ -41,12 +43,12 @@ def request(env: Environment, target: Target, given: UpdateOptions, typed: tuple
     Raises:
         UsageError: an edit, or what to create, is malformed.
     """
-    deadline = env.patience(given.timeout, _SECONDS)
-    env.warn_of_end(target, deadline)
+    until = deadline(env, given)
+    env.warn_of_end(target, until)
     chosen = _parse(target.kind, given, typed)
     change = _change(env, target.kind, given, chosen)
     plan = UpdatePlan(
-        transform=lambda content: change(target, deadline, content),
+        transform=lambda content: change(target, until, content),
         op=choose_op(target, given.op_id),
         typed_transform=_change_by_type(target, given, chosen),
         create=_initial(target, given, chosen),
@@ -63,7 +65,7 @@ def request(env: Environment, target: Target, given: UpdateOptions, typed: tuple
     return UpdateRequest(
         resource=resource(target, given, plan.op, plan.lease_id),
         plan=plan,
-        deadline=deadline,
+        deadline=until,
         is_keyed=given.op_id is not None,
         is_of_metadata=given.metadata,
         shows_content=bool(given.command),
@@ -81,6 +83,11 @@ def run(env: Environment, request: UpdateRequest, given: UpdateOptions, typed: t
 
     chosen = [edit_options.parse(option, text, inputs.read) for option, text in typed]
     return append_updates.update(request, records(env), append_updates.TextEdits(chosen, CacheRecords(env)))
+
+
+def deadline(env: Environment, given: UpdateOptions) -> Deadline:
+    """Return a deadline for an update, which begins now."""
+    return env.patience(given.timeout, _SECONDS)
 
 
 def records(env: Environment) -> LocalRecords:
@@ -174,9 +181,9 @@ def _by_command(env: Environment, given: UpdateOptions) -> Change:
         made = file_command.run(
             command, content, name, environ=environ, deadline=end, clock=deadline.clock, relay=printed.take
         )
-        if printed.something and made == content:
-            env.out.warn_once(_UNREAD_OUTPUT)
-        return made
+        if made.content == content and (printed.something or not made.is_touched):
+            env.out.warn_once(_UNREAD_OUTPUT if printed.something else _UNTOUCHED)
+        return made.content
 
     return filter_content
 

@@ -24,6 +24,11 @@ HINTS: Mapping[str, Words] = {
     "append_to_metadata": "use --set NAME=VALUE",
     "blob_type_unknown": "--blob-type block writes without looking",
     "content_is_empty": "to make it JSON first, begin with --append '{{}}'",
+    "edit_has_marks": "delete the lines <<<<<<<, ======= and >>>>>>>, and what you do not want of the two sides",
+    "edit_not_resumable": "name the file that the error of the edit told; beside it is FILE.base",
+    "edit_not_yaml": "if that is meant: --any-content",
+    "editor_missing": "name one: export EDITOR=nano",
+    "editor_needs_terminal": "in a script use azguard safe-update, or an EDITOR that needs no terminal",
     "fence_needs_permission": (
         "--fence reads and writes index tags, which needs a permission of its own: "
         "t in a SAS, or the role Storage Blob Data Owner"

@@ -14,6 +14,7 @@
 ``tags``      the rules for index tags
 ``parts``     metadata or tags in a JSON document, with their version
 ``formats``   the format of content, by name and content type
+``merges``    two changes of one content, put together
 ``diffs``     differences for people
 ``filter_output``  what a filter may print
 """

@@ -22,6 +22,7 @@ class Maker:
 
 
 FILTER = Maker("the command printed nothing", "the command printed something else")
+EDITOR = Maker("the file is empty", "this is not")
 FILE_COMMAND = Maker("the command left the file empty", "the command put something else into the file")
 
 

@@ -9,6 +9,7 @@
 ``clock``             the clock that terms are counted on
 ``child``             a command with our own input and output
 ``filter_command``    a command as a filter: content in, content out
+``editor``            the user's editor on a file
 ``file_command``      a command that edits a file: the content in a private copy
 ``scratch``           a private file for a command to edit
 ``groups``            process groups

@@ -40,17 +40,20 @@ def needs_shell(command: Sequence[str]) -> bool:
     return len(command) == 1 and " " in command[0]
 
 
-def run(command: Sequence[str], environ: Mapping[str, str]) -> int:
+def run(
+    command: Sequence[str], environ: Mapping[str, str], *, stdin: int | None = None, stdout: int | None = None
+) -> int:
     """Run a command to its end and return its exit status, 128 + N if signal N ended it.
 
-    SIGINT, SIGTERM, SIGHUP and SIGQUIT to us are passed on, and we go on waiting. Call it on the main thread.
+    Its input and output are ours, or these file descriptors. SIGINT, SIGTERM, SIGHUP and SIGQUIT to us are passed on,
+    and we go on waiting. Call it on the main thread.
 
     Raises:
         CommandNotFound, NotExecutable: it could not be started.
     """
     with _forward() as children:
         try:
-            child = Popen(list(command), env=dict(environ))
+            child = Popen(list(command), env=dict(environ), stdin=stdin, stdout=stdout)
         except FileNotFoundError as error:
             raise CommandNotFound(f"{command[0]}: {error.strerror}") from error
         except OSError as error:

@@ -7,6 +7,7 @@ file gets into a line of shell. The command's standard input is empty, and its o
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from azguard.errors import GaveUp, TransformFailed
 from azguard.processes import filter_command
@@ -16,6 +17,15 @@ from azguard.processes.signals import hold_back_interruptions
 #: What stands for the file.
 PLACE = "{}"
 _OPTION = re.compile(r"(--[A-Za-z][A-Za-z0-9_.-]*=)\{\}")
+
+
+@dataclass(frozen=True)
+class Edited:
+    """What a command left."""
+
+    content: bytes
+    #: Whether it wrote the file at all.
+    is_touched: bool
 
 
 def names_file(command: Sequence[str]) -> bool:
@@ -32,7 +42,7 @@ def run(
     deadline: float | None,
     clock: Callable[[], float],
     relay: Callable[[bytes], None],
-) -> bytes:
+) -> Edited:
     """Return what the command leaves in the private copy, whose file is called as the end of ``name``.
 
     What it prints is passed on to ``relay``. ``deadline`` is in seconds of ``clock``, or None.
@@ -47,14 +57,14 @@ def run(
     try:
         with hold_back_interruptions():
             scratch = ScratchFile.make(name, content)
-        path = str(scratch.path)
+        path, before = str(scratch.path), scratch.stamp()
         words = [command[0], *(_put_in(word, path) for word in command[1:])]
         try:
             filter_command.run(words, b"", environ=environ, deadline=deadline, clock=clock, relay=relay)
         except (TransformFailed, GaveUp) as error:
             # A person knows what was typed, and not where the copy was.
             raise error.but(message=error.message.replace(path, PLACE)) from None
-        return scratch.read(filter_command.MOST_BYTES)
+        return Edited(scratch.read(filter_command.MOST_BYTES), scratch.stamp() != before)
     finally:
         with hold_back_interruptions():
             if scratch is not None:

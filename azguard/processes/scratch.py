@@ -70,6 +70,14 @@ class ScratchFile:
         with open(handle, "rb") as stream:
             return stream.read()
 
+    def stamp(self) -> tuple[int, int]:
+        """Return what differs after the file was written, in place or anew; 0 and 0 if there is none."""
+        try:
+            found = os.lstat(self.path)
+        except OSError:
+            return 0, 0
+        return found.st_ino, found.st_mtime_ns
+
     def write(self, content: bytes) -> None:
         """Put other content into the file.
 

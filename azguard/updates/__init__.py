@@ -1,6 +1,7 @@
 """Read, change, write back: again on conflict, and applied exactly once. Knows no service.
 
 ``recording``    the entry: one update with what it leaves on this machine
+``editing``      a person in an editor: what was typed is merged, written, and never lost
 ``update``       apply one plan exactly once
 ``plan``         what goes in and what comes out
 ``loop``         read, settle, change, write

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Protocol
 
 from azguard.accounts.target import Target
@@ -47,6 +48,8 @@ class UpdateRequest:
     is_of_metadata: bool = False
     #: Whether a command of the caller's is given the content, so that the caller has read it.
     shows_content: bool = False
+    #: Keeps content that could not be written, and returns the file; None saves it in a new one.
+    keep: Callable[[bytes], Path | None] | None = None
 
     @property
     def target(self) -> Target:
@@ -102,7 +105,10 @@ def _save(request: UpdateRequest, records: LocalRecords, error: AzguardError, co
         return told
     from azguard.updates import unsaved
 
-    path = unsaved.save_unwritten_content(records.folders.kept, request.target, content, records.now())
+    if request.keep is not None:
+        path = request.keep(content)
+    else:
+        path = unsaved.save_unwritten_content(records.folders.kept, request.target, content, records.now())
     if path is None:
         return told
     detail = (*error.detail, f"the new content is kept in {path}")

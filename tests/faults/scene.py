@@ -39,6 +39,8 @@ CONTAINER = "matrix"
 _SILENCE_SECONDS = 0.3
 # Content of more than one block must be long for the service, not for what is tried here.
 _SMALL = 2 * 1024
+# What a person does to the content, for rows that open an editor.
+_EDITOR = {"VISUAL": "", "EDITOR": "sed -i s/old/new/"}
 _LEASE = "6dd2b9e3-5c17-4a0e-a2f1-8f4c1b7d9e01"
 
 
@@ -286,7 +288,7 @@ def scene(
         endpoint = f"http://127.0.0.1:{running.port}/{EMULATOR_NAME}"
         key = f"AccountName={EMULATOR_NAME};AccountKey={EMULATOR_KEY}"
         text = f"{key};{row.service.title()}Endpoint={endpoint}"
-        made.cli = CliWorld(root, text)
+        made.cli = CliWorld(root, text, _EDITOR)
         yield made
 
 

@@ -32,7 +32,7 @@ def run(*command: str, content: bytes = b"a: 1\n", seconds: float = 30) -> tuple
         clock=time.monotonic,
         relay=printed.extend,
     )
-    return made, bytes(printed)
+    return made.content, bytes(printed)
 
 
 def shell(script: str, **settings: float) -> tuple[bytes, bytes]:

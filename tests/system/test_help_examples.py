@@ -109,7 +109,8 @@ def prepare(cli: CliWorld) -> None:
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_the_examples_in_a_help_run(group: str, cli: CliWorld) -> None:
-    environ = on_path(cli.root / "bin", cli.environ())
+    # A person's editor, for the examples that open one.
+    environ = on_path(cli.root / "bin", cli.environ(env={"VISUAL": "", "EDITOR": "true"}))
     failed = []
     runnable = {name: lines for name, lines in examples(group).items() if name not in NOT_THERE}
     for name, lines in runnable.items():

@@ -56,6 +56,17 @@ def test_output_that_was_meant_as_the_content_is_warned_of(cli: CliWorld, name: 
     assert "warning: the command printed something and left the file {} as it was" in ran.err
 
 
+def test_a_tool_that_writes_another_file_is_warned_of(cli: CliWorld, name: str) -> None:
+    ran = update(cli, name, "--", "cp", "{}", "index.yaml")
+    assert (ran.code, ran.json["outcome"]) == (0, "unchanged")
+    assert "warning: the command did not write to its file {}, which is what is read back" in ran.err
+
+
+def test_a_tool_that_finds_nothing_to_change_is_not_warned_of(cli: CliWorld, name: str) -> None:
+    ran = update(cli, name, "--", "sed", "-i", "s/9/8/", "{}")
+    assert (ran.code, ran.json["outcome"], ran.err) == (0, "unchanged", "")
+
+
 def test_a_place_inside_a_word_is_left_alone(cli: CliWorld, name: str) -> None:
     ran = update(cli, name, "--", PYTHON, "-c", "a={}; print('{\"a\": 1}')")
     assert (ran.code, content(cli, name)) == (0, b'{"a": 1}\n')

@@ -35,7 +35,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, str | None]] = [
     (BLOB, {"status": True, "op_id": "k"}, "--status changes nothing", "leave the edits and the command out"),
     # Of the kind of resource.
     (TABLE, {}, "which entities of the table?", "--where FILTER, or name one: entity:TABLE/PARTITION/ROW"),
-    ("container:site", {}, "safe-update does not take a container address",
+    ("container:site", {}, "the content of a container cannot be updated",
      "blob:CONTAINER/NAME or entity:TABLE/PARTITION/ROW"),
     (BLOB, {"guard": "ledger"}, "--guard ledger is for entities", "for a blob that others write: --guard lease"),
     (ENTITY, {"guard": "lease"}, "--guard lease: the Table service has no leases",

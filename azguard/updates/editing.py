@@ -1,0 +1,279 @@
+"""A person edits content in an editor, and the update loop writes it, merged with what others wrote meanwhile.
+
+Knows no service, and no editor but as a function. The person may take hours, so the loop, its deadline and the queue of
+this machine's writers begin when the editor has ended. All attempts, however often the editor is opened, are one op.
+
+What was typed is in a file from the first moment on. It is deleted when it is written; whatever else happens, it stays,
+with the version that it was made from beside it, so that a later session can go on.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from azguard.documents import merges
+from azguard.documents.merges import Merged
+from azguard.errors import AzguardError, TransformFailed, UsageError
+from azguard.processes.scratch import ScratchFile
+from azguard.requests.deadline import Deadline
+from azguard.updates.op_ids import RAW_OP
+from azguard.updates.recording import LocalRecords, UpdateRequest, update_and_record
+from azguard.updates.result import UpdateReport
+from azguard.updates.run import check_fence, require_existing
+
+# As large as the content of an update may be.
+_MOST_BYTES = 1 << 30
+_BASE_SUFFIX = ".base"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EditTools:
+    """What a session uses of the world outside."""
+
+    #: Opens the editor on a file, and returns when it has ended.
+    #:
+    #: Raises:
+    #:     TransformFailed: it failed.
+    run_editor: Callable[[Path], None]
+    #: Asks whether to open the editor again, told why; None if there is no one to ask.
+    ask: Callable[[str], bool] | None
+    #: Called with what a person wants to know, as a line of text.
+    tell: Callable[[str], None]
+    #: Where the files of sessions are.
+    folder: Path
+    #: What the file is called after.
+    name: str
+    #: Refuses what was made of a source of this content type, by TransformFailed.
+    check: Callable[[bytes, bytes, str | None], None]
+    #: Completes what was made of a source.
+    complete: Callable[[bytes, bytes], bytes] = lambda source, made: made
+
+
+class EditConflict(Exception):
+    """Another writer changed the same place: the editor has to be opened again."""
+
+    def __init__(self, theirs: bytes, merged: Merged, problem: TransformFailed | None) -> None:
+        super().__init__("the same place was changed")
+        self.theirs = theirs
+        self.merged = merged
+        #: Why the merge cannot be written, although it has no conflict.
+        self.problem = problem
+
+
+class EditSession:
+    """One session: its file, the version that it began with, and what the person made of it."""
+
+    def __init__(self, tools: EditTools, resumed: Path | None = None) -> None:
+        self._tools = tools
+        self._resumed = resumed
+        self._file: ScratchFile | None = None
+        self._shown = b""
+        self._base = b""
+        self._mine = b""
+        self._content_type: str | None = None
+
+    @property
+    def path(self) -> Path | None:
+        """Return the file with what was typed; None before the editor was opened."""
+        return None if self._file is None else self._file.path
+
+    @property
+    def is_changed(self) -> bool:
+        """Return whether the person changed what the session began with."""
+        return self._mine != self._base
+
+    def open(self, source: bytes, content_type: str | None) -> None:
+        """Let the person edit content, or go on with an earlier session's."""
+        self._content_type = content_type
+        if self._resumed is None:
+            self._file = self._make_file(source)
+            self._shown = source
+            self._begin_from(source)
+        else:
+            self._file = ScratchFile(self._resumed)
+            self._base = ScratchFile(_base_of(self._resumed)).read(_MOST_BYTES)
+        self._mine = self._edit()
+
+    def change(self, source: bytes) -> bytes:
+        """Return what the person made, merged into the current content if that is another by now.
+
+        Raises:
+            EditConflict: both changed the same place.
+        """
+        if source == self._base:
+            return self._tools.complete(source, self._mine)
+        merged = merges.merge(self._base, self._mine, source)
+        problem = None if merged.conflicts else self._find_problem(source, merged.content)
+        if merged.conflicts or problem is not None:
+            raise EditConflict(source, merged, problem)
+        self._tools.tell("another writer wrote meanwhile: your change is merged with theirs")
+        return self._tools.complete(source, merged.content)
+
+    def resolve(self, conflict: EditConflict) -> None:
+        """Let the person put together what a merge could not.
+
+        Raises:
+            TransformFailed: the person does not want to, or the editor failed.
+        """
+        assert self._file is not None
+        why = "another writer changed the same place meanwhile"
+        if conflict.problem is not None:
+            why = f"another writer wrote meanwhile, and merged with that: {conflict.problem.message}"
+        self._tools.tell(f"{why}; the editor opens on both")
+        if self._tools.ask is not None and not self._tools.ask("merge them in the editor?"):
+            raise TransformFailed(f"{why}; nothing was written")
+        self._begin_from(conflict.theirs)
+        self._file.write(conflict.merged.content)
+        self._mine = self._edit()
+
+    def leave(self, error: AzguardError) -> AzguardError:
+        """Return the error with which a session ends; it names the file, if something was typed."""
+        if self._file is None:
+            return error
+        if not self.holds_work():
+            self._file.remove()
+            return error
+        path = str(self._file.path)
+        detail = error.detail if "kept" in error.facts else (*error.detail, f"what you typed is kept in {path}")
+        values = {**error.values, "is_edit": True}
+        return error.but(detail=detail, facts={**error.facts, "kept": path}, values=values)
+
+    def finish(self) -> None:
+        """Delete the file, because what is in it is written; of an earlier session only where azguard made it."""
+        is_ours = self._resumed is None or self._resumed.absolute().parent.parent == self._tools.folder.absolute()
+        if self._file is not None and is_ours:
+            self._file.remove()
+
+    def holds_work(self) -> bool:
+        """Return whether there may be something in the file that is nowhere else."""
+        if self._file is None:
+            return False
+        try:
+            return self._resumed is not None or self._file.read(_MOST_BYTES) != self._shown
+        except TransformFailed:
+            return False  # The person deleted it.
+
+    def _begin_from(self, base: bytes) -> None:
+        """Take a version as what the person's change is a change of."""
+        assert self._file is not None
+        ScratchFile(_base_of(self._file.path)).write(base)
+        self._base = base
+
+    def _make_file(self, content: bytes) -> ScratchFile:
+        try:
+            self._tools.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError:
+            return ScratchFile.make(self._tools.name, content)
+        return ScratchFile.make(self._tools.name, content, self._tools.folder)
+
+    def _edit(self) -> bytes:
+        """Open the editor until what is in the file can be written."""
+        assert self._file is not None
+        while True:
+            self._tools.run_editor(self._file.path)
+            made = self._file.read(_MOST_BYTES)
+            if made == self._base + b"\n":
+                made = self._base  # Many editors end the last line, whatever was typed.
+            problem = self._find_problem(self._base, made)
+            if problem is None:
+                return made
+            if self._tools.ask is None:
+                raise problem
+            self._tools.tell(f"error: {problem.message}")
+            if not self._tools.ask("open the editor again?"):
+                raise problem
+
+    def _find_problem(self, source: bytes, made: bytes) -> TransformFailed | None:
+        if made == source:
+            return None
+        if merges.has_marks(made) and not merges.has_marks(source):
+            return TransformFailed(
+                "the marks of a conflict are still there; nothing was written", reason="edit_has_marks"
+            )
+        try:
+            self._tools.check(source, made, self._content_type)
+        except TransformFailed as problem:
+            return problem
+        return None
+
+
+def edit_and_record(
+    request: UpdateRequest,
+    tools: EditTools,
+    records: LocalRecords,
+    *,
+    start_deadline: Callable[[], Deadline],
+    resumed: Path | None = None,
+) -> UpdateReport:
+    """Let a person edit a resource, write what they made exactly once, and record the version that was written.
+
+    ``request`` is the update, but for its transform, which is the person. ``start_deadline`` begins the time that the
+    service gets for a write. ``resumed`` is the file that an earlier session left.
+
+    Raises:
+        AzguardError: as ``update`` says; the error names the file with what was typed in its fact ``kept``.
+    """
+    session = EditSession(tools, resumed)
+    try:
+        report = _run(request, session, records, start_deadline)
+    except AzguardError as error:
+        raise session.leave(error) from error.__cause__
+    except BaseException:
+        if session.holds_work():
+            tools.tell(f"what you typed is kept in {session.path}")
+        raise
+    session.finish()
+    return report
+
+
+def _run(
+    request: UpdateRequest, session: EditSession, records: LocalRecords, start_deadline: Callable[[], Deadline]
+) -> UpdateReport:
+    plan = request.plan
+    state = request.resource.read(request.deadline)
+    # With a key of an earlier run that is done there is nothing to edit: the loop finds that out, too.
+    if plan.op not in state.lineage and not state.in_ledger:
+        check_fence(request.resource, plan, require_existing(request.resource, plan, state))
+        source = plan.create if state.etag is None and plan.create is not None else state.source
+        session.open(source, state.content_type)
+        if state.etag is None and not session.is_changed:
+            return _report_nothing(request)
+    changed = replace(request, plan=replace(plan, transform=session.change), keep=lambda content: session.path)
+    while True:
+        try:
+            return update_and_record(replace(changed, deadline=start_deadline()), records)
+        except EditConflict as conflict:
+            session.resolve(conflict)
+
+
+def _report_nothing(request: UpdateRequest) -> UpdateReport:
+    """Return the report of a session in which nothing was there, and nothing was typed."""
+    return UpdateReport(
+        address=str(request.target.address),
+        etag=None,
+        last_modified=None,
+        version_id=None,
+        content_length=None,
+        guard="if-none-match",
+        attempts=0,
+        conflicts=0,
+        doubts=0,
+        outcome="unchanged",
+        created=False,
+        op_id=f"{RAW_OP}{request.plan.op}",
+    )
+
+
+def check_resumable(path: Path) -> None:
+    """See that a file is one that a session left.
+
+    Raises:
+        UsageError: it is not there, or the version that it was made from is not beside it.
+    """
+    for each in (path, _base_of(path)):
+        if not each.is_file():
+            raise UsageError(f"{each} is not there", reason="edit_not_resumable")
+
+
+def _base_of(path: Path) -> Path:
+    return path.with_name(path.name + _BASE_SUFFIX)

@@ -1,0 +1,321 @@
+"""``azguard edit`` against Azurite, with scripts as editors."""
+
+import json
+import os
+import shlex
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from azure.storage.blob import BlobClient
+
+from tests.support.cli_world import CliWorld, Ran, command
+from tests.support.emulator_world import until
+from tests.support.terminal_world import Shell, shell
+
+AZGUARD = f"{shlex.quote(sys.executable)} -m azguard"
+
+
+@pytest.fixture
+def name(cli: CliWorld) -> str:
+    """Return a blob of JSON on one line."""
+    name = f"{cli.container()}/config.json"
+    assert cli.call("blob", "put", name, scope="setup", stdin=b'{"n": 1, "owner": "ops"}').code == 0
+    return name
+
+
+def editor(cli: CliWorld, script: str) -> dict[str, str]:
+    """Return an environment in which an editor runs this script; ``$1`` is the file."""
+    path = cli.file("editor.sh", f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return {"EDITOR": str(path), "VISUAL": ""}
+
+
+def edit(cli: CliWorld, name: str, script: str, *words: str) -> Ran:
+    address = name if ":" in name else f"blob:{name}"
+    return cli.call("edit", address, "-o", "json", *words, env=editor(cli, script))
+
+
+def content(cli: CliWorld, name: str) -> bytes:
+    return cli.call("blob", "get", name, scope="reader").stdout
+
+
+def files(cli: CliWorld) -> list[Path]:
+    return [path for path in (cli.root / ".cache" / "kept").rglob("*") if path.is_file()]
+
+
+def once(name: str, words: str) -> str:
+    """Return a line of an editor's script: another writer's update, the first time only."""
+    return f"[ -e done ] || {{ touch done; {AZGUARD} safe-update blob:{name} -o none --scope other {words}; }}"
+
+
+# What is written
+
+
+def test_what_the_editor_leaves_is_written(cli: CliWorld, name: str) -> None:
+    ran = edit(cli, name, 'sed -i s/1/2/ "$1"')
+    assert (ran.code, ran.json["outcome"], content(cli, name), files(cli)) == (
+        0,
+        "committed",
+        b'{"n": 2, "owner": "ops"}',
+        [],
+    )
+
+
+def test_content_type_and_metadata_stay(cli: CliWorld, name: str) -> None:
+    cli.call("safe-update", f"blob:{name}", "--metadata", "--set", "owner=team")
+    assert edit(cli, name, 'sed -i s/1/2/ "$1"').code == 0
+    shown = cli.call("blob", "show", name).json
+    assert (shown["content_type"], shown["metadata"]) == ("application/json", {"owner": "team"})
+
+
+def test_nothing_is_written_if_nothing_was_changed(cli: CliWorld, name: str) -> None:
+    ran = edit(cli, name, "true")
+    assert (ran.code, ran.json["outcome"], ran.json["attempts"], files(cli)) == (0, "unchanged", 0, [])
+
+
+def test_the_next_put_is_guarded_by_what_the_edit_wrote(cli: CliWorld, name: str) -> None:
+    edit(cli, name, 'sed -i s/1/2/ "$1"')
+    assert cli.call("blob", "put", name, stdin=b'{"n": 3}').code == 0
+
+
+def test_the_words_of_the_editor_are_split_and_visual_comes_first(cli: CliWorld, name: str) -> None:
+    env = {"VISUAL": "sed -i s/1/5/", "EDITOR": "false"}
+    assert (cli.call("edit", f"blob:{name}", env=env).code, content(cli, name)) == (0, b'{"n": 5, "owner": "ops"}')
+
+
+def test_what_the_editor_prints_is_no_result(cli: CliWorld, name: str) -> None:
+    ran = cli.run("edit", f"blob:{name}", "-o", "json", env=editor(cli, 'echo hello; sed -i s/1/2/ "$1"'))
+    assert ran.json["outcome"] == "committed"
+
+
+def test_metadata_is_edited_as_json(cli: CliWorld, name: str) -> None:
+    ran = edit(cli, name, 'echo \'{"owner": "team"}\' > "$1"', "--metadata")
+    found = cli.call("blob", "show", name).json["metadata"]
+    assert (ran.code, found, content(cli, name)) == (0, {"owner": "team"}, b'{"n": 1, "owner": "ops"}')
+
+
+def test_a_missing_blob_is_created_from_what_was_typed(cli: CliWorld, name: str) -> None:
+    new = f"{name}.txt"
+    missing = edit(cli, new, "true")
+    made = edit(cli, new, 'echo typed > "$1"', "--create")
+    assert (missing.code, made.json["created"], content(cli, new)) == (44, True, b"typed\n")
+
+
+def test_a_key_that_is_done_opens_no_editor(cli: CliWorld, name: str) -> None:
+    ran = [edit(cli, name, 'touch opened; sed -i s/1/2/ "$1"', "--op-id", "run-71")]
+    (cli.root / "opened").unlink()
+    ran.append(edit(cli, name, "touch opened", "--op-id", "run-71"))
+    assert ([each.json["outcome"] for each in ran], (cli.root / "opened").exists()) == (["committed"] * 2, False)
+
+
+def test_it_works_inside_a_lease_and_is_kept_outside_of_it(cli: CliWorld, name: str) -> None:
+    assert cli.call("lease", "acquire", f"blob:{name}").code == 0
+    outside = edit(cli, name, 'sed -i s/1/2/ "$1"', "--scope", "other")
+    inside = edit(cli, name, 'sed -i s/1/3/ "$1"', "--lease-id", "@held")
+    assert (outside.code, Path(outside.error["kept"]).read_bytes()) == (49, b'{"n": 2, "owner": "ops"}')
+    assert (inside.code, content(cli, name)) == (0, b'{"n": 3, "owner": "ops"}')
+
+
+# Others
+
+
+def test_members_that_others_changed_are_merged(cli: CliWorld, name: str) -> None:
+    ran = edit(cli, name, f'sed -i s/1/2/ "$1"; {once(name, "--set-string owner=dev")}')
+    assert (ran.code, json.loads(content(cli, name))) == (0, {"n": 2, "owner": "dev"})
+    assert "another writer wrote meanwhile: your change is merged with theirs" in ran.err
+
+
+def test_lines_that_others_changed_are_merged(cli: CliWorld, name: str) -> None:
+    text = f"{name}.txt"
+    cli.call("blob", "put", text, scope="setup", stdin=b"a\nb\nc\nd\n")
+    ran = edit(cli, text, f'sed -i s/d/D/ "$1"; {once(text, "-- sed s/a/A/")}')
+    assert (ran.code, content(cli, text)) == (0, b"A\nb\nc\nD\n")
+
+
+def test_the_editor_opens_on_both_changes_of_one_place(cli: CliWorld, name: str) -> None:
+    # The second time the editor takes the sum of both.
+    resolve = 'cp "$1" seen; echo \'{"n": 11}\' > "$1"; exit 0'
+    script = f'grep -q "<<<<" "$1" && {{ {resolve}; }}; sed -i s/1/2/ "$1"; {once(name, "--set n=9")}'
+    ran = edit(cli, name, script)
+    assert (ran.code, ran.json["outcome"], json.loads(content(cli, name)), files(cli)) == (
+        0,
+        "committed",
+        {"n": 11},
+        [],
+    )
+    assert (cli.root / "seen").read_text() == (
+        '<<<<<<< yours\n{"n": 2, "owner": "ops"}\n=======\n{"n": 9, "owner": "ops"}\n>>>>>>> theirs\n'
+    )
+
+
+def test_marks_that_are_left_are_refused(cli: CliWorld, name: str) -> None:
+    ran = edit(cli, name, f'sed -i s/1/2/ "$1"; {once(name, "--set n=9")}')
+    kept = Path(ran.error["kept"])
+    assert (ran.code, json.loads(content(cli, name))["n"]) == (65, 9)
+    assert ('{"n": 2, "owner": "ops"}' in kept.read_text(), ran.error["hint"].splitlines()[1].strip()) == (
+        True,
+        f"go on with it: azguard edit blob:{name} -o json --resume {kept}",
+    )
+
+
+def test_an_entity_is_json_whose_properties_are_merged(cli: CliWorld) -> None:
+    entity = f"t{os.urandom(8).hex()}/eu/1"
+    cli.call("table", "create", entity.split("/", maxsplit=1)[0])
+    cli.call("entity", "insert", entity, "n:int64=1", "a=x", "b=y")
+    other = f"{AZGUARD} safe-update entity:{entity} -o none --scope other --set-string b=z"
+    ran = edit(cli, f"entity:{entity}", f'sed -i \'s/"a": "x"/"a": "X"/\' "$1"; {other}')
+    found = cli.call("entity", "get", entity).json
+    assert (ran.code, [found[each] for each in ("n", "n@odata.type", "a", "b")]) == (0, ["1", "Edm.Int64", "X", "z"])
+
+
+# What must not be written
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ('echo no > "$1"', "the content was JSON, and this is not: line 1, column 1: Expecting value"),
+        (': > "$1"', "the file is empty, and the content was not empty"),
+        ('sed -i s/1/2/ "$1"; exit 3', "ended with status 3"),
+        ('sed -i s/1/2/ "$1"; kill -TERM $$', "ended with status 143"),
+    ],
+)
+def test_what_must_not_be_written_is_65_and_kept(cli: CliWorld, name: str, script: str, words: str) -> None:
+    ran = edit(cli, name, script)
+    kept = Path(ran.error["kept"])
+    assert (ran.code, words in ran.error["message"], content(cli, name)) == (65, True, b'{"n": 1, "owner": "ops"}')
+    assert (kept.exists(), kept.parent.stat().st_mode & 0o777, f"--resume {kept}" in ran.error["hint"]) == (
+        True,
+        0o700,
+        True,
+    )
+
+
+def test_yaml_must_stay_yaml(cli: CliWorld, name: str) -> None:
+    text = f"{name}.yaml"
+    cli.call("blob", "put", text, scope="setup", stdin=b"a: 1\n")
+    ran = edit(cli, text, 'echo "a: 2" >> "$1"')
+    assert (ran.code, ran.error["message"]) == (
+        65,
+        "the content was YAML, and this is not: line 2: the key 'a' appears twice in one mapping",
+    )
+    assert edit(cli, text, 'echo "a: 2" >> "$1"', "--any-content").code == 0
+
+
+def test_nothing_is_kept_where_nothing_was_typed(cli: CliWorld, name: str) -> None:
+    ran = edit(cli, name, "exit 1")
+    assert (ran.code, "kept" in ran.error, files(cli)) == (65, False, [])
+
+
+def test_an_edit_that_failed_goes_on(cli: CliWorld, name: str) -> None:
+    kept = edit(cli, name, 'sed -i s/1/2/ "$1"; exit 1').error["kept"]
+    cli.call("safe-update", f"blob:{name}", "--set-string", "owner=dev", scope="other")
+    ran = edit(cli, name, "true", "--resume", kept)
+    assert (ran.code, json.loads(content(cli, name)), files(cli)) == (0, {"n": 2, "owner": "dev"}, [])
+
+
+# Which editor
+
+
+@pytest.mark.parametrize(
+    ("env", "words"),
+    [
+        ({"EDITOR": "nosuch --wait"}, "$EDITOR names nosuch, which is not there"),
+        ({"VISUAL": "./plain"}, "$VISUAL names ./plain, which is not executable"),
+        ({"EDITOR": "vi '"}, "$EDITOR cannot be read as a command: No closing quotation"),
+        ({"EDITOR": "", "PATH": "/nowhere"}, "no editor is known"),
+    ],
+)
+def test_an_editor_that_is_not_there_is_told_before_any_request(
+    offline: CliWorld, env: dict[str, str], words: str
+) -> None:
+    offline.file("plain")
+    ran = offline.call("edit", "blob:site/x", "-o", "json", env={"VISUAL": "", "EDITOR": "", **env})
+    assert (ran.code, ran.error["message"]) == (2, words)
+
+
+def test_an_editor_that_needs_a_terminal_is_refused_without_one(offline: CliWorld) -> None:
+    path = offline.file("vi", "#!/bin/sh\n")
+    path.chmod(0o755)
+    env = offline.environ(env={"EDITOR": str(path), "VISUAL": ""})
+    ran = offline.begin("edit", "blob:site/x", env=env, start_new_session=True)
+    _, err = ran.communicate(timeout=60)
+    assert (ran.returncode, f"the editor {path} needs a terminal, and there is none" in err.decode()) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--resume", "nothing"), "is not there"),
+        (("--resume", ""), "--resume"),
+        (("--create", "--metadata"), "--create and --metadata do not go together"),
+        (("--guard", "ledger"), "--guard ledger is for entities"),
+        (("--etag", "x"), "--etag is not enforced here"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(offline: CliWorld, words: tuple[str, ...], message: str) -> None:
+    ran = offline.call("edit", "blob:site/x", "-o", "json", *words, env={"EDITOR": "true"})
+    assert (ran.code, message in ran.error["message"]) == (2, True)
+
+
+# On a terminal, and killed
+
+
+@pytest.fixture
+def screen(cli: CliWorld) -> Iterator[Shell]:
+    """Yield a shell on a terminal of its own."""
+    with shell(cli.root, cli.environ()) as made:
+        yield made
+
+
+def begin(screen: Shell, cli: CliWorld, name: str, script: str) -> None:
+    env = editor(cli, script)
+    line = shlex.join(command("edit", f"blob:{name}"))
+    screen.type(f"VISUAL= EDITOR={shlex.quote(env['EDITOR'])} {line}; echo status=$?\n")
+
+
+def test_on_a_terminal_a_person_is_asked_to_mend_it(cli: CliWorld, name: str, screen: Shell) -> None:
+    begin(screen, cli, name, 'grep -q no "$1" && { echo \'{"n": 7}\' > "$1"; exit 0; }; echo no > "$1"')
+    screen.wait_for("open the editor again? [Y/n]")
+    assert "the content was JSON, and this is not" in screen.shown
+    screen.type("\n")
+    screen.wait_for("status=0")
+    assert content(cli, name).strip() == b'{"n": 7}'
+
+
+def test_the_editor_has_the_terminal_and_ctrl_c(cli: CliWorld, name: str, screen: Shell) -> None:
+    reads = "while ! read line; do :; done"
+    script = f'trap "echo caught >> $0.caught" INT; touch "$0.begun"; {reads}; echo "{{\\"n\\": $line}}" > "$1"'
+    begin(screen, cli, name, script)
+    until((cli.root / "editor.sh.begun").exists, 40)
+    screen.type("\x03")
+    until((cli.root / "editor.sh.caught").exists, 40)
+    screen.type("5\n")
+    screen.wait_for("status=0")
+    assert content(cli, name).strip() == b'{"n": 5}'
+
+
+def test_azguard_that_is_killed_leaves_the_file(cli: CliWorld, name: str) -> None:
+    script = 'echo \'{"n": 8}\' > "$1"; touch "$0.begun"; sleep 60'
+    running = cli.begin("edit", f"blob:{name}", env=editor(cli, script), start_new_session=True)
+    until((cli.root / "editor.sh.begun").exists, 40)
+    os.killpg(running.pid, signal.SIGKILL)
+    running.communicate(timeout=30)
+    (kept,) = [path for path in files(cli) if path.suffix == ".json"]
+    ran = edit(cli, name, "true", "--resume", str(kept))
+    assert (ran.code, content(cli, name)) == (0, b'{"n": 8}\n')
+
+
+def test_a_guard_by_lease_holds_none_while_the_person_types(cli: CliWorld, name: str) -> None:
+    container, _, blob = name.partition("/")
+    client = BlobClient.from_connection_string(cli.connection_string or "", container, blob)
+    ran = edit(cli, name, f'{AZGUARD} lease show blob:{name} --query state -o tsv > state; sed -i s/1/2/ "$1"',
+               "--guard", "lease")  # fmt: skip
+    assert (ran.json["guard"], (cli.root / "state").read_text(), client.get_blob_properties().lease.state) == (
+        "lease",
+        "free\n",
+        "available",
+    )
