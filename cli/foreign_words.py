@@ -18,6 +18,8 @@ class Ours(NamedTuple):
 
 
 _BLOB, _CONTAINER, _TABLE, _ENTITY = "CONTAINER/NAME", "CONTAINER", "TABLE", "TABLE/PARTITION/ROW"
+# From a folder here to the names below one there.
+_TREES = "FOLDER CONTAINER/PREFIX/"
 
 #: Words of az storage and of a shell, without ``azguard`` or ``az storage`` before them.
 COMMANDS: Mapping[str, Ours] = {
@@ -48,6 +50,11 @@ COMMANDS: Mapping[str, Ours] = {
     "blob tag list": Ours("blob tags get", _BLOB),
     "blob tag": Ours("blob tags get", _BLOB),
     "blob set-tier": Ours("blob tier", _BLOB, "--tier TIER"),
+    "blob upload-batch": Ours("blob put", "", f"{_TREES} --recursive"),
+    "blob download-batch": Ours("blob get", "", "CONTAINER/PREFIX/ -f FOLDER --recursive"),
+    "blob delete-batch": Ours("blob delete", "", "CONTAINER/PREFIX/ --recursive"),
+    "blob sync": Ours("blob put", "", f"{_TREES} --recursive --unchanged skip --mirror"),
+    "sync": Ours("blob put", "", f"{_TREES} --recursive --unchanged skip --mirror"),
     "blob lease acquire": Ours("lease acquire", f"blob:{_BLOB}"),
     "blob lease renew": Ours("lease renew", f"blob:{_BLOB}"),
     "blob lease change": Ours("lease change", f"blob:{_BLOB}"),
@@ -137,14 +144,9 @@ ELSEWHERE: Mapping[str, str] = {
     "directory": "az storage directory",
     "file": "az storage file",
     "account": "az storage account",
-    "sync": "az storage blob sync",
     "blob url": "az storage blob url",
     "blob generate-sas": "az storage blob generate-sas",
-    "blob upload-batch": "az storage blob upload-batch",
-    "blob download-batch": "az storage blob download-batch",
-    "blob delete-batch": "az storage blob delete-batch",
     "blob copy start-batch": "az storage blob copy start-batch",
-    "blob sync": "az storage blob sync",
     "blob query": "az storage blob query",
     "blob restore": "az storage blob restore",
     "blob rewrite": "az storage blob rewrite",

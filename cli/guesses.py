@@ -213,11 +213,11 @@ def _find_near(root: Any, path: Sequence[str], word: str) -> list[str]:
     for each in path:
         group = group.get_command(None, each)
     prefix = "".join(f"{each} " for each in path)
+    if word in nouns:
+        return [word]
     here = difflib.get_close_matches(word, group.list_commands(None), 1, 0.6)
     if here:
         return [f"{prefix}{here[0]}"]
-    if word in nouns:
-        return [word]
     same = [name for name in commands if name.split()[-1] == word]
     if same:
         shortest = min(len(name.split()) for name in same)
