@@ -90,7 +90,7 @@ class Locks:
 
     def run(self, *words: str, env: Mapping[str, str] | None = None, stdin: bytes = b"") -> Ran:
         """Run ``azguard lock run`` to its end."""
-        return self.cli.run("lock", "run", *words, env=self.marked(env), stdin=stdin)
+        return self.cli.fork("lock", "run", *words, env=self.marked(env), stdin=stdin)
 
     def begin(self, *words: str, env: Mapping[str, str] | None = None, **settings: Any) -> "Running":
         """Begin an ``azguard lock run``, reading what it prints from files rather than pipes."""

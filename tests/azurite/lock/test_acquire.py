@@ -63,7 +63,7 @@ def test_the_guardian_is_forked_before_the_sdk_is_loaded(world: Locks) -> None:
         grep -c cryptography /proc/$azguard/maps
         grep -c cryptography /proc/$PPID/maps
     """
-    in_azguard, in_guardian = map(int, world.run(world.new(), "--", "sh", "-c", lines).out.split())
+    in_azguard, in_guardian = map(int, world.cli.run("lock", "run", world.new(), "--", "sh", "-c", lines).out.split())
     assert (in_azguard > 0, in_guardian) == (True, 0)
 
 
