@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from azguard.blobs.copies import BlobCopied, Copy, CopySettings
     from azguard.requests.written import WriteResult
 
+# What az calls the two commands, behind ``blob copy``.
+_OF_AZ = {
+    "start": "copy CONTAINER/NAME --source CONTAINER/NAME",
+    "cancel": "abort-copy CONTAINER/NAME --copy-id ID",
+}
 # How long a wait for a copy lasts unless --timeout says otherwise.
 WAIT_SECONDS = 3600.0
 
@@ -67,6 +72,8 @@ def refuse_order(first: str, second: str | None, source: str | None) -> None:
     Raises:
         UsageError: that is what was typed.
     """
+    if first in _OF_AZ:
+        raise UsageError(f"the address is missing; {first} is a word of az", hint=f"azguard blob {_OF_AZ[first]}")
     if second is not None:
         raise UsageError(
             "two addresses do not say which is the source: the argument is the destination",

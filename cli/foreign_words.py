@@ -55,6 +55,8 @@ COMMANDS: Mapping[str, Ours] = {
     "blob delete-batch": Ours("blob delete", "", "CONTAINER/PREFIX/ --recursive"),
     "blob sync": Ours("blob put", "", f"{_TREES} --recursive --unchanged skip --mirror"),
     "sync": Ours("blob put", "", f"{_TREES} --recursive --unchanged skip --mirror"),
+    "blob copy start": Ours("blob copy", _BLOB, "--source CONTAINER/NAME"),
+    "blob copy cancel": Ours("blob abort-copy", _BLOB),
     "blob lease acquire": Ours("lease acquire", f"blob:{_BLOB}"),
     "blob lease renew": Ours("lease renew", f"blob:{_BLOB}"),
     "blob lease change": Ours("lease change", f"blob:{_BLOB}"),
@@ -110,6 +112,8 @@ PARTS: Mapping[str, str] = {
     "-b": "NAME",
     "--blob-name": "NAME",
     "--blob": "NAME",
+    "--destination-container": "CONTAINER",
+    "--destination-blob": "NAME",
     "-t": "TABLE",
     "--table-name": "TABLE",
     "--table": "TABLE",
@@ -121,6 +125,7 @@ PARTS: Mapping[str, str] = {
 
 #: Options of other tools, and what is written instead; in the order in which they are offered.
 OPTIONS: Mapping[str, str] = {
+    "-u": "--source",
     "--overwrite": "--last-writer-wins",
     "--force": "--last-writer-wins",
     "--tags-condition": "--if-tags",

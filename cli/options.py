@@ -29,6 +29,12 @@ Metadata = Annotated[
     list[str] | None,
     typer.Option("--metadata", metavar="KEY=VALUE", help="Set metadata; repeat it for more."),
 ]
+SnapshotFirst = Annotated[
+    bool, typer.Option("--snapshot-first", help="Keep what is replaced as a snapshot; see azguard help snapshots.")
+]
+NoSnapshotFirst = Annotated[
+    bool, typer.Option("--snapshot-first", hidden=True, help="Refused: a blob is deleted with its snapshots.")
+]
 Tags = Annotated[
     list[str] | None,
     typer.Option("--tags", metavar="KEY=VALUE", help="Set index tags; repeat it for more."),

@@ -1,14 +1,16 @@
 """The options of ``blob put``."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from azguard.cli import options, values
 
 if TYPE_CHECKING:
-    from azguard.blobs.upload import Settings
+    from collections.abc import Callable
+
+    from azguard.blobs.upload import Settings, Upload
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class PutOptions:
         typer.Option("--blob-type", metavar="block", help="Replace also a blob of another type."),
     ] = None
     no_lineage: options.NoLineage = False
+    snapshot_first: options.SnapshotFirst = False
 
     def check(self, name: str) -> "Settings":
         """Return what a blob of this name is to be besides its content.
@@ -71,3 +74,11 @@ class PutOptions:
         from azguard.cli import inputs
 
         return self.allow_empty or inputs.keeps_content(self.file)
+
+    def keep_and_write(self, upload: "Upload", write: "Callable[[Upload], Any]") -> Any:
+        """Return what was written; with --snapshot-first, what it replaces is kept before."""
+        if not self.snapshot_first:
+            return write(upload)
+        from azguard.blobs import kept_versions
+
+        return kept_versions.write_keeping(upload, write)

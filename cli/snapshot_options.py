@@ -39,3 +39,16 @@ def locate_kept(env: Environment, target: Target, text: str | None) -> Target:
             hint="azguard blob copy CONTAINER/NAME --source … copies another blob",
         )
     return Target(target.account, found.address)
+
+
+def refuse_snapshot_first(blob: str, *, given: bool) -> None:
+    """Refuse to keep a snapshot of what is deleted.
+
+    Raises:
+        UsageError: that was asked for.
+    """
+    if given:
+        raise UsageError(
+            "--snapshot-first is not for a delete: the service deletes a blob only together with its snapshots",
+            hint=f"keep a copy first: azguard blob copy CONTAINER/COPY --source {blob}",
+        )

@@ -13,6 +13,8 @@ TOPICS = {
     "paths": "How --set, --unset and --increment name a value.",
     "tables": "Entities: their types, their limits, the ledger.",
     "appends": "How many writers add lines to one log.",
+    "copies": "How a blob is copied, and what guards both sides.",
+    "snapshots": "How to keep a blob, and put it back.",
     "trees": "How whole folders move: --recursive.",
     "leases": "How to keep other writers out for a while.",
     "locks": "How one job runs at a time.",

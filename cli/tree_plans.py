@@ -43,6 +43,10 @@ def put(env: Environment, first: str, second: str | None, given: "PutOptions", t
     from azguard.trees.uploads import TreeUpload
 
     tree.check(env)
+    if given.snapshot_first:
+        raise UsageError(
+            "--snapshot-first and --recursive do not go together", hint="azguard blob snapshot keeps one blob"
+        )
     folder, address = _pair(first, second, given.file)
     skips_existing = lifecycle_options.skips(env, given.if_exists)
     store = _blobs(

@@ -72,6 +72,7 @@ class UpdateOptions:
     ] = None
     allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Let the output be empty.")] = False
     any_content: Annotated[bool, typer.Option("--any-content", help="Let JSON become something else.")] = False
+    snapshot_first: options.SnapshotFirst = False
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the difference; write nothing.")] = False
     op_id: Annotated[
         str | None,
@@ -181,6 +182,8 @@ class UpdateOptions:
             self._check_where(address)
         kind = address.kind if self.where is None else Kind.ENTITY
         self._check_kind(kind)
+        if self.snapshot_first and kind is not Kind.BLOB:
+            raise UsageError("--snapshot-first is of blobs: nothing else has snapshots", hint="leave it out")
         self._check_guard()
         self._check_output_options(kind)
         if not self.status:

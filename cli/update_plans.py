@@ -76,6 +76,10 @@ def run(env: Environment, request: UpdateRequest, given: UpdateOptions, typed: t
     """Apply an update; to an append blob, text is appended alone."""
     from azguard.updates import recording
 
+    if given.snapshot_first:
+        from azguard.blobs import kept_versions
+
+        return kept_versions.update_keeping(request, records(env))
     if not given.only_adds_text(request.target.address):
         return recording.update_and_record(request, records(env))
     from azguard.blobs import append_updates
@@ -137,7 +141,11 @@ def resource(target: Target, given: UpdateOptions, op: str, lease_id: str | None
     from azguard.blobs import updating
 
     made = updating.BlobMetadata if given.metadata else updating.BlobContent
-    return made(target, lease_id, given.read_fence())
+    if not given.snapshot_first:
+        return made(target, lease_id, given.read_fence())
+    from azguard.blobs.kept_versions import VersionKeeper
+
+    return made(target, lease_id, given.read_fence(), VersionKeeper(target))
 
 
 def _reach_seconds(given: UpdateOptions) -> float | None:

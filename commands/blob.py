@@ -144,29 +144,30 @@ def put(
         return
     tree.check(env, second=to)
     target = env.locate(blob, Kind.BLOB, writable=True)
-    settings = given.check(target.address.name)
     skip = lifecycle_options.skips(env, given.if_exists)
     with inputs.source(given.file) as stream:
         copy, size = inputs.copy(stream), inputs.size(stream)
         upload = Upload(
             target=target,
-            settings=settings,
+            settings=given.check(target.address.name),
             conditions=create_only(target) if skip else env.conditions(target, copy),
             deadline=env.deadline,
             op=fresh_op(),
             any_type=given.blob_type is not None,
-        )
-        upload = upload if given.no_lineage else upload.add_lineage()
+        ).add_lineage(wanted=not given.no_lineage)
         with env.out.progress_bar(f"put {target}", size) as progress:
-            written = existing.create(
-                lambda: uploads.put(upload, stream, progress.at, allow_empty=given.takes_empty),
-                lambda: find_blob(upload),
-                skip=skip,
+            written = given.keep_and_write(
+                upload,
+                lambda ready: existing.create(
+                    lambda: uploads.put(ready, stream, progress.at, allow_empty=given.takes_empty),
+                    lambda: find_blob(ready),
+                    skip=skip,
+                ),
             )
     env.reads.follow_parts(target, upload.conditions.expected_etag, written.etag, upload.stamp)
     # A file of another size was read from its middle, or changed meanwhile.
-    is_whole = size == getattr(written, "content_length", None)
-    env.reads.record(target, written, copy if is_whole else None, upload.stamp)
+    whole = copy if size == getattr(written, "content_length", None) else None
+    env.reads.record(target, written, whole, upload.stamp)
     env.out.show(written)
 
 
@@ -259,6 +260,7 @@ def delete(
         str | None,
         typer.Option("--delete-snapshots", metavar="include|only", help="Delete its snapshots too, or only those."),
     ] = None,
+    snapshot_first: options.NoSnapshotFirst = False,
     *,
     tree: TreeOptions,
 ) -> None:
@@ -275,8 +277,10 @@ def delete(
     Topics: conditions, fences, trees
     """
     from azguard.blobs import deletes
+    from azguard.cli import snapshot_options
 
     env = context.of(ctx)
+    snapshot_options.refuse_snapshot_first(blob, given=snapshot_first)
     snapshots = values.choice(delete_snapshots, "--delete-snapshots", ("include", "only"))
     if tree.recursive:
         from azguard.cli import tree_plans

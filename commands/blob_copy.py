@@ -51,7 +51,7 @@ def copy(
         azguard blob copy site/copy.json --source site/config.json --wait
         azguard blob copy site/copy.json --source site/config.json --if-exists skip
 
-    Topics: conditions, fences
+    Topics: copies, conditions, fences
     """
     from azguard.blobs import copies, copy_status
     from azguard.blobs.existing import find_blob
@@ -95,6 +95,8 @@ def abort_copy(
     Examples:
         azguard blob abort-copy site/copy.json
         azguard blob abort-copy site/copy.json --copy-id "$COPY_ID"
+
+    Topics: copies
     """
     from azguard.blobs import copy_status
 

@@ -34,7 +34,7 @@ def snapshot(
         azguard blob snapshot site/config.json --etag @last
         azguard blob snapshot site/config.json --query snapshot_address -o tsv
 
-    Topics: conditions
+    Topics: snapshots, conditions
     """
     from azguard.blobs import snapshots
 
@@ -78,7 +78,7 @@ def restore(
         azguard blob restore site/config.json --from snapshot
         azguard blob restore site/config.json --from snapshot --etag @last
 
-    Topics: conditions, fences
+    Topics: snapshots, conditions
     """
     from azguard.blobs import copies
 
@@ -107,6 +107,8 @@ def undelete(ctx: typer.Context, blob: _Blob) -> None:
 
     Examples:
         azguard blob undelete site/config.json
+
+    Topics: snapshots
     """
     from azguard.blobs import snapshots
 

@@ -204,6 +204,8 @@ _SECTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "paths": ("paths", ("", "YAML")),
     "tables": ("tables", ("Read entities", "Types", "Names and limits", "Write entities", "Update entities")),
     "appends": ("appends", ("", "Many writers", "A lost answer to an append", "Long content")),
+    "copies": ("copies", ("", "Conditions on the source", "A copy that takes time", "Not guaranteed")),
+    "snapshots": ("copies", ("Snapshots", "Put a snapshot back", "Keep what you replace")),
     "trees": ("trees", ("", "Run it again", "Make one side like the other", "Which files", "Not guaranteed")),
     "leases": ("leases", ("", "After a crash", "Say who holds it", "Break a lease", "What is not guaranteed")),
     "locks": ("locks", ("", "Wait for a lock", "Inside the command", "Several locks, and slots",

@@ -31,6 +31,7 @@
 ``page_write``      one write of pages as a value
 ``pages``           writing and clearing pages
 ``page_blobs``      a page blob: found, created, its ranges
+``kept_versions``   the version that a write replaces, kept as a snapshot before
 ``deletes``         deleting a blob
 ``rewrites``        writes that read first what is to stay
 ``metadata``        the metadata of a blob

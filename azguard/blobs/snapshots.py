@@ -89,6 +89,18 @@ def take(given: Snapshot) -> BlobSnapshot:
         return _to_result(given, pinned, settled, changed)
 
 
+def take_version(given: Snapshot) -> BlobSnapshot:
+    """Keep the version that the condition names, or nothing.
+
+    Raises:
+        Changed: it is not the current version any more.
+        NotFound: there is none.
+        OutcomeUnknown: the answers were lost, and the snapshot is not in the list.
+    """
+    pinned = _pin(given)
+    return _to_result(given, pinned, _send_settled(pinned), 0)
+
+
 def undelete(target: Target, deadline: Deadline) -> WriteResult:
     """Bring back a blob that was deleted and is still kept, with its snapshots. If it is there, nothing changes.
 

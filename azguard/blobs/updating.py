@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from azguard.accounts.target import Target
 from azguard.blobs import properties, update_states, uploads
@@ -18,6 +18,9 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, new_op
 from azguard.updates.resource import CommittedVersion, CurrentVersion, Leasable, Version
 
+if TYPE_CHECKING:
+    from azguard.blobs.kept_versions import VersionKeeper
+
 
 @dataclass(frozen=True)
 class _Blob:
@@ -26,6 +29,8 @@ class _Blob:
     target: Target
     lease_id: str | None = None
     lock_fence: int | None = None
+    #: Keeps each version that a write is about to replace.
+    keeper: "VersionKeeper | None" = None
 
     @property
     def leases(self) -> Leasable:
@@ -59,6 +64,10 @@ class _Blob:
 
         items = sorted(read(list_all, self.target, deadline), key=lambda item: item.version_id)
         return [Version(quote(item.etag), Lineage.parse((item.metadata or {}).get(KEY))) for item in items]
+
+    def _keep(self, state: CurrentVersion, lease_id: str | None, deadline: Deadline) -> None:
+        if self.keeper is not None and state.etag is not None:
+            self.keeper.keep(state.etag, lease_id, deadline)
 
     def _lease(self, lease_id: str) -> Any:
         from azure.storage.blob import BlobLeaseClient
@@ -154,6 +163,7 @@ class BlobContent(_Blob):
             stamp=stamp,
         )
         commit = uploads.prepare(upload, content)
+        self._keep(state, lease_id, deadline)
         return lambda held: CommittedVersion.of(commit(update_states.condition_on(state, held)))
 
     def fence(
@@ -232,6 +242,7 @@ class BlobMetadata(_Blob):
         if state.etag is None:
             raise NotFound(f"there is no blob {self.target}", address=str(self.target.address))
         metadata = from_json(content)
+        self._keep(state, lease_id, deadline)
         return lambda held: self._set_metadata(state, metadata, lineage, held, deadline)
 
     def fence(

@@ -1,6 +1,6 @@
 """One upload: what it writes, under which conditions, and what it wrote."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, ClassVar
@@ -84,9 +84,13 @@ class Upload:
     md5: bytes | None = None
     #: Whether it may replace an append or page blob.
     any_type: bool = False
+    #: What is done right before the request that commits, with the conditions of that request.
+    before_commit: Callable[[Conditions], None] | None = None
 
-    def add_lineage(self) -> "Upload":
-        """Return the upload with the lineage of the version it is guarded by, carried on."""
+    def add_lineage(self, *, wanted: bool = True) -> "Upload":
+        """Return the upload with the lineage of the version it is guarded by, carried on, if that is ``wanted``."""
+        if not wanted:
+            return self
         parent = self.conditions.expected_etag
         if parent is None and not self.conditions.creates_only:
             parent = UNSEEN

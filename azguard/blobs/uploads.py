@@ -161,6 +161,8 @@ def _write_under_fence(upload: Upload, call: Callable[[Upload], Mapping[str, Any
     def attempt(under: Conditions) -> "Settled[Mapping[str, Any]]":
         if not upload.any_type:
             types.check(upload.target, under, upload.deadline)
+        if upload.before_commit is not None:
+            upload.before_commit(under)
         return _attempt(replace(upload, conditions=under), call, ids)
 
     return fenced_writes.write(upload.target, upload.conditions, upload.deadline, attempt, creates=True)

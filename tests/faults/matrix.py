@@ -317,6 +317,8 @@ ROWS = (
     Row("copy-no-lineage", _COPY + " --no-lineage", "PUT copy", (_old, _source), cells=_LOST),
     Row("copy-fence", _COPY + _FENCE, "PUT copy", (_fenced, _source), cells=_BY_FENCE),
     Row("restore", "blob restore {blob} --from snapshot", "PUT copy", (_snapshot_of_new,)),
+    Row("put-snapshot-first", "blob put {blob} --snapshot-first", "PUT snapshot", (_old,), "PUT blob", b"new"),
+    Row("update-snapshot-first", _INCREMENT + " --snapshot-first", "PUT snapshot", (_one,), "PUT blob", leaves=_TWO),
     Row("snapshot", "blob snapshot {blob}", "PUT snapshot", (_old,), leaves=b"old",
         cells={Column.REPLAYED: TWICE, **_in(NOT_THERE_YET, SECOND_SNAPSHOT)}),
     Row("delete-if-match", "blob delete {blob}", "DELETE blob", (_old,), leaves=None,

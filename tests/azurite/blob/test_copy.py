@@ -275,6 +275,12 @@ def test_two_addresses_are_refused_with_the_line_that_cp_means(cli: CliWorld) ->
     assert (ran.code, ran.error["hint"]) == (2, "as cp means it: azguard blob copy site/b --source site/a")
 
 
+@pytest.mark.parametrize(("word", "ours"), [("start", "blob copy"), ("cancel", "blob abort-copy")])
+def test_a_word_of_az_is_answered_with_the_command(cli: CliWorld, word: str, ours: str) -> None:
+    ran = cli.call("blob", "copy", word, "--source-uri", "site/b", "-o", "json")
+    assert (ran.code, f"azguard {ours} " in ran.error["hint"]) == (2, True)
+
+
 @pytest.mark.parametrize(
     "words",
     [
