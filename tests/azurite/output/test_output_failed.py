@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from azguard.cli.result_stream import UNDELIVERED
+from tests.support import forked
 from tests.support.cli_world import CliWorld, command
 from tests.support.table_world import table
 
@@ -19,10 +20,16 @@ def blob(cli: CliWorld) -> str:
     return address
 
 
+def _command(unbuffered: str, *words: str) -> list[str]:
+    # A fork has its streams already, and reads no PYTHONUNBUFFERED.
+    return command(*words) if unbuffered else forked.command(*words)
+
+
 def typed(cli: CliWorld, where: str, *words: str, unbuffered: str = "") -> "subprocess.CompletedProcess[str]":
     """Run a command line in a shell that redirects its stdout; what is piped in is "new"."""
+    line = f"echo new | {' '.join(_command(unbuffered, *words))} {where}"
     return subprocess.run(
-        f"echo new | {' '.join(command(*words))} {where}", shell=True, capture_output=True, text=True, cwd=cli.root,
+        line, shell=True, capture_output=True, text=True, cwd=cli.root,
         env=cli.environ(env={"PYTHONUNBUFFERED": unbuffered}), check=False,
     )  # fmt: skip
 
