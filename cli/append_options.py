@@ -9,14 +9,16 @@ import typer
 
 from azguard.accounts import trace
 from azguard.accounts.target import Target
-from azguard.cli import inputs, options, values
+from azguard.cli import inputs, options, source_options, values
 from azguard.cli.context import Environment
+from azguard.conditions import operations
 from azguard.conditions.requested import RequestedConditions
 from azguard.errors import UsageError
 from azguard.requests.deadline import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
-    from azguard.blobs.append import Append
+    from azguard.blobs.append import Append, Proof
+    from azguard.blobs.source_pieces import SourcePiece
     from azguard.blobs.upload import Settings
 
 # How long other writers are given way to, unless --timeout says otherwise.
@@ -38,6 +40,8 @@ class AppendOptions:
         bool,
         typer.Option("--lines", help="Let lines of other writers come between the lines of the input."),
     ] = False
+    source_url: source_options.SourceUrl = None
+    source_sas: source_options.SourceSas = None
     guard: Annotated[
         str | None,
         typer.Option("--guard", metavar="position|content|lease", help="Choose the guard; see azguard help appends."),
@@ -62,6 +66,12 @@ class AppendOptions:
             UsageError: names the options, and what goes instead.
         """
         values.choice(self.guard, "--guard", ("position", "content", "lease"))
+        source_options.check(env, self.source_url, self.source_sas, self.file, operations.BLOB_APPEND_BLOCK)
+        if self.source_url is not None and (self.is_lines or self.guard in ("position", "content")):
+            raise UsageError(
+                "--source-url: the bytes of the source are not seen here, so a lease alone guards them",
+                hint="leave --line, --lines and --guard out",
+            )
         if self.line and (self.file is not None or self.lines):
             raise UsageError("--line and the lines of a file do not go together", hint="leave one of them out")
         for text in self.line or ():
@@ -78,7 +88,7 @@ class AppendOptions:
 
     def plan(self, env: Environment, target: Target) -> "Append":
         """Return the append that the options describe."""
-        from azguard.blobs.append import Append, Proof
+        from azguard.blobs.append import Append
 
         asked = RequestedConditions.of(env.shared)
         typed = env.shared.get("timeout")
@@ -86,7 +96,7 @@ class AppendOptions:
             target=target,
             conditions=self._find_conditions(env, target, asked),
             deadline=env.patience(typed, PATIENCE_SECONDS),
-            proof=Proof(self.guard or Proof.NONE),
+            proof=self._choose_proof(asked),
             is_lines=self.is_lines,
             is_anywhere=asked.last_writer_wins,
             create=self._read_settings(target.address.name) if self.create else None,
@@ -94,14 +104,23 @@ class AppendOptions:
             queue=_join_queue(env, target),
         )
 
-    def open(self) -> AbstractContextManager[BinaryIO | None]:
-        """Return the content that is to be read; None where it is the text of --line."""
-        return nullcontext() if self.line else inputs.source(self.file)
+    def _choose_proof(self, asked: RequestedConditions) -> "Proof":
+        from azguard.blobs.append import Proof
 
-    def read(self, source: BinaryIO | None) -> Iterator[bytes]:
+        if self.source_url is not None and asked.lease_id is None and not asked.last_writer_wins:
+            return Proof.LEASE
+        return Proof(self.guard or Proof.NONE)
+
+    def open(self) -> AbstractContextManager[BinaryIO | None]:
+        """Return the content that is to be read; None where it is a text or a source."""
+        return nullcontext() if self.line or self.source_url is not None else inputs.source(self.file)
+
+    def read(self, env: Environment, given: "Append", source: BinaryIO | None) -> "Iterator[bytes | SourcePiece]":
         """Yield the pieces to append."""
         from azguard.blobs import append_pieces
 
+        if self.source_url is not None:
+            return source_options.read(env, given.target, self.source_url, self.source_sas, given.conditions)
         if source is None:
             return iter([append_pieces.join_lines(self.line or ())])
         return append_pieces.read_lines(source) if self.lines else append_pieces.read_pieces(source)
@@ -117,7 +136,8 @@ class AppendOptions:
 
     def _find_conditions(self, env: Environment, target: Target, asked: RequestedConditions) -> Any:
         found = env.conditions(target)
-        is_default = not asked.values and asked.etag is None and not asked.last_writer_wins
+        own = [each for each in asked.values if not each.of_source]
+        is_default = not own and asked.etag is None and not asked.last_writer_wins
         return found.without_version() if self.is_lines and is_default else found
 
     def _read_settings(self, name: str) -> "Settings":

@@ -1,19 +1,24 @@
 """The options of ``blob page``."""
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
 from azguard.accounts.target import Target
-from azguard.cli import options, values
+from azguard.cli import inputs, options, source_options, values
 from azguard.cli.context import Environment
+from azguard.conditions import operations
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.resolve import Conditions
 from azguard.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from azguard.blobs.page_write import PageWrite
+    from azguard.blobs.source_pieces import SourcePiece
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,8 @@ class PagePutOptions:
     offset: Annotated[
         str, typer.Option("--offset", metavar="BYTES", help="Begin at this byte, a multiple of 512; by default, 0.")
     ] = "0"
+    source_url: source_options.SourceUrl = None
+    source_sas: source_options.SourceSas = None
     create: Annotated[
         str | None,
         typer.Option("--create", metavar="BYTES", help="Create it with this length if it is missing."),
@@ -36,6 +43,17 @@ class PagePutOptions:
     ] = None
     metadata: options.Metadata = None
 
+    def open(self) -> AbstractContextManager[BinaryIO | None]:
+        """Return the content that is to be read; None where the service reads it."""
+        return nullcontext() if self.source_url is not None else inputs.source(self.file)
+
+    def read(self, env: Environment, write: "PageWrite", stream: BinaryIO | None) -> "BinaryIO | Iterator[SourcePiece]":
+        """Return the content, or the ranges of the source."""
+        if stream is not None:
+            return stream
+        asked = env.conditions(write.target) if RequestedConditions.of(env.shared).values else Conditions()
+        return source_options.read(env, write.target, self.source_url or "", self.source_sas, asked)
+
     def check(self, env: Environment, target: Target, size: int | None) -> "PageWrite":
         """Return the write that the options describe; ``size`` is the length of the content, where it is known.
 
@@ -45,6 +63,7 @@ class PagePutOptions:
         from azguard.blobs.page_write import MOST_BYTES, PAGE_BYTES, check_range
         from azguard.blobs.upload import Settings
 
+        source_options.check(env, self.source_url, self.source_sas, self.file, operations.BLOB_PUT_PAGE)
         offset = values.size(self.offset, "--offset")
         check_range(offset, None)
         if size is not None and size % PAGE_BYTES:
@@ -74,7 +93,7 @@ def plan(env: Environment, target: Target, offset: int, *, creates: bool = False
     from azguard.blobs.page_write import PageWrite
 
     asked = RequestedConditions.of(env.shared)
-    is_bare = not asked.values and asked.etag is None and not asked.last_writer_wins
+    is_bare = all(each.of_source for each in asked.values) and asked.etag is None and not asked.last_writer_wins
     if creates and is_bare and env.reads.find_last(target) is None:
         conditions = Conditions(
             guard="if-none-match", lease_id=env.reads.choose_lease_id(target, asked.lease_id), never_read=True
@@ -87,7 +106,7 @@ def plan(env: Environment, target: Target, offset: int, *, creates: bool = False
         conditions=conditions,
         deadline=env.deadline,
         offset=offset,
-        is_unconditional=not conditions.headers and not creates,
+        is_unconditional=not conditions.without_source().headers and not creates,
     )
 
 

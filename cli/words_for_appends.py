@@ -42,6 +42,7 @@ HINTS: Mapping[str, Words] = {
     "pages_never_read": "read its ranges and its version first, then name it: --etag ETAG; or say --last-writer-wins",
     "pages_of_nothing": "to create it: --create BYTES",
     "pages_unknown": "read those pages, then decide; without --lease-id and --last-writer-wins azguard can tell",
+    "source_is_empty": "name another source",
     "too_many_blocks": "begin another blob",
 }
 #: What happened, where the core's own sentence would have to name an option.

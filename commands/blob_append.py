@@ -17,7 +17,7 @@ _Blob = Annotated[
 ]
 
 
-@app.command(spec=options.operation(operations.BLOB_APPEND_BLOCK))
+@app.command(spec=options.operation(operations.BLOB_APPEND_BLOCK_FROM_URL))
 def append(ctx: typer.Context, blob: _Blob, given: AppendOptions) -> None:
     """Add content, or a line, to the end of an append blob, exactly once.
 
@@ -33,6 +33,9 @@ def append(ctx: typer.Context, blob: _Blob, given: AppendOptions) -> None:
 
     More than 4 MiB are appended in several pieces. If that stops in the middle, the exit status is 20, and the error
     says how many bytes were appended and at which byte to go on.
+
+    With --source-url the service takes the content of another blob, in the version that it has now. Its bytes are not
+    seen here, so a lease guards them.
 
     With --last-writer-wins the end is not looked up. That needs only the permission to add, and after a lost answer the
     exit status is 74.
@@ -52,7 +55,9 @@ def append(ctx: typer.Context, blob: _Blob, given: AppendOptions) -> None:
     given.check(env)
     plan = given.plan(env, target)
     with given.open() as source, env.out.progress_bar(f"append {target}", given.find_size(source)) as progress:
-        done = appends.append(plan, given.read(source), CacheRecords(env), progress.at, allow_empty=given.takes_empty)
+        done = appends.append(
+            plan, given.read(env, plan, source), CacheRecords(env), progress.at, allow_empty=given.takes_empty
+        )
     if plan.knows_content(done):
         env.reads.record(target, done, lineage=plan.conditions.lineage)
     env.out.show(done)

@@ -21,7 +21,7 @@ _Offset = Annotated[
 ]
 
 
-@app.command(spec=options.operation(operations.BLOB_PUT_PAGE))
+@app.command(spec=options.operation(operations.BLOB_PUT_PAGE_FROM_URL))
 @option_classes.expand
 def put(ctx: typer.Context, blob: _Blob, given: PagePutOptions) -> None:
     """Write content over pages, but only of the version you have seen.
@@ -46,9 +46,11 @@ def put(ctx: typer.Context, blob: _Blob, given: PagePutOptions) -> None:
 
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB, writable=True)
-    with inputs.source(given.file) as source, env.out.progress_bar(f"put {target}", inputs.size(source)) as progress:
-        write = given.check(env, target, inputs.size(source))
-        done = pages.put(write, source, CacheRecords(env), progress.at)
+    with given.open() as stream:
+        size = None if stream is None else inputs.size(stream)
+        write = given.check(env, target, size)
+        with env.out.progress_bar(f"put {target}", size) as progress:
+            done = pages.put(write, given.read(env, write, stream), CacheRecords(env), progress.at)
     record(env, write, done)
     env.out.show(done)
 

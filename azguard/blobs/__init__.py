@@ -27,6 +27,7 @@
 ``copies``          a blob as a copy of another
 ``copy_sources``    the source of a copy
 ``copy_status``     how a copy goes on, and how to stop it
+``source_pieces``   ranges of another blob, for an append or for pages
 ``snapshots``       snapshots of a blob, and what is kept of a deleted one
 ``page_write``      one write of pages as a value
 ``pages``           writing and clearing pages

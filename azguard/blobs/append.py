@@ -102,7 +102,7 @@ class Append:
 
     def build_headers(self, position: int | None, *, is_first: bool) -> dict[str, str]:
         """Return the condition headers of one piece; a piece behind our own one is tied to its place alone."""
-        headers: Mapping[str, str] = self.conditions.headers
+        headers: Mapping[str, str] = self.conditions.without_source().headers
         if not is_first:
             pins = {each.header for each in _PINS}
             headers = {name: value for name, value in headers.items() if name not in pins}

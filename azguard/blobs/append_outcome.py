@@ -11,6 +11,7 @@ from typing import Any
 from azguard.accounts.target import Target
 from azguard.blobs import properties
 from azguard.blobs.append import APPEND_BLOB, End, Proof
+from azguard.blobs.source_pieces import SourcePiece
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, NotFound
 from azguard.requests.calls import read
@@ -22,7 +23,7 @@ Answer = Mapping[str, Any]
 
 
 def find_outcome(
-    target: Target, end: End, piece: bytes, proof: Proof, lease_id: str | None, patience: Deadline
+    target: Target, end: End, piece: bytes | SourcePiece, proof: Proof, lease_id: str | None, patience: Deadline
 ) -> Finding[Answer]:
     """Return what is known about a piece that was to be appended at ``end``; ``lease_id`` is our own lease."""
     if end.position is None:
@@ -33,7 +34,7 @@ def find_outcome(
             return Finding(Verdict.UNKNOWN, seen=found)
         if found.size == end.position:
             return Finding(Verdict.NOT_YET, seen=found)
-        theirs = read_range(target, end.position, min(len(piece), found.size - end.position), patience)
+        theirs = _read_theirs(target, end.position, piece, found.size, patience)
     except NotFound:
         return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
     except Changed:
@@ -43,6 +44,15 @@ def find_outcome(
     if proof is Proof.CONTENT or (proof is Proof.LEASE and _is_held(target, lease_id, patience)):
         return Finding(Verdict.COMMITTED, {"blob_append_offset": str(end.position)})
     return Finding(Verdict.UNKNOWN, seen=found, same=True)
+
+
+def _read_theirs(
+    target: Target, position: int, piece: bytes | SourcePiece, size: int, patience: Deadline
+) -> bytes | SourcePiece:
+    """Return the bytes that stand where a piece belongs; those of a source are not known here, and taken for equal."""
+    if isinstance(piece, SourcePiece):
+        return piece
+    return read_range(target, position, min(len(piece), size - position), patience)
 
 
 def _is_another(found: Any, end: End) -> bool:

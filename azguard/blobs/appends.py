@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
-from azguard.blobs import append_ends, append_errors, append_outcome, append_pieces
+from azguard.blobs import append_ends, append_errors, append_outcome, append_pieces, source_pieces
 from azguard.blobs.append import APPEND_BLOB, Append, AppendDone, End, Proof
+from azguard.blobs.source_pieces import SourcePiece
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Locked, UsageError
 from azguard.leases import guard
@@ -25,6 +26,7 @@ from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Settled, WriteRequest, send_until_settled
 
+Piece = bytes | SourcePiece
 # Another writer's lease that guards an append lasts a few round trips. One that lasts longer is a lock.
 _OTHERS_SECONDS = 3.0
 _POLL_SECONDS = 0.1
@@ -34,7 +36,7 @@ _LONGEST_PAUSE_SECONDS = 0.4
 
 def append(
     given: Append,
-    pieces: Iterator[bytes],
+    pieces: Iterator[Piece],
     records: LeaseRecords,
     progress: Callable[[int], None] = lambda done: None,
     *,
@@ -69,6 +71,18 @@ def append(
             raise
         raise append_errors.build_partial(given, error, run.begun, run.done_bytes) from error
     return run.build_result()
+
+
+def _send_once(given: Append, piece: Piece, headers: Mapping[str, str], deadline: Deadline) -> Mapping[str, Any]:
+    client = given.target.account.blob(given.target.address)
+    timeouts = write_timeouts(deadline)
+    answer: Mapping[str, Any]
+    if isinstance(piece, SourcePiece):
+        sent = {**headers, **piece.condition}
+        answer = client.append_block_from_url(piece.url, piece.offset, piece.length, headers=sent, **timeouts)
+    else:
+        answer = client.append_block(piece, length=len(piece), headers=dict(headers), **timeouts)
+    return answer
 
 
 @dataclass
@@ -117,7 +131,7 @@ class _AppendRun:
                 self.end = end
                 return lease
 
-    def add(self, piece: bytes) -> None:
+    def add(self, piece: Piece) -> None:
         """Append one piece.
 
         Raises:
@@ -178,7 +192,7 @@ class _AppendRun:
         self.created = self.created or created
         return End(None) if given.is_anywhere else end
 
-    def _send(self, piece: bytes, end: End) -> Settled[Mapping[str, Any]]:
+    def _send(self, piece: Piece, end: End) -> Settled[Mapping[str, Any]]:
         given, lease = self.given, self.lease
         # How long a pipe was silent, or others were given way to, does not count against this piece.
         deadline = given.deadline.fresh()
@@ -188,13 +202,6 @@ class _AppendRun:
         lease_id = given.conditions.lease_id if lease is None else lease.lease_id
         headers = given.build_headers(end.position, is_first=not self.done_bytes)
         sent = Conditions(headers, lease_id=lease_id).request_headers
-        client = given.target.account.blob(given.target.address)
-
-        def send() -> Mapping[str, Any]:
-            answer: Mapping[str, Any] = client.append_block(
-                piece, length=len(piece), headers=dict(sent), **write_timeouts(deadline)
-            )
-            return answer
 
         def look(patience: Deadline) -> Any:
             own = None if lease is None else lease.lease_id
@@ -202,13 +209,14 @@ class _AppendRun:
 
         request = WriteRequest(
             target=given.target,
-            send=send,
+            send=lambda: _send_once(given, piece, sent, deadline),
             look=look,
             expected_etag=given.conditions.expected_etag,
             resend=end.position is not None,
             unknown=append_errors.build_unknown(given, end, len(piece), self.done_bytes),
         )
-        return send_until_settled(request, deadline)
+        with source_pieces.explain(piece, given.conditions, deadline):
+            return send_until_settled(request, deadline)
 
     def _may_move(self, error: Changed) -> bool:
         """Return whether another writer was first, and the piece may stand behind that writer's bytes."""
@@ -223,7 +231,7 @@ class _AppendRun:
     def _pause(self, seconds: float) -> None:
         self.given.deadline.fresh().pause(self.given.chance.uniform(0.0, 1.0) * seconds)
 
-    def _note(self, piece: bytes, end: End, settled: Settled[Mapping[str, Any]]) -> None:
+    def _note(self, piece: Piece, end: End, settled: Settled[Mapping[str, Any]]) -> None:
         answer = settled.answer
         at = answer.get("blob_append_offset")
         position = end.position if at is None else int(at)

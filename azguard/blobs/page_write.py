@@ -68,9 +68,10 @@ class PageWrite:
         if self.is_unconditional:
             return {}
         numbers = {each.header for each in SEQUENCE}
-        beside = {name: value for name, value in self.conditions.headers.items() if name in numbers}
-        if is_first and len(beside) < len(self.conditions.headers):
-            return dict(self.conditions.headers)
+        own = self.conditions.without_source().headers
+        beside = {name: value for name, value in own.items() if name in numbers}
+        if is_first and len(beside) < len(own):
+            return dict(own)
         return {**beside, "If-Match": etag}
 
 

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
-from azguard.blobs import append_outcome, page_blobs, properties
+from azguard.blobs import append_outcome, page_blobs, properties, source_pieces
 from azguard.blobs.append_pieces import mark_last
 from azguard.blobs.blocks import read_up_to
 from azguard.blobs.page_write import PAGE_BLOB, PAGE_BYTES, PIECE_BYTES, PagesWritten, PageWrite, check_range
+from azguard.blobs.source_pieces import SourcePiece
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Interrupted, NotFound, OutcomeUnknown, Partial, UsageError
 from azguard.leases import guard
@@ -37,11 +38,14 @@ class _Pages:
 
     offset: int
     length: int
-    content: bytes | None = None
+    content: bytes | SourcePiece | None = None
 
 
 def put(
-    given: PageWrite, source: BinaryIO, records: LeaseRecords, progress: Callable[[int], None] = lambda done: None
+    given: PageWrite,
+    source: BinaryIO | Iterator[SourcePiece],
+    records: LeaseRecords,
+    progress: Callable[[int], None] = lambda done: None,
 ) -> PagesWritten:
     """Write content over the pages from ``given.offset`` on.
 
@@ -63,14 +67,22 @@ def clear(given: PageWrite, length: int, records: LeaseRecords) -> PagesWritten:
     return _write(given, iter([_Pages(given.offset, length)]), records, lambda done: None)
 
 
-def _read_pages(source: BinaryIO, offset: int) -> Iterator[_Pages]:
-    while content := read_up_to(source, PIECE_BYTES):
+def _read_pages(source: BinaryIO | Iterator[SourcePiece], offset: int) -> Iterator[_Pages]:
+    for content in _read(source):
         if len(content) % PAGE_BYTES:
             raise UsageError(
                 f"the content ends in the middle of a page of {PAGE_BYTES} bytes", reason="content_not_whole_pages"
             )
         yield _Pages(offset, len(content), content)
         offset += len(content)
+
+
+def _read(source: BinaryIO | Iterator[SourcePiece]) -> Iterator[bytes | SourcePiece]:
+    if isinstance(source, Iterator) and not hasattr(source, "read"):
+        yield from source
+        return
+    while content := read_up_to(cast("BinaryIO", source), PIECE_BYTES):
+        yield content
 
 
 def _write(
@@ -148,7 +160,8 @@ class _PageRun:
             unknown=_build_unknown(given, piece, self.done_bytes),
         )
         try:
-            settled: Settled[Answer] = send_until_settled(request, deadline)
+            with source_pieces.explain(piece.content, given.conditions, deadline):
+                settled: Settled[Answer] = send_until_settled(request, deadline)
         except Changed as error:
             raise properties.describe_conflict(error, given.target, deadline) from error
         self.attempts += settled.attempts
@@ -182,6 +195,10 @@ def _send(given: PageWrite, piece: _Pages, under: Conditions, deadline: Deadline
     answer: Answer
     if piece.content is None:
         answer = client.clear_page(piece.offset, piece.length, **sent)
+    elif isinstance(piece.content, SourcePiece):
+        sent["headers"] = {**sent["headers"], **piece.content.condition}
+        at = piece.content.offset
+        answer = client.upload_pages_from_url(piece.content.url, piece.offset, piece.length, at, **sent)
     else:
         answer = client.upload_page(piece.content, piece.offset, piece.length, **sent)
     return answer
@@ -207,7 +224,10 @@ def _find_outcome(
         }
         return Finding(Verdict.COMMITTED, answer)
     wanted = bytes(piece.length) if piece.content is None and piece.length <= PIECE_BYTES else piece.content
-    is_same = wanted is None or append_outcome.read_range(target, piece.offset, piece.length, patience) == wanted
+    is_same = (
+        not isinstance(wanted, bytes)
+        or append_outcome.read_range(target, piece.offset, piece.length, patience) == wanted
+    )
     return Finding(Verdict.UNKNOWN, seen=found, same=is_same)
 
 

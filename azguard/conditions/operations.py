@@ -4,7 +4,7 @@ The evidence is tests/data/semantics.yaml; tests/unit/conditions/test_operations
 Where the evidence is open, or at odds with what azguard promises, the reason stands beside the row.
 
 No command does these yet: ``queue.*``, ``share.*``, ``directory.*``, ``file.*``; ``blob.put_append_blob``,
-``blob.append_block_*``, ``blob.put_page_*``, ``blob.get_metadata``, ``container.get_metadata``. Some of them are steps
+``blob.put_page_blob``, ``blob.get_metadata``, ``container.get_metadata``. Some of them are steps
 of a command: ``metadata get`` reads the properties.
 
 A row reads: what it does, its name in the evidence, its page in the REST reference, the conditions honoured,

@@ -1,0 +1,56 @@
+"""The source of an append or of pages that the service reads itself."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from azguard.accounts.target import Target
+from azguard.cli import completers, copy_options, values
+from azguard.cli.context import Environment
+from azguard.conditions import refusals
+from azguard.conditions.operations import Operation
+from azguard.conditions.requested import RequestedConditions
+from azguard.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from azguard.blobs.source_pieces import SourcePiece
+    from azguard.conditions.resolve import Conditions
+
+SourceUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--source-url",
+        metavar="CONTAINER/NAME|URL",
+        help="Let the service take the content of this blob.",
+        autocompletion=completers.blobs,
+    ),
+]
+SourceSas = Annotated[
+    str | None, typer.Option("--source-sas", metavar="SAS|@FILE", help="Read the source with this SAS.")
+]
+
+
+def check(env: Environment, url: str | None, sas: str | None, file: str | None, plain: Operation) -> None:
+    """Refuse what contradicts a source, or needs one; ``plain`` is the operation without a source.
+
+    Raises:
+        UsageError: names the options, and what goes instead.
+    """
+    if values.not_empty(url, "--source-url") is None:
+        if sas is not None:
+            raise UsageError("--source-sas is for a source", hint="name it with --source-url")
+        refusals.check(plain, RequestedConditions.of(env.shared))
+    elif file is not None:
+        raise UsageError("--source-url and --file do not go together", hint="leave one of them out")
+
+
+def read(
+    env: Environment, target: Target, url: str, sas: str | None, conditions: "Conditions"
+) -> "Iterator[SourcePiece]":
+    """Yield the ranges of the source, under the conditions on it."""
+    from azguard.blobs import source_pieces
+
+    source = copy_options.locate_source(env, target, url, sas)
+    return source_pieces.read(source, conditions.source_headers, env.deadline)
