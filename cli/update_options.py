@@ -1,14 +1,15 @@
 """The options of a read-modify-write, and what of them goes together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated
 
 import typer
 
 from azguard.address import Address, Kind
-from azguard.cli import options, values
+from azguard.cli import options, update_parts, values
 from azguard.cli.edit_options import TypedEdit
+from azguard.cli.update_parts import PartOptions
 from azguard.errors import UsageError
 from azguard.updates.op_ids import RAW_OP
 
@@ -62,6 +63,8 @@ class UpdateOptions:
         bool,
         typer.Option("--metadata", help="Update the metadata, not the content."),
     ] = False
+    tags: Annotated[bool, typer.Option("--tags", help="Update the index tags, not the content.")] = False
+    allow_race: update_parts.AllowRace = False
     create: Annotated[
         str | None,
         typer.Option(
@@ -132,6 +135,11 @@ class UpdateOptions:
     ] = None
 
     @property
+    def is_of_part(self) -> bool:
+        """Return whether it is not the content that is updated."""
+        return self.metadata or self.tags
+
+    @property
     def by_ledger(self) -> bool:
         """Return whether the update is to be kept in a ledger."""
         return self.guard == "ledger"
@@ -182,8 +190,7 @@ class UpdateOptions:
             self._check_where(address)
         kind = address.kind if self.where is None else Kind.ENTITY
         self._check_kind(kind)
-        if self.snapshot_first and kind is not Kind.BLOB:
-            raise UsageError("--snapshot-first is of blobs: nothing else has snapshots", hint="leave it out")
+        update_parts.check(PartOptions(**{each.name: getattr(self, each.name) for each in fields(PartOptions)}), kind)
         self._check_guard()
         self._check_output_options(kind)
         if not self.status:
@@ -218,10 +225,10 @@ class UpdateOptions:
             raise UsageError(
                 "which entities of the table?", hint="--where FILTER, or name one: entity:TABLE/PARTITION/ROW"
             )
-        elif kind is not Kind.BLOB:
+        elif kind not in (Kind.BLOB, Kind.CONTAINER):
             raise UsageError(
                 f"the content of a {kind} cannot be updated",
-                hint="blob:CONTAINER/NAME or entity:TABLE/PARTITION/ROW",
+                hint="blob:CONTAINER/NAME, container:NAME or entity:TABLE/PARTITION/ROW",
             )
         elif self.by_ledger:
             raise UsageError("--guard ledger is for entities", hint="for a blob that others write: --guard lease")
@@ -257,8 +264,8 @@ class UpdateOptions:
     def _check_output_options(self, kind: Kind) -> None:
         given = {"--allow-empty": self.allow_empty, "--any-content": self.any_content}
         for option in (option for option, is_given in given.items() if is_given):
-            if self.metadata or kind is not Kind.BLOB:
-                what = "metadata, which is" if self.metadata else "an entity, which is"
+            if self.is_of_part or kind is not Kind.BLOB:
+                what = "metadata, which is" if self.is_of_part else "an entity, which is"
                 raise UsageError(f"{option} does not apply to {what} always a JSON object", hint="leave it out")
             if not self.command:
                 raise UsageError(f"{option} is about what a command prints, and there is none", hint="leave it out")

@@ -53,11 +53,13 @@ def request(env: Environment, target: Target, given: UpdateOptions, typed: tuple
         typed_transform=_change_by_type(target, given, chosen),
         create=_initial(target, given, chosen),
         accept=_output_rule(target, given),
-        guard_by_lease=given.guard == "lease",
-        stamps=not given.no_lineage,
+        guard_by_lease=given.guard == "lease" or given.tags,
+        # Tags have no place for a lineage.
+        stamps=not given.no_lineage and not given.tags,
         lease_id=env.reads.choose_lease_id(target, given.lease_id),
         fence=given.read_fence(),
         ledger=given.by_ledger,
+        guard_name=_name_guard(target, given),
         wait_lease=given.wait_lease,
         max_attempts=given.read_max_attempts(),
         reach_seconds=_reach_seconds(given),
@@ -67,7 +69,7 @@ def request(env: Environment, target: Target, given: UpdateOptions, typed: tuple
         plan=plan,
         deadline=until,
         is_keyed=given.op_id is not None,
-        is_of_metadata=given.metadata,
+        is_of_metadata=given.is_of_part,
         shows_content=bool(given.command),
     )
 
@@ -138,6 +140,10 @@ def resource(target: Target, given: UpdateOptions, op: str, lease_id: str | None
         if not given.by_ledger:
             return VersionedEntity(target)
         return LedgeredEntity(target, op=op, asks=given.op_id is not None)
+    if given.tags or target.kind is Kind.CONTAINER:
+        from azguard.blobs.updating_parts import BlobTags, ContainerMetadata
+
+        return BlobTags(target, lease_id, given.read_fence()) if given.tags else ContainerMetadata(target, lease_id)
     from azguard.blobs import updating
 
     made = updating.BlobMetadata if given.metadata else updating.BlobContent
@@ -146,6 +152,12 @@ def resource(target: Target, given: UpdateOptions, op: str, lease_id: str | None
     from azguard.blobs.kept_versions import VersionKeeper
 
     return made(target, lease_id, given.read_fence(), VersionKeeper(target))
+
+
+def _name_guard(target: Target, given: UpdateOptions) -> str | None:
+    if target.kind is Kind.CONTAINER:
+        return "compare"
+    return "lease" if given.tags else None
 
 
 def _reach_seconds(given: UpdateOptions) -> float | None:
@@ -185,7 +197,7 @@ def _by_command(env: Environment, given: UpdateOptions) -> Change:
         if not file_command.names_file(command):
             return filter_command.run(command, content, environ=environ, deadline=end, clock=deadline.clock)
         printed = _Printed(env)
-        name = file_name(target, metadata=given.metadata)
+        name = file_name(target, metadata=given.is_of_part)
         made = file_command.run(
             command, content, name, environ=environ, deadline=end, clock=deadline.clock, relay=printed.take
         )
@@ -230,7 +242,7 @@ def _change_by_type(
     target: Target, given: UpdateOptions, chosen: list[Edit]
 ) -> Callable[[bytes, str | None], bytes] | None:
     """Return what edits the content of a blob as its type requires; None for what has one format, and for a command."""
-    if given.command or given.metadata or target.kind is Kind.ENTITY:
+    if given.command or given.is_of_part or target.kind is Kind.ENTITY:
         return None
     name = target.address.name
     return lambda content, content_type: edits.apply(chosen, content, is_yaml=is_yaml(name, content_type))
@@ -256,7 +268,7 @@ def _initial(target: Target, given: UpdateOptions, chosen: list[Edit]) -> bytes 
 
 def _output_rule(target: Target, given: UpdateOptions) -> Callable[[bytes, bytes, str | None], None]:
     """Return what refuses the output of a command; edits and what is always JSON need no such rule."""
-    if not given.command or given.metadata or target.kind is not Kind.BLOB:
+    if not given.command or given.is_of_part or target.kind is not Kind.BLOB:
         return lambda source, made, content_type: None
     from azguard.documents import filter_output
     from azguard.processes import file_command

@@ -41,6 +41,7 @@
 ``tiers``           the access tier of a blob
 ``fenced_writes``   writes under the fence of a lock
 ``updating``        a blob as the update loop sees it
+``updating_parts``  tags, and the metadata of a container, as the update loop sees them
 ``update_states``   what an update reads of a blob and keeps of it
 ``containers``      containers
 ``container_metadata``  the metadata of a container

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class _Blob:
+class LeasableBlob:
     """What content and metadata have in common: the blob, its lease, the caller's fence, and its versions."""
 
     target: Target
@@ -98,7 +98,7 @@ class _Preserved:
 
 
 @dataclass(frozen=True)
-class BlobContent(_Blob):
+class BlobContent(LeasableBlob):
     """A block blob's content. Headers, metadata, index tags and tier survive a write.
 
     A read of the content does not tell the tier. The service is documented to keep it, and Azurite to the contrary
@@ -215,7 +215,7 @@ class BlobContent(_Blob):
 
 
 @dataclass(frozen=True)
-class BlobMetadata(_Blob):
+class BlobMetadata(LeasableBlob):
     """A blob's metadata, as a JSON object of strings. Works on every type of blob."""
 
     def read(self, deadline: Deadline) -> CurrentVersion:

@@ -38,6 +38,8 @@ class UpdatePlan:
     fence: int | None = None
     #: Whether the resource keeps the op in a ledger.
     ledger: bool = False
+    #: The name of what guards each write, where it is neither If-Match nor the ledger; None says which of the others.
+    guard_name: str | None = None
     #: Whether to wait for the lease of another holder until the deadline.
     wait_lease: bool = False
     #: How many writes may be sent; None is as many as the deadline allows.

@@ -122,6 +122,8 @@ class UpdateRun:
         """Return the name of what guarded the update."""
         if self.plan.fence is not None:
             return "fence"
+        if self.plan.guard_name is not None:
+            return self.plan.guard_name
         return "ledger" if self.plan.ledger else self.guard
 
     def _describe_end(self, outcome: str, etag: str | None) -> str:

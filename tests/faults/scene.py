@@ -65,7 +65,7 @@ class Scene:
     @property
     def container(self) -> str:
         """Return the container's name: the shared one, unless the row is about containers."""
-        own = self.row.command.startswith("container")
+        own = "{container}" in self.row.command
         name = f"{'e-' if self.every else ''}{self.row.name}-{self.column.value}"
         return name[:63] if own else CONTAINER
 
@@ -191,7 +191,7 @@ class Scene:
         if self.row.service == "table":
             return entities.content(self.direct, self.entity)
         try:
-            if self.row.command.startswith("container"):
+            if "{container}" in self.row.command:
                 self._container().get_container_properties()
                 return b""
             found: bytes = self.direct.blob(self._target.address).download_blob().readall()
@@ -201,7 +201,7 @@ class Scene:
 
     def lease(self) -> str | None:
         """Return the state of the blob's lease, or None where there is no blob."""
-        if self.row.service == "table" or self.row.command.startswith("container") or self.content() is None:
+        if self.row.service == "table" or "{container}" in self.row.command or self.content() is None:
             return None
         return str(properties.fetch(self._target, Conditions(), Deadline()).lease.state)
 

@@ -35,8 +35,9 @@ REFUSED: list[tuple[str, dict[str, Any], str, str | None]] = [
     (BLOB, {"status": True, "op_id": "k"}, "--status changes nothing", "leave the edits and the command out"),
     # Of the kind of resource.
     (TABLE, {}, "which entities of the table?", "--where FILTER, or name one: entity:TABLE/PARTITION/ROW"),
-    ("container:site", {}, "the content of a container cannot be updated",
-     "blob:CONTAINER/NAME or entity:TABLE/PARTITION/ROW"),
+    ("queue:jobs", {}, "the content of a queue cannot be updated",
+     "blob:CONTAINER/NAME, container:NAME or entity:TABLE/PARTITION/ROW"),
+    ("container:site", {}, "of a container only the metadata can be updated", "add --metadata --allow-race"),
     (BLOB, {"guard": "ledger"}, "--guard ledger is for entities", "for a blob that others write: --guard lease"),
     (ENTITY, {"guard": "lease"}, "--guard lease: the Table service has no leases",
      "--guard ledger is sound beside any writer; or take a lock for a while: azguard lock run table:NAME"),

@@ -1,0 +1,82 @@
+"""What goes together in an update of tags, or of the metadata of a container."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from azguard.address import Kind
+from azguard.errors import UsageError
+
+AllowRace = Annotated[
+    bool, typer.Option("--allow-race", help="Of a container: accept a gap between comparing and writing.")
+]
+
+
+@dataclass(frozen=True)
+class PartOptions:
+    """What of the options of an update matters here."""
+
+    metadata: bool
+    tags: bool
+    allow_race: bool
+    status: bool
+    snapshot_first: bool
+    wait_lease: bool
+    no_lineage: bool
+    guard: str | None
+    op_id: str | None
+    create: str | None
+    fence: str | None
+
+
+def check(given: PartOptions, kind: Kind) -> None:
+    """Refuse what does not apply to the part that is updated.
+
+    Raises:
+        UsageError: names the option, and what goes instead.
+    """
+    if given.snapshot_first and kind is not Kind.BLOB:
+        raise UsageError("--snapshot-first is of blobs: nothing else has snapshots", hint="leave it out")
+    if kind is Kind.CONTAINER:
+        _check_container(given)
+    elif given.allow_race:
+        raise UsageError(
+            "--allow-race changes nothing here: the service, or a lease, keeps other writers out", hint="leave it out"
+        )
+    if given.tags:
+        _check_tags(given, kind)
+
+
+def _check_container(given: PartOptions) -> None:
+    if not given.metadata:
+        raise UsageError("of a container only the metadata can be updated", hint="add --metadata --allow-race")
+    refused = {"--guard lease": given.guard == "lease", "--wait-lease": given.wait_lease, "--fence": bool(given.fence)}
+    for option in (option for option, is_given in refused.items() if is_given):
+        raise UsageError(
+            f"{option} does not apply to a container: its lease keeps no writer of metadata out", hint="leave it out"
+        )
+    if not given.allow_race and not given.status:
+        raise UsageError(
+            "the service compares no version of a container, so another writer may come between",
+            hint="add --allow-race",
+        )
+
+
+def _check_tags(given: PartOptions, kind: Kind) -> None:
+    if kind is not Kind.BLOB:
+        raise UsageError("--tags is for blobs", hint="leave it out")
+    if given.metadata:
+        raise UsageError("--tags and --metadata do not go together", hint="run safe-update twice")
+    refused = {
+        "--op-id": given.op_id is not None,
+        "--status": given.status,
+        "--snapshot-first": given.snapshot_first,
+        "--create": given.create is not None,
+        "--guard lineage": given.guard == "lineage",
+        "--no-lineage": given.no_lineage,
+    }
+    for option in (option for option, is_given in refused.items() if is_given):
+        raise UsageError(
+            f"{option} does not apply to tags: they hold no lineage, and a lease guards them", hint="leave it out"
+        )

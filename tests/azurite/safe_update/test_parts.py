@@ -1,0 +1,147 @@
+"""``safe-update`` of index tags, and of the metadata of a container."""
+
+from typing import Any
+
+import pytest
+
+from azguard.blobs.updating_parts import BlobTags, ContainerMetadata
+from azguard.requests.lineage import KEY, Lineage
+from tests.support.blob_world import client, make
+from tests.support.cli_world import CliWorld
+
+FENCE = f"{7:019d}"
+
+
+@pytest.fixture
+def blob(cli: CliWorld) -> str:
+    return make(cli, tags={"stage": "live", "n": "1"})
+
+
+def update(cli: CliWorld, address: str, *words: str) -> Any:
+    return cli.call("safe-update", address, *words, "-o", "json")
+
+
+def container(cli: CliWorld, name: str) -> Any:
+    from azure.storage.blob import ContainerClient
+
+    return ContainerClient.from_connection_string(str(cli.connection_string), name)
+
+
+def test_one_tag_changes_under_a_lease_and_the_others_stay(cli: CliWorld, blob: str) -> None:
+    before = client(cli, blob).get_blob_properties().etag
+    ran = update(cli, f"blob:{blob}", "--tags", "--set-string", "stage=dead", "--unset", "n", "--set", "m=3")
+    left = client(cli, blob).get_blob_properties()
+    assert (ran.json["guard"], ran.json["etag"], client(cli, blob).get_blob_tags()) == (
+        "lease", cli.call("blob", "tags", "get", blob).json["etag"], {"stage": "dead", "m": "3"},
+    )  # fmt: skip
+    assert (left.etag, left.lease.state) == (before, "available")
+
+
+def test_a_filter_gets_and_gives_a_json_object(cli: CliWorld, blob: str) -> None:
+    ran = cli.run("safe-update", f"blob:{blob}", "--tags", "--", "sed", "s/live/dead/")
+    assert (ran.code, client(cli, blob).get_blob_tags()) == (0, {"stage": "dead", "n": "1"})
+
+
+def test_tags_that_another_writes_meanwhile_are_kept(cli: CliWorld, blob: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    acquire, rivals = BlobTags.acquire, [{"stage": "live", "n": "1", "theirs": "1"}]
+
+    def compete(self: BlobTags, *arguments: Any) -> None:
+        if rivals:
+            client(cli, blob).set_blob_tags(rivals.pop())
+        acquire(self, *arguments)
+
+    monkeypatch.setattr(BlobTags, "acquire", compete)
+    ran = update(cli, f"blob:{blob}", "--tags", "--set-string", "ours=1")
+    assert (ran.code, ran.json["conflicts"], client(cli, blob).get_blob_tags()) == (
+        0, 1, {"stage": "live", "n": "1", "theirs": "1", "ours": "1"},
+    )  # fmt: skip
+
+
+def test_unchanged_tags_are_not_written(cli: CliWorld, blob: str) -> None:
+    ran = update(cli, f"blob:{blob}", "--tags", "--set-string", "stage=live")
+    assert (ran.code, ran.json["outcome"], ran.json["attempts"]) == (0, "unchanged", 0)
+
+
+def test_what_the_scope_read_of_the_tags_follows(cli: CliWorld, blob: str) -> None:
+    cli.call("blob", "tags", "get", blob)
+    assert update(cli, f"blob:{blob}", "--tags", "--set-string", "stage=dead").code == 0
+    assert cli.call("blob", "tags", "set", blob, "--tags", "a=1").code == 0
+
+
+def test_the_lease_of_the_caller_guards_the_tags(cli: CliWorld, blob: str) -> None:
+    lease = client(cli, blob).acquire_lease(-1).id
+    words = (f"blob:{blob}", "--tags", "--set-string", "stage=dead")
+    assert (update(cli, *words).code, update(cli, *words, "--lease-id", lease).json["guard"]) == (49, "lease")
+
+
+@pytest.mark.parametrize(("fence", "code"), [("6", 77), ("8", 0)])
+def test_a_fence_guards_the_tags(cli: CliWorld, fence: str, code: int) -> None:
+    blob = make(cli, tags={"fence": FENCE, "n": "1"})
+    ran = update(cli, f"blob:{blob}", "--tags", "--set-string", "n=2", "--fence", fence)
+    left = {"fence": FENCE, "n": "1"} if code else {"fence": f"{8:019d}", "n": "2"}
+    assert (ran.code, client(cli, blob).get_blob_tags()) == (code, left)
+
+
+@pytest.mark.parametrize("edit", ["a(b)=1", f"a={'x' * 300}"])
+def test_tags_that_the_service_would_refuse_are_not_sent(cli: CliWorld, blob: str, edit: str) -> None:
+    assert update(cli, f"blob:{blob}", "--tags", "--set-string", edit).code == 65
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--op-id", "k"), ("--metadata",), ("--create",), ("--no-lineage",), ("--guard", "lineage"),
+        ("--guard", "ledger"), ("--allow-race",),
+    ],
+)  # fmt: skip
+def test_what_does_not_apply_to_tags_is_refused(cli: CliWorld, words: tuple[str, ...]) -> None:
+    assert update(cli, "blob:site/a", "--tags", "--set-string", "a=1", *words).code == 2
+
+
+def test_metadata_of_a_container_change_and_the_others_stay(cli: CliWorld) -> None:
+    site = cli.container()
+    cli.call("container", "metadata", "set", site, "--metadata", "owner=ops", "--last-writer-wins")
+    ran = update(cli, f"container:{site}", "--metadata", "--set-string", "stage=live", "--allow-race")
+    found = container(cli, site).get_container_properties().metadata
+    entries = Lineage.parse(found.pop(KEY)).entries
+    assert (ran.json["guard"], found, len(entries), [parent for _, parent in entries if parent == "?"]) == (
+        "compare", {"owner": "ops", "stage": "live"}, 3, [],
+    )  # fmt: skip
+
+
+def test_a_key_works_once_on_a_container(cli: CliWorld) -> None:
+    words = (f"container:{cli.container()}", "--metadata", "--set-string", "n=1", "--allow-race", "--op-id", "k")
+    assert [update(cli, *words).json["attempts"] for _ in range(2)] == [1, 0]
+
+
+def test_metadata_of_a_container_that_another_changes_meanwhile_are_kept(
+    cli: CliWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = cli.container()
+    prepare, rivals = ContainerMetadata.prepare, [{"theirs": "1"}]
+
+    def compete(self: ContainerMetadata, *arguments: Any) -> Any:
+        if rivals:
+            container(cli, site).set_container_metadata(rivals.pop())
+        return prepare(self, *arguments)
+
+    monkeypatch.setattr(ContainerMetadata, "prepare", compete)
+    ran = update(cli, f"container:{site}", "--metadata", "--set-string", "ours=1", "--allow-race")
+    found = container(cli, site).get_container_properties().metadata
+    assert (ran.json["conflicts"], {key: found[key] for key in found if key != KEY}) == (
+        1,
+        {"theirs": "1", "ours": "1"},
+    )
+
+
+@pytest.mark.parametrize(
+    "words", [("--set-string", "a=1", "--metadata"), ("--set-string", "a=1", "--allow-race"),
+              ("--set-string", "a=1", "--metadata", "--allow-race", "--fence", "1"),
+              ("--set-string", "a=1", "--metadata", "--allow-race", "--guard", "lease")],
+)  # fmt: skip
+def test_what_does_not_apply_to_a_container_is_refused(cli: CliWorld, words: tuple[str, ...]) -> None:
+    assert update(cli, "container:site", *words).code == 2
+
+
+def test_a_missing_container_is_44(cli: CliWorld) -> None:
+    assert update(cli, "container:nosuch", "--metadata", "--set-string", "a=1", "--allow-race").code == 44
