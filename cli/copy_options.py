@@ -112,6 +112,13 @@ def locate_source(env: Environment, target: Target, source: str, sas: str | None
     return Target(public, location.address)
 
 
+def say_waiting(env: Environment, copied: "BlobCopied") -> None:
+    """Say that a copy is waited for, and what becomes of it if the wait is interrupted."""
+    if copied.copy_status != "success":
+        name = copied.address.partition(":")[2]
+        env.out.info(f"waiting for copy {copied.copy_id} to {name}; it goes on if you stop waiting")
+
+
 def record(env: Environment, target: Target, copied: "BlobCopied | WriteResult", plan: "Copy") -> None:
     """Record the version that a copy has written; a copy that is pending gets another version when it ends."""
     if getattr(copied, "copy_status", None) == "pending":

@@ -72,6 +72,7 @@ def copy(
     )
     copied = existing.create(lambda: copies.copy(plan), lambda: find_blob(plan), skip=skip)
     if given.wait and isinstance(copied, copies.BlobCopied):
+        copy_options.say_waiting(env, copied)
         patience = env.patience(env.shared.get("timeout"), copy_options.WAIT_SECONDS)
         with signals.heed(), env.out.progress_bar(f"copy {target}") as progress:
             copied = copy_status.wait(copied, target, patience, progress.at)

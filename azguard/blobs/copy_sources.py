@@ -81,6 +81,9 @@ def pin(source: Target, conditions: Mapping[str, str], deadline: Deadline) -> Pi
     except (Changed, NotModified) as error:
         raise to_changed(error, source) from error
     except (NotFound, Forbidden, Unauthenticated) as error:
+        if error.reason is not None and source.account.auth in (Auth.KEY, Auth.LOGIN):
+            # The key or the login is at fault, for which no SAS helps; or the container is missing.
+            raise error.but(facts={**error.facts, "side": "source"}) from error
         raise _to_unreadable(error, source) from error
     metadata = found.metadata or {}
     return PinnedSource(

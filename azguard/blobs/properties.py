@@ -54,6 +54,11 @@ class BlobShown:
     snapshot: str | None
     version_id: str | None
     deleted: bool
+    #: Of the copy that wrote it, or is writing it; None where no copy did, or a later write has replaced it.
+    copy_id: str | None
+    copy_status: str | None
+    #: The bytes copied, and how many there are, such as ``12/40``.
+    copy_progress: str | None
     metadata: Mapping[str, str]
 
 
@@ -172,6 +177,9 @@ def from_sdk(address: Address, found: Any) -> BlobShown:
         snapshot=found.snapshot,
         version_id=found.version_id,
         deleted=bool(found.deleted),
+        copy_id=found.copy.id,
+        copy_status=_value(found.copy.status),
+        copy_progress=found.copy.progress,
         metadata={key: value for key, value in (found.metadata or {}).items() if key != KEY},
     )
 

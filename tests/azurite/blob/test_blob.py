@@ -44,6 +44,7 @@ def test_show_tells_everything_but_azguards_own_metadata(cli: CliWorld, site: st
         "content_disposition": None, "cache_control": None, "content_md5": MD5,
         "blob_type": "BlockBlob", "tier": "Hot", "tag_count": 1, "lease_status": "unlocked",
         "lease_state": "available", "lease_duration": None, "snapshot": None, "version_id": None, "deleted": False,
+        "copy_id": None, "copy_status": None, "copy_progress": None,
         "metadata": {"owner": "me"},
     }  # fmt: skip
 

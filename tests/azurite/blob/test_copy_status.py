@@ -152,6 +152,18 @@ def test_a_destination_with_a_pending_copy_is_busy(live: Live) -> None:
     assert ran.code == 49
 
 
+def test_show_says_how_far_a_copy_is(live: Live) -> None:
+    told = live.run(("blob", "show", "site/copy"), PENDING)[0].json
+    assert [told[name] for name in ("copy_id", "copy_status", "copy_progress")] == [COPY_ID, "pending", "12/40"]
+
+
+def test_the_wait_says_what_becomes_of_the_copy(live: Live) -> None:
+    words = ("blob", "copy", "site/copy", "--source", "site/source", "--wait")
+    with scripted_service.running(SOURCE, accepted("pending"), copied("success", ENDED)) as service:
+        ran = CliWorld(live.root, service.connection_string).call(*words)
+    assert f"waiting for copy {COPY_ID} to site/copy; it goes on if you stop waiting" in ran.err
+
+
 def test_an_abort_stops_the_copy_that_is_shown(live: Live) -> None:
     ran, service = live.run(("blob", "abort-copy", "site/copy"), PENDING, Answer(204), copied("aborted", ENDED))
     assert (ran.code, ran.json["copy_id"], ran.json["copy_status"]) == (0, COPY_ID, "aborted")

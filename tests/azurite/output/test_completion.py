@@ -101,6 +101,17 @@ def test_containers_and_blobs_are_offered_level_by_level(cli: CliWorld) -> None:
     ]
 
 
+def test_both_ends_of_a_copy_and_the_snapshots_of_a_blob_are_offered(cli: CliWorld) -> None:
+    site = cli.container()
+    cli.call("blob", "put", f"{site}/config.json", stdin=b"x")
+    kept = cli.call("blob", "snapshot", f"{site}/config.json").json["snapshot"]
+    assert [
+        offered(cli, f"azguard blob copy {site}/co"),
+        offered(cli, f"azguard blob copy {site}/copy --source {site}/co"),
+        offered(cli, f"azguard blob restore {site}/config.json --from "),
+    ] == [[f"{site}/config.json"], [f"{site}/config.json"], [f"snapshot={kept}"]]
+
+
 def test_tables_are_offered(cli: CliWorld) -> None:
     table = table_world.table(cli)
     assert [
