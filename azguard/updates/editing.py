@@ -138,6 +138,13 @@ class EditSession:
         values = {**error.values, "is_edit": True}
         return error.but(detail=detail, facts={**error.facts, "kept": path}, values=values)
 
+    def leave_unsaid(self) -> None:
+        """Leave because of a signal, whose end says nothing of files: tell where what was typed is."""
+        if self.holds_work():
+            self._tools.tell(f"what you typed is kept in {self.path}")
+        elif self._file is not None:
+            self._file.remove()
+
     def finish(self) -> None:
         """Delete the file, because what is in it is written; of an earlier session only where azguard made it."""
         is_ours = self._resumed is None or self._resumed.absolute().parent.parent == self._tools.folder.absolute()
@@ -219,8 +226,7 @@ def edit_and_record(
     except AzguardError as error:
         raise session.leave(error) from error.__cause__
     except BaseException:
-        if session.holds_work():
-            tools.tell(f"what you typed is kept in {session.path}")
+        session.leave_unsaid()
         raise
     session.finish()
     return report

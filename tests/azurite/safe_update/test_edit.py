@@ -6,6 +6,7 @@ import shlex
 import signal
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -318,4 +319,21 @@ def test_a_guard_by_lease_holds_none_while_the_person_types(cli: CliWorld, name:
         "lease",
         "free\n",
         "available",
+    )
+
+
+def test_what_many_people_add_at_once_is_all_there_once(cli: CliWorld, name: str) -> None:
+    """Each of six has the editor open at the same time: they wait for each other in it."""
+    script = (
+        'touch "in.$NAME"; while [ $(ls in.* | wc -l) -lt 6 ]; do sleep 0.05; done; '
+        'sed -i "s/}$/, \\"$NAME\\": 1}/" "$1"'
+    )
+    env = editor(cli, script)
+    names = [f"p{number}" for number in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        ran = list(pool.map(lambda each: cli.fork("edit", f"blob:{name}", env={**env, "NAME": each}), names))
+    assert ([each.code for each in ran], json.loads(content(cli, name)), files(cli)) == (
+        [0] * 6,
+        {"n": 1, "owner": "ops", **dict.fromkeys(names, 1)},
+        [],
     )

@@ -253,6 +253,15 @@ def test_what_was_typed_outlives_ctrl_c(desk: Desk) -> None:
     )
 
 
+def test_nothing_is_left_of_ctrl_c_before_anything_was_typed(desk: Desk) -> None:
+    def interrupt(path: Path) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        desk.edit(interrupt)
+    assert (desk.files, desk.told) == ([], [])
+
+
 def test_a_later_session_goes_on_and_merges(desk: Desk) -> None:
     error = desk.failure(replace(b"e", b"E"), faults=(Fault.REFUSED,) * 99)
     desk.theirs(b"A\nb\nc\nd\ne\n")()
