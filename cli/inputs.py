@@ -151,8 +151,13 @@ def read_json(file: str | None) -> object:
     import json
 
     with source(file) as stream:
+        content = stream.read()
+        if not content.strip():
+            raise UsageError(
+                f"{file or 'stdin'} is empty, and it is to hold JSON", hint="did the command before the pipe fail?"
+            )
         try:
-            return json.loads(stream.read())
+            return json.loads(content)
         except ValueError as error:
             raise UsageError(f"{file or 'stdin'} is not JSON: {error}") from None
         except RecursionError:

@@ -75,7 +75,7 @@ class PagePutOptions:
         if self.create is None:
             return plan(env, target, offset)
         length = values.size(self.create, "--create", least=PAGE_BYTES)
-        check_range(offset, length)
+        check_range(offset, length, "create")
         if length > MOST_BYTES or (size is not None and offset + size > length):
             raise UsageError(
                 f"--create {self.create}: a blob of {length:,} bytes is not what this content needs",

@@ -62,7 +62,8 @@ def size(text: str, option: str, *, least: int = 0) -> int:
     base = 1024 if "I" in unit else 1000
     bytes_: int = int(found[1]) * base ** " KMGT".index(unit[0].replace("B", " "))
     if bytes_ < least:
-        raise UsageError(f"{option}: {text!r} is less than {least} bytes", hint=f"{option} {max(least, 512)}")
+        unit = "byte" if least == 1 else "bytes"
+        raise UsageError(f"{option}: {text!r} is less than {least} {unit}", hint=f"{option} {max(least, 512)}")
     return bytes_
 
 

@@ -103,11 +103,12 @@ def ranges(
 
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB)
+    is_part = offset is not None or length is not None
     found = page_blobs.list_ranges(
         target,
         env.conditions(target),
         env.deadline,
-        offset=values.size(offset or "0", "--offset") if offset or length else None,
+        offset=values.size("0" if offset is None else offset, "--offset") if is_part else None,
         length=None if length is None else values.size(length, "--length", least=1),
         previous=values.not_empty(previous_snapshot, "--previous-snapshot"),
     )

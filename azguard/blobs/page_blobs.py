@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 from azguard import columns
 from azguard.accounts.target import Target
 from azguard.blobs import properties, types
-from azguard.blobs.page_write import PAGE_BLOB, PageWrite
+from azguard.blobs.page_write import PAGE_BLOB, PageWrite, check_range
 from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Changed, Exists, NotFound
 from azguard.requests.calls import read, write_timeouts
@@ -126,8 +126,10 @@ def list_ranges(
     Raises:
         BadRequest: it is no page blob.
         Changed: a condition did not hold, or the blob changes faster than its ranges can be listed.
+        UsageError: the part to look at does not consist of whole pages.
     Source: https://learn.microsoft.com/rest/api/storageservices/get-page-ranges
     """
+    check_range(offset or 0, length)
     client = target.account.blob(target.address)
     lease_id = conditions.lease_id
     while True:

@@ -75,17 +75,19 @@ class PageWrite:
         return {**beside, "If-Match": etag}
 
 
-def check_range(offset: int, length: int | None) -> None:
-    """Refuse a range that does not consist of whole pages.
+def check_range(offset: int, length: int | None, argument: str = "length") -> None:
+    """Refuse a range that does not consist of whole pages; ``argument`` is the name of its length.
 
     Raises:
         UsageError: one of the two is no multiple of 512.
     """
-    for name, number in (("offset", offset), ("length", length or 0)):
+    for name, number in (("offset", offset), (argument, length or 0)):
         if number % PAGE_BYTES:
+            # No content is no page.
+            below = max(number - number % PAGE_BYTES, 0 if name == "offset" else PAGE_BYTES)
             raise UsageError(
                 f"{name} {number:,} is no multiple of {PAGE_BYTES}: a page has {PAGE_BYTES} bytes",
                 argument=name,
                 reason="not_whole_pages",
-                values={"below": number - number % PAGE_BYTES, "above": number - number % PAGE_BYTES + PAGE_BYTES},
+                values={"below": below, "above": below + PAGE_BYTES},
             )

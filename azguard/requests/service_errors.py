@@ -55,6 +55,8 @@ _TABLES = {
 }
 # What else a conflict may be.
 _STATES = {
+    "BlobArchived": Refusal("{0} is in the archive", reason="blob_is_archived"),
+    "BlobBeingRehydrated": Refusal("{0} is still on its way out of the archive", reason="blob_is_rehydrating"),
     "SnapshotsPresent": Refusal("{0} has snapshots", reason="has_snapshots"),
     "BlobIsSealed": Refusal("{0} is sealed", reason="blob_is_sealed"),
     "BlockCountExceedsLimit": Refusal("{0} has all the blocks that it can have", reason="too_many_blocks"),

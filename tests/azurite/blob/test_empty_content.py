@@ -116,3 +116,9 @@ def test_where_they_change_nothing_the_options_are_refused(cli: CliWorld, words:
 )  # fmt: skip
 def test_other_empty_input_is_refused_as_well(cli: CliWorld, words: tuple[str, ...]) -> None:
     assert cli.call(*words).code == 2
+
+
+@pytest.mark.parametrize("words", [("blob", "metadata", "set", "site/a"), ("blob", "tags", "set", "site/a")])
+def test_empty_json_is_told_as_empty(offline: CliWorld, words: tuple[str, ...]) -> None:
+    ran = offline.call(*words, "--emulator", "-o", "json")
+    assert (ran.code, ran.error["message"]) == (2, "stdin is empty, and it is to hold JSON")

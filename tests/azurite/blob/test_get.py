@@ -317,3 +317,12 @@ def test_a_url_with_a_sas_needs_no_other_credentials(cli: CliWorld, site: str) -
     assert (ran.code, ran.json["etag"], (cli.root / "a").read_bytes()) == (0, etag, b"new")
     assert anonymous.call("blob", "put", url, "-f", "a").json["guard"] == "if-match"
     assert (signature in ran.out, signature.encode() in database) == (False, False)
+
+
+def test_what_is_in_the_archive_is_told_with_the_way_out(cli: CliWorld) -> None:
+    blob = f"{cli.container()}/old"
+    cli.call("blob", "put", blob, stdin=b"old")
+    assert cli.call("blob", "tier", blob, "--tier", "Archive").code == 0
+    ran = cli.call("blob", "get", blob, "-o", "json")
+    expected = (40, "BlobArchived", f"azguard blob tier {blob} --tier Hot brings it back, within hours")
+    assert (ran.code, ran.error["service_code"], ran.error["hint"]) == expected

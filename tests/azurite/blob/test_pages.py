@@ -64,6 +64,7 @@ def test_the_lease_is_given_back(cli: CliWorld, seen: str) -> None:
         (("--offset", "100", "--last-writer-wins"), 2, "--offset 0 or --offset 512"),
         (("--offset", "2KiB", "--last-writer-wins"), 40, "nothing can be written at byte 2,559"),
         (("--offset", "far", "--last-writer-wins"), 2, "is not a number of bytes"),
+        (("--create", "1000", "-f", "page"), 2, "--create 512 or --create 1024"),
         (("--create", "100"), 2, "less than 512 bytes"),
         (("--create", "512", "--offset", "512", "-f", "page"), 2, "not what this content needs"),
         (("--if-sequence-number-lt", "0"), 42, "the condition did not hold"),
@@ -98,7 +99,7 @@ def test_a_missing_blob_is_created_with_its_length(cli: CliWorld) -> None:
     missing = cli.call("blob", "page", "put", blob, "--last-writer-wins", "-o", "json", stdin=PAGE)
     made = cli.call("blob", "page", "put", blob, "--create", "1KiB", "--metadata", "a=b", stdin=PAGE)
     shown = cli.call("blob", "show", blob).json
-    assert (missing.code, missing.error["hint"]) == (44, "to create it: --create BYTES")
+    assert (missing.code, missing.error["hint"]) == (44, f"to create it: azguard blob page put {blob} --create BYTES")
     assert (made.code, made.json["created"], made.json["guard"]) == (0, True, "if-none-match")
     assert (shown["blob_type"], shown["content_length"], shown["metadata"]) == ("PageBlob", 1024, {"a": "b"})
     assert cli.call("blob", "page", "clear", blob, "--length", "512").code == 0
@@ -180,3 +181,22 @@ def test_a_condition_on_ranges_is_kept(cli: CliWorld, seen: str) -> None:
     etag = cli.call("blob", "show", seen).json["etag"]
     words = [("--if-match", etag), ("--if-match", '"0x1"'), ("--if-none-match", etag)]
     assert [cli.call("blob", "page", "ranges", seen, *each).code for each in words] == [0, 42, 34]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--offset", "10"), "--offset 0 or --offset 512"),
+        (("--length", "10"), "--length 512 or --length 1024"),
+        (("--offset", ""), "--offset: '' is not a number of bytes"),
+    ],
+)
+def test_a_part_of_a_page_has_no_ranges(offline: CliWorld, words: tuple[str, ...], said: str) -> None:
+    ran = offline.call("blob", "page", "ranges", "disks/a", *words, "--emulator")
+    assert (ran.code, said in ran.err) == (2, True), ran.err
+
+
+def test_who_clears_nothing_is_told_how_to_make_it(cli: CliWorld) -> None:
+    disk = f"{cli.container()}/disk"
+    ran = cli.call("blob", "page", "clear", disk, "--length", "512", "--last-writer-wins", "-o", "json")
+    assert (ran.code, ran.error["hint"]) == (44, f"to create it: azguard blob page put {disk} --create BYTES")
