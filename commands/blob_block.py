@@ -93,7 +93,7 @@ def list_(
 
     Examples:
         azguard blob block list site/big
-        azguard blob block list site/big --state uncommitted --query '[].block_id' -o tsv
+        azguard blob block list site/big --state uncommitted
 
     Topics: conditions
     """

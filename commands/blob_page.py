@@ -10,6 +10,7 @@ from azguard.cli.groups import group
 from azguard.cli.lease_options import CacheRecords
 from azguard.cli.page_options import PagePutOptions, plan, record
 from azguard.conditions import operations
+from azguard.errors import UsageError
 
 app = group("Pages of a page blob: put, clear, ranges.")
 
@@ -59,7 +60,10 @@ def put(ctx: typer.Context, blob: _Blob, given: PagePutOptions) -> None:
 def clear(
     ctx: typer.Context,
     blob: _Blob,
-    length: Annotated[str, typer.Option("--length", metavar="BYTES", help="Clear so many bytes, a multiple of 512.")],
+    length: Annotated[
+        str | None,
+        typer.Option("--length", metavar="BYTES", help="Clear so many bytes, a multiple of 512; always needed."),
+    ] = None,
     offset: _Offset = "0",
 ) -> None:
     """Clear pages, so that they hold zeros and cost nothing.
@@ -73,6 +77,8 @@ def clear(
 
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB, writable=True)
+    if length is None:
+        raise UsageError("--length is missing", hint="how many bytes to clear: --length 512")
     write = plan(env, target, values.size(offset, "--offset"))
     done = pages.clear(write, values.size(length, "--length", least=1), CacheRecords(env))
     record(env, write, done)
