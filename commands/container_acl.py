@@ -50,9 +50,9 @@ def set_(
     between. New policies take effect after up to 30 seconds.
 
     Examples:
+        azguard container acl set site --public-access off --allow-race
         azguard container acl get site > policies.json
         azguard container acl set site -f policies.json --allow-race
-        azguard container acl set site --public-access off --allow-race
 
     Topics: conditions
     """
