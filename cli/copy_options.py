@@ -11,6 +11,7 @@ from azguard.address import Kind
 from azguard.cli import command_line, completers, options, values
 from azguard.cli.context import Environment
 from azguard.errors import UsageError
+from azguard.urls import same_host
 
 if TYPE_CHECKING:
     from azguard.blobs.copies import BlobCopied, Copy, CopySettings
@@ -106,7 +107,7 @@ def locate_source(env: Environment, target: Target, source: str, sas: str | None
         location = replace(location, endpoint=location.endpoint or target.endpoint, sas=token)
     if location.sas is not None:
         return Target(Account("", {}, Auth.ANONYMOUS).at(location), location.address)
-    if location.endpoint is None or location.endpoint == target.endpoint:
+    if location.endpoint is None or same_host(location.endpoint) == same_host(target.endpoint):
         return Target(target.account, location.address)
     public = Account(location.account_name or "", {"blob": location.endpoint}, Auth.ANONYMOUS)
     return Target(public, location.address)

@@ -4,6 +4,7 @@ from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.cli.context import Environment
 from azguard.errors import UsageError
+from azguard.urls import same_host
 
 _WHICH = ("snapshot=", "versionid=")
 _NEWEST = ("snapshot", "version")
@@ -32,7 +33,7 @@ def locate_kept(env: Environment, target: Target, text: str | None) -> Target:
             f"--from {named!r} names neither a snapshot nor a version",
             hint="--from snapshot is the newest; azguard blob list CONTAINER --include snapshots shows all",
         )
-    is_elsewhere = found.endpoint not in (None, target.endpoint)
+    is_elsewhere = found.endpoint is not None and same_host(found.endpoint) != same_host(target.endpoint)
     if found.address.parts != target.address.parts or is_elsewhere or found.sas is not None:
         raise UsageError(
             f"--from is not of {target}",

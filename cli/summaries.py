@@ -69,7 +69,7 @@ def summarize(result: Mapping[str, Any], command: str, before: int | None = None
     if "snapshot_address" in result:
         return _MARK + _join(f"kept {_name(result)} as {result['snapshot_address'].partition(':')[2]}", _tries(result))
     what = f"{_verb(result, command)} {_name(result)}"
-    return _MARK + _join(what, _size(result, before), _tries(result))
+    return _MARK + _join(what, _size(result, before), _tries(result), _kept(result))
 
 
 def show(line: str, stream: TextIO, *, color: bool) -> str:
@@ -118,6 +118,11 @@ def _tries(result: Mapping[str, Any]) -> str:
     if conflicts := result.get("conflicts"):
         return f"after {terminal.count(conflicts, 'conflict')}"
     return f"after {result['attempts']} attempts" if result["attempts"] > 1 else ""
+
+
+def _kept(result: Mapping[str, Any]) -> str:
+    kept = result.get("snapshot")
+    return f"what was there is {kept.partition(':')[2]}" if kept else ""
 
 
 def _describe_copy(result: Mapping[str, Any], command: str) -> str:

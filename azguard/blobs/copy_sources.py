@@ -16,6 +16,7 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Exists, Forbidden, NotFound, NotModified, Unauthenticated
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
+from azguard.urls import same_host
 
 # What the service says of a source that it cannot read; the status says why.
 _UNREADABLE = "CannotVerifyCopySource"
@@ -63,7 +64,7 @@ def to_url(source: Target) -> str:
 
 def describe(source: Target, destination: Target) -> str:
     """Return what names a source in a result: its address, and in another account its endpoint too."""
-    if source.endpoint == destination.endpoint:
+    if same_host(source.endpoint) == same_host(destination.endpoint):
         return str(source.address)
     return f"{source.endpoint}/{source.address.short}"
 

@@ -265,6 +265,11 @@ def test_a_sas_reads_the_source_and_stands_nowhere(cli: CliWorld, site: str, how
     assert [signature in each for each in told] == [False] * len(told)
 
 
+def test_a_url_of_the_account_in_use_needs_no_sas(cli: CliWorld, site: str) -> None:
+    url = f"http://localhost:{cli.port}/{EMULATOR_NAME}/{site}/source"
+    assert cli.call("blob", "copy", f"{site}/copy", "--source", url).code == 0
+
+
 def test_a_sas_that_does_not_allow_to_read_is_told_with_the_side(cli: CliWorld, site: str) -> None:
     ran = copy(cli, site, "--source-sas", sas(cli, site, "w"))
     assert (ran.code, ran.error["side"], "--source-sas" in ran.error["hint"]) == (43, "source", True)

@@ -16,6 +16,7 @@ WRITE: dict[str, Any] = {
     "outcome": "committed",
 }
 LEASE = {**WRITE, "lease_id": "0f3c", "duration": 60, "lease_time": None}
+KEPT = "what was there is site/a?snapshot=T"
 BROKEN = {"held_by": "alice@build1", "age": 10_800}
 
 
@@ -34,6 +35,21 @@ BROKEN = {"held_by": "alice@build1", "age": 10_800}
         ("entity merge", {"address": "entity:Orders/eu/1"}, "✓ merged entity Orders/eu/1"),
         ("table create", {"address": "table:Orders", "etag": None}, "✓ created table Orders"),
         ("table acl set", {"address": "table:Orders"}, "✓ set the access policies of table Orders"),
+        ("blob put", {"created": False, "snapshot": "blob:site/a?snapshot=T"}, f"✓ updated site/a: {KEPT}"),
+        ("blob copy", {"source": "blob:site/b", "copy_status": "success"}, "✓ copied site/b to site/a"),
+        ("blob restore", {"source": "blob:site/b", "copy_status": "success"}, "✓ restored site/a from site/b"),
+        (
+            "blob copy",
+            {"source": "blob:site/b", "copy_status": "pending", "copy_id": "7"},
+            "the copy of site/b to site/a is pending: its id is 7",
+        ),
+        (
+            "blob snapshot",
+            {"snapshot": "T", "snapshot_address": "blob:site/a?snapshot=T"},
+            "✓ kept site/a as site/a?snapshot=T",
+        ),
+        ("blob abort-copy", {"copy_status": "aborted"}, "✓ stopped the copy to site/a"),
+        ("blob undelete", {}, "✓ brought back site/a"),
     ],
 )
 def test_a_write_is_one_line(command: str, result: dict[str, Any], line: str) -> None:
