@@ -23,7 +23,7 @@ def tools(env: Environment, target: Target, given: UpdateOptions, request: Updat
         ask=asking.asks_to_go_on if asking.on_terminal() else None,
         tell=env.out.info,
         folder=env.folders.kept,
-        name=update_plans.file_name(target, metadata=given.metadata),
+        name=update_plans.file_name(target, metadata=given.is_of_part),
         check=_rule(target, given, request),
         complete=_complete(target),
     )
@@ -32,7 +32,7 @@ def tools(env: Environment, target: Target, given: UpdateOptions, request: Updat
 def _rule(target: Target, given: UpdateOptions, request: UpdateRequest) -> _Check:
     complete = _complete(target)
     name = target.address.name if target.kind is Kind.BLOB else ""
-    is_content = target.kind is Kind.BLOB and not given.metadata
+    is_content = target.kind is Kind.BLOB and not given.is_of_part
     rule = filter_output.OutputRule(name, given.allow_empty, given.any_content, filter_output.EDITOR)
 
     def check(source: bytes, made: bytes, content_type: str | None) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from azguard.address import Address
-from azguard.cli import options, values
+from azguard.cli import options, update_parts, values
 from azguard.cli.update_options import UpdateOptions
 
 
@@ -16,6 +16,8 @@ class EditorOptions:
     """The options of edit, as typed."""
 
     metadata: Annotated[bool, typer.Option("--metadata", help="Edit the metadata, not the content.")] = False
+    tags: Annotated[bool, typer.Option("--tags", help="Edit the index tags, not the content.")] = False
+    allow_race: update_parts.AllowRace = False
     create: Annotated[
         str | None,
         typer.Option("--create", metavar="[INITIAL]", help="Create it, beginning with INITIAL, if it is missing."),
@@ -52,6 +54,8 @@ class EditorOptions:
         return UpdateOptions(
             command=["edit"],
             metadata=self.metadata,
+            tags=self.tags,
+            allow_race=self.allow_race,
             create=self.create,
             allow_empty=self.allow_empty,
             any_content=self.any_content,

@@ -17,7 +17,7 @@ def edit(
         str,
         typer.Argument(
             metavar="ADDRESS",
-            help="blob:CONTAINER/NAME or entity:TABLE/PARTITION/ROW.",
+            help="blob:CONTAINER/NAME, container:NAME or entity:TABLE/PARTITION/ROW.",
             autocompletion=completers.addresses,
         ),
     ],
@@ -26,7 +26,7 @@ def edit(
     """Change it in your editor; written back exactly once, merged with what others wrote.
 
     The editor is $VISUAL, else $EDITOR, else the program editor or vi. It gets a private copy of the content, whose
-    name ends as the blob's; an entity and metadata are JSON. Nothing is locked while you edit, and no time runs:
+    name ends as the blob's; an entity, metadata and tags are JSON. Nothing is locked while you edit, and no time runs:
     --timeout is for the write. If the editor fails, nothing is written (exit 65).
 
     If another writer was faster, the two changes are merged: by members in JSON, else by lines. Where both changed the

@@ -98,6 +98,18 @@ def test_metadata_is_edited_as_json(cli: CliWorld, name: str) -> None:
     assert (ran.code, found, content(cli, name)) == (0, {"owner": "team"}, b'{"n": 1, "owner": "ops"}')
 
 
+def test_index_tags_and_the_metadata_of_a_container_are_edited_as_json(cli: CliWorld, name: str) -> None:
+    site = name.partition("/")[0]
+    tags = edit(cli, name, 'echo \'{"stage": "live"}\' > "$1"', "--tags")
+    metadata = edit(cli, f"container:{site}", 'echo \'{"owner": "team"}\' > "$1"', "--metadata", "--allow-race")
+    assert (tags.code, tags.json["guard"], cli.call("blob", "tags", "get", name).json["tags"]) == (
+        0,
+        "lease",
+        {"stage": "live"},
+    )
+    assert (metadata.code, cli.call("container", "metadata", "get", site).json["metadata"]) == (0, {"owner": "team"})
+
+
 def test_a_missing_blob_is_created_from_what_was_typed(cli: CliWorld, name: str) -> None:
     new = f"{name}.txt"
     missing = edit(cli, new, "true")
