@@ -32,6 +32,8 @@ _VERBS = {
     "tags set": "set the tags of",
     "set-properties": "set the headers of",
     "tier": "set the tier of",
+    "append seal": "sealed",
+    "block commit": "committed the blocks of",
     "abort-copy": "stopped the copy to",
     "undelete": "brought back",
 }
