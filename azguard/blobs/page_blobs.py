@@ -10,6 +10,7 @@ from azguard.blobs import properties, types
 from azguard.blobs.page_write import PAGE_BLOB, PageWrite, check_range
 from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Changed, Exists, NotFound
+from azguard.requests import commits
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op
@@ -108,7 +109,9 @@ def _create(given: PageWrite, length: int, deadline: Deadline) -> str:
         ),
         look=look,
     )
-    etag: str = send_until_settled(request, deadline).answer["etag"]
+    # The pages are still to come, so that a signal must still be heeded.
+    with commits.suppress():
+        etag: str = send_until_settled(request, deadline).answer["etag"]
     return etag
 
 

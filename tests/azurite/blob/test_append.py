@@ -1,6 +1,8 @@
 """``azguard blob append`` and ``append seal``: where bytes land, what stops them, and what is said of a part."""
 
 import io
+import json
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +17,7 @@ from azguard.faultproxy.faults import Fault, Request
 from tests.faults.rules import Rule, by_rules
 from tests.support import scripted_service
 from tests.support.cli_world import CliWorld
+from tests.support.emulator_world import until
 from tests.support.scripted_service import Answer
 
 LOG = {"x-ms-blob-type": "AppendBlob", "ETag": '"0x1"', "Content-Length": "4", "Last-Modified": "Sun, 21 Nov 2026 "
@@ -292,3 +295,17 @@ def test_who_may_only_add_is_told_how(offline: CliWorld) -> None:
             "blob", "append", "logs/a", "--line", "x", "-o", "json", "--connection-string", service.connection_string
         )
     assert (ran.code, "--last-writer-wins" in ran.error["hint"]) == (43, True)
+
+
+def test_a_signal_between_two_pieces_ends_the_append_and_says_how_far_it_came(cli: CliWorld) -> None:
+    blob = f"{cli.container()}/log"
+    process = cli.begin("blob", "append", blob, "--create", "-o", "json")
+    assert process.stdin is not None
+    process.stdin.write(bytes(2 * append_pieces.PIECE_BYTES + 1))
+    process.stdin.flush()
+    # It waits for the rest of the third piece while the second one is not sent.
+    until(lambda: cli.call("blob", "exists", blob).code == 0 and len(content(cli, blob)) > 0)
+    process.send_signal(signal.SIGTERM)
+    _, told = process.communicate(timeout=60)
+    error = json.loads(told)["error"]
+    assert (process.returncode, error["appended_bytes"]) == (143, len(content(cli, blob)))
