@@ -17,9 +17,15 @@ class Entry(NamedTuple):
 
 
 ROOT = "azguard"
-# The commands of a blob that stand in modules of their own.
+# The commands of a blob in the order of its help, with their modules: one run imports one of them.
 _PARTS_OF_BLOB = MappingProxyType(
     {
+        "get": "blob_get",
+        "put": "blob_put",
+        "show": "blob",
+        "exists": "blob",
+        "list": "blob",
+        "delete": "blob_delete",
         "copy": "blob_copy",
         "abort-copy": "blob_copy",
         "snapshot": "blob_snapshot",

@@ -5,22 +5,18 @@ from typing import Annotated
 import typer
 
 from azguard.address import Kind
-from azguard.cli import completers, context, inputs, option_classes, options, values
+from azguard.cli import context, inputs, option_classes, options, values
 from azguard.cli.block_options import CommitOptions
 from azguard.cli.groups import group
 from azguard.conditions import operations
 
 app = group("Blocks of a block blob: stage, commit, list.")
 
-_Blob = Annotated[
-    str, typer.Argument(metavar="CONTAINER/NAME", help="The blob, or its URL.", autocompletion=completers.blobs)
-]
-
 
 @app.command(spec=options.operation(operations.BLOB_PUT_BLOCK))
 def stage(
     ctx: typer.Context,
-    blob: _Blob,
+    blob: options.Blob,
     file: Annotated[
         str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Stage this file; by default, stdin.")
     ] = None,
@@ -54,7 +50,7 @@ def stage(
 
 @app.command(spec=options.operation(operations.BLOB_PUT_BLOCK_LIST))
 @option_classes.expand
-def commit(ctx: typer.Context, blob: _Blob, given: CommitOptions) -> None:
+def commit(ctx: typer.Context, blob: options.Blob, given: CommitOptions) -> None:
     """Make a blob of staged or committed blocks, but only of the version you have seen.
 
     The blocks stand in the order in which they are named. A block that was staged again is taken as staged. Blocks that
@@ -84,7 +80,7 @@ def commit(ctx: typer.Context, blob: _Blob, given: CommitOptions) -> None:
 @app.command(name="list", spec=options.operation(operations.BLOB_GET_BLOCK_LIST))
 def list_(
     ctx: typer.Context,
-    blob: _Blob,
+    blob: options.Blob,
     state: Annotated[
         str, typer.Option("--state", metavar="committed|uncommitted|all", help="Show these; by default, all.")
     ] = "all",

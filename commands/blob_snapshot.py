@@ -12,14 +12,10 @@ from azguard.requests.lineage import fresh_op
 
 app = group("Blobs: snapshot, restore, undelete.")
 
-_Blob = Annotated[
-    str, typer.Argument(metavar="CONTAINER/NAME", help="The blob, or its URL.", autocompletion=completers.blobs)
-]
-
 
 @app.command(spec=options.operation(operations.BLOB_SNAPSHOT))
 def snapshot(
-    ctx: typer.Context, blob: _Blob, metadata: options.Metadata = None, no_lineage: options.NoLineage = False
+    ctx: typer.Context, blob: options.Blob, metadata: options.Metadata = None, no_lineage: options.NoLineage = False
 ) -> None:
     """Keep a blob as it is now. The blob itself does not change.
 
@@ -54,7 +50,7 @@ def snapshot(
 @app.command(spec=options.operation(operations.BLOB_COPY))
 def restore(
     ctx: typer.Context,
-    blob: _Blob,
+    blob: options.Blob,
     from_: Annotated[
         str | None,
         typer.Option(
@@ -99,7 +95,7 @@ def restore(
 
 
 @app.command(spec=options.operation(operations.BLOB_UNDELETE))
-def undelete(ctx: typer.Context, blob: _Blob) -> None:
+def undelete(ctx: typer.Context, blob: options.Blob) -> None:
     """Bring back a deleted blob and its snapshots, while the account still keeps them.
 
     The account must have soft delete. A blob that is there stays as it is. Where the account keeps versions, it may

@@ -19,9 +19,7 @@ _UNTIL = ("exists", "absent", "changed", "unleased")
 @app.command(spec=options.remote("blob wait only looks, until the blob is as you say"))
 def wait(
     ctx: typer.Context,
-    blob: Annotated[
-        str, typer.Argument(metavar="CONTAINER/NAME", help="The blob, or its URL.", autocompletion=completers.blobs)
-    ],
+    blob: options.Blob,
     until: Annotated[
         str | None,
         typer.Option("--until", metavar="|".join(_UNTIL), help="Say what to wait for."),

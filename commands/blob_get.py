@@ -1,0 +1,81 @@
+"""``azguard blob get``."""
+
+from typing import Annotated
+
+import typer
+
+from azguard.address import Kind
+from azguard.cli import context, deliveries, inputs, options
+from azguard.cli.groups import group
+from azguard.cli.tree_options import TreeGetOptions
+from azguard.cli.wait_options import ReadOptions
+from azguard.conditions import operations
+
+app = group("Read a blob.")
+
+
+@app.command(spec=options.operation(operations.BLOB_GET))
+def get(
+    ctx: typer.Context,
+    blob: options.Blob,
+    file: Annotated[
+        str | None,
+        typer.Option("--file", "-f", metavar="FILE", help="Write to this file; by default, to stdout."),
+    ] = None,
+    result: Annotated[
+        str | None,
+        typer.Option("--result", metavar="FILE", help="Write the result here as JSON."),
+    ] = None,
+    *,
+    given: ReadOptions,
+    tree: TreeGetOptions,
+) -> None:
+    """Read a blob and remember its version, which guards the next put.
+
+    azguard remembers which version a file has that you wrote with -f or with the shell's >, also after you move the
+    file. Content that went to /dev/null was not read.
+
+    --wait-changed waits for another version than the one that you last read, or than the ETag of --if-none-match. It
+    asks every few seconds, in small requests. If the blob is deleted meanwhile, the exit status is 44.
+
+    With --recursive all blobs below a prefix are read into a folder. Each has a line that says how it ended. If one
+    fails, the others go on, and the exit status is 20.
+
+    Examples:
+        azguard blob get site/config.json -f config.json
+        azguard blob get site/config.json > copy.json
+        azguard blob get site/ -f copy --recursive
+
+    Topics: scopes, trees
+    """
+    from azguard.blobs import downloads
+
+    env = context.of(ctx)
+    given.check(is_tree=tree.recursive)
+    if tree.recursive:
+        from azguard.cli import tree_plans
+
+        tree_plans.get(env, blob, file, tree)
+        return
+    tree.check(env)
+    target = env.locate(blob, Kind.BLOB)
+    path, beside = inputs.output(file), inputs.check_result_file(result)
+    conditions = given.conditions(env, target)
+    with env.out.progress_bar(f"get {target}", is_beside_content=path is None) as progress:
+        if path is None:
+            got, lineage = downloads.to_stream(
+                target, conditions, inputs.stdout(), env.deadline, progress.at, validates=given.validate_content
+            )
+            place = deliveries.to_stream(inputs.stdout(), got.content_length)
+        else:
+            got, lineage = downloads.to_file(
+                target, conditions, path, env.deadline, progress.at, validates=given.validate_content
+            )
+            place = deliveries.to_file(path)
+    if place.is_kept:
+        env.reads.record(target, got, place.copy, lineage)
+    if beside is not None:
+        inputs.write_json(beside, got)
+    # Without a file the content itself went to stdout.
+    if path is not None:
+        env.out.show(got)

@@ -1,0 +1,92 @@
+"""``azguard blob put``."""
+
+from typing import Annotated
+
+import typer
+
+from azguard.address import Kind
+from azguard.cli import context, inputs, lifecycle_options, options
+from azguard.cli.groups import group
+from azguard.cli.put_options import PutOptions
+from azguard.cli.tree_options import TreePutOptions
+from azguard.conditions import operations
+
+app = group("Write a blob.")
+
+
+@app.command(spec=options.operation(operations.BLOB_PUT_BLOCK_BLOB))
+def put(
+    ctx: typer.Context,
+    blob: options.Blob,
+    to: Annotated[
+        str | None,
+        typer.Argument(metavar="CONTAINER/PREFIX/", help="With --recursive: where the folder before it goes."),
+    ] = None,
+    *,
+    given: PutOptions,
+    tree: TreePutOptions,
+) -> None:
+    """Write a blob, but only over the version you have seen.
+
+    If you never read the blob, put creates it; if it exists, the exit status is 45. If the blob changed since you read
+    it, the exit status is 42. A put replaces metadata, tags and headers too. azguard safe-update keeps them.
+
+    A put does not replace an append or page blob (exit 40) unless you give --blob-type block. azguard knows the type
+    from your read, else it asks the service.
+
+    If the blob is leased, the exit status is 49, also if you never read it. On the emulator it is then 45.
+
+    Empty input is refused (exit 2), because the command before the pipe may have failed. --allow-empty accepts it. An
+    empty file that -f names is accepted too. azguard cannot see that the command failed after its first byte: use set
+    -o pipefail.
+
+    With --fence the number of your lock guards the write, not the version. The write is refused if a holder with a
+    higher number has written. This works only if every writer of the blob gives a fence, because a write without one
+    can remove the tag.
+
+    Examples:
+        azguard blob put site/config.json -f config.json
+        echo '{"replicas": 3}' | azguard blob put site/config.json
+        azguard blob put dist site/v1/ --recursive
+
+    Topics: conditions, fences, trees
+    """
+    from azguard.blobs import uploads
+    from azguard.blobs.existing import find_blob
+    from azguard.blobs.upload import Upload, create_only
+    from azguard.requests import existing
+    from azguard.requests.lineage import fresh_op
+
+    env = context.of(ctx)
+    if tree.recursive:
+        from azguard.cli import tree_plans
+
+        tree_plans.put(env, blob, to, given, tree)
+        return
+    tree.check(env, second=to)
+    target = env.locate(blob, Kind.BLOB, writable=True)
+    skip = lifecycle_options.skips(env, given.if_exists)
+    with inputs.source(given.file) as stream:
+        copy, size = inputs.copy(stream), inputs.size(stream)
+        upload = Upload(
+            target=target,
+            settings=given.check(target.address.name),
+            conditions=create_only(target) if skip else env.conditions(target, copy),
+            deadline=env.deadline,
+            op=fresh_op(),
+            any_type=given.blob_type is not None,
+        ).add_lineage(wanted=not given.no_lineage)
+        with env.out.progress_bar(f"put {target}", size) as progress:
+            written = given.keep_and_write(
+                upload,
+                lambda ready: existing.create(
+                    lambda: uploads.put(ready, stream, progress.at, allow_empty=given.takes_empty),
+                    lambda: find_blob(ready),
+                    skip=skip,
+                ),
+            )
+    env.reads.follow_parts(target, upload.conditions.expected_etag, written.etag, upload.stamp)
+    # A file of another size was read from its middle, or changed meanwhile.
+    whole = copy if size == getattr(written, "content_length", None) else None
+    env.reads.record(target, written, whole, upload.stamp)
+    env.out.show(written)
