@@ -41,7 +41,8 @@ def explain(env: Environment, error: AzguardError) -> AzguardError:
     told = hints.in_words(error, env.argv).but(reason=None)
     if isinstance(told, Locked):
         return _name_own_lease(env, told, target)
-    if isinstance(told, GaveUp):
+    # What a lease keeps from happening is said for a lease that was waited for, and not for a blob.
+    if isinstance(told, GaveUp) and error.reason != "blob_wait_over":
         return _name_own_lease_waited_for(env, told, target)
     if isinstance(told, NotFound) and told.http_status == HTTPStatus.NOT_FOUND:
         return _offer_near_names(env, told, target)

@@ -29,6 +29,8 @@ LEASE = "6dd2b9e3-5c17-4a0e-a2f1-8f4c1b7d9e01"
 OTHER_LEASE = "0e6e2a5b-3f0d-4a53-9f6e-2f1d8a7c6b02"
 LONG_AGO = "Wed, 01 Jan 2020 00:00:00 GMT"
 _ERROR = Draft202012Validator(json.loads((REPOSITORY / "tests/data/schemas/error.json").read_text(encoding="utf-8")))
+# One page, so that pages can be made of it.
+_OLD = b"old " * 128
 _TAGS = {"stage": "live"}
 _EVERYTHING = ["metadata", "tags", "snapshots", "uncommittedblobs", "copy"]
 # Of so many bytes is content that goes in blocks, where a step says so.
@@ -70,7 +72,7 @@ class Stage:
         }
         self.container.create_container()
         for name in ("b", "s"):
-            self.container.upload_blob(name, b"old", overwrite=True, tags=_TAGS, metadata={"owner": "ops"})
+            self.container.upload_blob(name, _OLD, overwrite=True, tags=_TAGS, metadata={"owner": "ops"})
         for step in self.scenario.before:
             getattr(self, step)()
 
@@ -176,7 +178,7 @@ class Stage:
         """Take the blob that the command is for away for a while."""
         self.start_without_blob()
         yield
-        self.container.upload_blob("b", b"old", overwrite=True, tags=_TAGS)
+        self.container.upload_blob("b", _OLD, overwrite=True, tags=_TAGS)
         self._stage_again()
 
     def _stage_again(self) -> None:

@@ -167,6 +167,14 @@ def failures(name: str) -> dict[str, str]:
     return found
 
 
+# Where the evidence leaves an answer out: (operation, whether the condition is on a source) → where it has it.
+_SAME_ANSWERS = {
+    ("blob.append_block_from_url", False): "blob.append_block",
+    ("blob.put_page_from_url", False): "blob.put_page",
+    ("blob.put_page_from_url", True): "blob.append_block_from_url",
+}
+
+
 def answer_to(name: str, flag: str, value: str) -> str:
     """Return how the live service refuses a condition that fails, such as ``412 ConditionNotMet``.
 
@@ -179,7 +187,11 @@ def answer_to(name: str, flag: str, value: str) -> str:
         cases = [case for case in answers if header in re.split(r"[/ ]", case) and ": *" not in case]
         family = [case for case in answers if "*" in case and case.split()[-1].startswith(header.rpartition("-")[0])]
         source = [case for case in answers if case.startswith("source") and header.startswith("x-ms-source")]
-        found = answers[(cases + family + source)[0]]
+        likely = [*cases, *family, *source]
+        if not likely:
+            # Said once, of the operation with the same condition.
+            return answer_to(_SAME_ANSWERS[name, flag.startswith("--source-")], flag, value)
+        found = answers[likely[0]]
     return found.removeprefix("docs ")
 
 
