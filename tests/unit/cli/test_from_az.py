@@ -46,10 +46,12 @@ class Row:
 _TABLES = [line.split("|") for line in _PAGE.splitlines() if line.startswith("| ")]
 ROWS = [Row(each, ours.strip()) for _, theirs, ours, *_ in _TABLES for each in find_code(theirs)]
 COMMAND_ROWS = [row for row in ROWS if re.match(r"az storage (blob|container) ", row.theirs)]
+# By the name of its command; of several rows the first.
+FIRST_ROWS = {row.name: row for row in reversed(COMMAND_ROWS)}.values()
 
 
 def test_every_command_of_az_has_a_row_and_no_other() -> None:
-    assert sorted(row.name for row in COMMAND_ROWS) == sorted(_THEIRS)
+    assert {row.name for row in COMMAND_ROWS} == set(_THEIRS)
 
 
 def test_every_option_of_az_about_other_writers_has_a_row() -> None:
@@ -66,9 +68,9 @@ def test_every_command_line_of_ours_can_be_typed(line: str) -> None:
     assert unknown == set()
 
 
-@pytest.mark.parametrize("row", [row for row in COMMAND_ROWS if row.ours != "none yet"], ids=str)
+@pytest.mark.parametrize("row", FIRST_ROWS, ids=str)
 def test_a_line_of_az_is_answered_on_the_command_line_as_the_page_says(row: Row) -> None:
-    """The page and the hints are two ways to ask one question."""
+    """The page and the hints are two ways to ask one question; further rows of a command are its special cases."""
     if row.ours.startswith("none"):
         assert answer(f"azguard {row.theirs}").startswith("azguard does not do that yet; use az storage ")
     else:
