@@ -25,7 +25,7 @@ SECONDS = 2.0
 _MOST = 200
 # The kinds of resources whose names can be offered, and how each is written.
 _LEASABLE = {"blob": "CONTAINER/NAME", "container": "NAME"}
-_NAMED = {**_LEASABLE, "table": "NAME", "entity": "TABLE/PARTITION/ROW"}
+_NAMED = {**_LEASABLE, "table": "NAME", "entity": "TABLE/PARTITION/ROW", "queue": "NAME"}
 
 #: Asks an account for what begins with the unfinished word.
 Listing = Callable[[Any, str, "TypedLine"], Iterator[Candidate]]
@@ -44,6 +44,11 @@ def containers(ctx: typer.Context, incomplete: str) -> list[Candidate]:
 def tables(ctx: typer.Context, incomplete: str) -> list[Candidate]:
     """Return tables."""
     return _in_time(_list_tables, ctx.obj, incomplete)
+
+
+def queues(ctx: typer.Context, incomplete: str) -> list[Candidate]:
+    """Return queues."""
+    return _in_time(_list_queues, ctx.obj, incomplete)
 
 
 def entities(ctx: typer.Context, incomplete: str) -> list[Candidate]:
@@ -90,7 +95,7 @@ def profiles(ctx: typer.Context) -> list[Candidate]:
         return []
 
 
-_BY_KIND = {"blob": blobs, "container": containers, "table": tables, "entity": entities}
+_BY_KIND = {"blob": blobs, "container": containers, "table": tables, "entity": entities, "queue": queues}
 
 
 def _complete_prefixed(kinds: Mapping[str, str], ctx: typer.Context, incomplete: str) -> list[Candidate]:
@@ -128,6 +133,14 @@ def _list_tables(account: Any, incomplete: str, _line: "TypedLine") -> Iterator[
 
     for table in list_tables(account, Deadline(SECONDS), incomplete, _MOST):
         yield table.name, "table"
+
+
+def _list_queues(account: Any, incomplete: str, _line: "TypedLine") -> Iterator[Candidate]:
+    from azguard.queues.queues import list_queues
+    from azguard.requests.deadline import Deadline
+
+    for queue in list_queues(account, Deadline(SECONDS), incomplete or None, _MOST):
+        yield queue.name, "queue"
 
 
 def _list_containers(account: Any, incomplete: str, _line: "TypedLine") -> Iterator[Candidate]:

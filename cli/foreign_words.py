@@ -17,7 +17,7 @@ class Ours(NamedTuple):
     rest: str = ""
 
 
-_BLOB, _CONTAINER, _TABLE, _ENTITY = "CONTAINER/NAME", "CONTAINER", "TABLE", "TABLE/PARTITION/ROW"
+_BLOB, _CONTAINER, _TABLE, _ENTITY, _QUEUE = "CONTAINER/NAME", "CONTAINER", "TABLE", "TABLE/PARTITION/ROW", "QUEUE"
 # From a folder here to the names below one there.
 _TREES = "FOLDER CONTAINER/PREFIX/"
 
@@ -86,6 +86,16 @@ COMMANDS: Mapping[str, Ours] = {
     "table rm": Ours("table delete", _TABLE),
     "table policy list": Ours("table acl get", _TABLE),
     "table policy": Ours("table acl get", _TABLE),
+    "queue ls": Ours("queue list", ""),
+    "queue rm": Ours("queue delete", _QUEUE, "--last-writer-wins"),
+    "queue add": Ours("queue create", _QUEUE),
+    "queue metadata show": Ours("queue metadata get", _QUEUE),
+    "queue metadata update": Ours("queue metadata set", _QUEUE, "--allow-race"),
+    "queue policy list": Ours("queue acl get", _QUEUE),
+    "queue policy show": Ours("queue acl get", _QUEUE),
+    "queue policy create": Ours("queue acl set", _QUEUE, "-f FILE --allow-race"),
+    "queue policy update": Ours("queue acl set", _QUEUE, "-f FILE --allow-race"),
+    "queue policy delete": Ours("queue acl set", _QUEUE, "-f FILE --allow-race"),
     "entity show": Ours("entity get", _ENTITY),
     "entity list": Ours("entity query", _TABLE),
     "entity ls": Ours("entity query", _TABLE),
@@ -118,6 +128,8 @@ PARTS: Mapping[str, str] = {
     "-t": "TABLE",
     "--table-name": "TABLE",
     "--table": "TABLE",
+    "--queue-name": "QUEUE",
+    "--queue": "QUEUE",
     "--partition-key": "PARTITION",
     "--row-key": "ROW",
     "-e": "",
@@ -144,7 +156,8 @@ OPTIONS: Mapping[str, str] = {
 
 #: What azguard does not do yet: the first words, and the command of az that does it.
 ELSEWHERE: Mapping[str, str] = {
-    "queue": "az storage queue",
+    "queue stats": "az storage queue stats",
+    "queue generate-sas": "az storage queue generate-sas",
     "message": "az storage message",
     "share": "az storage share",
     "directory": "az storage directory",
@@ -173,6 +186,8 @@ ADDRESSES: Mapping[str, str] = {
     "container list": "",
     "table": _TABLE,
     "table list": "",
+    "queue": _QUEUE,
+    "queue list": "",
     "entity": _ENTITY,
     "entity query": _TABLE,
     "entity transaction": _TABLE,

@@ -24,6 +24,7 @@ Container = Annotated[
     str, typer.Argument(metavar="NAME", help="The container, or its URL.", autocompletion=completers.containers)
 ]
 Table = Annotated[str, typer.Argument(metavar="TABLE", help="The table, or its URL.", autocompletion=completers.tables)]
+Queue = Annotated[str, typer.Argument(metavar="QUEUE", help="The queue, or its URL.", autocompletion=completers.queues)]
 AllScopes = Annotated[bool, typer.Option("--all-scopes", help="Include all scopes, not only this one.")]
 Metadata = Annotated[
     list[str] | None,

@@ -14,7 +14,7 @@ from azguard.requests.lineage import KEY
 
 if TYPE_CHECKING:
     from azguard.conditions.seen import SeenVersion
-    from azguard.documents.policies import Policies
+    from azguard.documents.policies import Policies, PolicyRules
 
 File = Annotated[
     str | None,
@@ -52,19 +52,16 @@ def read_tags(texts: list[str] | None, file: str | None) -> "tuple[dict[str, str
     return found.value, seen(found.etag)
 
 
-def read_policies(file: str | None, *, needed: bool) -> "tuple[Policies | None, SeenVersion | None]":
-    """Return the access policies to set, and the version that the file with them came with; None if they stay.
+def read_policies(file: str | None, rules: "PolicyRules") -> "tuple[Policies, SeenVersion | None]":
+    """Return the access policies to set, and the version that the file with them came with.
 
     Raises:
         UsageError: they are malformed.
     """
-    from azguard.blobs.container_acl import RULES
     from azguard.documents import parts, policies
 
-    if file is None and not needed:
-        return None, None
     document = inputs.read_json(file)
-    return policies.parse(document, RULES), seen(parts.take(document, "policies").etag)
+    return policies.parse(document, rules), seen(parts.take(document, "policies").etag)
 
 
 def refuse_both(texts: list[str] | None, option: str, file: str | None) -> None:

@@ -59,6 +59,11 @@ COMMANDS = {
     ),
     "table": Entry("table", "Tables: create, list, delete, and their access policies."),
     "entity": Entry("entity", "Entities: get, query, insert, replace, merge, upsert, delete."),
+    "queue": Entry(
+        "queue",
+        "Queues: create, show, exists, list, delete, metadata, acl.",
+        {"metadata": "queue_metadata", "acl": "queue_acl"},
+    ),
     "lease": Entry("lease", "Leases: acquire, renew, release, break, show, list, wait."),
     "lock": Entry("lock", "Run a command while holding a lock. See and break locks."),
     "status": Entry("status", "Ask which of the resources that you read changed since."),

@@ -12,6 +12,7 @@ TOPICS = {
     "updates": "How safe-update works, and what stays as it is.",
     "paths": "How --set, --unset and --increment name a value.",
     "tables": "Entities: their types, their limits, the ledger.",
+    "queues": "Queues and messages: receipts, encodings, limits.",
     "appends": "How many writers add lines to one log.",
     "copies": "How a blob is copied, and what guards both sides.",
     "snapshots": "How to keep a blob, and put it back.",

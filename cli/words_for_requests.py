@@ -53,6 +53,8 @@ HINTS: Mapping[str, Words] = {
     "property_given_twice": "give each one value",
     "property_name_malformed": "letters, digits and underscores, the first no digit",
     "property_name_too_long": "make it shorter",
+    "queue_being_deleted": "that takes the service 30 seconds or more; then try again",
+    "queue_not_found": "azguard queue create {container}",
     "role_missing": "assign one, such as {role}; it takes up to ten minutes to count",
     "sas_allows_too_little": (
         "make one that allows more: to overwrite what is there takes write (w), which create (c) does not hold"

@@ -56,12 +56,13 @@ def set_(
 
     Topics: conditions
     """
-    from azguard.blobs.container_acl import ACCESS, replace
+    from azguard.blobs.container_acl import ACCESS, RULES, replace
 
     env = context.of(ctx)
     target = env.locate(container, Kind.CONTAINER)
     access = values.choice(public_access, "--public-access", ACCESS)
-    policies, seen = part_options.read_policies(file, needed=access is None)
+    stays = file is None and access is not None
+    policies, seen = (None, None) if stays else part_options.read_policies(file, RULES)
     done = replace(target, policies, access, env.conditions(target, seen), env.deadline)
     env.reads.follow(target, done.before, done.written.etag, None)
     env.reads.record_part(target, Part.ACL, done.written)

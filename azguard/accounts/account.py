@@ -19,6 +19,7 @@ from azguard.urls import same_host
 if TYPE_CHECKING:
     from azure.data.tables import TableClient, TableServiceClient
     from azure.storage.blob import BlobClient, BlobServiceClient, ContainerClient
+    from azure.storage.queue import QueueClient, QueueServiceClient
 
     from azguard.accounts.logins import Login
 
@@ -167,6 +168,34 @@ class Account:
         from azure.data.tables import TableServiceClient
 
         return TableServiceClient(self._table_endpoint(), credential=self._credential(), **self._plain())
+
+    def queue(self, address: Address) -> "QueueClient":
+        """Return the SDK's client of one queue, or of the queue a message is in; it encodes no message.
+
+        Raises:
+            ConfigError: no credentials were given; the Queue service knows no anonymous access.
+        """
+        from azure.storage.queue import QueueClient
+
+        return QueueClient(
+            self._queue_endpoint(), queue_name=address.container, credential=self._credential(), **self._plain()
+        )
+
+    def queue_service(self) -> "QueueServiceClient":
+        """Return the SDK's client of the whole queue service.
+
+        Raises:
+            ConfigError: see ``queue``.
+        """
+        from azure.storage.queue import QueueServiceClient
+
+        return QueueServiceClient(self._queue_endpoint(), credential=self._credential(), **self._plain())
+
+    def _queue_endpoint(self) -> str:
+        endpoint = self.endpoint("queue")
+        if self.auth is Auth.ANONYMOUS:
+            raise ConfigError("the Queue service knows no anonymous access", reason="queue_needs_credentials")
+        return endpoint
 
     def _table_endpoint(self) -> str:
         endpoint = self.endpoint("table")

@@ -3,9 +3,9 @@
 The evidence is tests/data/semantics.yaml; tests/unit/conditions/test_operations.py holds the two together row by row.
 Where the evidence is open, or at odds with what azguard promises, the reason stands beside the row.
 
-No command does these yet: ``queue.*``, ``share.*``, ``directory.*``, ``file.*``; ``blob.put_append_blob``,
-``blob.put_page_blob``, ``blob.get_metadata``, ``container.get_metadata``. Some of them are steps
-of a command: ``metadata get`` reads the properties.
+No command does these yet: ``queue.*_message``, ``queue.*_messages``; ``share.*``, ``directory.*``, ``file.*``;
+``blob.put_append_blob``, ``blob.put_page_blob``, ``blob.get_metadata``, ``container.get_metadata``. Some of them are
+steps of a command: ``metadata get`` reads the properties.
 
 A row reads: what it does, its name in the evidence, its page in the REST reference, the conditions honoured,
 what a lease means to it, and what keeps ``--etag``.
@@ -301,9 +301,9 @@ TABLE_BATCH = _free("table.batch", "performing-entity-group-transactions", remar
 QUEUE_CREATE = _creates("queue.create", "create-queue4")
 QUEUE_DELETE = _changes("queue.delete", "delete-queue3")
 QUEUE_GET_METADATA = _reads("queue.get_metadata", "get-queue-metadata")
-QUEUE_SET_METADATA = _changes("queue.set_metadata", "set-queue-metadata", guard=_COMPARE)
+QUEUE_SET_METADATA = _changes("queue.set_metadata", "set-queue-metadata", guard=_COMPARE, part=Part.METADATA)
 QUEUE_GET_ACL = _reads("queue.get_acl", "get-queue-acl")
-QUEUE_SET_ACL = _changes("queue.set_acl", "set-queue-acl", guard=_COMPARE)
+QUEUE_SET_ACL = _changes("queue.set_acl", "set-queue-acl", guard=_COMPARE, part=Part.ACL)
 QUEUE_PUT_MESSAGE = _free("queue.put_message", "put-message")
 # A GET that writes: it hides the messages and gives them new receipts.
 QUEUE_GET_MESSAGES = _free("queue.get_messages", "get-messages")

@@ -3,6 +3,8 @@
 Source: https://learn.microsoft.com/rest/api/storageservices/define-stored-access-policy
 """
 
+import hashlib
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -80,6 +82,14 @@ def _is_time(value: Any) -> bool:
         return bool(datetime.fromisoformat(value))
     except ValueError:
         return False
+
+
+def compute_etag(policies: Policies) -> str:
+    """Return the ETag that azguard makes of access policies which have none: the same policies have the same one."""
+    canonical = [
+        [name, *(canonicalize_time(policies[name].get(field)) for field in FIELDS)] for name in sorted(policies)
+    ]
+    return f'"acl-{hashlib.sha256(json.dumps(canonical).encode()).hexdigest()[:32]}"'
 
 
 def canonicalize_time(value: str | None) -> str | None:

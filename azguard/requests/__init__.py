@@ -11,6 +11,7 @@
 ``polling``         look again and again until something is as wanted
 ``written``         what a write did
 ``existing``        what a create finds where something is already
+``access_policies``  access policies without a version in the service: compared, then written
 ``contents``        how many items a listing has
 ``denials``         why the service refused these credentials
 ``service_dates``   the service's clock, as its answers tell it

@@ -35,6 +35,13 @@ class Refusal(NamedTuple):
     reason: str
 
 
+# What is wrong with a table or a queue, which an entity or a message would be in.
+_PARENTS = {
+    "TableBeingDeleted": Refusal("{0} is still being deleted", reason="table_being_deleted"),
+    "QueueBeingDeleted": Refusal("{0} is still being deleted", reason="queue_being_deleted"),
+    "TableNotFound": Refusal("there is no table {0}", reason="table_not_found"),
+    "QueueNotFound": Refusal("there is no queue {0}", reason="queue_not_found"),
+}
 # What the Table service means by a 400 or 413 that its message does not tell.
 _TABLES = {
     "InvalidInput": Refusal("a value or the filter is not what the service understands", reason="table_input"),
@@ -62,10 +69,10 @@ _STATES = {
     "BlockCountExceedsLimit": Refusal("{0} has all the blocks that it can have", reason="too_many_blocks"),
 }
 _SAYS_LATER = (408, 429)
-#: What the emulator answers, with 501, to a request that it does not know.
+#: The emulator's answer to a request that it does not know, with 501.
 NOT_IMPLEMENTED = "APINotImplemented"
 # Without its container nothing can have been written.
-_NOWHERE = ("ContainerNotFound", "TableNotFound")
+_NOWHERE = ("ContainerNotFound", "TableNotFound", "QueueNotFound")
 # What a refusal because of a lease means, by how its code begins; the first that fits holds.
 _LEASES = {
     "LeaseIdMissing": Refusal("{0} is leased, and no lease id was given", reason="lease_id_missing"),
@@ -242,12 +249,9 @@ def _conflict(
             return errors.Locked(refusal.words.format(target, code), reason=refusal.reason, **facts)
     if code.endswith("AlreadyExists"):
         return errors.Exists(f"{target} exists already", **facts)
-    if code == "TableBeingDeleted":
-        return errors.Locked(
-            f"{target.address.container} is still being deleted",
-            reason="table_being_deleted",
-            **facts,
-        )
+    if code in _PARENTS:
+        refusal = _PARENTS[code]
+        return errors.Locked(refusal.words.format(target.address.container), reason=refusal.reason, **facts)
     if code in _BUSY or code.endswith("BeingDeleted"):
         return errors.Locked(f"{target} is busy: {code}", reason="busy", **facts)
     if code == "BlobImmutableDueToPolicy":
@@ -256,9 +260,8 @@ def _conflict(
         return errors.Changed(_describe_change(target, expected_etag), expected_etag=expected_etag, **facts)
     state = _STATES.get(code)
     why = code or str(found) if state is None else state.words.format(target)
-    return errors.BadRequest(
-        f"the service refused this for {target}: {why}", reason=None if state is None else state.reason, **facts
-    )
+    reason = None if state is None else state.reason
+    return errors.BadRequest(f"the service refused this for {target}: {why}", reason=reason, **facts)
 
 
 def _describe_change(target: Target, expected_etag: str | None) -> str:
@@ -270,8 +273,9 @@ def _describe_change(target: Target, expected_etag: str | None) -> str:
 def _not_found(target: Target, code: str | None, facts: dict[str, Any]) -> errors.NotFound:
     container = target.address.container
     values = {"container": container}
-    if code == "TableNotFound":
-        return errors.NotFound(f"there is no table {container}", reason="table_not_found", values=values, **facts)
+    if code in _PARENTS:
+        refusal = _PARENTS[code]
+        return errors.NotFound(refusal.words.format(container), reason=refusal.reason, values=values, **facts)
     if code != "ContainerNotFound":
         return errors.NotFound(f"there is no {target.kind} {target}", **facts)
     inside = len(target.address.parts) > 1

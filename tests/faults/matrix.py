@@ -7,11 +7,11 @@ checks it against that log: nothing is ever committed twice, an error other than
 committed or still can be, and no one is told "it was another" (42, 44, 45, 49) when it was us.
 
 To add a row for a new command: append a ``Row`` to ``ROWS``. Name the command line (``{blob}``, ``{container}``,
-``{lease}`` and ``{entity}`` are filled in, the last also in ``stdin``), what has to be there before (``before``), the
-operation that is spoilt, as ``tests.faults.rules.operation`` names it, the one whose commits count if that is another,
-and what is there afterwards (``leaves``). Where the first such request is not the one that is meant, ``nth`` says which
-is. Run it: ``pytest tests/faults -k put-if-match``. A cell that fails shows what azguard said and what the log says;
-give it an entry with its reason only if the truth really cannot be known, else mend azguard.
+``{lease}``, ``{queue}`` and ``{entity}`` are filled in, the last also in ``stdin``), what has to be there before
+(``before``), the operation that is spoilt, as ``tests.faults.rules.operation`` names it, the one whose commits count if
+that is another, and what is there afterwards (``leaves``). Where the first such request is not the one that is meant,
+``nth`` says which is. Run it: ``pytest tests/faults -k put-if-match``. A cell that fails shows what azguard said and
+what the log says; give it an entry with its reason only if the truth really cannot be known, else mend azguard.
 ``CONTESTS`` adds a rival who writes in between, ``OUTAGES`` a fault that hits every such request until azguard gives
 up: a few of each for a new row. A new kind of resource also needs its names in ``rules.operation``, and how to look at
 it in ``Scene.content``.
@@ -125,6 +125,9 @@ class Stage(Protocol):
     def make_container(self, *, leased: bool = False) -> None:
         """Create the container of the row, which ``{container}`` names."""
 
+    def make_queue(self) -> None:
+        """Create the queue of the row, which ``{queue}`` names; its metadata were read here."""
+
     def insert(self) -> None:
         """Insert the entity, with an ``n`` of 1, so that its version is known here."""
 
@@ -158,6 +161,8 @@ class Row:
     @property
     def service(self) -> str:
         """Return the service whose requests are spoilt."""
+        if self.command.startswith(("queue", "message")) or "queue:" in self.command:
+            return "queue"
         return "table" if "{entity}" in self.command + self.stdin.decode("latin-1") else "blob"
 
     @property
@@ -230,6 +235,10 @@ def _container(stage: Stage) -> None:
 
 def _leased_container(stage: Stage) -> None:
     stage.make_container(leased=True)
+
+
+def _queue(stage: Stage) -> None:
+    stage.make_queue()
 
 
 def _entity(stage: Stage) -> None:
@@ -371,6 +380,15 @@ ROWS = (
         (_container,), leaves=None, cells=_DELETED_ANYHOW),
     Row("container-delete-lease", "container delete {container} --lease-id {lease} --last-writer-wins",
         "DELETE container", (_leased_container,), leaves=None),
+    # A second copy finds its own metadata and is answered 204: it changes nothing.
+    Row("queue-create", "queue create {queue}", "PUT queue", leaves=b"", repeatable=True),
+    Row("queue-create-skip", "queue create {queue} --if-exists skip", "PUT queue", leaves=b"", repeatable=True),
+    Row("queue-metadata-set", "queue metadata set {queue} --metadata a=1 --allow-race", "PUT metadata", (_queue,),
+        leaves=b"", cells=_UNCONDITIONAL),
+    Row("queue-acl-set", "queue acl set {queue} --last-writer-wins", "PUT acl", (_queue,), stdin=b"{}", leaves=b"",
+        cells=_UNTRACED),
+    Row("queue-delete", "queue delete {queue} --last-writer-wins", "DELETE queue", (_queue,), leaves=None,
+        cells=_DELETED_ANYHOW),
     Row("update-read", _INCREMENT, "GET blob", (_one,), "PUT blob", leaves=_TWO),
     Row("update", _INCREMENT, "PUT blob", (_one,), leaves=_TWO),
     Row("update-create", _INCREMENT + " --create", "PUT blob", leaves=b'{"n": 1}'),

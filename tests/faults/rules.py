@@ -13,6 +13,8 @@ from azguard.faultproxy.faults import Chosen, Decide, Fault, Request
 _TABLE = re.compile(
     r"/\w+/(?:(?P<entity>\w+\(PartitionKey=.*\))|(?P<entities>\w+\(\))|(?P<batch>\$batch)|(?P<table>Tables(?:\(.*\))?))"
 )
+# The paths of the Queue service; with a query they look like those of a container.
+_QUEUE = re.compile(r"/\w+/[^/$]+(?P<what>/messages(?P<id>/[^/]+)?)?")
 # How long after the client gave up a zombie lands at the latest; seconds.
 _ZOMBIE_SECONDS = 0.25
 EVERY_FAULT: Mapping[Fault, float] = {fault: 1.0 for fault in Fault if fault not in (Fault.NONE, Fault.SLOW)}
@@ -26,9 +28,12 @@ def operation(request: Request) -> str:
     table = _TABLE.fullmatch(unquote(urlsplit(request.path).path))
     if table is not None:
         return f"{request.method} {table.lastgroup}"
+    queue = _QUEUE.fullmatch(urlsplit(request.path).path)
+    query = parse_qs(urlsplit(request.path).query)
+    if queue is not None and not query.keys() & {"comp", "restype"} and (queue["what"] or request.method != "POST"):
+        return f"{request.method} {(queue['what'] or 'queue').strip('/')}{'/id' if queue['id'] else ''}"
     if request.method == "POST" and "comp" not in request.path:
         return "POST entity"
-    query = parse_qs(urlsplit(request.path).query)
     what = query.get("comp", query.get("restype", ["blob"]))[0]
     if what == "lease":
         what = f"lease:{request.headers.get('x-ms-lease-action', '')}"

@@ -27,7 +27,7 @@ from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Answer, Chosen, Fault, Request
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
-from tests.faults import entities, truth
+from tests.faults import entities, queues, truth
 from tests.faults.matrix import Column, Rival, Row
 from tests.faults.rules import operation
 from tests.support.cli_world import CliWorld, Ran
@@ -82,9 +82,20 @@ class Scene:
         return f"{entities.TABLE}/{self.row.name}/{self.column.value}-{rival}-{'every' if self.every else 'once'}"
 
     @property
+    def queue(self) -> str:
+        """Return the name of the row's queue."""
+        return f"{'e-' if self.every else ''}{self.row.name}-{self.column.value}"[:63]
+
+    @property
     def words(self) -> list[str]:
         """Return the row's command line, whose answer is JSON."""
-        names = {"blob": self.blob, "container": self.container, "lease": _LEASE, "entity": self.entity}
+        names = {
+            "blob": self.blob,
+            "container": self.container,
+            "lease": _LEASE,
+            "entity": self.entity,
+            "queue": self.queue,
+        }
         own, rest = command_line.split(self.row.command.format(**names).split())
         return [*own, *(["--timeout", "2s"] if self.every else []), "-o", "json", *rest]
 
@@ -144,6 +155,11 @@ class Scene:
         if leased:
             self._container().acquire_lease(-1, _LEASE)
 
+    def make_queue(self) -> None:
+        for verb in (("create",), ("metadata", "get")):
+            ran = self.cli.call("queue", *verb, self.queue)
+            assert ran.code == 0, ran.err
+
     def insert(self) -> None:
         ran = self.cli.call("safe-update", f"entity:{self.entity}", "--create", "--set", "n=1")
         assert ran.code == 0, ran.err
@@ -190,6 +206,8 @@ class Scene:
         """
         if self.row.service == "table":
             return entities.content(self.direct, self.entity)
+        if self.row.service == "queue":
+            return queues.content(self.direct, self.queue)
         try:
             if "{container}" in self.row.command:
                 self._container().get_container_properties()
@@ -201,7 +219,7 @@ class Scene:
 
     def lease(self) -> str | None:
         """Return the state of the blob's lease, or None where there is no blob."""
-        if self.row.service == "table" or "{container}" in self.row.command or self.content() is None:
+        if self.row.service != "blob" or "{container}" in self.row.command or self.content() is None:
             return None
         return str(properties.fetch(self._target, Conditions(), Deadline()).lease.state)
 
@@ -280,7 +298,7 @@ def scene(
     direct = account.emulator(ports)
     if row.service == "table":
         entities.prepare(direct)
-    else:
+    elif row.service == "blob":
         _prepare(direct)
     made = Scene(row, column, CliWorld(root), direct, rival, every)
     with proxy.running(ports[row.service], made.decide) as running:

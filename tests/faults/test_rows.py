@@ -25,7 +25,8 @@ _ELSEWHERE = {
         ("blob abort-copy", "blob undelete"), "tests/azurite/blob/test_copy_status.py, by a scripted service"
     ),
     **dict.fromkeys(
-        ("blob wait", "container list", "table list", "status", "lock list", "lock show", "lease wait"), "it reads"
+        ("blob wait", "container list", "table list", "queue list", "status", "lock list", "lock show", "lease wait"),
+        "it reads",
     ),
     "profile set": "it writes a file of this machine",
 }

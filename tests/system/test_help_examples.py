@@ -19,8 +19,8 @@ from tests.support.page_shell import on_path
 GROUPS = [name for name in COMMANDS if name not in ("demo", "emulator", "completion")]
 # Whose examples are alternatives: each finds what the others change.
 ALTERNATIVES = (
-    "blob delete", "container delete", "table delete", "entity delete", "entity transaction", "lease acquire",
-    "lease release", "lease break", "lock break", "profile delete",
+    "blob delete", "container delete", "table delete", "queue delete", "entity delete", "entity transaction",
+    "lease acquire",    "lease release", "lease break", "lock break", "profile delete",
 )  # fmt: skip
 
 
@@ -49,6 +49,7 @@ ORDERS = "".join(
 DEPLOY = "blob:locks/deploy-prod"
 # Groups whose examples speak of one service.
 _OF_BLOBS, _OF_TABLES = ("blob", "container", "lock"), ("entity", "table")
+_OF_QUEUES = ("queue", "message")
 # Of commands whose examples speak of more: what there is besides, and is not with the others.
 BEFORE: dict[str, tuple[tuple[str, ...], ...]] = {
     "container create": (("container", "delete", "site", "--with-contents"),),
@@ -93,6 +94,9 @@ def prepare(cli: CliWorld, group: str) -> None:
     cli.file("dist/index.html", "<p>")
     cli.file("deploy.sh", "#!/bin/sh\n").chmod(0o755)
     assert cli.call("profile", "set", "prod", "--account-name", "contoso", "--auth-mode", "login").code == 0
+    if group in _OF_QUEUES:
+        prepare_queues(cli)
+        return
     if group not in _OF_TABLES:
         prepare_blobs(cli)
     if group not in _OF_BLOBS:
@@ -107,6 +111,13 @@ def prepare_blobs(cli: CliWorld) -> None:
     cli.call("lease", "break", "blob:locks/deploy-prod", "--yes", "--lease-break-period", "0")
     assert cli.call("container", "create", "site").code == 0
     assert cli.call("blob", "put", "site/config.json", "-f", str(cli.root / "config.json")).code == 0
+
+
+def prepare_queues(cli: CliWorld) -> None:
+    """Make the queue anew; the others are gone."""
+    for queue in ("jobs", "orders", "mails"):
+        cli.call("queue", "delete", queue, "--last-writer-wins", "--with-contents")
+    assert cli.call("queue", "create", "jobs").code == 0
 
 
 def prepare_tables(cli: CliWorld) -> None:

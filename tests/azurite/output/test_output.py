@@ -136,6 +136,25 @@ def test_every_result_of_a_written_entity_has_the_shape_that_scripts_rely_on(cli
         jsonschema.Draft202012Validator(schema).validate(ran.json)
 
 
+def test_every_result_about_a_queue_has_the_shape_that_scripts_rely_on(cli: CliWorld) -> None:
+    name = f"q{cli.container()}"
+    cases: list[tuple[str, tuple[str, ...]]] = [
+        ("queue create", ("queue", "create", name, "--metadata", "a=1")),
+        ("queue create", ("queue", "create", name, "--if-exists", "skip")),
+        ("queue show", ("queue", "show", name)),
+        ("exists", ("queue", "exists", name)),
+        ("queue list", ("queue", "list", "--prefix", name)),
+        ("queue metadata", ("queue", "metadata", "get", name)),
+        ("queue create", ("queue", "metadata", "set", name, "--metadata", "a=2", "--allow-race")),
+        ("queue acl", ("queue", "acl", "get", name)),
+        ("queue create", ("queue", "acl", "set", name, "--allow-race")),
+        ("queue create", ("queue", "delete", name, "--last-writer-wins")),
+    ]
+    for shape, words in cases:
+        schema = {"$defs": SCHEMAS["$defs"], "$ref": f"#/$defs/{shape}"}
+        jsonschema.Draft202012Validator(schema).validate(cli.call(*words, stdin=b"{}").json)
+
+
 def failures(cli: CliWorld, blob: str) -> list[tuple[int, tuple[str, ...]]]:
     site = blob.partition("/")[0]
     assert cli.call("blob", "put", f"{site}/fenced", "--fence", "2", stdin=b"2").code == 0

@@ -1,0 +1,20 @@
+"""What a create finds where a queue is already."""
+
+from azguard.accounts.target import Target
+from azguard.errors import NotFound
+from azguard.queues import queues
+from azguard.requests.deadline import Deadline
+from azguard.requests.existing import leave_alone
+from azguard.requests.lineage import KEY, Lineage
+from azguard.requests.written import WriteResult
+
+
+def find_queue(target: Target, op: str, deadline: Deadline) -> WriteResult:
+    """Return the queue that is there: ours, if the network sent the create twice."""
+    try:
+        found = queues.fetch(target, deadline.fresh())
+    except NotFound:  # deleted since
+        return leave_alone(target, None, None)
+    if op in Lineage.parse((found.metadata or {}).get(KEY)):
+        return queues.to_write_result(target, "if-none-match", 1)
+    return leave_alone(target, None, None)

@@ -1,0 +1,189 @@
+"""``azguard queue`` against Azurite."""
+
+import json
+import uuid
+from typing import Any
+
+import pytest
+
+from azguard.faultproxy.faults import Fault
+from azguard.requests.lineage import KEY, Lineage
+from tests.support import queue_world
+from tests.support.cli_world import CliWorld
+
+WRITTEN = {"etag": None, "last_modified": None, "attempts": 1, "conflicts": 0, "outcome": "committed"}
+READERS = {"start": "2026-01-01T00:00:00.0000000Z", "expiry": "2027-01-01T00:00:00.1234567Z", "permission": "rp"}
+RACE = "--allow-race"
+ANYHOW = "--last-writer-wins"
+
+
+@pytest.fixture
+def name() -> str:
+    return f"q{uuid.uuid4().hex[:20]}"
+
+
+@pytest.fixture
+def jobs(cli: CliWorld) -> str:
+    return queue_world.queue(cli)
+
+
+def set_acl(cli: CliWorld, name: str, policies: Any, *words: str, scope: str = "test") -> Any:
+    return cli.call("queue", "acl", "set", name, *words, "-o", "json", stdin=json.dumps(policies).encode(), scope=scope)
+
+
+def test_a_queue_is_created_shown_listed_and_deleted(cli: CliWorld, name: str) -> None:
+    address = f"queue:{name}"
+    answers = [
+        cli.call("queue", "create", name, "--metadata", "owner=me"),
+        cli.call("queue", "show", name),
+        cli.call("queue", "list", "--prefix", name),
+        cli.call("queue", "exists", name),
+        cli.call("queue", "delete", name, ANYHOW),
+    ]
+    listed = {"address": address, "name": name, "metadata": {"owner": "me"}}
+    assert [each.json for each in answers] == [
+        {"address": address, "guard": "if-none-match", **WRITTEN},
+        {**listed, "approximate_message_count": 0},
+        [listed],
+        {"address": address, "exists": True},
+        {"address": address, "guard": "none", **WRITTEN},
+    ]
+    assert [cli.call("queue", verb, name).code for verb in ("exists", "show")] == [44, 44]
+
+
+def test_the_entry_of_azguard_is_legal_as_metadata_of_a_queue_and_tells_who_made_it(cli: CliWorld, name: str) -> None:
+    cli.call("queue", "create", name)
+    found = queue_world.sdk(cli, name).get_queue_properties().metadata
+    assert (list(found), len(Lineage.parse(found[KEY]).entries)) == ([KEY], 1)
+
+
+def test_a_queue_that_exists_is_left_alone_even_with_the_same_metadata(cli: CliWorld, jobs: str) -> None:
+    ran = cli.call("queue", "create", jobs, "-o", "json")
+    skipped = cli.call("queue", "create", jobs, "--if-exists", "skip")
+    assert (ran.code, ran.error["service_code"], skipped.code, skipped.json["outcome"]) == (
+        45, "QueueAlreadyExists", 0, "exists",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "fault", [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET, Fault.FAIL_BEFORE, Fault.REPLAYED, Fault.HALF]
+)
+def test_a_create_whose_answer_is_lost_is_settled(cli: CliWorld, name: str, fault: Fault) -> None:
+    ran, log = queue_world.spoilt(cli, "PUT", fault, "queue", "create", name, once=True)
+    assert (ran.code, ran.json["outcome"], ("PUT", True) in log) == (0, "committed", True)
+
+
+def test_a_queue_is_only_deleted_if_that_is_said(cli: CliWorld, jobs: str) -> None:
+    ran = cli.call("queue", "delete", jobs)
+    assert (ran.code, cli.call("queue", "exists", jobs).code) == (2, 0)
+
+
+def test_a_queue_with_messages_is_only_deleted_with_its_contents(cli: CliWorld) -> None:
+    name = queue_world.queue(cli, "one", "two")
+    queue_world.sdk(cli, name).receive_message()
+    ran = cli.call("queue", "delete", name, ANYHOW, "-o", "json")
+    assert (ran.code, ran.error["contents"], cli.call("queue", "exists", name).code) == (42, 2, 0)
+    assert cli.call("queue", "delete", name, ANYHOW, "--with-contents").code == 0
+
+
+def test_a_queue_that_is_not_there_cannot_be_deleted(cli: CliWorld, name: str) -> None:
+    ran = cli.call("queue", "delete", name, ANYHOW, "-o", "json")
+    assert (ran.code, ran.error["message"], ran.error["hint"]) == (
+        44, f"there is no queue {name}", f"azguard queue create {name}",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET])
+def test_a_delete_in_doubt_is_never_sent_again(cli: CliWorld, jobs: str, fault: Fault) -> None:
+    ran, log = queue_world.spoilt(cli, "DELETE", fault, "queue", "delete", jobs, ANYHOW, "--with-contents")
+    assert (ran.code, log) == (74, [("DELETE", fault.reaches)])
+
+
+def test_metadata_are_replaced_and_the_lineage_stays(cli: CliWorld, name: str) -> None:
+    cli.call("queue", "create", name, "--metadata", "owner=them")
+    read = cli.call("queue", "metadata", "get", name).json
+    ran = cli.call("queue", "metadata", "set", name, "--metadata", "owner=me", RACE)
+    found = queue_world.sdk(cli, name).get_queue_properties().metadata
+    assert (ran.json["guard"], len(Lineage.parse(found.pop(KEY)).entries), found) == ("compare", 2, {"owner": "me"})
+    now = cli.call("queue", "metadata", "get", name).json
+    assert (now["metadata"], now["etag"]) == ({"owner": "me"}, ran.json["etag"])
+    assert (read["metadata"], read["etag"] != now["etag"]) == ({"owner": "them"}, True)
+
+
+def test_metadata_of_another_version_stay(cli: CliWorld, jobs: str) -> None:
+    read = cli.call("queue", "metadata", "get", jobs).json
+    queue_world.sdk(cli, jobs).set_queue_metadata({"owner": "them"})
+    for guard in ((), ("--etag", read["etag"]), ("--etag", "@last")):
+        ran = cli.call("queue", "metadata", "set", jobs, "--metadata", "owner=me", RACE, "-o", "json", *guard)
+        assert (ran.code, ran.error["expected_etag"]) == (42, read["etag"])
+    assert queue_world.sdk(cli, jobs).get_queue_properties().metadata == {"owner": "them"}
+
+
+def test_a_file_with_metadata_carries_their_version(cli: CliWorld, jobs: str) -> None:
+    file = str(cli.file("metadata.json", cli.call("queue", "metadata", "get", jobs).stdout))
+    queue_world.sdk(cli, jobs).set_queue_metadata({"owner": "them"})
+    cli.call("queue", "metadata", "get", jobs)
+    assert cli.call("queue", "metadata", "set", jobs, "-f", file, RACE).code == 42
+
+
+@pytest.mark.parametrize("part", ["metadata", "acl"])
+@pytest.mark.parametrize(("words", "code"), [((), 42), ((RACE,), 42), ((ANYHOW,), 0)])
+def test_what_was_never_read_is_only_replaced_if_that_is_said(
+    cli: CliWorld, jobs: str, part: str, words: tuple[str, ...], code: int
+) -> None:
+    ran = cli.call("queue", part, "set", jobs, *words, "-o", "json", stdin=b"{}")
+    assert ran.code == code
+    assert code == 0 or f"azguard queue {part} get {jobs}" in ran.error["hint"]
+
+
+@pytest.mark.parametrize("part", ["metadata", "acl"])
+@pytest.mark.parametrize("word", ["--if-match", "--if-unmodified-since", "--lease-id", "--fence"])
+def test_conditions_that_the_service_ignores_are_refused(cli: CliWorld, jobs: str, part: str, word: str) -> None:
+    cli.call("queue", part, "get", jobs)
+    assert cli.call("queue", part, "set", jobs, RACE, word, "1", stdin=b"{}").code == 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"), [(Fault.DROP, 0), (Fault.FAIL_AFTER, 0), (Fault.RESET, 74), (Fault.FAIL_BEFORE, 74)]
+)
+def test_a_set_of_metadata_in_doubt_is_found_or_unknown_and_never_sent_again(
+    cli: CliWorld, jobs: str, fault: Fault, code: int
+) -> None:
+    words = ("queue", "metadata", "set", jobs, "--metadata", "a=1", ANYHOW)
+    ran, log = queue_world.spoilt(cli, "PUT", fault, *words)
+    assert (ran.code, [each for each in log if each[0] == "PUT"]) == (code, [("PUT", fault.reaches)])
+
+
+def test_access_policies_are_set_and_read_to_the_tick(cli: CliWorld, jobs: str) -> None:
+    empty = cli.call("queue", "acl", "get", jobs).json
+    written = set_acl(cli, jobs, {"readers": READERS}, RACE).json
+    found = cli.call("queue", "acl", "get", jobs).json
+    assert (empty["policies"], written["guard"], written["etag"]) == ({}, "compare", found["etag"])
+    assert found["policies"] == {"readers": READERS}
+
+
+def test_access_policies_that_changed_are_not_replaced(cli: CliWorld, jobs: str) -> None:
+    read = cli.call("queue", "acl", "get", jobs).json
+    now = set_acl(cli, jobs, {"readers": READERS}, ANYHOW, scope="other").json
+    ran = set_acl(cli, jobs, {}, RACE)
+    assert (ran.code, ran.error["expected_etag"], ran.error["current_etag"], ran.error["hint"]) == (
+        42, read["etag"], now["etag"], f"azguard queue acl get {jobs}, then decide",
+    )  # fmt: skip
+
+
+def test_a_permission_that_no_queue_has_is_refused(cli: CliWorld, jobs: str) -> None:
+    ran = set_acl(cli, jobs, {"x": {"permission": "rw"}}, ANYHOW)
+    assert (ran.code, "of a queue" in ran.error["message"]) == (2, True)
+
+
+def test_a_set_of_access_policies_in_doubt_is_never_sent_again(cli: CliWorld, jobs: str) -> None:
+    words = ("queue", "acl", "set", jobs, ANYHOW)
+    ran, log = queue_world.spoilt(cli, "PUT", Fault.DROP, *words, stdin=b"{}")
+    assert (ran.code, log, ran.error["hint"]) == (
+        74, [("PUT", True)], f"look before you try again: azguard queue acl get {jobs}",
+    )  # fmt: skip
+
+
+def test_a_version_of_metadata_is_none_of_access_policies(cli: CliWorld, jobs: str) -> None:
+    cli.call("queue", "metadata", "get", jobs)
+    assert set_acl(cli, jobs, {}, RACE).code == 42
