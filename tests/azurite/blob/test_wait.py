@@ -182,3 +182,11 @@ def test_what_cannot_be_waited_for_and_the_end_of_the_time_are_told(
     etag = theirs.upload_blob(b"1")["etag"]
     ran = cli.call("blob", *(word.format(blob=f"{site}/a", etag=etag) for word in options))
     assert (ran.code, told in ran.err, ran.out) == (code, True, ""), ran.err
+
+
+def test_an_own_lease_is_not_named_for_what_it_does_not_keep_away(cli: CliWorld) -> None:
+    blob = f"{cli.container()}/a"
+    cli.call("blob", "put", blob, stdin=b"a")
+    cli.call("lease", "acquire", f"blob:{blob}", "--infinite")
+    ran = cli.call("blob", "wait", blob, "--until", "absent", "--timeout", "0.1s", "-o", "json")
+    assert (ran.code, "by this scope itself" in ran.error["message"]) == (75, False), ran.err
