@@ -10,6 +10,8 @@ from azguard.cli import terminal
 _QUIET_SECONDS = 0.7
 _REDRAW_SECONDS = 0.1
 _BAR = 20
+#: What erases the line of a terminal that the cursor is in.
+ERASE = "\r\033[K"
 # Less than this is sent in a moment, and would be shown as 0 MiB.
 _MEBIBYTE = 1024**2
 
@@ -29,8 +31,13 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.erase()
+
+    def erase(self) -> None:
+        """Erase the line, so that another one can take its place."""
         if self._drawn:
-            sys.stderr.write("\r\033[K")
+            self._drawn = False
+            sys.stderr.write(ERASE)
             sys.stderr.flush()
 
     def at(self, done: int, total: int | None = None) -> None:
@@ -41,7 +48,7 @@ class Progress:
         self._next = time.monotonic() + _REDRAW_SECONDS
         self._drawn = True
         width = terminal.width(sys.stderr) - 1
-        sys.stderr.write(f"\r\033[K{self._line(done, whole)[:width]}")
+        sys.stderr.write(f"{ERASE}{self._line(done, whole)[:width]}")
         sys.stderr.flush()
 
     def _line(self, done: int, whole: int | None) -> str:

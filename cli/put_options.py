@@ -36,9 +36,10 @@ class PutOptions:
     ] = None
     metadata: options.Metadata = None
     tags: options.Tags = None
-    allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Write an empty blob if the input is empty.")] = (
-        False
-    )
+    allow_empty: Annotated[
+        bool,
+        typer.Option("--allow-empty", help="Write an empty blob if the input is empty; let --mirror delete all."),
+    ] = False
     if_exists: options.IfExists = None
     blob_type: Annotated[
         str | None,

@@ -131,6 +131,11 @@ class TreeGetOptions(TreeCopyOptions):
         typer.Option("--if-exists", metavar="skip", rich_help_panel=_TREES, help="Leave alone what is in the folder."),
     ] = None
 
+    allow_empty: Annotated[
+        bool,
+        typer.Option("--allow-empty", rich_help_panel=_TREES, help="Let --mirror delete all, if nothing is there."),
+    ] = False
+
     @property
     def skips_existing(self) -> bool:
         """Return whether what is in the folder is left alone, whatever it holds."""

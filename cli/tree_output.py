@@ -1,10 +1,12 @@
 """What a run over a tree shows: a line for each file as it ends, and one for all."""
 
-from collections.abc import Callable
+import sys
 from typing import TYPE_CHECKING, Any
 
-from azguard.cli import terminal
+from azguard.cli import result_stream, terminal
 from azguard.cli.output import Output, plain
+from azguard.cli.progress import ERASE, Progress
+from azguard.errors import OutputFailed
 from azguard.requests.pool import Done
 
 if TYPE_CHECKING:
@@ -14,21 +16,57 @@ _WIDTH = 9
 _WRONG = ("failed", "unknown", "would refuse")
 
 
-def printer(out: Output) -> Callable[[Done], None]:
-    """Return what prints how one file ended."""
+class Lines:
+    """The lines of a run; where they cannot be printed, the run goes on, and what failed is told on stderr."""
 
-    def show(done: Done) -> None:
+    def __init__(self, out: Output) -> None:
+        self._out = out
+        self._failure: OutputFailed | None = None
+        self._is_broken = False
+
+    def print(self, done: Done) -> None:
+        """Print how one file ended.
+
+        Raises:
+            OutputFailed: it cannot be printed.
+            BrokenPipeError: its reader has gone.
+        """
         value = _describe(done)
-        if out.summarizes is None:
-            out.show_line(value)
+        if self._out.summarizes is None:
+            self._out.show_line(value)
         else:
-            out.print_line(_to_text(done, value, color=out.color))
+            text = _to_text(done, value, color=self._out.color)
+            # In one piece: the threads that draw the bar draw it between any two.
+            is_beside_bar = self._out.progress and terminal.is_terminal(sys.stdout)
+            self._out.print_line(f"{ERASE}{text}" if is_beside_bar else text)
 
-    return show
+    def show(self, done: Done) -> None:
+        """Print how one file ended, if that is possible."""
+        if not self._is_broken:
+            try:
+                self.print(done)
+            except (BrokenPipeError, OutputFailed) as failure:
+                self._failure = failure if isinstance(failure, OutputFailed) else None
+                self._is_broken = True
+                result_stream.silence(sys.stdout)
+            else:
+                return
+        if done.outcome in _WRONG:
+            self._out.warn(_to_text(done, _describe(done), color=False))
+
+    def finish(self) -> None:
+        """Say that not all lines were printed, at the end of a run that went well.
+
+        Raises:
+            OutputFailed: why; a reader that has gone is no failure.
+        """
+        if self._failure is not None:
+            raise self._failure
 
 
-def tell(out: Output, summary: "TreeSummary") -> None:
-    """Tell how many files ended in which way."""
+def tell(out: Output, summary: "TreeSummary", progress: Progress) -> None:
+    """Tell how many files ended in which way, in the place of the bar."""
+    progress.erase()
     counts = ", ".join(f"{count:,} {outcome}" for outcome, count in summary.outcomes.items())
     out.info(f"{summary.address}: {counts or 'no file'}")
 

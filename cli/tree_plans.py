@@ -66,6 +66,7 @@ def put(env: Environment, first: str, second: str | None, given: "PutOptions", t
         skips_existing=skips_existing,
         skips_unchanged=tree.skips_unchanged,
         mirrors=tree.mirror,
+        allows_empty=given.allow_empty,
         last=tuple(tree.last or ()),
         follows_links=tree.follow_symlinks,
     )
@@ -94,6 +95,7 @@ def get(env: Environment, address: str, file: str | None, tree: TreeGetOptions) 
         skips_existing=tree.skips_existing,
         skips_unchanged=tree.skips_unchanged,
         mirrors=tree.mirror,
+        allows_empty=tree.allow_empty,
     )
     _run(env, download, tree, f"get {store.address}")
 
@@ -142,9 +144,9 @@ def _blobs(env: Environment, text: str, **settings: Any) -> "BlobTree":
 def _run(env: Environment, tree: Tree, given: TreeOptions, title: str) -> None:
     from azguard.trees import runs
 
-    show = tree_output.printer(env.out)
+    lines = tree_output.Lines(env.out)
     if given.dry_run:
-        _preview(tree.preview(runs.Control(env.deadline)), show, tree.address)
+        _preview(tree.preview(runs.Control(env.deadline)), lines.print, tree.address)
         return
     with env.out.progress_bar(title) as progress:
         control = runs.Control(env.deadline, progress.at)
@@ -153,9 +155,10 @@ def _run(env: Environment, tree: Tree, given: TreeOptions, title: str) -> None:
             tree.phases(control),
             given.read_jobs(),
             control,
-            show,
-            lambda summary: tree_output.tell(env.out, summary),
+            lines.show,
+            lambda summary: tree_output.tell(env.out, summary, progress),
         )
+    lines.finish()
 
 
 def _preview(found: Iterator[Done], show: Callable[[Done], None], address: str) -> None:

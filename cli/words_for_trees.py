@@ -7,10 +7,11 @@ from azguard.cli.words import Words
 #: What to type next.
 HINTS: Mapping[str, Words] = {
     "file_changed_while_read": "nothing was written; try again when its writer is done",
-    "some_files_failed": "run it again with --unchanged skip: what is there already is left alone",
+    "some_files_failed": "each line says why; then run it again, a put or get with --unchanged skip",
     "tree_folder_fails": "name another folder with -f DIR",
     "tree_is_no_folder": "without --recursive it is one file: azguard blob put CONTAINER/NAME -f FILE",
     "tree_last_missing": "name it as it is below the folder",
+    "tree_mirror_is_empty": "is it the right one, and complete? If all is to be deleted: --allow-empty",
     "tree_name_refused": "read it alone, under another name: azguard blob get {target} -f FILE",
     "tree_pattern_malformed": "a pattern is like '*.css' or 'drafts/'; to leave files out, use --exclude",
     "tree_stopped": "run it again: it begins with what is missing",

@@ -9,7 +9,7 @@ Some methods of the SDK, such as ``get_blob_tags``, drop the timeouts they are g
 """
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from http import HTTPStatus
@@ -82,6 +82,7 @@ def transport(**settings: Any) -> "RequestsTransport":
                 super().open()
                 session: Any = self.session
                 session.auth = _keep_signature
+                session.merge_environment_settings = _remember(session.merge_environment_settings)
                 adapter = _adapter()
                 for scheme in session.adapters:
                     session.adapters[scheme] = adapter
@@ -106,6 +107,23 @@ def transport(**settings: Any) -> "RequestsTransport":
 def _keep_signature(request: Any) -> Any:
     """Return a request as it is: without an auth, requests would replace our signature by what stands in a .netrc."""
     return request
+
+
+def _remember(merge: Callable[..., Mapping[str, Any]]) -> Callable[..., Mapping[str, Any]]:
+    """Return what reads the proxies of the environment once for each host.
+
+    requests reads all of the environment, twice, for each request: a sixth of the time that a small upload takes.
+    """
+    known: dict[Any, Mapping[str, Any]] = {}
+
+    def find(url: str, proxies: Mapping[str, str] | None, *settings: Any) -> Mapping[str, Any]:
+        scheme, _, rest = url.partition("://")
+        key = (scheme, rest.partition("/")[0], tuple((proxies or {}).items()), settings)
+        if key not in known:
+            known[key] = merge(url, proxies, *settings)
+        return dict(known[key])
+
+    return find
 
 
 def _adapter() -> Any:

@@ -8,12 +8,13 @@ from typing import Any, BinaryIO
 from azguard import naming
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.blobs import deletes, downloads, listing, uploads
+from azguard.blobs import containers, deletes, downloads, listing, uploads
 from azguard.blobs.existing import find_blob
 from azguard.blobs.properties import BlobShown
 from azguard.blobs.upload import Settings, Upload
 from azguard.conditions.operations import BLOB_DELETE, BLOB_GET, BLOB_PUT_BLOCK_BLOB, Operation
 from azguard.conditions.resolve import Conditions
+from azguard.errors import Forbidden
 from azguard.requests import existing
 from azguard.requests.deadline import Deadline
 from azguard.requests.written import WriteResult
@@ -64,6 +65,17 @@ class BlobTree:
         parts = (self.container.address.container, name)
         naming.check("blob", "blob", parts)
         return Target(self.container.account, Address(Kind.BLOB, parts))
+
+    def check(self, deadline: Deadline) -> None:
+        """Refuse to begin where there is no container; a caller who may not ask for it may begin.
+
+        Raises:
+            NotFound: there is none.
+        """
+        try:
+            containers.fetch(self.container, deadline)
+        except Forbidden:
+            pass
 
     def list_items(self, deadline: Deadline) -> Iterator[BlobShown]:
         """Yield the blobs under the prefix."""

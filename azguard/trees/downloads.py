@@ -4,13 +4,14 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 
 from azguard.accounts.target import Target
 from azguard.cache import copies
 from azguard.cache.reads import Reads
 from azguard.conditions.requested import RequestedConditions
-from azguard.errors import AzguardError, NotFound
+from azguard.errors import AzguardError, NotFound, UsageError
 from azguard.requests.pool import Done, Job, conclude
 from azguard.trees import items, unchanged
 from azguard.trees.index import NameIndex
@@ -39,6 +40,8 @@ class TreeDownload:
     skips_unchanged: bool = False
     #: Whether files that came from there and are there no more are deleted from the folder, after all else.
     mirrors: bool = False
+    #: Whether a mirror may delete all, because nothing that is meant is there.
+    allows_empty: bool = False
 
     @property
     def address(self) -> str:
@@ -78,8 +81,11 @@ class TreeDownload:
                 yield each
 
     def _read_all(self, control: Control, listed: NameIndex | None) -> Iterator[Job]:
+        found = self._list(control)
+        # Where nothing can be listed, no folder is made.
+        first = list(islice(found, 1))
         folder = LocalFolder.make(self.folder)
-        for each in self._list(control):
+        for each in chain(first, found):
             if listed is not None:
                 listed.add_all([each])
             yield self._read(folder, each, control)
@@ -119,7 +125,21 @@ class TreeDownload:
             yield _LocalDelete(self._address(name), path)
 
     def _rest(self, listed: NameIndex) -> Iterator[tuple[str, Path]]:
-        """Yield the files that azguard read from there, unchanged since, and that are there no more."""
+        """Yield the files that azguard read from there, unchanged since, and that are there no more.
+
+        Raises:
+            UsageError: nothing that is meant is there.
+        """
+        for each in self._find_gone(listed):
+            if listed.is_empty and not self.allows_empty:
+                raise UsageError(
+                    f"{self.address} has no file that is meant, so that a mirror of it deletes all; "
+                    "nothing was deleted",
+                    reason="tree_mirror_is_empty",
+                )
+            yield each
+
+    def _find_gone(self, listed: NameIndex) -> Iterator[tuple[str, Path]]:
         for file in walk(self.folder, follows_links=False):
             if not isinstance(file, LocalFile) or not self.patterns.selects(file.name):
                 continue

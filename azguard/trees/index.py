@@ -50,6 +50,11 @@ class NameIndex:
         row = self._database.execute(query, (name,)).fetchone()
         return None if row is None else _parse(row)
 
+    @property
+    def is_empty(self) -> bool:
+        """Return whether it has no name."""
+        return self._database.execute("SELECT 1 FROM names LIMIT 1").fetchone() is None
+
     def mark(self, name: str, *, with_all_below: bool = False) -> None:
         """Mark a name, if it is there; also all below it, as if it were a folder."""
         self._database.execute("UPDATE names SET marked = 1 WHERE name = ?", (name,))

@@ -66,6 +66,14 @@ class TreeStore(Protocol):
             UsageError: the service takes no such name.
         """
 
+    def check(self, deadline: Deadline) -> None:
+        """Refuse to begin where no file can be written.
+
+        Raises:
+            NotFound: what the prefix is in does not exist.
+            AzguardError: the service does not answer, or knows no such caller.
+        """
+
     def list_items(self, deadline: Deadline) -> Iterator[ListedItem]:
         """Yield what is under the prefix, page by page, in constant memory."""
 

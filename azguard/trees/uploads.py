@@ -51,6 +51,8 @@ class TreeUpload:
     skips_unchanged: bool = False
     #: Whether what is there and not in the folder is deleted, after all else.
     mirrors: bool = False
+    #: Whether a mirror may delete all, because the folder has no file that is meant.
+    allows_empty: bool = False
     #: Names that are written after all others, in this order.
     last: Sequence[str] = ()
     follows_links: bool = False
@@ -64,9 +66,13 @@ class TreeUpload:
         """Return what is done one after the other: the files, the last ones, the deletes.
 
         Raises:
-            UsageError: the folder cannot be read, or does not have one of the last files.
+            UsageError: the folder cannot be read, does not have one of the last files, or a mirror of it would delete
+                all.
+            AzguardError: no file can be written there.
         """
         self._check_last()
+        self._check_any()
+        self.store.check(control.patience.fresh())
         listed = self._list(control) if self.skips_unchanged or self.mirrors else None
         found = [after(lambda: self._walk(control, listed))]
         found += [iter([self._write(LocalFile(self.folder / name, name), control, listed)]) for name in self.last]
@@ -77,6 +83,7 @@ class TreeUpload:
     def preview(self, control: Control) -> Iterator[Done]:
         """Yield what would be done, from one listing; nothing is written."""
         self._check_last()
+        self._check_any()
         listed = self._list(control)
         for file in walk(self.folder, follows_links=self.follows_links):
             if self.patterns.selects(file.name):
@@ -90,6 +97,16 @@ class TreeUpload:
         for name in self.last:
             if not (self.folder / name).is_file():
                 raise UsageError(f"{self.folder} has no file {name}", argument="last", reason="tree_last_missing")
+
+    def _check_any(self) -> None:
+        if not self.mirrors or self.allows_empty:
+            return
+        found = walk(self.folder, follows_links=self.follows_links)
+        if not any(isinstance(each, LocalFile) and self.patterns.selects(each.name) for each in found):
+            raise UsageError(
+                f"{self.folder} has no file that is meant, so that a mirror of it deletes all; nothing was deleted",
+                reason="tree_mirror_is_empty",
+            )
 
     def _list(self, control: Control) -> NameIndex:
         index = NameIndex()
@@ -120,6 +137,8 @@ class TreeUpload:
         return f"{self.store.address}{name}"
 
     def _delete_rest(self, control: Control, listed: NameIndex) -> Iterator[Job]:
+        # It may have been emptied since: a build that begins anew does that first.
+        self._check_any()
         deleting = self._deleting(control)
         yield from (deleting.job(each, control) for each in self._rest(listed))
 

@@ -2,11 +2,15 @@
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
+from azguard.trees import local_files, uploads
+from azguard.trees.local_files import LocalFile, PassedOver
 from tests.support.cli_world import CliWorld, Ran
 
 
@@ -305,3 +309,94 @@ def test_a_folder_without_recursive_says_what_to_add(cli: CliWorld, site: str) -
     write(cli.root / "dist", a="1")
     ran = cli.call("blob", "put", f"{site}/x", "-f", "dist", "-o", "json")
     assert (ran.code, "--recursive" in str(ran.error["hint"])) == (2, True)
+
+
+def test_a_container_that_does_not_exist_is_one_error_and_leaves_nothing_here(cli: CliWorld) -> None:
+    write(cli.root / "dist", a="1", b="1")
+    for words in (("put", "dist", "nosuch", "-r"), ("get", "nosuch", "-r", "-f", "back"), ("delete", "nosuch", "-r")):
+        ran = cli.call("blob", *words)
+        assert (ran.code, ran.out, ran.err.count("there is no container nosuch")) == (44, "", 1)
+    assert not (cli.root / "back").exists()
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",), ("--include", "*.css")])
+def test_a_mirror_of_an_empty_folder_is_refused_unless_that_is_meant(
+    cli: CliWorld, site: str, more: tuple[str, ...]
+) -> None:
+    write(cli.root / "dist", **{"a.css": "1"})
+    put(cli, "dist", site)
+    (cli.root / "empty").mkdir()
+    ran = put(cli, "empty", site, "--mirror", *more, "-o", "json")
+    assert (ran.code, "--allow-empty" in str(ran.error["hint"]), set(content(cli, site))) == (2, True, {"a.css"})
+
+
+def test_a_mirror_of_an_empty_folder_deletes_all_where_that_is_said(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", a="1")
+    put(cli, "dist", site)
+    (cli.root / "dist/a").unlink()
+    assert outcomes(put(cli, "dist", site, "--mirror", "--allow-empty")) == {"a": "deleted"}
+
+
+def test_a_folder_that_is_emptied_during_the_run_is_not_mirrored(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", a="1", b="1")
+    put(cli, "dist", site)
+    walked = local_files.walk
+
+    def walk(folder: Path, *, follows_links: bool) -> Iterator[LocalFile | PassedOver]:
+        found = list(walked(folder, follows_links=follows_links))
+        for each in folder.iterdir():
+            each.unlink()
+        return iter(found)
+
+    # The first look finds the files; the build that empties the folder begins right after it.
+    with patch.object(uploads, "walk", walk):
+        ran = put(cli, "dist", site, "--mirror", "-o", "json")
+    assert (ran.code, ran.error["kind"], set(content(cli, site))) == (2, "usage", {"a", "b"})
+
+
+def test_a_mirror_of_nothing_there_is_refused_unless_that_is_meant(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", a="1")
+    put(cli, "dist", site)
+    words = ("blob", "get", site, "-f", "back", "--recursive")
+    cli.call(*words)
+    cli.call("blob", "delete", f"{site}/a", "--last-writer-wins", scope="other")
+    ran = cli.call(*words, "--mirror", "-o", "json")
+    assert (ran.code, "--allow-empty" in str(ran.error["hint"])) == (2, True)
+    assert (cli.root / "back/a").exists()
+    assert outcomes(cli.call(*words, "--mirror", "--allow-empty")) == {"a": "deleted"}
+    assert not (cli.root / "back/a").exists()
+
+
+def test_a_run_whose_lines_cannot_be_printed_goes_on_and_tells_what_failed(cli: CliWorld, site: str) -> None:
+    cli.call("blob", "put", f"{site}/z", scope="other", stdin=b"theirs")
+    write(cli.root / "dist", a="1", b="1", c="1")
+    with open("/dev/full", "wb") as full:
+        done = cli.begin("blob", "put", "dist", site, "--recursive", stdout=full)
+        assert (done.communicate()[1].count(b"warning"), done.returncode) == (0, 73)
+    write(cli.root / "dist", z="mine")
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = cli.begin("blob", "put", "dist", site, "--recursive", stdout=writer)
+    os.close(writer)
+    err = done.communicate()[1].decode()
+    assert (done.returncode, f"failed    {site}/z" in err, "3 replaced" in err) == (20, True, True), err
+
+
+def test_a_leased_blob_fails_by_name_and_the_rest_goes_on(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", a="1", b="1")
+    put(cli, "dist", site)
+    assert cli.call("lease", "acquire", f"blob:{site}/b", scope="other").code == 0
+    for ran in (put(cli, "dist", site), cli.call("blob", "delete", site, "--recursive")):
+        assert (ran.code, items(ran)["b"]["error"]["kind"], items(ran)["a"]["outcome"] != "failed") == (
+            20, "locked", True,
+        )  # fmt: skip
+
+
+def test_two_runs_at_a_time_write_each_file_and_tell_nothing_that_is_not_so(cli: CliWorld, site: str) -> None:
+    for number in range(20):
+        write(cli.root / "dist", **{f"{number:02}": "1"})
+    runs = [cli.begin("blob", "put", "dist", site, "--recursive") for _ in range(2)]
+    ended = [Ran(each.wait(), out, err.decode()) for each in runs for out, err in [each.communicate()]]
+    assert [each.code for each in ended] == [0, 0], ended
+    assert set(content(cli, site).values()) == {b"1"}
+    assert set(outcomes(ended[0]).values()) | set(outcomes(ended[1]).values()) <= {"created", "replaced"}

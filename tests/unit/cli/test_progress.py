@@ -31,3 +31,14 @@ def test_it_is_not_drawn_for_little_or_where_it_is_not_wanted(
     monkeypatch: pytest.MonkeyPatch, whole: int, enabled: bool
 ) -> None:
     assert _drawn(monkeypatch, 1, whole, enabled=enabled) == ""
+
+
+def test_a_bar_is_erased_for_what_is_told_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stderr)
+    monkeypatch.setattr(progress, "_QUIET_SECONDS", 0.0)
+    with Progress("put dist", None, True) as bar:
+        bar.at(2 * MIB)
+        bar.erase()
+        stderr.write("3 created\n")
+    assert stderr.getvalue().endswith(f"{progress.ERASE}3 created\n")
