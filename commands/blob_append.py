@@ -58,8 +58,10 @@ def append(ctx: typer.Context, blob: _Blob, given: AppendOptions) -> None:
         done = appends.append(
             plan, given.read(env, plan, source), CacheRecords(env), progress.at, allow_empty=given.takes_empty
         )
-    if plan.knows_content(done):
-        env.reads.record(target, done, lineage=plan.conditions.lineage)
+    known = env.reads.find_last(target)
+    if plan.knows_content(done, None if known is None else known.etag):
+        lineage = plan.conditions.lineage or (None if known is None else known.lineage)
+        env.reads.record(target, done, lineage=lineage)
     env.out.show(done)
 
 

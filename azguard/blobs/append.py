@@ -56,6 +56,8 @@ class AppendDone:
     outcome: str
     #: Whether the blob was created for it.
     created: bool
+    #: The version that was found there before; None where it was not looked up.
+    found_etag: str | None = field(default=None, metadata=columns.UNPRINTED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,10 +83,17 @@ class Append:
     build: "Callable[[End], bytes] | None" = None
     chance: random.Random = field(default_factory=random.Random)
 
-    def knows_content(self, done: AppendDone) -> bool:
-        """Return whether the caller knows all content of the version that was written, so that it may guard a write."""
-        is_ours = done.content_length == done.appended_bytes
-        return done.outcome == "committed" and (is_ours or self.conditions.expected_etag is not None)
+    def knows_content(self, done: AppendDone, known_etag: str | None) -> bool:
+        """Return whether the caller knows all content of the version that was written, so that it may guard a write.
+
+        ``known_etag`` is the version that the caller knew before. Nothing but our bytes came behind it if our first
+        piece is tied to its end, and the last one to ours.
+        """
+        if done.outcome != "committed" or done.position is None:
+            return False
+        is_in_one_piece = done.content_length == done.position + done.appended_bytes
+        is_behind_known = done.found_etag is not None and done.found_etag == known_etag
+        return is_in_one_piece and (done.position == 0 or is_behind_known or self.conditions.expected_etag is not None)
 
     @property
     def is_pinned(self) -> bool:

@@ -98,6 +98,8 @@ class _AppendRun:
     end: End | None = None
     #: Where our first piece stands.
     begun: int | None = None
+    #: The version that was found before it.
+    found_etag: str | None = None
     done_bytes: int = 0
     created: bool = False
     attempts: int = 0
@@ -182,6 +184,7 @@ class _AppendRun:
             conflicts=self.conflicts,
             outcome="committed",
             created=self.created,
+            found_etag=self.found_etag,
         )
 
     def _find_end(self) -> End:
@@ -237,6 +240,7 @@ class _AppendRun:
         position = end.position if at is None else int(at)
         if self.begun is None:
             self.begun = position
+            self.found_etag = end.etag
         self.attempts += settled.attempts
         self.done_bytes += len(piece)
         self.answer = answer

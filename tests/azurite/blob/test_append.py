@@ -106,6 +106,23 @@ def test_a_blob_that_is_all_ours_is_known(cli: CliWorld) -> None:
     assert (cli.call("blob", "show", blob).json["metadata"], cli.call("blob", "delete", blob).code) == ({"a": "b"}, 0)
 
 
+def test_our_own_lines_behind_a_version_that_was_read_keep_it_known(cli: CliWorld, log: str) -> None:
+    cli.call("blob", "get", log, "-f", "log")
+    for line in ("two", "three"):
+        assert cli.call("blob", "append", log, "--line", line).code == 0
+    assert cli.call("blob", "append", log, stdin=b"four\n").json["guard"] == "if-match"
+    # The file on the disk has none of these lines: writing it would lose them.
+    assert cli.call("blob", "put", log, "-f", "log", "--blob-type", "block").code == 42
+
+
+def test_a_line_behind_what_was_not_read_makes_nothing_known(cli: CliWorld, log: str) -> None:
+    cli.call("blob", "get", log, "-f", "log")
+    with sdk(cli, log) as client:
+        client.append_block(b"theirs\n")
+    assert cli.call("blob", "append", log, "--line", "mine").code == 0
+    assert cli.call("blob", "append", log, stdin=b"more\n").code == 42
+
+
 @pytest.mark.parametrize(
     ("words", "code", "reason"),
     [
