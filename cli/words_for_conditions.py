@@ -64,6 +64,7 @@ HINTS: Mapping[str, Words] = {
     ),
     "etag_malformed": 'an ETag looks like 0x8DC1234567890AB or "0x8DC1234567890AB"',
     "etag_needs_race": "add --allow-race to accept that",
+    "read_version_needs_race": "add --allow-race to accept that, or --last-writer-wins to write whatever is there",
     "etag_not_kept": "leave it out",
     "etag_not_kept_on_change": (
         "nothing can tie it to a version: --last-writer-wins, if it is to be done whatever is there"

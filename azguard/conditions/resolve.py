@@ -151,6 +151,13 @@ def _default_guard(
                 address=str(target.address),
                 reason="read_in_part",
             )
+        if operation.guard is Guard.COMPARE and not allow_race:
+            raise UsageError(
+                f"the version of {target} that was read here cannot be kept atomically: another writer may come "
+                "between the comparison and the write",
+                address=str(target.address),
+                reason="read_version_needs_race",
+            )
         return _with_etag(
             operation, {}, remembered.version(known.guard, target), lease_id, known, allow_race=allow_race
         )

@@ -130,3 +130,10 @@ def test_containers_are_listed_page_by_page_in_order(cli: CliWorld, name: str) -
 @pytest.mark.parametrize("verb", ["create", "show", "exists", "delete"])
 def test_a_name_that_is_none_is_a_usage_error(offline: CliWorld, verb: str, bad: str) -> None:
     assert offline.call("container", verb, bad).code == 2
+
+
+def test_an_etag_that_was_not_typed_is_not_named(cli: CliWorld) -> None:
+    name = cli.container()
+    cli.call("container", "metadata", "get", name)
+    ran = cli.call("container", "metadata", "set", name, "--metadata", "a=b", "-o", "json")
+    assert (ran.code, "--etag" in ran.error["message"], "--allow-race" in ran.error["hint"]) == (2, False, True)
