@@ -15,7 +15,8 @@ from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Chosen, Fault, Request
 from azguard.requests.lineage import KEY, Lineage
-from tests.faults.rules import at_random
+from azguard.trees import local_files
+from tests.faults.rules import Rule, at_random, by_rules
 from tests.support.cli_world import CliWorld, Ran
 
 FILES = 24
@@ -153,3 +154,101 @@ def test_an_answer_that_is_not_the_services_is_no_success(tree: Tree, storage: A
     with proxy.running(storage.ports["blob"], lambda request: Fault.FAIL_BEFORE) as running:
         ran = tree.put(running.port, "--timeout", "2")
     assert (ran.code, set(outcomes(ran.stdout).values()) <= {"failed", "unknown"}, tree.read()) == (20, True, {})
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_file_is_read_whole_whatever_answers_get_lost(tree: Tree, storage: Azurite, seed: int) -> None:
+    assert tree.put(storage.ports["blob"]).code == 0
+    with proxy.running(storage.ports["blob"], at_random(seed, 0.3, reads=True)) as running:
+        cli = tree.cli.through(running.port)
+        ran = cli.call("blob", "get", tree.container.container_name, "-f", "copy", "--recursive", env=PATIENT)
+        assert any(each.fault is not Fault.NONE for each in running.log)
+    assert (ran.code, Counter(outcomes(ran.stdout).values())) == (0, {"read": FILES}), ran.err
+    # Nothing else is left, no part of a file and no hidden one.
+    found = {each.name: each.read_text() for each in (tree.cli.root / "copy").iterdir()}
+    assert found == {f"{number:02d}": f"first {number}" for number in range(FILES)}
+
+
+def test_a_get_that_was_killed_leaves_no_part_of_a_file_under_its_name(tree: Tree, storage: Azurite) -> None:
+    assert tree.put(storage.ports["blob"]).code == 0
+    asked: list[Request] = []
+
+    def kill(request: Request) -> Fault | Chosen:
+        asked.append(request)
+        if len(asked) == FILES // 2:
+            reader.send_signal(signal.SIGKILL)
+            reader.wait()
+        return Fault.NONE
+
+    words = ("blob", "get", tree.container.container_name, "-f", "copy", "--recursive", "--unchanged", "skip")
+    with proxy.running(storage.ports["blob"], kill) as running:
+        cli = tree.cli.through(running.port)
+        reader = cli.begin(*words)
+        told = outcomes(reader.communicate()[0])
+        copy = tree.cli.root / "copy"
+        there = {each.name: each.read_text() for each in copy.iterdir() if not each.name.startswith(".")}
+        assert set(told) <= set(there)
+        assert there.items() <= {f"{number:02d}": f"first {number}" for number in range(FILES)}.items()
+        ran = cli.call(*words)
+    again = outcomes(ran.stdout)
+    assert (ran.code, {name for name, outcome in again.items() if outcome == "unchanged"}) == (0, set(there))
+
+
+@pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET, Fault.FAIL_BEFORE])
+def test_a_delete_whose_answer_is_lost_is_unknown_and_one_that_was_not_sent_is_sent_again(
+    tree: Tree, storage: Azurite, fault: Fault
+) -> None:
+    spoilt: list[Request] = []
+
+    def spoil(request: Request) -> Fault | Chosen:
+        if request.method != "DELETE" or spoilt:
+            return Fault.NONE
+        spoilt.append(request)
+        return fault
+
+    with proxy.running(storage.ports["blob"], spoil) as running:
+        # What the scope has read is known by its endpoint, which is the proxy's.
+        assert tree.put(running.port).code == 0
+        cli = tree.cli.through(running.port)
+        ran = cli.call("blob", "delete", tree.container.container_name, "--recursive", env=PATIENT)
+    # What is gone may have been deleted by another, which deletes nothing that this scope did not see.
+    told = {"unknown": 1, "deleted": FILES - 1} if fault.reaches else {"deleted": FILES}
+    assert (ran.code, Counter(outcomes(ran.stdout).values())) == (20 if fault.reaches else 0, told), ran.err
+    assert tree.read() == {}
+
+
+def test_a_mirror_whose_deletes_lose_their_answers_is_ended_by_another_run(tree: Tree, storage: Azurite) -> None:
+    kept = {f"{number:02d}" for number in range(FILES // 2, FILES)}
+    spoil = by_rules([Rule.parse("DELETE blob * drop")])
+    with proxy.running(storage.ports["blob"], spoil) as running:
+        assert tree.put(running.port).code == 0
+        for number in range(FILES // 2):
+            (tree.cli.root / f"tree/{number:02d}").unlink()
+        ran = tree.put(running.port, "--mirror")
+        assert (ran.code, Counter(outcomes(ran.stdout).values())) == (
+            20, {"unknown": FILES // 2, "replaced": FILES // 2},
+        ), ran.err  # fmt: skip
+        assert set(tree.read()) == kept
+        # Nothing is left to delete, and so nothing to doubt.
+        again = tree.put(running.port, "--mirror")
+    assert (again.code, set(tree.read()), tree.read()[min(kept)][1]) == (0, kept, 3)
+
+
+def test_a_file_that_changes_while_it_is_read_is_written_whole_in_its_newer_state(
+    tree: Tree, storage: Azurite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tree.cli.root / "tree/07"
+    changes: list[Path] = []
+    check = local_files.UnchangedFile._check_state
+
+    def change_once(self: local_files.UnchangedFile) -> None:
+        if self._path.name == "07" and not changes:
+            changes.append(self._path)
+            path.write_text("newer, and longer")
+        check(self)
+
+    monkeypatch.setattr(local_files.UnchangedFile, "_check_state", change_once)
+    ran = tree.put(storage.ports["blob"])
+    assert (ran.code, set(outcomes(ran.stdout).values())) == (0, {"created"}), ran.err
+    assert tree.read()["07"] == ("newer, and longer", 1)
+    assert len(changes) == 1
