@@ -1,6 +1,7 @@
 """Files that are replaced whole or not at all: written beside their place, and renamed into it."""
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -9,6 +10,12 @@ from typing import BinaryIO
 # A name may have 255 bytes; a character may take four of them.
 _NAME_CHARACTERS = 40
 _RANDOM_BYTES = 6
+_UNFINISHED = re.compile(rf"\..*\.azguard-[0-9a-f]{{{2 * _RANDOM_BYTES}}}", re.DOTALL)
+
+
+def is_unfinished(name: str) -> bool:
+    """Return whether a file of this name is one that a killed process left, and not what its user made."""
+    return _UNFINISHED.fullmatch(name) is not None
 
 
 def write_atomically(path: Path, content: bytes, mode: int = 0o666, *, durable: bool = True) -> None:
@@ -35,7 +42,7 @@ def replacing(path: Path, mode: int = 0o666, *, exact: bool = False, durable: bo
     """
     real = Path(os.path.realpath(path))
     # Hidden, and unlike any other that is written at the same time.
-    beside = real.with_name(f".{real.name[:_NAME_CHARACTERS]}.{os.urandom(_RANDOM_BYTES).hex()}")
+    beside = real.with_name(f".{real.name[:_NAME_CHARACTERS]}.azguard-{os.urandom(_RANDOM_BYTES).hex()}")
     stream = open(beside, "x+b", opener=lambda name, flags: os.open(name, flags, mode))  # noqa: SIM115  # closed below
     try:
         with stream:

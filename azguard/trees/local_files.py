@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
+from azguard.atomic_files import is_unfinished
 from azguard.errors import AzguardError, Changed, UsageError
 
 
@@ -81,6 +82,8 @@ def _walk(
         if not _is_text(name):
             shown = os.fsencode(name).decode("utf-8", "backslashreplace")
             yield PassedOver(path, shown, "its name is not UTF-8", UsageError(f"the name of {shown} is not UTF-8"))
+        elif is_unfinished(entry.name):
+            yield PassedOver(path, name, "a run that was killed left it")
         elif entry.is_symlink() and not follows_links:
             yield PassedOver(path, name, "it is a symbolic link")
         elif entry.is_dir():

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from azguard import atomic_files
 from azguard.errors import Changed, GaveUp, UsageError
 from azguard.trees.local_files import LocalFile, PassedOver, open_unchanged, walk
 
@@ -48,6 +49,15 @@ def test_a_folder_that_contains_itself_through_a_link_is_walked_once(tmp_path: P
 def test_what_is_no_file_is_passed_over(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert reasons(tmp_path) == {"pipe": "it is no file"}
+
+
+def test_what_a_killed_run_left_is_passed_over(tmp_path: Path) -> None:
+    with atomic_files.replacing(tmp_path / "index.html"):
+        (left,) = tmp_path.iterdir()
+    left.write_text("<p>ha")
+    (tmp_path / "index.html").unlink()
+    (tmp_path / ".env").touch()
+    assert (names(tmp_path), set(reasons(tmp_path))) == ([".env"], {left.name})
 
 
 def test_a_link_to_nothing_is_passed_over_when_links_are_followed(tmp_path: Path) -> None:
