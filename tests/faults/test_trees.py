@@ -125,7 +125,9 @@ def test_after_a_kill_only_the_rest_moves(tree: Tree, storage: Azurite) -> None:
         writer.communicate()
         there = set(tree.read())
         told = outcomes(cli.call(*words).stdout)
-    assert {name for name, outcome in told.items() if outcome == "unchanged"} == there
+    # What the killed one sent can arrive after this look, and before that of the next run.
+    assert there <= {name for name, outcome in told.items() if outcome == "unchanged"}
+    assert set(told.values()) == {"created", "unchanged"}
     assert {name: count for name, (_, count) in tree.read().items()} == dict.fromkeys(told, 1)
 
 
