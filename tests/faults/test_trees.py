@@ -152,10 +152,19 @@ def test_ctrl_c_settles_what_is_under_way_and_tells_it(tree: Tree, storage: Azur
     assert len(tree.read()) < FILES
 
 
-def test_an_answer_that_is_not_the_services_is_no_success(tree: Tree, storage: Azurite) -> None:
-    with proxy.running(storage.ports["blob"], lambda request: Fault.FAIL_BEFORE) as running:
+def test_a_write_that_the_service_never_takes_is_no_success(tree: Tree, storage: Azurite) -> None:
+    def fail(request: Request) -> Fault | Chosen:
+        return Fault.FAIL_BEFORE if request.writes else Fault.NONE
+
+    with proxy.running(storage.ports["blob"], fail) as running:
         ran = tree.put(running.port, "--timeout", "2")
     assert (ran.code, set(outcomes(ran.stdout).values()) <= {"failed", "unknown"}, tree.read()) == (20, True, {})
+
+
+def test_a_service_that_does_not_answer_is_one_error_before_any_file(tree: Tree, storage: Azurite) -> None:
+    with proxy.running(storage.ports["blob"], lambda request: Fault.FAIL_BEFORE) as running:
+        ran = tree.put(running.port, "--timeout", "2")
+    assert (ran.code, ran.stdout, tree.read()) == (53, b"", {})
 
 
 @pytest.mark.parametrize("seed", [1, 2])
