@@ -56,6 +56,11 @@ def entities(ctx: typer.Context, incomplete: str) -> list[Candidate]:
     return [(f"{name}/", meaning) for name, meaning in tables(ctx, incomplete)]
 
 
+def messages(ctx: typer.Context, incomplete: str) -> list[Candidate]:
+    """Return queues, as the beginning of a message."""
+    return [(f"{name}/", meaning) for name, meaning in queues(ctx, incomplete)]
+
+
 def addresses(ctx: typer.Context, incomplete: str) -> list[Candidate]:
     """Return addresses of whatever kind."""
     return _complete_prefixed(_NAMED, ctx, incomplete)

@@ -216,9 +216,10 @@ def _find_near(root: Any, path: Sequence[str], word: str) -> list[str]:
     if word in nouns:
         return [word]
     here = difflib.get_close_matches(word, group.list_commands(None), 1, 0.6)
-    if here:
-        return [f"{prefix}{here[0]}"]
     same = [name for name in commands if name.split()[-1] == word]
+    # Without a noun, the name of a command is more likely than a misspelt noun: merge is not message.
+    if here and (path or not same):
+        return [f"{prefix}{here[0]}"]
     if same:
         shortest = min(len(name.split()) for name in same)
         return [name for name in same if len(name.split()) == shortest][:_MOST_OFFERED]

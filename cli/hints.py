@@ -142,8 +142,8 @@ def _after_put(params: dict[str, Any], argv: Sequence[str]) -> str:
 
 def _after_count(command: str, params: dict[str, Any], argv: Sequence[str]) -> str:
     noun = command.split(maxsplit=1)[0]
-    look = ["blob", "list"] if noun == "container" else ["entity", "query"]
-    see = _on_same_account(argv, *look, str(params[noun]))
+    look = {"container": ["blob", "list"], "table": ["entity", "query"]}.get(noun, ["message", "peek"])
+    see = _on_same_account(argv, *look, str(params["queue" if noun == "message" else noun]))
     again = command_line.show(["azguard", *argv, "--with-contents"])
     return f"see what is in it: {see}\n      to delete that too: {again}"
 

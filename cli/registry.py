@@ -64,6 +64,7 @@ COMMANDS = {
         "Queues: create, show, exists, list, delete, metadata, acl.",
         {"metadata": "queue_metadata", "acl": "queue_acl"},
     ),
+    "message": Entry("message", "Messages of queues: put, get, peek, update, delete, clear."),
     "lease": Entry("lease", "Leases: acquire, renew, release, break, show, list, wait."),
     "lock": Entry("lock", "Run a command while holding a lock. See and break locks."),
     "status": Entry("status", "Ask which of the resources that you read changed since."),

@@ -203,7 +203,7 @@ _SECTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
                                 "A lost answer", "Guards")),
     "paths": ("paths", ("", "YAML")),
     "tables": ("tables", ("Read entities", "Types", "Names and limits", "Write entities", "Update entities")),
-    "queues": ("queues", ("", "What guards a write")),
+    "queues": ("queues", ("", "Messages", "Encodings", "What guards a write")),
     "appends": ("appends", ("", "Many writers", "A lost answer to an append", "Long content")),
     "copies": ("copies", ("", "Conditions on the source", "A copy that takes time", "Not guaranteed")),
     "snapshots": ("copies", ("Snapshots", "Put a snapshot back", "Keep what you replace")),

@@ -10,8 +10,11 @@ _BLOB = re.compile(r'"[!#-&(-)+\--?A-~][!#-&(-)+\--~]*"')
 # A table has none of its own; azguard makes one of its access policies.
 _TABLE = re.compile(r'"acl-[0-9a-f]{32}"')
 _ENTITY = re.compile(r"""W/"datetime'[!#-&(-)+-~]+'\"""")
+# The pop receipt of a message is its version.
+_RECEIPT = re.compile(r"[!#-~]+")
 _OF_KIND = dict.fromkeys((Kind.CONTAINER, Kind.BLOB, Kind.QUEUE, Kind.SHARE, Kind.DIR, Kind.FILE), _BLOB) | {
     Kind.TABLE: _TABLE,
+    Kind.MESSAGE: _RECEIPT,
     Kind.ENTITY: _ENTITY,
 }
 

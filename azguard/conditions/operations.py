@@ -3,7 +3,7 @@
 The evidence is tests/data/semantics.yaml; tests/unit/conditions/test_operations.py holds the two together row by row.
 Where the evidence is open, or at odds with what azguard promises, the reason stands beside the row.
 
-No command does these yet: ``queue.*_message``, ``queue.*_messages``; ``share.*``, ``directory.*``, ``file.*``;
+No command does these yet: ``share.*``, ``directory.*``, ``file.*``;
 ``blob.put_append_blob``, ``blob.put_page_blob``, ``blob.get_metadata``, ``container.get_metadata``. Some of them are
 steps of a command: ``metadata get`` reads the properties.
 

@@ -1,6 +1,13 @@
 """Queues and their messages.
 
-``queues``: create, list, show and delete them. ``metadata`` and ``acl``: what belongs to a queue and has no version in
-the service, so that azguard makes one and compares. ``existing``: what a create finds. ``contents``: how many messages
-a queue has. ``bodies``: the XML that is sent.
+``queues``           create, list, show and delete queues
+``metadata``         the metadata of a queue, which have no version in the service: azguard makes one and compares
+``acl``              the access policies of a queue, likewise
+``existing``         what a create finds
+``contents``         how many messages a queue has
+``messages``         put, receive, peek, update, delete and clear messages
+``message_results``  messages as commands show them
+``receipts``         which receipt a write names
+``encodings``        what a message holds
+``bodies``           the XML that is sent
 """

@@ -35,6 +35,11 @@ def _build_policy(name: str, policy: Any) -> str:
     return f"<SignedIdentifier><Id>{escape(name)}</Id>{access}</SignedIdentifier>"
 
 
+def build_message(text: str) -> str:
+    """Return the body of Put Message and of Update Message."""
+    return f"<QueueMessage><MessageText>{escape(text)}</MessageText></QueueMessage>"
+
+
 def escape(text: str) -> str:
     """Return a text as it stands in XML, its carriage returns included."""
     return "".join(_ESCAPES.get(character, character) for character in text)

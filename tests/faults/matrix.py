@@ -92,6 +92,10 @@ ON_ITS_FENCE = Says(74, "its only condition is the fence, so it may land once a 
 FOREIGN_COVERED = Says(74, "a writer that keeps no lineage replaced the version it was for, or our write on it")
 EQUAL_BYTES = Says(74, "equal bytes stand where ours belong, and another writer could have appended them")
 SECOND_SNAPSHOT = Says(74, "a snapshot has no condition that a first one would break, so a second could be made")
+PUT_UNTRACED = Says(74, "nothing in the service tells whether a message is there, and sent again there could be two")
+RECEIPT_LOST = Says(74, "the receipt is stale by our own update or by another reader, and the new one is lost")
+STALE = Says(42, gone=True)
+CLEARED = Says(74, "a clear that comes late deletes what was put until then")
 RECREATED = Says(74, "it was created meanwhile, and ours may have been there before that, and deleted")
 
 
@@ -127,6 +131,9 @@ class Stage(Protocol):
 
     def make_queue(self) -> None:
         """Create the queue of the row, which ``{queue}`` names; its metadata were read here."""
+
+    def receive_message(self) -> None:
+        """Put ``old`` into the queue and receive it, so that its receipt is known here; ``{message}`` names it."""
 
     def insert(self) -> None:
         """Insert the entity, with an ``n`` of 1, so that its version is known here."""
@@ -239,6 +246,10 @@ def _leased_container(stage: Stage) -> None:
 
 def _queue(stage: Stage) -> None:
     stage.make_queue()
+
+
+def _message(stage: Stage) -> None:
+    stage.receive_message()
 
 
 def _entity(stage: Stage) -> None:
@@ -389,6 +400,15 @@ ROWS = (
         cells=_UNTRACED),
     Row("queue-delete", "queue delete {queue} --last-writer-wins", "DELETE queue", (_queue,), leaves=None,
         cells=_DELETED_ANYHOW),
+    Row("message-put", "message put {queue} --content new", "POST messages", (_queue,),
+        cells={column: PUT_UNTRACED for column in Column if column is not Column.REPLAYED} | {Column.REPLAYED: TWICE}),
+    Row("message-update", "message update {message} --visible --content new", "PUT message", (_queue, _message),
+        cells={**_in((*ANSWER_LOST, Column.ZOMBIE_FIRST), RECEIPT_LOST), Column.REPLAYED: STALE}),
+    Row("message-delete", "message delete {message}", "DELETE message", (_queue, _message), leaves=b"",
+        cells={Column.REPLAYED: STALE}),
+    Row("message-clear", "message clear {queue} --last-writer-wins --with-contents", "DELETE messages",
+        (_queue, _message), leaves=b"",
+        cells={column: CLEARED for column in Column if column is not Column.REPLAYED} | {Column.REPLAYED: TWICE}),
     Row("update-read", _INCREMENT, "GET blob", (_one,), "PUT blob", leaves=_TWO),
     Row("update", _INCREMENT, "PUT blob", (_one,), leaves=_TWO),
     Row("update-create", _INCREMENT + " --create", "PUT blob", leaves=b'{"n": 1}'),

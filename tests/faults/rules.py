@@ -31,7 +31,8 @@ def operation(request: Request) -> str:
     queue = _QUEUE.fullmatch(urlsplit(request.path).path)
     query = parse_qs(urlsplit(request.path).query)
     if queue is not None and not query.keys() & {"comp", "restype"} and (queue["what"] or request.method != "POST"):
-        return f"{request.method} {(queue['what'] or 'queue').strip('/')}{'/id' if queue['id'] else ''}"
+        what = "message" if queue["id"] else "messages" if queue["what"] else "queue"
+        return f"{request.method} {what}"
     if request.method == "POST" and "comp" not in request.path:
         return "POST entity"
     what = query.get("comp", query.get("restype", ["blob"]))[0]

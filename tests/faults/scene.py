@@ -61,6 +61,7 @@ class Scene:
     later: list[Request] = field(default_factory=list)
     began: int = 0
     met: int = 0
+    message_id: str = ""
 
     @property
     def container(self) -> str:
@@ -95,6 +96,7 @@ class Scene:
             "lease": _LEASE,
             "entity": self.entity,
             "queue": self.queue,
+            "message": f"{self.queue}/{self.message_id}",
         }
         own, rest = command_line.split(self.row.command.format(**names).split())
         return [*own, *(["--timeout", "2s"] if self.every else []), "-o", "json", *rest]
@@ -159,6 +161,12 @@ class Scene:
         for verb in (("create",), ("metadata", "get")):
             ran = self.cli.call("queue", *verb, self.queue)
             assert ran.code == 0, ran.err
+
+    def receive_message(self) -> None:
+        ran = self.cli.call("message", "put", self.queue, "--content", "old")
+        assert ran.code == 0, ran.err
+        self.message_id = ran.json["id"]
+        assert self.cli.call("message", "get", self.queue).code == 0
 
     def insert(self) -> None:
         ran = self.cli.call("safe-update", f"entity:{self.entity}", "--create", "--set", "n=1")

@@ -148,11 +148,24 @@ def test_every_result_about_a_queue_has_the_shape_that_scripts_rely_on(cli: CliW
         ("queue create", ("queue", "metadata", "set", name, "--metadata", "a=2", "--allow-race")),
         ("queue acl", ("queue", "acl", "get", name)),
         ("queue create", ("queue", "acl", "set", name, "--allow-race")),
+        ("message put", ("message", "put", name)),
+        ("message peek", ("message", "peek", name)),
+        ("message get", ("message", "get", name)),
+        ("message delete", ("message", "clear", name, "--last-writer-wins", "--with-contents")),
         ("queue create", ("queue", "delete", name, "--last-writer-wins")),
     ]
     for shape, words in cases:
         schema = {"$defs": SCHEMAS["$defs"], "$ref": f"#/$defs/{shape}"}
         jsonschema.Draft202012Validator(schema).validate(cli.call(*words, stdin=b"{}").json)
+
+
+def test_every_result_about_a_message_has_the_shape_that_scripts_rely_on(cli: CliWorld) -> None:
+    name = f"q{cli.container()}"
+    cli.call("queue", "create", name)
+    message = f"{name}/{cli.call('message', 'put', name, '--content', 'x').json['id']}"
+    for shape, words in (("message update", ("update", message, "--visible")), ("message delete", ("delete", message))):
+        schema = {"$defs": SCHEMAS["$defs"], "$ref": f"#/$defs/{shape}"}
+        jsonschema.Draft202012Validator(schema).validate(cli.call("message", *words).json)
 
 
 def failures(cli: CliWorld, blob: str) -> list[tuple[int, tuple[str, ...]]]:

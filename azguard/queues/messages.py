@@ -1,0 +1,222 @@
+"""Messages: put, received, looked at, changed and deleted.
+
+A message that was received is hidden for a time, and has a receipt that ends with the next receive or update. So the
+receipt is its version: with it a write is of the message as it was received, or is refused.
+"""
+
+from typing import Any, TypeVar
+
+from azguard.accounts.target import Target
+from azguard.errors import AzguardError, BadRequest, Changed, NotFound, OutcomeUnknown
+from azguard.queues import bodies
+from azguard.queues.message_results import (
+    MessageDeleted,
+    MessagePeeked,
+    MessagePut,
+    MessageWritten,
+    Received,
+    describe,
+    describe_peeked,
+    locate,
+)
+from azguard.requests.calls import read, write_timeouts
+from azguard.requests.deadline import Deadline
+from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
+from azguard.requests.verdicts import Verdict
+
+T = TypeVar("T")
+#: What results say guarded a write: the receipt.
+GUARD = "receipt"
+_NOT_FOUND = "MessageNotFound"
+# Azure answers a stale receipt as it answers a message that is gone; the emulator and older services tell them apart.
+_STALE = (_NOT_FOUND, "PopReceiptMismatch")
+
+
+def put(queue: Target, text: str, visibility: int, time_to_live: int | None, deadline: Deadline) -> MessagePut:
+    """Put a message; ``visibility`` is for how many seconds it is hidden, ``time_to_live`` how long it is kept.
+
+    Raises:
+        NotFound: there is no such queue.
+        OutcomeUnknown: the answer was lost. Nothing in the service tells whether the message is there.
+    Source: https://learn.microsoft.com/rest/api/storageservices/put-message
+    """
+    client = queue.account.queue(queue.address)
+    request = WriteRequest[Any](
+        target=queue,
+        send=lambda: client.send_message(
+            "",
+            visibility_timeout=visibility,
+            time_to_live=time_to_live,
+            raw_request_hook=bodies.replace_body(bodies.build_message(text)),
+            **write_timeouts(deadline),
+        ),
+        look=lambda _: Finding(Verdict.UNKNOWN),
+        unknown=OutcomeUnknown(
+            f"a message to {queue} was sent, and whether it was put cannot be known: the service keeps nothing by "
+            "which a message is known again",
+            address=str(queue.address),
+            reason="message_put_unknown",
+        ),
+    )
+    settled = send_until_settled(request, deadline)
+    sent = settled.answer
+    return MessagePut(
+        address=str(locate(queue, sent.id).address),
+        id=sent.id,
+        pop_receipt=sent.pop_receipt,
+        time_next_visible=sent.next_visible_on,
+        guard="none",
+        attempts=settled.attempts,
+        insertion_time=sent.inserted_on,
+        expiration_time=sent.expires_on,
+    )
+
+
+def receive(queue: Target, number: int, visibility: int, encoding: str, deadline: Deadline) -> list[Received]:
+    """Receive up to so many messages, which are hidden for ``visibility`` seconds.
+
+    Raises:
+        NotFound: there is no such queue.
+        OutcomeUnknown: the answer was lost; up to so many messages may be hidden, with receipts that no one has.
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-messages
+    """
+    client = queue.account.queue(queue.address)
+
+    def send() -> list[Any]:
+        found = client.receive_messages(
+            messages_per_page=number, max_messages=number, visibility_timeout=visibility, **write_timeouts(deadline)
+        )
+        return list(next(found.by_page(), ()))
+
+    request = WriteRequest[list[Any]](
+        target=queue,
+        send=send,
+        look=lambda _: Finding(Verdict.UNKNOWN),
+        unknown=OutcomeUnknown(
+            f"messages of {queue} may have been received, and their receipts are lost: what was received is hidden for "
+            f"{visibility} seconds",
+            address=str(queue.address),
+            reason="message_get_unknown",
+        ),
+    )
+    return [describe(queue, each, encoding) for each in send_until_settled(request, deadline).answer]
+
+
+def peek(queue: Target, number: int, deadline: Deadline) -> list[MessagePeeked]:
+    """Return the next messages that can be seen, and leave them as they are.
+
+    Raises:
+        NotFound: there is no such queue.
+    Source: https://learn.microsoft.com/rest/api/storageservices/peek-messages
+    """
+    client = queue.account.queue(queue.address)
+    found = read(lambda timeouts: client.peek_messages(max_messages=number, **timeouts), queue, deadline)
+    return [describe_peeked(queue, each) for each in found]
+
+
+def update(target: Target, receipt: str, text: str | None, visibility: int, deadline: Deadline) -> MessageWritten:
+    """Change when a message can be seen again and, unless it is None, its text. The receipt ends; a new one begins.
+
+    Raises:
+        Changed: the receipt is stale.
+        OutcomeUnknown: the answer was lost, and with it the new receipt, if there is one.
+    Source: https://learn.microsoft.com/rest/api/storageservices/update-message
+    """
+    client = target.account.queue(target.address)
+    body: dict[str, Any] = {} if text is None else {"raw_request_hook": bodies.replace_body(bodies.build_message(text))}
+    request = WriteRequest[Any](
+        target=target,
+        send=lambda: client.update_message(
+            target.address.name, receipt, visibility_timeout=visibility, **body, **write_timeouts(deadline)
+        ),
+        # The receipt lets only one of two copies through, so that sending it again is safe.
+        look=lambda _: Finding(Verdict.NOT_YET),
+        judge_refusal=lambda refusal, _: Finding(Verdict.UNKNOWN),
+        unknown=OutcomeUnknown(
+            f"the update of {target} was sent, and whether it was applied cannot be known; if it was, its new receipt "
+            "is lost",
+            address=str(target.address),
+            reason="message_update_unknown",
+        ),
+    )
+    settled = _settle(request, receipt, deadline)
+    return MessageWritten(
+        address=str(target.address),
+        id=target.address.name,
+        pop_receipt=settled.answer.pop_receipt,
+        time_next_visible=settled.answer.next_visible_on,
+        guard=GUARD,
+        attempts=settled.attempts,
+    )
+
+
+def delete(target: Target, receipt: str, deadline: Deadline) -> MessageDeleted:
+    """Delete a message that was received.
+
+    After a lost answer the same request is sent again. If the message is gone then, it was deleted: by us, unless it
+    became visible meanwhile and another reader has received it.
+
+    Raises:
+        Changed: the receipt is stale.
+    Source: https://learn.microsoft.com/rest/api/storageservices/delete-message2
+    """
+    client = target.account.queue(target.address)
+    request = WriteRequest[object](
+        target=target,
+        send=lambda: client.delete_message(target.address.name, receipt, **write_timeouts(deadline)),
+        look=lambda _: Finding(Verdict.NOT_YET),
+        judge_refusal=_judge_delete,
+    )
+    settled = _settle(request, receipt, deadline)
+    return MessageDeleted(str(target.address), GUARD, settled.attempts)
+
+
+def clear(queue: Target, guard: str, deadline: Deadline) -> MessageDeleted:
+    """Delete all messages of a queue, hidden ones included.
+
+    Raises:
+        NotFound: there is no such queue.
+        OutcomeUnknown: the answer was lost; the request may still arrive, and delete what is put until then.
+    Source: https://learn.microsoft.com/rest/api/storageservices/clear-messages
+    """
+    request = WriteRequest[object](
+        target=queue,
+        send=lambda: _clear(queue, deadline),
+        look=lambda _: Finding(Verdict.UNKNOWN),
+    )
+    return MessageDeleted(str(queue.address), guard, send_until_settled(request, deadline).attempts)
+
+
+def _clear(queue: Target, deadline: Deadline) -> None:
+    """Delete all messages; of a large queue the service deletes some at a time, and says to ask again."""
+    from azure.core.exceptions import HttpResponseError
+
+    from azguard.requests.service_errors import service_code
+
+    client = queue.account.queue(queue.address)
+    while True:
+        try:
+            client.clear_messages(**write_timeouts(deadline))
+        except HttpResponseError as error:
+            if service_code(error) != "OperationTimedOut" or deadline.passed:
+                raise
+        else:
+            return
+
+
+def _judge_delete(refusal: AzguardError, _: Finding[object]) -> Finding[object]:
+    return Finding(Verdict.COMMITTED if refusal.service_code == _NOT_FOUND else Verdict.NEVER)
+
+
+def _settle(request: WriteRequest[T], receipt: str, deadline: Deadline) -> Settled[T]:
+    try:
+        return send_until_settled(request, deadline)
+    except (NotFound, BadRequest) as error:
+        if error.service_code not in _STALE:
+            raise
+        raise error.as_kind(
+            Changed,
+            message=f"the receipt of {request.target} is stale: it was received again, changed or deleted since",
+            expected_etag=receipt,
+            reason="receipt_stale",
+        ) from error

@@ -1,0 +1,231 @@
+"""``azguard message`` against Azurite."""
+
+import json
+from typing import Any
+
+import pytest
+
+from azguard.faultproxy.faults import Fault
+from tests.support import queue_world
+from tests.support.cli_world import CliWorld, Ran
+
+
+@pytest.fixture
+def jobs(cli: CliWorld) -> str:
+    return queue_world.queue(cli)
+
+
+def put(cli: CliWorld, jobs: str, content: bytes, *words: str) -> Ran:
+    return cli.call("message", "put", jobs, *words, "-o", "json", stdin=content)
+
+
+def peek(cli: CliWorld, jobs: str) -> Any:
+    return cli.call("message", "peek", jobs, "--num-messages", "32").json
+
+
+def received(cli: CliWorld, jobs: str, scope: str = "test") -> dict[str, Any]:
+    """Return a message that was put and received, with no time in which others could not receive it again."""
+    put(cli, jobs, b"work")
+    found: dict[str, Any] = cli.call("message", "get", jobs, "-o", "json", scope=scope).json[0]
+    return found
+
+
+def by(got: dict[str, Any]) -> tuple[str, str]:
+    """Return the receipt of a message, for a run behind a proxy, which is another account to the cache."""
+    return "--pop-receipt", got["pop_receipt"]
+
+
+def test_a_message_is_put_received_changed_and_deleted(cli: CliWorld, jobs: str) -> None:
+    sent = put(cli, jobs, b"work").json
+    (got,) = cli.call("message", "get", jobs, "--visibility-timeout", "5m").json
+    changed = cli.call("message", "update", f"{jobs}/{got['id']}", "--visible", "--content", "more").json
+    (seen,) = peek(cli, jobs)
+    gone = cli.call("message", "delete", f"{jobs}/{got['id']}")
+    assert (sent["id"], got["content"], got["dequeue_count"], seen["text"]) == (got["id"], "work", 1, "more")
+    assert len({sent["pop_receipt"], got["pop_receipt"], changed["pop_receipt"]}) == 3
+    assert (changed["guard"], gone.json["guard"], peek(cli, jobs)) == ("receipt", "receipt", [])
+
+
+def test_a_message_is_hidden_until_the_time_that_is_told(cli: CliWorld, jobs: str) -> None:
+    got = received(cli, jobs)
+    assert got["time_next_visible"] > got["insertion_time"]
+    assert cli.call("message", "get", jobs).json == []
+
+
+def test_a_put_remembers_the_receipt_so_that_what_is_hidden_can_be_made_visible(cli: CliWorld, jobs: str) -> None:
+    sent = put(cli, jobs, b"work", "--hidden").json
+    assert peek(cli, jobs) == []
+    assert cli.call("message", "update", f"{jobs}/{sent['id']}", "--visible").code == 0
+    assert [each["text"] for each in peek(cli, jobs)] == ["work"]
+
+
+@pytest.mark.parametrize("words", [("delete",), ("update", "--visible")])
+@pytest.mark.parametrize("how", [(), ("--pop-receipt", "@last"), ("--pop-receipt", "{}"), ("-f", "message.json")])
+def test_a_stale_receipt_is_said_and_nothing_is_done(
+    cli: CliWorld, jobs: str, words: tuple[str, ...], how: tuple[str, ...]
+) -> None:
+    got = received(cli, jobs)
+    cli.file("message.json", json.dumps([got]))
+    queue_world.sdk(cli, jobs).update_message(got["id"], got["pop_receipt"], visibility_timeout=0)
+    options = [each.format(got["pop_receipt"]) for each in how]
+    ran = cli.call("message", words[0], f"{jobs}/{got['id']}", *words[1:], *options, "-o", "json")
+    assert (ran.code, ran.error["expected_etag"], len(peek(cli, jobs))) == (42, got["pop_receipt"], 1)
+
+
+def test_a_message_that_is_gone_is_said_alike(cli: CliWorld, jobs: str) -> None:
+    got = received(cli, jobs)
+    address = f"{jobs}/{got['id']}"
+    assert cli.call("message", "delete", address).code == 0
+    ran = cli.call("message", "delete", address, "--pop-receipt", got["pop_receipt"], "-o", "json")
+    assert (ran.code, ran.error["service_code"]) == (42, "MessageNotFound")
+
+
+def test_the_json_of_a_message_carries_its_own_receipt_whatever_was_received_since(cli: CliWorld, jobs: str) -> None:
+    got = received(cli, jobs, scope="other")
+    file = str(cli.file("message.json", json.dumps(got)))
+    assert cli.call("message", "delete", f"{jobs}/{got['id']}").code == 42
+    assert cli.call("message", "delete", f"{jobs}/{got['id']}", "-f", file).code == 0
+
+
+def test_the_receipt_of_another_message_is_refused(cli: CliWorld, jobs: str) -> None:
+    file = str(cli.file("message.json", json.dumps(received(cli, jobs))))
+    assert cli.call("message", "delete", f"{jobs}/other", "-f", file).code == 2
+
+
+@pytest.mark.parametrize("options", [("-o", "none"), ("--query", "[].id")])
+def test_a_receipt_that_was_not_delivered_is_not_remembered(cli: CliWorld, jobs: str, options: tuple[str, ...]) -> None:
+    sent = queue_world.sdk(cli, jobs).send_message("work")
+    cli.call("message", "get", jobs, *options)
+    ran = cli.call("message", "delete", f"{jobs}/{sent.id}", "-o", "json")
+    assert (ran.code, ran.error["hint"].startswith(f"receive it first: azguard message get {jobs}")) == (42, True)
+
+
+@pytest.mark.parametrize("content", [b"a\r\nb\rc\n", "<&>\u00e9\U0001f600]]>".encode(), b"  x ", b"%25 {0}", b"\t"])
+def test_text_survives_as_it_is(cli: CliWorld, jobs: str, content: bytes) -> None:
+    put(cli, jobs, content)
+    got = cli.call("message", "get", jobs, "-f", "body").json
+    assert ((cli.root / "body").read_bytes(), got[0]["content"].encode()) == (content, content)
+
+
+@pytest.mark.parametrize("content", [bytes(range(256)), b"\x00", b"text"])
+def test_any_bytes_survive_in_base64(cli: CliWorld, jobs: str, content: bytes) -> None:
+    put(cli, jobs, content, "--encoding", "base64")
+    cli.call("message", "get", jobs, "--encoding", "base64", "-f", "body")
+    assert (cli.root / "body").read_bytes() == content
+
+
+@pytest.mark.parametrize("content", [b"\xff", b"a\x01", b"\x00", "\ufffe".encode()])
+def test_what_is_no_text_is_refused_with_the_way_out(cli: CliWorld, jobs: str, content: bytes) -> None:
+    ran = put(cli, jobs, content)
+    assert (ran.code, ran.error["hint"].startswith("--encoding base64"), peek(cli, jobs)) == (2, True, [])
+
+
+def test_a_peek_shows_both_readings(cli: CliWorld, jobs: str) -> None:
+    for content, encoding in ((b"plain!", "text"), (b"text", "base64"), (b"\xff", "base64")):
+        put(cli, jobs, content, "--encoding", encoding)
+    assert [(each["text"], each["decoded"], each["is_base64"]) for each in peek(cli, jobs)] == [
+        ("plain!", None, False), ("dGV4dA==", "text", True), ("/w==", None, True),
+    ]  # fmt: skip
+
+
+def test_what_is_not_base64_is_shown_as_it_is_with_the_consequence(cli: CliWorld, jobs: str) -> None:
+    put(cli, jobs, b"plain!")
+    ran = cli.call("message", "get", jobs, "--encoding", "base64", "-o", "json")
+    assert (ran.json[0]["content"], ran.json[0]["encoding"], "Azure Functions" in ran.err) == ("plain!", "text", True)
+
+
+@pytest.mark.parametrize(
+    ("words", "size"),
+    [
+        ((), 64 * 1024 + 1),
+        (("--encoding", "base64"), 48 * 1024 + 1),
+        ((), 0),
+        (("--visibility-timeout", "8d"), 1),
+        (("--visibility-timeout", "-1"), 1),
+        (("--time-to-live", "0"), 1),
+        (("--time-to-live", "5s", "--visibility-timeout", "5s"), 1),
+        (("--hidden", "--visibility-timeout", "5s"), 1),
+        (("--content", "x", "-f", "-"), 1),
+        (("--encoding", "gzip"), 1),
+    ],
+)
+def test_what_the_service_would_refuse_is_refused_before_it_is_sent(
+    cli: CliWorld, jobs: str, words: tuple[str, ...], size: int
+) -> None:
+    assert (put(cli, jobs, b"x" * size, *words).code, peek(cli, jobs)) == (2, [])
+
+
+@pytest.mark.parametrize(
+    ("words", "size"),
+    [((), 64 * 1024), (("--encoding", "base64"), 48 * 1024), (("--allow-empty",), 0), (("--time-to-live", "-1"), 1)],
+)
+def test_what_is_at_the_limit_is_sent(cli: CliWorld, jobs: str, words: tuple[str, ...], size: int) -> None:
+    assert (put(cli, jobs, b"x" * size, *words).code, len(peek(cli, jobs))) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("get", "--num-messages", "33"), ("get", "--num-messages", "0"), ("get", "--visibility-timeout", "0"),
+        ("get", "--visibility-timeout", "8d"), ("get", "--encoding", "x"), ("get", "--num-messages", "2", "-f", "b"),
+        ("peek", "--num-messages", "33"),
+    ],
+)  # fmt: skip
+def test_a_receive_with_wrong_options_receives_nothing(cli: CliWorld, jobs: str, words: tuple[str, ...]) -> None:
+    put(cli, jobs, b"work")
+    assert (cli.call("message", words[0], jobs, *words[1:]).code, peek(cli, jobs)[0]["dequeue_count"]) == (2, 0)
+
+
+@pytest.mark.parametrize("words", [(), ("--visible", "--visibility-timeout", "1"), ("--visible", "--content", "")])
+def test_an_update_with_wrong_options_changes_nothing(cli: CliWorld, jobs: str, words: tuple[str, ...]) -> None:
+    got = received(cli, jobs)
+    assert cli.call("message", "update", f"{jobs}/{got['id']}", *words).code == 2
+    assert cli.call("message", "delete", f"{jobs}/{got['id']}").code == 0
+
+
+@pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET, Fault.FAIL_BEFORE])
+def test_a_put_whose_answer_is_lost_is_never_sent_again(cli: CliWorld, jobs: str, fault: Fault) -> None:
+    ran, log = queue_world.spoilt(cli, "POST", fault, "message", "put", jobs, "--content", "x")
+    assert (ran.code, log, len(peek(cli, jobs))) == (74, [("POST", fault.reaches)], int(fault.reaches))
+
+
+def test_a_receive_whose_answer_is_lost_says_how_long_messages_may_be_hidden(cli: CliWorld, jobs: str) -> None:
+    put(cli, jobs, b"work")
+    ran, log = queue_world.spoilt(cli, "GET", Fault.DROP, "message", "get", jobs)
+    assert (ran.code, len(log), "hidden for 30 seconds" in ran.error["message"]) == (74, 1, True)
+
+
+@pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET, Fault.FAIL_BEFORE])
+def test_a_delete_whose_answer_is_lost_is_settled(cli: CliWorld, jobs: str, fault: Fault) -> None:
+    got = received(cli, jobs)
+    ran, _ = queue_world.spoilt(cli, "DELETE", fault, "message", "delete", f"{jobs}/{got['id']}", *by(got), once=True)
+    assert ran.code == 0
+
+
+@pytest.mark.parametrize(("fault", "code"), [(Fault.DROP, 74), (Fault.RESET, 0), (Fault.FAIL_BEFORE, 0)])
+def test_an_update_whose_answer_is_lost_is_settled_or_has_lost_its_receipt(
+    cli: CliWorld, jobs: str, fault: Fault, code: int
+) -> None:
+    got = received(cli, jobs)
+    words = ("message", "update", f"{jobs}/{got['id']}", "--visible", *by(got))
+    ran, _ = queue_world.spoilt(cli, "PUT", fault, *words, once=True)
+    assert ran.code == code
+
+
+def test_a_queue_is_only_cleared_if_both_are_said(cli: CliWorld, jobs: str) -> None:
+    put(cli, jobs, b"work")
+    both = ("--last-writer-wins", "--with-contents")
+    codes = [cli.call("message", "clear", jobs, *words).code for words in (both[1:], both[:1], both)]
+    assert (codes, peek(cli, jobs)) == ([2, 42, 0], [])
+
+
+@pytest.mark.parametrize("words", [("put", "--content", "x"), ("get",), ("peek",)])
+def test_a_queue_that_is_not_there_is_named(cli: CliWorld, words: tuple[str, ...]) -> None:
+    ran = cli.call("message", words[0], "nosuch", *words[1:], "-o", "json")
+    assert (ran.code, ran.error["hint"]) == (44, "azguard queue create nosuch")
+
+
+@pytest.mark.parametrize("option", ["--if-match", "--etag", "--lease-id", "--last-writer-wins"])
+def test_conditions_mean_nothing_for_a_message(cli: CliWorld, jobs: str, option: str) -> None:
+    value = () if option == "--last-writer-wins" else ("x",)
+    assert cli.call("message", "put", jobs, "--content", "x", option, *value).code == 2
