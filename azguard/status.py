@@ -80,6 +80,8 @@ def all_reads(cache: EtagCache, scope: str, account: Account, tell_others: Calla
     """Return all that a scope has read in one account; ``tell_others`` is given the number of reads in others."""
     endpoints = set(account.endpoints.values())
     entries = list(cache.list_entries(scope))
+    # The service tells no one the receipt of a message.
+    entries = [entry for entry in entries if not entry.address.startswith(f"{Kind.MESSAGE}:")]
     here = [entry for entry in entries if entry.account in endpoints]
     if len(here) < len(entries):
         tell_others(len(entries) - len(here))
@@ -106,6 +108,8 @@ def _read(cache: EtagCache, target: Target, entry: Entry) -> Read:
 
 
 def _look(read: Read, deadline: Deadline) -> ResourceStatus:
+    if read.target.kind is Kind.MESSAGE:
+        return _answer(read, UNANSWERED, reason="the service does not tell whether the receipt of a message is stale")
     try:
         etag, modified, lease_state = _current(read.target, deadline)
     except NotFound:

@@ -39,8 +39,7 @@ def set_(ctx: typer.Context, queue: options.Queue, file: part_options.File = Non
     last, or with --etag. Another writer can still come in between. New policies take effect after up to 30 seconds.
 
     Examples:
-        azguard queue acl get jobs > policies.json
-        azguard queue acl set jobs -f policies.json --allow-race
+        azguard queue acl get jobs | azguard queue acl set jobs --allow-race
 
     Topics: queues
     """

@@ -229,3 +229,10 @@ def test_a_queue_that_is_not_there_is_named(cli: CliWorld, words: tuple[str, ...
 def test_conditions_mean_nothing_for_a_message(cli: CliWorld, jobs: str, option: str) -> None:
     value = () if option == "--last-writer-wins" else ("x",)
     assert cli.call("message", "put", jobs, "--content", "x", option, *value).code == 2
+
+
+def test_the_status_says_nothing_of_receipts_which_the_service_does_not_tell(cli: CliWorld, jobs: str) -> None:
+    address = received(cli, jobs)["address"]
+    assert cli.call("status").json == []
+    (asked,) = cli.call("status", address).json
+    assert (asked["state"], "receipt" in asked["reason"]) == ("unanswered", True)
