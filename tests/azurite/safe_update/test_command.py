@@ -227,7 +227,7 @@ def test_a_lock_of_somebody_else_is_49_and_the_work_is_kept(cli: CliWorld, addre
 
 def test_giving_up_keeps_the_work_and_names_the_command_that_resumes(cli: CliWorld, address: str) -> None:
     lease = client(cli, address).acquire_lease(-1)
-    words = ("safe-update", address, "--increment", "n", "--wait-lease", "--timeout", "1s")
+    words = ("safe-update", address, "--increment", "n", "--wait-lease", "--timeout", "3s")
     ran = cli.run(*words, "-o", "json")
     assert (ran.code, ran.error["kind"], kept(cli, ran)) == (75, "gave_up", b'{"n": 2}')
     lease.release()
@@ -244,7 +244,7 @@ def test_a_command_to_resume_holds_no_secret(cli: CliWorld, address: str) -> Non
         permission=BlobSasPermissions(read=True, write=True), expiry=datetime.now(UTC) + timedelta(hours=1),
     )  # fmt: skip
     blob.acquire_lease(-1)
-    ran = cli.call("safe-update", f"{blob.url}?{sas}", "--increment", "n", "--wait-lease", "--timeout", "1s")
+    ran = cli.call("safe-update", f"{blob.url}?{sas}", "--increment", "n", "--wait-lease", "--timeout", "3s")
     assert (ran.code, sas.rpartition("sig=")[2] in ran.err, f"'{blob.url}?SAS'" in ran.err) == (75, False, True)
 
 
