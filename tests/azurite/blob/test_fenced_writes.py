@@ -19,7 +19,7 @@ Steps = Mapping[str, Callable[[], object]]
 LEASE = "0f3c1111-2222-3333-4444-555566667777"
 # What a fence may not stand beside, with a value that would be taken alone.
 OTHERS = (
-    ("--if-match", "0x1"), ("--if-none-match", "*"), ("--if-modified-since", "2001-01-01"),
+    ("--if-match", "0x1"), ("--if-none-match", "0x1"), ("--if-modified-since", "2001-01-01"),
     ("--if-unmodified-since", "2101-01-01"), ("--if-tags", "\"env\" = 'dev'"), ("--etag", "@last"),
     ("--last-writer-wins",),
 )  # fmt: skip

@@ -55,7 +55,7 @@ def test_a_lost_answer_without_a_lease_is_unknown() -> None:
 
 def test_a_tier_that_was_pending_before_is_no_proof_of_ours() -> None:
     refused: Answer = (409, "BlobBeingRehydrated", {})
-    with pytest.raises(BadRequest, match="BlobBeingRehydrated"):
+    with pytest.raises(BadRequest, match="on its way out of the archive"):
         to_hot(WANTED, GRANTED, now_is("leased", **PENDING), refused, now_is("leased", **PENDING), RELEASED)
 
 
