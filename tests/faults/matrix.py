@@ -13,8 +13,9 @@ that is another, and what is there afterwards (``leaves``). Where the first such
 ``nth`` says which is. Run it: ``pytest tests/faults -k put-if-match``. A cell that fails shows what azguard said and
 what the log says; give it an entry with its reason only if the truth really cannot be known, else mend azguard.
 ``CONTESTS`` adds a rival who writes in between, ``OUTAGES`` a fault that hits every such request until azguard gives
-up: a few of each for a new row. A new kind of resource also needs its names in ``rules.operation``, and how to look at
-it in ``Scene.content``.
+up: a few of each for a new row. Faults that only the transport can tell apart (``TWINS``), and a slow answer, are
+played in the first row of each group of commands, and where a row says something else of them. A new kind of resource
+also needs its names in ``rules.operation``, and how to look at it in ``Scene.content``.
 
 The operations on a lease are ``repeatable``: done a second time they change nothing that the first time did not. There
 a second commit, by a zombie or because azguard sent it again, is no fault; what counts instead is the state in which
@@ -58,6 +59,13 @@ class Column(Enum):
 
 
 _ZOMBIES = (Column.ZOMBIE_FIRST, Column.ZOMBIE_THEN, Column.ZOMBIE_LAST)
+#: A fault → another one that leaves the same behind: only the transport, one for all commands, tells them apart.
+TWINS = {
+    Column.FAIL_AFTER: Column.DROP,
+    Column.LATE: Column.DROP,
+    Column.HALF: Column.DROP,
+    Column.RESET: Column.FAIL_BEFORE,
+}
 # The request was executed, and the answer lost, or not there in time.
 ANSWER_LOST = (Column.DROP, Column.FAIL_AFTER, Column.LATE, Column.HALF, Column.SLOW)
 # It was not executed when the client looks, and may still be.

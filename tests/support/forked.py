@@ -33,9 +33,12 @@ _LATE = (
     "azure.data.tables",
     "azure.identity",
     "azure.storage.blob",
+    "azure.storage.queue",
     "jmespath",
     "jsonpatch",
+    "pathspec",
     "requests",
+    "ruamel.yaml",
     "sqlite3",
 )
 # These read the environment when they are imported, or are no module of a command.
