@@ -31,6 +31,8 @@ _SINGLE_QUOTED = re.compile(r"'[^']*'")
 _FOR_BASH = re.compile(r"[$`*?~;&<>|(){}\\]")
 _ECHO = re.compile(r"(?P<echo>(?:echo|printf) (?:'[^']*'|\w+)) \| (?P<rest>.*)", re.DOTALL)
 _STYLES = re.compile(r"\x1b\[[0-9;]*m")
+# What a progress bar has drawn on a line before the line is written.
+_ERASED = re.compile(r"[^\r\n]*\r\x1b\[K")
 _REMARK = re.compile(r"\s+# .*$")
 
 
@@ -51,7 +53,7 @@ class PageShell:
         words = plain_words(line)
         with _terminal() as (descriptor, shown):
             status = self._bash(line, descriptor) if words is None else self._inside(*words, descriptor)
-        return status, _STYLES.sub("", shown[0]).replace("\r\n", "\n").splitlines()
+        return status, _ERASED.sub("", _STYLES.sub("", shown[0])).replace("\r\n", "\n").splitlines()
 
     def _inside(self, env: Mapping[str, str], stdin: bytes, words: list[str], terminal: int) -> int:
         from azguard.cli import signals

@@ -23,7 +23,8 @@ NOWHERE = "AccountName=acc;AccountKey=a2V5;" + "".join(
 # Words for the arguments of a command, by how they are written in its help.
 PLACES = {
     "CONTAINER/NAME": "site/a", "NAME": "site", "CONTAINER": "site", "TABLE": "Orders",
-    "TABLE/PARTITION/ROW": "Orders/eu/1", "ADDRESS": "blob:site/a", "FILE|-": "-",
+    "TABLE/PARTITION/ROW": "Orders/eu/1", "QUEUE": "jobs", "QUEUE/ID": "jobs/1",
+    "ADDRESS": "blob:site/a", "FILE|-": "-",
     "ADDRESS... -- CMD [ARG...]": "blob:locks/a",
 }  # fmt: skip
 
