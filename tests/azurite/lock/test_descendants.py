@@ -209,7 +209,7 @@ def test_azguard_and_the_guardian_have_no_name_in_common(world: Locks) -> None:
     scene.running.send(signal.SIGKILL)
     scene.running.ended()
     until(lambda: not world.processes())
-    assert scene.signals()[0] == "SIGTERM"
+    assert "SIGTERM" in scene.signals()
 
 
 def test_kill_9_of_the_guardian_ends_what_has_left_the_process_group(world: Locks) -> None:
