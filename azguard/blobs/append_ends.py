@@ -54,7 +54,7 @@ def _create(given: Append, deadline: Deadline) -> bool:
             properties.fetch(given.target, Conditions(), patience)
         except NotFound:
             return Finding(Verdict.NOT_YET)
-        return Finding(Verdict.COMMITTED)  # Whoever made it: an append is what was asked for.
+        return Finding(Verdict.COMMITTED)  # Ours or not: an append is what was asked for.
 
     request = WriteRequest(
         target=given.target,

@@ -1,7 +1,7 @@
 """Blocks of a block blob, one by one: staged, listed, and committed as the content of the blob.
 
 Blocks that are staged are seen by no reader, and shared by all writers of the blob: a commit discards those that it
-does not name, whoever staged them.
+does not name, those of other writers too.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,6 +1,6 @@
 """Writing and clearing pages of a page blob, under a short lease of our own.
 
-A page carries no trace of its writer. Only under a lease can a lost answer be settled: while it is held, nobody else
+A page carries no trace of its writer. Only under a lease can a lost answer be settled: while it is held, no one else
 can have moved the ETag. A write under the caller's own lease, or without any condition, has no such proof.
 
 Source: https://learn.microsoft.com/rest/api/storageservices/put-page

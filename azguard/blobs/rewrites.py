@@ -81,7 +81,7 @@ def find_outcome(
 
 
 def _rewrite_version(target: Target, conditions: Conditions, deadline: Deadline, attempt: Attempt) -> Rewritten:
-    """Write over the version that is expected; where none is, over that which is there, until nobody comes between."""
+    """Write over the version that is expected; where none is, over that which is there, until none comes between."""
     refused = 0
     while True:
         found = _read(target, conditions, deadline)

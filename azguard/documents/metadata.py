@@ -116,7 +116,7 @@ def from_json(content: bytes) -> dict[str, str]:
 def parse(document: object, reserved: str) -> PartOfFile[dict[str, str]]:
     """Return the metadata in a JSON value: an object of strings, or all that a read of them prints.
 
-    ``reserved`` is the name of azguard's own entry, which nobody else writes.
+    ``reserved`` is the name of azguard's own entry, which no other tool writes.
 
     Raises:
         UsageError: it is none, or the service would refuse or change it.

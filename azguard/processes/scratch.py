@@ -55,7 +55,7 @@ class ScratchFile:
             TransformFailed: it is gone, is no regular file, cannot be read, or is too large.
         """
         try:
-            # Neither a link out of the folder nor a pipe that nobody writes to.
+            # Neither a link out of the folder nor a pipe without a writer.
             handle = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
             raise TransformFailed("the file is gone; nothing was written", reason="scratch_gone") from None

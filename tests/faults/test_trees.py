@@ -71,7 +71,7 @@ def test_every_file_is_written_once_whatever_answers_get_lost(tree: Tree, storag
         for writes, (text, done) in enumerate((("first", "created"), ("second", "replaced")), 1):
             tree.write(text)
             ran = tree.put(running.port)
-            # Beside nobody else each doubt can be settled.
+            # Without another writer each doubt can be settled.
             assert (ran.code, Counter(outcomes(ran.stdout).values())) == (0, {done: FILES}), ran.err
             assert tree.read() == {f"{number:02d}": (f"{text} {number}", writes) for number in range(FILES)}
         assert any(each.fault is not Fault.NONE for each in running.log)

@@ -1,4 +1,4 @@
-"""The stage of the walk over conditions: what a command is done to, and what it sent, whoever answered it."""
+"""The stage of the walk over conditions: what a command is done to, and what it sent."""
 
 import json
 import uuid
