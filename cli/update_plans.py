@@ -88,7 +88,8 @@ def run(env: Environment, request: UpdateRequest, given: UpdateOptions, typed: t
     from azguard.cli.lease_options import CacheRecords
 
     chosen = [edit_options.parse(option, text, inputs.read) for option, text in typed]
-    return append_updates.update(request, records(env), append_updates.TextEdits(chosen, CacheRecords(env)))
+    text = append_updates.TextEdits(chosen, CacheRecords(env), env.reads)
+    return append_updates.update(request, records(env), text)
 
 
 def deadline(env: Environment, given: UpdateOptions) -> Deadline:

@@ -58,10 +58,7 @@ def append(ctx: typer.Context, blob: _Blob, given: AppendOptions) -> None:
         done = appends.append(
             plan, given.read(env, plan, source), CacheRecords(env), progress.at, allow_empty=given.takes_empty
         )
-    known = env.reads.find_last(target)
-    if plan.knows_content(done, None if known is None else known.etag):
-        lineage = plan.conditions.lineage or (None if known is None else known.lineage)
-        env.reads.record(target, done, lineage=lineage)
+    appends.remember(plan, done, env.reads)
     env.out.show(done)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from azguard.blobs import append_outcome, appends
 from azguard.blobs.append import APPEND_BLOB, Append, AppendDone, End, Proof
+from azguard.cache.reads import Reads
 from azguard.conditions.resolve import POSITION, Conditions
 from azguard.documents import edits
 from azguard.documents.edits import Edit
@@ -28,6 +29,8 @@ class TextEdits:
 
     edits: Sequence[Edit]
     leases: LeaseRecords
+    #: Where the version that was made is recorded.
+    reads: Reads
 
 
 def update(request: UpdateRequest, records: LocalRecords, text: TextEdits) -> UpdateReport:
@@ -64,7 +67,9 @@ def _append(request: UpdateRequest, records: LocalRecords, text: TextEdits) -> A
         queue=lambda: recording.join_queue(request, records),
         build=build,
     )
-    return appends.append(given, iter([edits.apply(text.edits, b"")]), text.leases)
+    done = appends.append(given, iter([edits.apply(text.edits, b"")]), text.leases)
+    appends.remember(given, done, text.reads)
+    return done
 
 
 def _report(request: UpdateRequest, done: AppendDone) -> UpdateReport:

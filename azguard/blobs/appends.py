@@ -16,6 +16,7 @@ from typing import Any
 from azguard.blobs import append_ends, append_errors, append_outcome, append_pieces, source_pieces
 from azguard.blobs.append import APPEND_BLOB, Append, AppendDone, End, Proof
 from azguard.blobs.source_pieces import SourcePiece
+from azguard.cache.reads import Reads
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Locked, UsageError
 from azguard.leases import guard
@@ -83,6 +84,14 @@ def _send_once(given: Append, piece: Piece, headers: Mapping[str, str], deadline
     else:
         answer = client.append_block(piece, length=len(piece), headers=dict(headers), **timeouts)
     return answer
+
+
+def remember(given: Append, done: AppendDone, reads: Reads) -> None:
+    """Record the version that an append made, if this scope knows all of its content: it guards the next write."""
+    known = reads.find_last(given.target)
+    if given.knows_content(done, None if known is None else known.etag):
+        lineage = given.conditions.lineage or (None if known is None else known.lineage)
+        reads.record(given.target, done, lineage=lineage)
 
 
 @dataclass

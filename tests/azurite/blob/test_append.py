@@ -115,6 +115,12 @@ def test_our_own_lines_behind_a_version_that_was_read_keep_it_known(cli: CliWorl
     assert cli.call("blob", "put", log, "-f", "log", "--blob-type", "block").code == 42
 
 
+def test_a_line_of_an_update_keeps_it_known_too(cli: CliWorld, log: str) -> None:
+    cli.call("blob", "get", log, "-f", "log")
+    assert cli.call("safe-update", f"blob:{log}", "--append-line", "two").code == 0
+    assert cli.call("blob", "append", log, stdin=b"three\n").json["guard"] == "if-match"
+
+
 def test_a_line_behind_what_was_not_read_makes_nothing_known(cli: CliWorld, log: str) -> None:
     cli.call("blob", "get", log, "-f", "log")
     with sdk(cli, log) as client:
