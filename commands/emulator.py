@@ -1,4 +1,4 @@
-"""azguard emulator: a local Azurite to try things on."""
+"""azguard emulator: local emulators to try things on."""
 
 import os
 from collections.abc import Mapping
@@ -8,12 +8,12 @@ import typer
 
 from azguard.cli import context, groups, values
 from azguard.cli.words_for_programs import USE_OF_EXPORT
-from azguard.emulators import azurite, shell_exports, state
+from azguard.emulators import background, shell_exports, state
 from azguard.emulators.node import check_system
 from azguard.errors import NotFound, UsageError
 from azguard.processes import identity
 
-app = groups.group("Run Azurite, Microsoft's emulator of blobs, queues and tables, on this machine.")
+app = groups.group("Run emulators on this machine: Azurite, and one of file shares.")
 
 _WAIT = "60s"
 _LAST_PORT = 65_535
@@ -34,24 +34,25 @@ def start(
     ] = None,
     queue_port: Annotated[str | None, typer.Option("--queue-port", metavar="N", help="The port for queues.")] = None,
     table_port: Annotated[str | None, typer.Option("--table-port", metavar="N", help="The port for tables.")] = None,
+    file_port: Annotated[str | None, typer.Option("--file-port", metavar="N", help="The port for file shares.")] = None,
     wait: Wait = _WAIT,
 ) -> None:
     """Start the emulator in the background, or say where it runs.
 
     azguard uses the Azurite on PATH if it has the version that azguard was tested with. Else it installs Azurite once,
-    from npm. It takes the ports of the last time, if they are free.
+    from npm. File shares, which Azurite lacks, are azguard's own. They take the ports of the last time, if free.
 
     Examples:
         azguard emulator start && eval "$(azguard emulator env)"
     """
     env = _local(ctx)
-    ports = _ports({"blob": blob_port, "queue": queue_port, "table": table_port})
+    ports = _ports({"blob": blob_port, "queue": queue_port, "table": table_port, "file": file_port})
     if data == "":
         raise UsageError(
             "--data is empty", hint="an unset shell variable looks like this; leave the option out or set it"
         )
     data_before = state.find_last(env.folders.emulator).data
-    started = azurite.start(
+    started = background.start(
         env.folders.emulator,
         env.environ,
         ports=ports,
@@ -61,8 +62,10 @@ def start(
     )
     if not started.already_running and (started.data is None or started.data != data_before):
         # What an emulator before it held at these endpoints is not there.
-        for endpoint in (started.blob_endpoint, started.queue_endpoint, started.table_endpoint):
-            env.cache.forget_account(endpoint)
+        endpoints = (started.blob_endpoint, started.queue_endpoint, started.table_endpoint, started.file_endpoint)
+        for endpoint in endpoints:
+            if endpoint is not None:
+                env.cache.forget_account(endpoint)
     env.out.show(started)
     env.out.info(f"{'already running; ' if started.already_running else ''}hint: {USE_OF_EXPORT[_shell(env)]}")
 
@@ -75,7 +78,7 @@ def stop(ctx: typer.Context) -> None:
         azguard emulator stop
     """
     env = _local(ctx)
-    stopped = azurite.stop(env.folders.emulator)
+    stopped = background.stop(env.folders.emulator)
     env.out.show(stopped)
     if stopped.outcome != "stopped":
         env.out.info(stopped.reason or "the emulator was not running")
@@ -89,7 +92,7 @@ def status(ctx: typer.Context) -> None:
         azguard emulator status
     """
     env = _local(ctx)
-    found = azurite.status(env.folders.emulator)
+    found = background.status(env.folders.emulator)
     env.out.answer(found, 0 if found.answering else NotFound.exit_code)
 
 
@@ -118,7 +121,7 @@ def env_(
         typer.echo(shell_exports.line_to_unset(syntax))
         return
     # The one secret azguard ever prints: the emulator's key, the same everywhere, which Microsoft publishes.
-    typer.echo(shell_exports.line(azurite.current(env.folders.emulator).connection_string, syntax))
+    typer.echo(shell_exports.line(background.find_connection_string(env.folders.emulator), syntax))
 
 
 @app.command(context_settings={"allow_interspersed_args": False})
@@ -139,7 +142,7 @@ def run(
     env = _local(ctx)
     child.check(command, env.environ)
     patience = values.duration(wait, "--wait")
-    with azurite.private(env.folders.emulator, env.environ, wait=patience, say=env.out.info) as mine:
+    with background.private(env.folders.emulator, env.environ, wait=patience, say=env.out.info) as mine:
         code = child.run(command, {**env.environ, shell_exports.VARIABLE: mine.connection_string})
     raise typer.Exit(code)
 

@@ -37,6 +37,9 @@ class Status:
     data: str | None = None
     log: str | None = None
     started: str | None = None
+    #: Of the Files emulator; None if it does not run.
+    file_endpoint: str | None = None
+    files_pid: int | None = None
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,9 @@ class Started:
     data: str | None
     log: str | None
     started: str
+    #: Of the Files emulator; None if it does not run.
+    file_endpoint: str | None = None
+    files_pid: int | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,96 @@
+"""All emulators of this machine as one: Azurite for blobs, queues and tables, and azguard's own for files."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from azguard.emulators import azurite, azurite_process, files_process
+from azguard.emulators.azurite import DEFAULT_WAIT_SECONDS, Started, Status, Stopped
+from azguard.emulators.files_process import FilesEmulator
+
+FILE = "file"
+_GRACE_SECONDS = 5.0
+_WITHOUT_FILES = "file shares are not emulated: Werkzeug is not installed"
+
+
+@dataclass(frozen=True)
+class Private:
+    """Emulators of one's own."""
+
+    connection_string: str
+
+
+def start(
+    folder: Path,
+    environ: Mapping[str, str],
+    *,
+    ports: Mapping[str, int] | None = None,
+    data: str | None = None,
+    wait: float = DEFAULT_WAIT_SECONDS,
+    say: Callable[[str], None],
+) -> Started:
+    """Start the emulators in the background, or tell where they already run; see ``azurite.start``."""
+    chosen = dict(ports or {})
+    file_port = chosen.pop(FILE, None)
+    started = azurite.start(folder, environ, ports=chosen, data=data, wait=wait, say=say)
+    if not files_process.is_installed():
+        say(_WITHOUT_FILES)
+        return started
+    location = None if started.data is None else str(Path(started.data) / FILE)
+    try:
+        running = files_process.start(folder, environ, file_port, location, wait)
+    except BaseException:
+        if not started.already_running:
+            azurite.stop(folder)
+        raise
+    return replace(started, file_endpoint=running.endpoint, files_pid=running.pid)
+
+
+def stop(folder: Path) -> Stopped:
+    """Stop the emulators; nothing to do if none runs."""
+    running = files_process.stop(folder, _GRACE_SECONDS)
+    stopped = azurite.stop(folder)
+    if running is not None and stopped.outcome == "not_running":
+        return replace(stopped, outcome="stopped", pid=running.pid)
+    return stopped
+
+
+def status(folder: Path) -> Status:
+    """Ask the processes and services how they are; changes nothing."""
+    found = azurite.status(folder)
+    running = files_process.find_running(folder)
+    if running is None:
+        return found
+    return replace(found, file_endpoint=running.endpoint, files_pid=running.pid)
+
+
+def find_connection_string(folder: Path) -> str:
+    """Return the connection string of the emulators that run in the background.
+
+    Raises:
+        NotFound: none runs.
+    """
+    return _join(azurite.current(folder).connection_string, files_process.find_running(folder))
+
+
+@contextmanager
+def private(folder: Path, environ: Mapping[str, str], *, wait: float, say: Callable[[str], None]) -> Iterator[Private]:
+    """Run emulators of one's own for the length of a ``with`` block; see ``azurite.private``."""
+    with azurite.private(folder, environ, wait=wait, say=say) as mine:
+        if not files_process.is_installed():
+            yield Private(mine.connection_string)
+            return
+        with tempfile.TemporaryDirectory(prefix="azguard-files-") as data, tempfile.NamedTemporaryFile() as log:
+            found = files_process.launch(environ, 0, data, log.file, wait)
+            assert found is not None  # a free port is never taken
+            running, child = found
+            try:
+                yield Private(_join(mine.connection_string, running))
+            finally:
+                azurite_process.discard(child)
+
+
+def _join(connection_string: str, running: FilesEmulator | None) -> str:
+    return connection_string if running is None else f"{connection_string};FileEndpoint={running.endpoint}"

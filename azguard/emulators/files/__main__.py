@@ -1,0 +1,95 @@
+"""Run the emulator: ``python -m azguard.emulators.files --port 10004``."""
+
+import argparse
+import base64
+import binascii
+import logging
+import os
+import signal
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+#: The account of Azurite, and its key, which everyone knows.
+ACCOUNT = "devstoreaccount1"
+KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+PORT = 10004
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Serve until a signal ends it; return the exit status."""
+    options = _build_parser().parse_args(argv)
+    try:
+        accounts = dict(_read_account(each) for each in options.account or [f"{ACCOUNT}:{KEY}"])
+    except (ValueError, binascii.Error):
+        _say("error: --account takes NAME:KEY, the key in base64")
+        return 2
+    logging.basicConfig(
+        level=logging.INFO if options.log else logging.WARNING,
+        filename=options.log,
+        format="%(asctime)s %(message)s",
+    )
+    if options.location is not None:
+        return _serve(Path(options.location), accounts, options)
+    with tempfile.TemporaryDirectory(prefix="azguard-files-") as folder:
+        return _serve(Path(folder), accounts, options)
+
+
+def _serve(folder: Path, accounts: dict[str, bytes], options: argparse.Namespace) -> int:
+    from azguard.emulators.files import server
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if options.tied:
+        threading.Thread(target=_end_with_stdin, daemon=True).start()
+    try:
+        running = server.serve(folder, accounts, options.host, options.port, retention_days=options.retention_days)
+    except BlockingIOError:
+        _say(f"error: {folder} is in use by another emulator")
+        return 1
+    except OSError as error:
+        _say(f"error: {options.host}:{options.port}: {error.strerror}")
+        return 1
+    sys.stdout.write(f"Azure Files emulator: http://{options.host}:{running.port}/{next(iter(accounts))}\n")
+    sys.stdout.flush()
+    try:
+        signal.pause()
+    except KeyboardInterrupt:
+        pass
+    running.stop()
+    return 0
+
+
+def _end_with_stdin() -> None:
+    """End when standard input closes, unless the process that started us has set us free."""
+    if sys.stdin.buffer.read(4) != b"stay":
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
+def _read_account(text: str) -> tuple[str, bytes]:
+    name, separator, key = text.partition(":")
+    if not separator or not name:
+        raise ValueError(text)
+    return name, base64.b64decode(key, validate=True)
+
+
+def _build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m azguard.emulators.files", description="Emulate Azure Files.")
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
+    parser.add_argument("--port", type=int, default=PORT, help="0 takes a free one (default: %(default)s)")
+    parser.add_argument("--location", help="the folder to keep shares in; without it they end with the emulator")
+    parser.add_argument("--account", action="append", metavar="NAME:KEY", help=f"default: {ACCOUNT} with its known key")
+    parser.add_argument(
+        "--retention-days", type=int, default=0, metavar="N", help="how long a deleted share can be restored"
+    )
+    parser.add_argument("--tied", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--log", metavar="FILE", help="where to write a line for each request")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,153 @@
+"""The tables behind the emulator: shares, and what is known of what is in them."""
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from azguard.emulators.files.records import Node, ShareRecord, make_key, parent_of
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS share (
+    root INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL, snapshot TEXT NOT NULL, version TEXT NOT NULL, facts TEXT NOT NULL,
+    UNIQUE (name, snapshot, version)
+);
+CREATE TABLE IF NOT EXISTS node (
+    root INTEGER NOT NULL, key TEXT NOT NULL, parent TEXT NOT NULL, facts TEXT NOT NULL,
+    PRIMARY KEY (root, key)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS children ON node (root, parent);
+CREATE TABLE IF NOT EXISTS permission (key TEXT PRIMARY KEY, text TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS document (name TEXT PRIMARY KEY, text TEXT NOT NULL);
+"""
+
+
+class Database:
+    """One file of SQLite, used by one thread at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._connection.execute("PRAGMA journal_mode=WAL")
+        # What is written to the system survives the end of this process; only power loss would need more.
+        self._connection.execute("PRAGMA synchronous=OFF")
+        self._connection.executescript(_SCHEMA)
+        #: Held by the thread that works with the database or the disk.
+        self.lock = threading.RLock()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Apply all of a block, or nothing of it if it raises."""
+        with self.lock:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def count_up(self, name: str, least: int = 1) -> int:
+        """Return the next number of a counter, at least ``least``."""
+        row = self._connection.execute(
+            "INSERT INTO counter VALUES (?, ?) "
+            "ON CONFLICT (name) DO UPDATE SET value = max(value + 1, ?) RETURNING value",
+            (name, least, least),
+        ).fetchone()
+        return int(row[0])
+
+    def find_share(self, name: str, snapshot: str = "") -> ShareRecord | None:
+        """Return a share or a snapshot that was not deleted."""
+        row = self._connection.execute(
+            "SELECT facts FROM share WHERE name = ? AND snapshot = ? AND version = ''", (name, snapshot)
+        ).fetchone()
+        return ShareRecord.from_json(row[0]) if row else None
+
+    def list_shares(self, name: str | None = None) -> list[ShareRecord]:
+        """Return all shares, snapshots and deleted ones; those of one name if that is given."""
+        rows = self._connection.execute("SELECT facts FROM share WHERE ? IS NULL OR name = ?", (name, name)).fetchall()
+        return [ShareRecord.from_json(row[0]) for row in rows]
+
+    def add_share(self, share: ShareRecord) -> None:
+        """Add a share, and give it its number."""
+        cursor = self._connection.execute(
+            "INSERT INTO share (name, snapshot, version, facts) VALUES (?, ?, ?, '')",
+            (share.name, share.snapshot, share.version),
+        )
+        share.root = cursor.lastrowid or 0
+        self.save_share(share)
+
+    def save_share(self, share: ShareRecord) -> None:
+        """Write what changed of a share."""
+        self._connection.execute(
+            "UPDATE share SET name = ?, snapshot = ?, version = ?, facts = ? WHERE root = ?",
+            (share.name, share.snapshot, share.version, share.to_json(), share.root),
+        )
+
+    def remove_share(self, root: int) -> None:
+        """Remove a share and all that is in it."""
+        self._connection.execute("DELETE FROM node WHERE root = ?", (root,))
+        self._connection.execute("DELETE FROM share WHERE root = ?", (root,))
+
+    def find_node(self, root: int, path: str) -> Node | None:
+        """Return a directory or file."""
+        row = self._connection.execute(
+            "SELECT facts FROM node WHERE root = ? AND key = ?", (root, make_key(path))
+        ).fetchone()
+        return Node.from_json(row[0]) if row else None
+
+    def list_nodes(self, root: int, directory: str) -> dict[str, Node]:
+        """Return what is known in a directory, by its key."""
+        rows = self._connection.execute(
+            "SELECT key, facts FROM node WHERE root = ? AND parent = ? AND key != ''", (root, make_key(directory))
+        )
+        return {key: Node.from_json(facts) for key, facts in rows}
+
+    def list_all_nodes(self, root: int) -> list[Node]:
+        """Return all that is known of a share."""
+        return [
+            Node.from_json(row[0]) for row in self._connection.execute("SELECT facts FROM node WHERE root = ?", (root,))
+        ]
+
+    def save_node(self, node: Node) -> None:
+        """Write a directory or file."""
+        self._connection.execute(
+            "INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?)",
+            (node.root, node.key, make_key(parent_of(node.path)), node.to_json()),
+        )
+
+    def remove_node(self, root: int, path: str) -> None:
+        """Forget a directory or file."""
+        self._connection.execute("DELETE FROM node WHERE root = ? AND key = ?", (root, make_key(path)))
+
+    def list_below(self, root: int, path: str) -> list[Node]:
+        """Return what is known below a directory, at any depth."""
+        start = make_key(path) + "/"
+        rows = self._connection.execute(
+            "SELECT facts FROM node WHERE root = ? AND substr(key, 1, ?) = ?", (root, len(start), start)
+        )
+        return [Node.from_json(row[0]) for row in rows.fetchall()]
+
+    def save_permission(self, key: str, text: str) -> None:
+        """Keep a file permission."""
+        self._connection.execute("INSERT OR REPLACE INTO permission VALUES (?, ?)", (key, text))
+
+    def find_permission(self, key: str) -> str | None:
+        """Return a file permission."""
+        row = self._connection.execute("SELECT text FROM permission WHERE key = ?", (key,)).fetchone()
+        return str(row[0]) if row else None
+
+    def save_document(self, name: str, text: str) -> None:
+        """Keep a document, such as the properties of the service."""
+        self._connection.execute("INSERT OR REPLACE INTO document VALUES (?, ?)", (name, text))
+
+    def find_document(self, name: str) -> str | None:
+        """Return a document that was kept."""
+        row = self._connection.execute("SELECT text FROM document WHERE name = ?", (name,)).fetchone()
+        return str(row[0]) if row else None

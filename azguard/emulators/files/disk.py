@@ -1,0 +1,170 @@
+"""The files and folders behind the shares, under their real names.
+
+Another program, such as Samba, may change them as well: ``measure`` tells whether one did.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from azguard.emulators.files.errors import ServiceError
+
+_PART = 1024 * 1024
+_LONGEST_NAME_BYTES = 255
+
+
+class Disk:
+    """The folder of all shares; a share is the folder named by its number."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def locate(self, root: int, path: str = "") -> Path:
+        """Return where a directory or file is."""
+        return self._folder / str(root) / path if path else self._folder / str(root)
+
+    def find(self, root: int, path: str) -> str | None:
+        """Return a path as it is written on the disk, however its case was given; None if it is not there."""
+        found = ""
+        here = self.locate(root)
+        for part in path.split("/") if path else []:
+            exact = here / part
+            if not os.path.lexists(exact):
+                same = [each for each in _list_names(here) if each.lower() == part.lower()]
+                if not same:
+                    return None
+                exact = here / same[0]
+            here = exact
+            found = f"{found}/{exact.name}" if found else exact.name
+        return found if os.path.lexists(here) else None
+
+    def list_names(self, root: int, path: str) -> list[str]:
+        """Return the names in a directory."""
+        return _list_names(self.locate(root, path))
+
+    def is_directory(self, root: int, path: str) -> bool:
+        """Return whether a path is a directory."""
+        return self.locate(root, path).is_dir()
+
+    def measure(self, root: int, path: str) -> list[int]:
+        """Return what tells that a file was changed: time, length and inode."""
+        found = self.locate(root, path).stat()
+        return [found.st_mtime_ns, found.st_size, found.st_ino]
+
+    def modified(self, root: int, path: str) -> float:
+        """Return when a file was last changed, in seconds since 1970."""
+        return self.locate(root, path).stat().st_mtime
+
+    def make_directory(self, root: int, path: str = "") -> None:
+        """Make a directory."""
+        check_name(path)
+        self.locate(root, path).mkdir()
+
+    def make_file(self, root: int, path: str, size: int) -> None:
+        """Make a file of zeros, over an existing one if there is one."""
+        check_name(path)
+        with self.locate(root, path).open("wb") as file:
+            file.truncate(size)
+
+    def resize(self, root: int, path: str, size: int) -> None:
+        """Cut a file, or lengthen it with zeros."""
+        os.truncate(self.locate(root, path), size)
+
+    def write(self, root: int, path: str, start: int, data: bytes) -> None:
+        """Write bytes into a file."""
+        with self.locate(root, path).open("r+b") as file:
+            file.seek(start)
+            file.write(data)
+
+    def clear(self, root: int, path: str, start: int, end: int) -> None:
+        """Write zeros from ``start`` up to ``end``."""
+        with self.locate(root, path).open("r+b") as file:
+            file.seek(start)
+            while start < end:
+                count = min(_PART, end - start)
+                file.write(bytes(count))
+                start += count
+
+    def read(self, root: int, path: str, start: int, end: int) -> bytes:
+        """Return the bytes from ``start`` up to ``end``."""
+        with self.locate(root, path).open("rb") as file:
+            file.seek(start)
+            return file.read(end - start)
+
+    def stream(self, root: int, path: str, start: int, end: int) -> Iterator[bytes]:
+        """Open a file now, and yield its bytes from ``start`` up to ``end`` later."""
+        file = self.locate(root, path).open("rb")
+        file.seek(start)
+
+        def parts() -> Iterator[bytes]:
+            left = end - start
+            with file:
+                while left and (part := file.read(min(_PART, left))):
+                    left -= len(part)
+                    yield part
+
+        return parts()
+
+    def find_data(self, root: int, path: str) -> list[tuple[int, int]]:
+        """Return where a file has data and no holes, as far as the disk tells."""
+        found = []
+        with self.locate(root, path).open("rb") as file:
+            number, end, position = file.fileno(), os.fstat(file.fileno()).st_size, 0
+            while position < end:
+                try:
+                    start = os.lseek(number, position, os.SEEK_DATA)
+                except OSError:
+                    break
+                position = os.lseek(number, start, os.SEEK_HOLE)
+                found.append((start, position))
+        return found
+
+    def rename(self, root: int, source: str, target: str) -> None:
+        """Rename a file or directory, over an existing file if there is one."""
+        check_name(target)
+        self.locate(root, source).replace(self.locate(root, target))
+
+    def remove(self, root: int, path: str) -> None:
+        """Remove a file, or an empty directory."""
+        where = self.locate(root, path)
+        if where.is_dir():
+            where.rmdir()
+        else:
+            where.unlink()
+
+    def remove_share(self, root: int) -> None:
+        """Remove the folder of a share, if it is there."""
+        shutil.rmtree(self.locate(root), ignore_errors=True)
+
+    def copy_share(self, root: int, target: int) -> None:
+        """Copy the folder of a share."""
+        shutil.copytree(self.locate(root), self.locate(target), symlinks=True)
+
+    def count_bytes(self, root: int) -> int:
+        """Return how many bytes the files of a share have."""
+        return sum(
+            (Path(folder) / name).lstat().st_size for folder, _, names in os.walk(self.locate(root)) for name in names
+        )
+
+
+def check_name(path: str) -> None:
+    """Refuse a name that the service or the disk does not allow.
+
+    Raises:
+        ServiceError: it is not allowed.
+    Source: https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-shares--directories--files--and-metadata
+    """
+    name = path.rpartition("/")[2]
+    if any(each in '"\\:|<>*?' or ord(each) < 0x20 or 0x7F <= ord(each) < 0xA0 for each in name):  # noqa: PLR2004  # the control characters
+        raise ServiceError("InvalidResourceName")
+    if len(name.encode("utf-8", "surrogatepass")) > _LONGEST_NAME_BYTES:
+        raise ServiceError("InvalidResourceName")
+
+
+def _list_names(folder: Path) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return []

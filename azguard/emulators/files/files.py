@@ -1,0 +1,198 @@
+"""Operations on files.
+
+Source: https://learn.microsoft.com/rest/api/storageservices/operations-on-files
+"""
+
+import base64
+import hashlib
+
+from azguard.emulators.files import answers, leases
+from azguard.emulators.files.directories import describe_written, find_parent_id, join
+from azguard.emulators.files.disk import check_name
+from azguard.emulators.files.errors import ServiceError
+from azguard.emulators.files.headers import (
+    apply_smb_properties,
+    check_metadata,
+    read_content,
+    read_range,
+    smb_headers,
+)
+from azguard.emulators.files.records import FILE, LARGEST_FILE, Node, ShareRecord
+from azguard.emulators.files.store import Store
+from azguard.emulators.files.wire import Answer, Request
+
+# The most bytes whose MD5 a read may ask for.
+_LARGEST_HASHED = 4 * 1024**2
+_TYPE = "application/octet-stream"
+
+
+def create(store: Store, request: Request) -> Answer:
+    """Create a file of zeros, over one that exists; that one's lease stays."""
+    share = store.get_share(request)
+    check_name(request.path)
+    size = _read_size(request.require("x-ms-content-length"))
+    parent = store.require_parent(share, request.path)
+    found = store.find(share, request.path)
+    path = found.path if found else join(parent, request.path)
+    node = store.make_node(share, path, FILE)
+    if found is not None:
+        _check_replaced(found)
+        node.id = found.id
+        node.lease = leases.check_write(found.lease, request.headers.get("x-ms-lease-id"), store.now())
+    else:
+        leases.check_write(leases.FREE, request.headers.get("x-ms-lease-id"), store.now())
+    node.metadata = check_metadata(request.metadata)
+    node.content = read_content(request)
+    apply_smb_properties(store, node, request, new=True)
+    check_body_md5(request)
+    store.disk.make_file(share.root, path, max(size, len(request.body)) if request.body else size)
+    if request.body:
+        store.disk.write(share.root, path, 0, request.body)
+        node.ranges = [(0, len(request.body))]
+    store.save(node)
+    return Answer(201, describe_written(store, share, node))
+
+
+def get(store: Store, request: Request) -> Answer:
+    """Return the content of a file, or a range of it."""
+    share = store.get_share(request)
+    node = store.get_file(share, request.path)
+    leases.check_read(node.lease, request.headers.get("x-ms-lease-id"), store.now())
+    asked = read_range(request)
+    headers = describe(store, share, node)
+    if asked is None:
+        headers["Content-Length"] = str(node.size)
+        return Answer(200, headers, stream=store.disk.stream(share.root, node.path, 0, node.size))
+    start, end = asked[0], min(node.size, asked[1] or node.size)
+    if start >= node.size:
+        raise ServiceError("InvalidRange", Content_Range=f"bytes */{node.size}")
+    if "Content-MD5" in headers:
+        headers["x-ms-content-md5"] = headers.pop("Content-MD5")
+    if request.flag("x-ms-range-get-content-md5"):
+        if end - start > _LARGEST_HASHED:
+            raise ServiceError("OutOfRangeInput")
+        headers["Content-MD5"] = compute_md5(store.disk.read(share.root, node.path, start, end))
+    headers["Content-Range"] = f"bytes {start}-{end - 1}/{node.size}"
+    headers["Content-Length"] = str(end - start)
+    return Answer(206, headers, stream=store.disk.stream(share.root, node.path, start, end))
+
+
+def show(store: Store, request: Request) -> Answer:
+    """Return the properties and metadata of a file."""
+    share = store.get_share(request)
+    node = store.get_file(share, request.path)
+    leases.check_read(node.lease, request.headers.get("x-ms-lease-id"), store.now())
+    return Answer(200, {**describe(store, share, node), "Content-Length": str(node.size)})
+
+
+def show_metadata(store: Store, request: Request) -> Answer:
+    """Return the metadata of a file or a directory."""
+    share = store.get_share(request)
+    node = store.get(share, request.path)
+    leases.check_read(node.lease, request.headers.get("x-ms-lease-id"), store.now())
+    return Answer(200, {**answers.version_headers(node.etag, node.modified), **answers.metadata_headers(node.metadata)})
+
+
+def delete(store: Store, request: Request) -> Answer:
+    """Delete a file."""
+    share = store.get_share(request)
+    node = store.get_file(share, request.path)
+    leases.check_write(node.lease, request.headers.get("x-ms-lease-id"), store.now())
+    store.disk.remove(share.root, node.path)
+    store.database.remove_node(share.root, node.path)
+    return Answer(202)
+
+
+def set_metadata(store: Store, request: Request) -> Answer:
+    """Replace the metadata of a file."""
+    share = store.get_share(request)
+    node = get_for_write(store, share, request)
+    node.metadata = check_metadata(request.metadata)
+    store.save_changed(node)
+    return Answer(200, {**answers.version_headers(node.etag, node.modified), "x-ms-request-server-encrypted": "true"})
+
+
+def set_properties(store: Store, request: Request) -> Answer:
+    """Set the content properties, attributes and times of a file, and its length."""
+    share = store.get_share(request)
+    length = request.headers.get("x-ms-content-length")
+    node = get_for_write(store, share, request, keeps_content=length is None)
+    size = node.size if length is None else _read_size(length)
+    node.content = read_content(request)
+    apply_smb_properties(store, node, request, new=False)
+    if size != node.size:
+        store.disk.resize(share.root, node.path, size)
+        node.ranges = [(start, min(end, size)) for start, end in node.ranges if start < size]
+    store.save_changed(node)
+    return Answer(200, describe_written(store, share, node))
+
+
+def lease(store: Store, request: Request) -> Answer:
+    """Acquire, change, release or break the lease of a file."""
+    share = store.get_share(request)
+    if share.snapshot:
+        raise ServiceError("InvalidQueryParameterValue")
+    node = store.get_file(share, request.path)
+    node.lease, status, headers = leases.act(node.lease, request.headers, store.now(), timed=False)
+    store.save(node)
+    return Answer(status, {**answers.version_headers(node.etag, node.modified), **headers})
+
+
+def describe(store: Store, share: ShareRecord, node: Node) -> dict[str, str]:
+    """Return the headers that tell all of a file but its length."""
+    return {
+        "Content-Type": _TYPE,
+        **answers.version_headers(node.etag, node.modified),
+        **node.content,
+        **answers.metadata_headers(node.metadata),
+        **smb_headers(node, find_parent_id(store, share, node)),
+        **node.lease.headers(store.now()),
+        **node.copy,
+        "x-ms-type": "File",
+        "x-ms-server-encrypted": "true",
+        "Accept-Ranges": "bytes",
+    }
+
+
+def get_for_write(store: Store, share: ShareRecord, request: Request, *, keeps_content: bool = False) -> Node:
+    """Return the file that a request writes, if its lease allows that.
+
+    Raises:
+        ServiceError: it is not there, or leased, or read-only.
+    """
+    node = store.get_file(share, request.path)
+    node.lease = leases.check_write(node.lease, request.headers.get("x-ms-lease-id"), store.now())
+    if node.is_read_only and not keeps_content:
+        raise ServiceError("ReadOnlyAttribute")
+    return node
+
+
+def compute_md5(data: bytes) -> str:
+    """Return the MD5 of bytes as headers have it."""
+    return base64.b64encode(hashlib.md5(data, usedforsecurity=False).digest()).decode()
+
+
+def check_body_md5(request: Request) -> None:
+    """Refuse a body that is not what its MD5 says.
+
+    Raises:
+        ServiceError: it is not.
+    """
+    given = request.headers.get("content-md5")
+    if given and given != compute_md5(request.body):
+        raise ServiceError("Md5Mismatch")
+
+
+def _check_replaced(found: Node) -> None:
+    if found.kind != FILE:
+        raise ServiceError("ResourceTypeMismatch")
+    if found.is_read_only:
+        raise ServiceError("ReadOnlyAttribute")
+
+
+def _read_size(text: str) -> int:
+    if not text.isdecimal():
+        raise ServiceError("InvalidHeaderValue")
+    if int(text) > LARGEST_FILE:
+        raise ServiceError("FileTooLarge")
+    return int(text)

@@ -1,0 +1,158 @@
+"""Properties, times and ranges in headers."""
+
+import re
+from collections.abc import Mapping
+
+from azguard.emulators.files import answers
+from azguard.emulators.files.errors import ServiceError
+from azguard.emulators.files.records import DIRECTORY, Node
+from azguard.emulators.files.store import Store
+from azguard.emulators.files.wire import Request
+
+#: The headers that set content properties, and their names in answers.
+CONTENT = {
+    "x-ms-content-type": "Content-Type",
+    "x-ms-content-encoding": "Content-Encoding",
+    "x-ms-content-language": "Content-Language",
+    "x-ms-cache-control": "Cache-Control",
+    "x-ms-content-md5": "Content-MD5",
+    "x-ms-content-disposition": "Content-Disposition",
+}
+_ATTRIBUTES = (
+    "ReadOnly", "Hidden", "System", "None", "Directory", "Archive", "Temporary", "Offline", "NotContentIndexed",
+    "NoScrubData",
+)  # fmt: skip
+_TIMES = {
+    "x-ms-file-creation-time": "created",
+    "x-ms-file-last-write-time": "written",
+    "x-ms-file-change-time": "changed",
+}
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,7})?)?(Z|[+-]\d\d:\d\d)?\Z")
+_RANGE = re.compile(r"bytes=(\d+)-(\d*)\Z")
+# The parts that a security descriptor may have: owner, group, and access lists.
+_SDDL = re.compile(r"(O:[^:()]+)?(G:[^:()]+)?([DS]:.*)?\Z", re.DOTALL)
+_SDDL_START = re.compile(r"[OGDS]:")
+
+
+def apply_smb_properties(store: Store, node: Node, request: Request, *, new: bool) -> None:
+    """Set the attributes, times and permission that a request names.
+
+    Raises:
+        ServiceError: one is not valid.
+    """
+    headers = request.headers
+    attributes = headers.get("x-ms-file-attributes")
+    if attributes and attributes.lower() != "preserve":
+        node.attributes = read_attributes(attributes, node.kind)
+    now = answers.format_time(store.now())
+    for header, field in _TIMES.items():
+        value = headers.get(header)
+        if value and value.lower() == "now":
+            setattr(node, field, now)
+        elif value and value.lower() != "preserve":
+            setattr(node, field, _read_time(value))
+    if not new and "x-ms-file-change-time" not in headers:
+        node.changed = now
+    _apply_permission(store, node, headers)
+
+
+def read_attributes(text: str, kind: str) -> str:
+    """Return attributes as the service writes them.
+
+    Raises:
+        ServiceError: one does not exist.
+    """
+    known = {each.lower(): each for each in _ATTRIBUTES}
+    try:
+        found = [known[each.strip().lower()] for each in text.split("|")]
+    except KeyError:
+        raise ServiceError("InvalidHeaderValue") from None
+    if kind == DIRECTORY and "Directory" not in found:
+        found = ["Directory", *(each for each in found if each != "None")]
+    return " | ".join(found)
+
+
+def smb_headers(node: Node, parent_id: int) -> dict[str, str]:
+    """Return the headers that tell of attributes, times and ids."""
+    return {
+        "x-ms-file-attributes": node.attributes,
+        "x-ms-file-creation-time": node.created,
+        "x-ms-file-last-write-time": node.written,
+        "x-ms-file-change-time": node.changed,
+        "x-ms-file-permission-key": node.permission_key,
+        "x-ms-file-id": str(node.id),
+        "x-ms-file-parent-id": str(parent_id),
+    }
+
+
+def read_content(request: Request) -> dict[str, str]:
+    """Return the content properties that a request sets, by their names in answers."""
+    headers = request.headers
+    return {shown: headers[name] for name, shown in CONTENT.items() if headers.get(name)}
+
+
+def check_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
+    """Return metadata that may be kept.
+
+    Raises:
+        ServiceError: a name is not an identifier, or two differ in their case only.
+    """
+    names = [name.lower() for name in metadata]
+    if not all(name.isidentifier() for name in names):
+        raise ServiceError("InvalidMetadata")
+    if len(set(names)) < len(names):
+        raise ServiceError("InvalidMetadata")
+    return dict(metadata)
+
+
+def read_range(request: Request) -> tuple[int, int | None] | None:
+    """Return the first byte of a request's range and the one past its end, None if it is open; None if there is none.
+
+    Raises:
+        ServiceError: it is not valid.
+    """
+    value = request.headers.get("x-ms-range") or request.headers.get("range")
+    if value is None:
+        return None
+    found = _RANGE.match(value)
+    if found is None:
+        raise ServiceError("InvalidHeaderValue")
+    start = int(found[1])
+    if not found[2]:
+        return start, None
+    end = int(found[2]) + 1
+    if end <= start:
+        raise ServiceError("InvalidHeaderValue")
+    return start, end
+
+
+def _apply_permission(store: Store, node: Node, headers: Mapping[str, str]) -> None:
+    permission, key = headers.get("x-ms-file-permission"), headers.get("x-ms-file-permission-key")
+    if permission and key:
+        raise ServiceError("InvalidHeaderValue")
+    if key:
+        if store.database.find_permission(key) is None:
+            raise ServiceError("FileInvalidPermission")
+        node.permission_key = key
+    elif permission and permission.lower() not in ("inherit", "preserve"):
+        node.permission_key = store.keep_permission(check_permission(permission, headers))
+
+
+def check_permission(text: str, headers: Mapping[str, str]) -> str:
+    """Return a permission that looks like one; the binary form is taken as it is.
+
+    Raises:
+        ServiceError: it is not in the form of a security descriptor.
+    """
+    if headers.get("x-ms-file-permission-format", "").lower() == "binary":
+        return text
+    if not _SDDL_START.match(text) or not _SDDL.match(text):
+        raise ServiceError("FileInvalidPermission")
+    return text
+
+
+def _read_time(value: str) -> str:
+    if not _TIME.match(value):
+        raise ServiceError("InvalidHeaderValue")
+    main, _, fraction = value.removesuffix("Z").partition(".")
+    return f"{main}.{fraction.ljust(7, '0')}Z"

@@ -1,0 +1,138 @@
+"""Ranges of files: written, cleared, copied from elsewhere and listed.
+
+Sources: https://learn.microsoft.com/rest/api/storageservices/put-range
+https://learn.microsoft.com/rest/api/storageservices/list-ranges
+"""
+
+from azguard.emulators.files import answers, leases
+from azguard.emulators.files.copies import read_source
+from azguard.emulators.files.errors import ServiceError
+from azguard.emulators.files.files import check_body_md5, compute_md5, get_for_write
+from azguard.emulators.files.headers import read_range
+from azguard.emulators.files.records import Node
+from azguard.emulators.files.store import Store
+from azguard.emulators.files.wire import Answer, Request
+
+_LARGEST_RANGE = 4 * 1024**2
+_MOST_RANGES = 10_000
+# A difference is told in pieces of so many bytes.
+_COMPARED = 512
+Ranges = list[tuple[int, int]]
+
+
+def put(store: Store, request: Request) -> Answer:
+    """Write a range, clear it, or fill it from a URL."""
+    share = store.get_share(request)
+    how = request.require("x-ms-write").lower()
+    if how not in ("update", "clear"):
+        raise ServiceError("InvalidHeaderValue")
+    asked = read_range(request)
+    if asked is None or asked[1] is None:
+        raise ServiceError("MissingRequiredHeader" if asked is None else "InvalidHeaderValue")
+    start, end = asked[0], asked[1]
+    node = get_for_write(store, share, request)
+    # The service looks at the source before it looks at the target.
+    data = b"" if how == "clear" else _read_data(store, request, end - start)
+    if end > node.size:
+        raise ServiceError("InvalidRange")
+    if how == "clear":
+        store.disk.clear(share.root, node.path, start, end)
+        node.ranges = subtract(node.ranges, start, end)
+    else:
+        store.disk.write(share.root, node.path, start, data)
+        node.ranges = add(node.ranges, start, end)
+    if request.headers.get("x-ms-file-last-write-time", "").lower() != "preserve":
+        node.written = node.changed = answers.format_time(store.now())
+    store.save_changed(node)
+    headers = {**answers.version_headers(node.etag, node.modified), "x-ms-request-server-encrypted": "true"}
+    return Answer(201, {**headers, **({"Content-MD5": compute_md5(data)} if data else {})})
+
+
+def show(store: Store, request: Request) -> Answer:
+    """List the ranges of a file that have data, or that differ from an older snapshot."""
+    share = store.get_share(request)
+    node = store.get_file(share, request.path)
+    leases.check_read(node.lease, request.headers.get("x-ms-lease-id"), store.now())
+    asked = read_range(request) or (0, None)
+    start, end = asked[0], min(node.size, asked[1] or node.size)
+    previous = request.query.get("prevsharesnapshot")
+    cleared: Ranges = []
+    if previous is None:
+        written = clip(node.ranges, start, end)
+    else:
+        written, cleared = _compare(store, request, node, previous, (start, end))
+    pages = [("Range", each) for each in written] + [("ClearRange", each) for each in cleared]
+    pages.sort(key=lambda page: page[1])
+    shown, marker = _take_page(request, pages)
+    items = [answers.element(tag, answers.texts({"Start": s, "End": e - 1})) for tag, (s, e) in shown]
+    headers = {**answers.version_headers(node.etag, node.modified), "x-ms-content-length": str(node.size)}
+    ending = answers.text("NextMarker", marker) if "maxresults" in request.query else ""
+    return answers.respond_xml(answers.element("Ranges", *items, ending), headers)
+
+
+def add(ranges: Ranges, start: int, end: int) -> Ranges:
+    """Return ranges with one more, touching ones joined."""
+    apart = [each for each in ranges if each[1] < start or each[0] > end]
+    joined = [each for each in ranges if each not in apart]
+    new = (min([start, *(each[0] for each in joined)]), max([end, *(each[1] for each in joined)]))
+    return sorted([*apart, new])
+
+
+def subtract(ranges: Ranges, start: int, end: int) -> Ranges:
+    """Return ranges without what lies between two offsets."""
+    left = [(s, min(e, start)) for s, e in ranges if s < start]
+    right = [(max(s, end), e) for s, e in ranges if e > end]
+    return sorted({*left, *right})
+
+
+def clip(ranges: Ranges, start: int, end: int) -> Ranges:
+    """Return the parts of ranges that lie between two offsets."""
+    return [(max(s, start), min(e, end)) for s, e in ranges if s < end and e > start]
+
+
+def _read_data(store: Store, request: Request, length: int) -> bytes:
+    if "x-ms-copy-source" in request.headers:
+        data = read_source(store, request, length)
+    else:
+        if length > _LARGEST_RANGE:
+            raise ServiceError("RequestBodyTooLarge")
+        check_body_md5(request)
+        data = request.body
+        if len(data) != length:
+            raise ServiceError("InvalidHeaderValue")
+    return data
+
+
+def _take_page(
+    request: Request, pages: list[tuple[str, tuple[int, int]]]
+) -> tuple[list[tuple[str, tuple[int, int]]], str]:
+    marker, limit = request.query.get("marker", ""), request.query.get("maxresults")
+    if limit is None:
+        return pages, ""
+    if not limit.isdecimal() or not int(limit) or (marker and not marker.isdecimal()):
+        raise ServiceError("OutOfRangeInput")
+    begin = int(marker or 0)
+    end = begin + min(int(limit), _MOST_RANGES)
+    return pages[begin:end], str(end) if end < len(pages) else ""
+
+
+def _compare(
+    store: Store, request: Request, node: Node, previous: str, within: tuple[int, int]
+) -> tuple[Ranges, Ranges]:
+    """Return the ranges that were written, and those that were cleared, since an older snapshot."""
+    share = store.database.find_share(request.share, previous)
+    if share is None:
+        raise ServiceError("ShareNotFound")
+    old = store.find(share, node.path)
+    if old is None or old.id != node.id:
+        return clip(node.ranges, *within), []
+    written: Ranges = []
+    for start, end in node.ranges:
+        for begin in range(start - start % _COMPARED, end, _COMPARED):
+            piece = max(start, begin), min(end, begin + _COMPARED)
+            if store.disk.read(node.root, node.path, *piece) != store.disk.read(share.root, old.path, *piece):
+                written = add(written, *piece)
+    cleared = old.ranges
+    for start, end in node.ranges:
+        cleared = subtract(cleared, start, end)
+    return clip(written, *within), clip(cleared, *within)

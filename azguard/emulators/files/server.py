@@ -1,0 +1,178 @@
+"""The HTTP server of the emulator."""
+
+import logging
+import socket
+import sqlite3
+import threading
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from werkzeug.serving import BaseWSGIServer, ThreadedWSGIServer, WSGIRequestHandler
+
+from azguard.emulators.files import answers, shares, signatures
+from azguard.emulators.files.errors import ServiceError
+from azguard.emulators.files.routes import find_operation
+from azguard.emulators.files.store import Store
+from azguard.emulators.files.wire import Answer, Request, read_request
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse
+
+_LOG = logging.getLogger("azguard.emulators.files")
+# A range of 4 MiB, or a document.
+_LARGEST_BODY = 4 * 1024**2 + 65_536
+_OLDEST_VERSION = "2018-11-09"
+_BODYLESS = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
+
+
+class Application:
+    """Answers requests; one at a time, but for the content that is sent."""
+
+    def __init__(self, store: Store, accounts: Mapping[str, bytes]) -> None:
+        self._store = store
+        #: The key of each account.
+        self._accounts = accounts
+
+    def __call__(self, environ: dict[str, Any], start: "StartResponse") -> Iterable[bytes]:
+        """Answer a request of WSGI."""
+        request_id = str(uuid.uuid4())
+        head: list[tuple[str, str]] = environ["azguard.headers"]
+        method = environ["REQUEST_METHOD"]
+        try:
+            answer = self._answer(environ, method, head)
+        except ServiceError as error:
+            answer = answers.respond_error(error, request_id, self._store.now(), head=method == "HEAD")
+        except (OSError, sqlite3.Error):
+            _LOG.exception("%s %s", method, environ["RAW_URI"])
+            answer = Answer(500, {"x-ms-error-code": "InternalError"})
+        given = {name.lower(): value for name, value in head}
+        headers = {
+            "Server": "Windows-Azure-File/1.0 azguard",
+            "x-ms-request-id": request_id,
+            "x-ms-version": given.get("x-ms-version", _OLDEST_VERSION),
+            "Date": answers.format_date(self._store.now()),
+            **answer.headers,
+        }
+        if "x-ms-client-request-id" in given:
+            headers["x-ms-client-request-id"] = given["x-ms-client-request-id"]
+        return _send(start, answer, headers, method)
+
+    def _answer(self, environ: dict[str, Any], method: str, head: list[tuple[str, str]]) -> Answer:
+        body = _read_body(environ)
+        request = read_request(method, environ["RAW_URI"], head, body, self._accounts)
+        key = self._accounts.get(request.account)
+        if key is None:
+            raise ServiceError("AuthenticationFailed")
+        operation = find_operation(request)
+        with self._store.transaction():
+            self._check(request, key, operation.needs, environ["REMOTE_ADDR"])
+            return operation.run(self._store, request)
+
+    def _check(self, request: Request, key: bytes, needs: signatures.Needs, address: str) -> None:
+        now = self._store.now()
+        signatures.check(request, key, needs, lambda: self._find_policies(request), address, now)
+        source = request.headers.get("x-ms-copy-source", "")
+        if source and urlsplit(source).netloc == request.host and "authorization" not in request.headers:
+            # What copies with a SAS needs a signature for the source as well.
+            parts = urlsplit(source)
+            asked = read_request("GET", f"{parts.path}?{parts.query}", [("Host", request.host)], b"", self._accounts)
+            signatures.check(
+                asked, key, signatures.Needs("r", "o", "r"), lambda: self._find_policies(asked), address, now
+            )
+
+    def _find_policies(self, request: Request) -> str:
+        share = self._store.database.find_share(request.share)
+        return share.policies if share else ""
+
+
+class _Handler(WSGIRequestHandler):
+    """Reads requests with the case of their headers, and keeps connections open."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def make_environ(self) -> dict[str, Any]:
+        environ: dict[str, Any] = super().make_environ()
+        environ["azguard.headers"] = list(self.headers.items())
+        environ["RAW_URI"] = self.path
+        return environ
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        _LOG.info("%s %s %s", self.command, self.path.partition("&sig=")[0], code)
+
+    def log(self, type: str, message: str, *args: object) -> None:  # noqa: A002  # the name in the base class
+        _LOG.info(message, *args)
+
+
+def make_server(store: Store, accounts: Mapping[str, bytes], host: str, port: int) -> BaseWSGIServer:
+    """Return a server that listens already; port 0 takes a free one.
+
+    Raises:
+        OSError: the port is taken. Werkzeug itself would end the process.
+    """
+    with socket.create_server((host, port)) as listening:
+        server = ThreadedWSGIServer(host, port, Application(store, accounts), _Handler, fd=listening.fileno())
+    server.daemon_threads = True
+    return server
+
+
+def serve(folder: Path, accounts: Mapping[str, bytes], host: str, port: int, *, retention_days: int = 0) -> "Running":
+    """Start a server in a thread of this process, as tests do."""
+    store = Store(folder, retention_days=retention_days)
+    with store.transaction():
+        shares.forget_expired(store)
+    return Running(make_server(store, accounts, host, port), store)
+
+
+class Running:
+    """A server that runs in a thread."""
+
+    def __init__(self, server: BaseWSGIServer, store: Store) -> None:
+        self._server = server
+        self._store = store
+        #: The port that it listens on.
+        self.port = server.port
+        self._thread = threading.Thread(target=server.serve_forever, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop it, and close its files."""
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+        self._store.close()
+
+
+def _read_body(environ: Mapping[str, Any]) -> bytes:
+    if environ.get("HTTP_TRANSFER_ENCODING"):
+        raise ServiceError("MissingContentLengthHeader")
+    length = int(environ.get("CONTENT_LENGTH") or 0)
+    if length > _LARGEST_BODY:
+        raise ServiceError("RequestBodyTooLarge", Connection="close")
+    body: bytes = environ["wsgi.input"].read(length) if length else b""
+    if len(body) < length:
+        raise ServiceError("InvalidInput", Connection="close")
+    return body
+
+
+def _send(start: "StartResponse", answer: Answer, headers: dict[str, str], method: str) -> Iterable[bytes]:
+    length = headers.setdefault("Content-Length", str(len(answer.body)))
+    if method == "HEAD" or answer.status in _BODYLESS:
+        # A HEAD tells the length that the content has.
+        _start(start, answer.status, {**headers, "Content-Length": length})
+        return []
+    _start(start, answer.status, headers)
+    return answer.stream if answer.stream is not None else [answer.body]
+
+
+def _start(start: Callable[..., Any], status: int, headers: Mapping[str, str]) -> None:
+    start(f"{status} {HTTPStatus(status).phrase}", [(name, _encode(value)) for name, value in headers.items()])
+
+
+def _encode(value: str) -> str:
+    """Return a value as a header can carry it: its UTF-8, a character a byte."""
+    return value.encode().decode("latin-1") if not value.isascii() else value

@@ -1,0 +1,257 @@
+"""Operations on shares, and on the service.
+
+Source: https://learn.microsoft.com/rest/api/storageservices/operations-on-shares--file-service-
+"""
+
+import re
+from xml.etree import ElementTree as ET
+
+from azguard.emulators.files import answers, leases
+from azguard.emulators.files.errors import ServiceError
+from azguard.emulators.files.headers import check_metadata
+from azguard.emulators.files.records import DIRECTORY, ShareRecord
+from azguard.emulators.files.store import Store
+from azguard.emulators.files.wire import Answer, Request
+
+_NOUN = "Container"
+_NAME = re.compile(r"(?!.*--)[a-z0-9][a-z0-9-]{1,61}[a-z0-9]\Z")
+# What a share has unless it is set.
+_DEFAULTS = {
+    "x-ms-share-quota": "5120",
+    "x-ms-access-tier": "TransactionOptimized",
+    "x-ms-enabled-protocols": "SMB",
+}
+_SETTABLE = (
+    "x-ms-share-quota",
+    "x-ms-access-tier",
+    "x-ms-enabled-protocols",
+    "x-ms-root-squash",
+    "x-ms-enable-snapshot-virtual-directory-access",
+)
+_LARGEST_QUOTA = 102_400
+_MOST_SNAPSHOTS = 200
+_SECONDS_PER_DAY = 86_400
+_SERVICE = "service"
+_NO_PROPERTIES = (
+    "<StorageServiceProperties>"
+    + "".join(
+        f"<{name}><Version>1.0</Version><Enabled>false</Enabled><RetentionPolicy><Enabled>false</Enabled>"
+        f"</RetentionPolicy></{name}>"
+        for name in ("HourMetrics", "MinuteMetrics")
+    )
+    + "<Cors /></StorageServiceProperties>"
+)
+
+
+def create(store: Store, request: Request) -> Answer:
+    """Create a share."""
+    if not _NAME.match(request.share):
+        raise ServiceError("InvalidResourceName")
+    if store.database.find_share(request.share) is not None:
+        raise ServiceError("ShareAlreadyExists")
+    etag, modified = store.next_version()
+    share = ShareRecord(request.share, 0, etag, modified, metadata=check_metadata(request.metadata))
+    share.settings = {**_DEFAULTS, **_read_settings(request)}
+    store.database.add_share(share)
+    store.disk.make_directory(share.root)
+    root = store.make_node(share, "", DIRECTORY)
+    store.save(root)
+    return Answer(201, answers.version_headers(etag, modified))
+
+
+def show(store: Store, request: Request) -> Answer:
+    """Return the properties and metadata of a share or snapshot."""
+    share = _get_for_read(store, request)
+    headers = {
+        **answers.version_headers(share.etag, share.modified),
+        **answers.metadata_headers(share.metadata),
+        **share.settings,
+        **share.lease.headers(store.now()),
+        "x-ms-has-immutability-policy": "false",
+        "x-ms-has-legal-hold": "false",
+    }
+    return Answer(200, headers)
+
+
+def show_metadata(store: Store, request: Request) -> Answer:
+    """Return the metadata of a share or snapshot."""
+    share = _get_for_read(store, request)
+    return Answer(
+        200,
+        {**answers.version_headers(share.etag, share.modified), **answers.metadata_headers(share.metadata)},
+    )
+
+
+def set_metadata(store: Store, request: Request) -> Answer:
+    """Replace the metadata of a share."""
+    share = _get_for_write(store, request)
+    share.metadata = check_metadata(request.metadata)
+    return _save(store, share)
+
+
+def set_properties(store: Store, request: Request) -> Answer:
+    """Set the quota, the tier and the like."""
+    share = _get_for_write(store, request)
+    share.settings.update(_read_settings(request))
+    return _save(store, share)
+
+
+def delete(store: Store, request: Request) -> Answer:
+    """Delete a share, with its snapshots if that is said, or one snapshot."""
+    share = store.get_share(request)
+    leases.check_write(share.lease, request.headers.get("x-ms-lease-id"), store.now(), _NOUN)
+    if share.snapshot:
+        _remove(store, share)
+        return Answer(202)
+    snapshots = [each for each in store.database.list_shares(share.name) if each.snapshot and each.deleted is None]
+    how = request.headers.get("x-ms-delete-snapshots", "").lower()
+    if snapshots and how not in ("include", "include-leased"):
+        raise ServiceError("ShareHasSnapshots")
+    if how != "include-leased" and any(each.lease.state(store.now()) == "leased" for each in snapshots):
+        raise ServiceError("LeaseIdMissing", status=409)
+    for snapshot in snapshots:
+        _remove(store, snapshot)
+    if store.retention_days:
+        share.deleted = store.now()
+        share.version = f"{answers.to_ticks(share.deleted):016X}"
+        share.lease = leases.FREE
+        store.database.save_share(share)
+    else:
+        _remove(store, share)
+    return Answer(202)
+
+
+def restore(store: Store, request: Request) -> Answer:
+    """Restore a share that was deleted."""
+    name, version = request.require("x-ms-deleted-share-name"), request.require("x-ms-deleted-share-version")
+    found = [each for each in store.database.list_shares(name) if each.version and each.version == version]
+    if not found:
+        raise ServiceError("ShareNotFound")
+    if store.database.find_share(request.share) is not None:
+        raise ServiceError("ShareAlreadyExists")
+    share = found[0]
+    share.name, share.deleted, share.version = request.share, None, ""
+    share.etag, share.modified = store.next_version()
+    store.database.save_share(share)
+    return Answer(201, answers.version_headers(share.etag, share.modified))
+
+
+def snapshot(store: Store, request: Request) -> Answer:
+    """Take a snapshot of a share."""
+    share = store.get_share(request)
+    taken = [each for each in store.database.list_shares(share.name) if each.snapshot]
+    if len(taken) >= _MOST_SNAPSHOTS:
+        raise ServiceError("ShareSnapshotCountExceeded")
+    time_of_it = answers.format_time((store.database.count_up("snapshot", int(store.now() * 1e7))) / 1e7)
+    new = ShareRecord(share.name, 0, share.etag, share.modified, time_of_it, settings=dict(share.settings))
+    new.metadata = check_metadata(request.metadata) or dict(share.metadata)
+    store.database.add_share(new)
+    store.disk.copy_share(share.root, new.root)
+    for node in store.database.list_all_nodes(share.root):
+        known = store.find(share, node.path)
+        if known is None:
+            continue
+        known.root = new.root
+        known.lease = leases.FREE
+        store.save(known)
+    return Answer(201, {**answers.version_headers(share.etag, share.modified), "x-ms-snapshot": time_of_it})
+
+
+def show_stats(store: Store, request: Request) -> Answer:
+    """Return how many bytes are in a share."""
+    share = _get_for_read(store, request)
+    body = answers.element("ShareStats", answers.text("ShareUsageBytes", store.disk.count_bytes(share.root)))
+    return answers.respond_xml(body, answers.version_headers(share.etag, share.modified))
+
+
+def show_policies(store: Store, request: Request) -> Answer:
+    """Return the access policies of a share."""
+    share = _get_for_read(store, request)
+    return answers.respond_xml(
+        share.policies or "<SignedIdentifiers />", answers.version_headers(share.etag, share.modified)
+    )
+
+
+def set_policies(store: Store, request: Request) -> Answer:
+    """Replace the access policies of a share."""
+    share = _get_for_write(store, request)
+    share.policies = _read_document(request, "SignedIdentifiers") if request.body else ""
+    return _save(store, share)
+
+
+def lease(store: Store, request: Request) -> Answer:
+    """Acquire, renew, change, release or break the lease of a share or snapshot."""
+    share = store.get_share(request)
+    share.lease, status, headers = leases.act(share.lease, request.headers, store.now(), timed=True)
+    store.database.save_share(share)
+    return Answer(status, {**answers.version_headers(share.etag, share.modified), **headers})
+
+
+def show_service(store: Store, _: Request) -> Answer:
+    """Return the properties of the service."""
+    return answers.respond_xml(store.database.find_document(_SERVICE) or _NO_PROPERTIES)
+
+
+def set_service(store: Store, request: Request) -> Answer:
+    """Set properties of the service; those that are not named stay."""
+    new = ET.fromstring(_read_document(request, "StorageServiceProperties"))  # noqa: S314  # read once already
+    kept = ET.fromstring(store.database.find_document(_SERVICE) or _NO_PROPERTIES)  # noqa: S314  # our own
+    for each in new:
+        for old in kept.findall(each.tag):
+            kept.remove(old)
+        kept.append(each)
+    store.database.save_document(_SERVICE, ET.tostring(kept, encoding="unicode"))
+    return Answer(202)
+
+
+def forget_expired(store: Store) -> None:
+    """Remove deleted shares whose time for being restored is over."""
+    for share in store.database.list_shares():
+        if share.deleted is not None and store.now() > share.deleted + store.retention_days * _SECONDS_PER_DAY:
+            _remove(store, share)
+
+
+def _get_for_read(store: Store, request: Request) -> ShareRecord:
+    share = store.get_share(request)
+    leases.check_read(share.lease, request.headers.get("x-ms-lease-id"), store.now(), _NOUN)
+    return share
+
+
+def _get_for_write(store: Store, request: Request) -> ShareRecord:
+    share = store.get_share(request)
+    share.lease = leases.check_write(share.lease, request.headers.get("x-ms-lease-id"), store.now(), _NOUN)
+    return share
+
+
+def _save(store: Store, share: ShareRecord) -> Answer:
+    share.etag, share.modified = store.next_version()
+    store.database.save_share(share)
+    return Answer(200, answers.version_headers(share.etag, share.modified))
+
+
+def _remove(store: Store, share: ShareRecord) -> None:
+    store.database.remove_share(share.root)
+    store.disk.remove_share(share.root)
+
+
+def _read_settings(request: Request) -> dict[str, str]:
+    found = {name: request.headers[name] for name in _SETTABLE if request.headers.get(name)}
+    quota = found.get("x-ms-share-quota", "1")
+    if not quota.isdecimal() or not 1 <= int(quota) <= _LARGEST_QUOTA:
+        raise ServiceError("InvalidHeaderValue")
+    return found
+
+
+def _read_document(request: Request, tag: str) -> str:
+    """Return the XML that was sent, without its declaration.
+
+    Raises:
+        ServiceError: it is no XML, or of something else.
+    """
+    try:
+        root = ET.fromstring(request.body)  # noqa: S314  # 4 MiB at most, from who has the key of an emulator
+    except ET.ParseError:
+        raise ServiceError("InvalidXmlDocument") from None
+    if root.tag != tag:
+        raise ServiceError("InvalidXmlDocument")
+    return ET.tostring(root, encoding="unicode")

@@ -1,0 +1,221 @@
+"""Shares and what is in them: found, read and changed. The disk says what exists, the database what is known of it."""
+
+import fcntl
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from azguard.atomic_files import write_atomically
+from azguard.emulators.files import answers
+from azguard.emulators.files.database import Database
+from azguard.emulators.files.disk import Disk
+from azguard.emulators.files.errors import ServiceError
+from azguard.emulators.files.records import DIRECTORY, FILE, Node, ShareRecord, make_key, parent_of
+from azguard.emulators.files.wire import Request
+
+#: The permission of what was made without one.
+DEFAULT_PERMISSION = "O:SYG:SYD:(A;;FA;;;BA)(A;;FA;;;SY)(A;;0x1301bf;;;AU)(A;;0x1200a9;;;BU)"
+
+
+class Store:
+    """All shares of one account. Work with it inside ``transaction()``."""
+
+    def __init__(self, folder: Path, *, retention_days: int = 0, now: Callable[[], float] = time.time) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.database = Database(folder / "files.db")
+        self.disk = Disk(folder / "trees")
+        #: For how many days a deleted share can be restored; 0 is not at all.
+        self.retention_days = retention_days
+        self.now = now
+        #: What is renamed just now: written before the disk changes, removed after the tables have.
+        self._journal = folder / "rename.json"
+        self._is_renaming = self._journal.exists()
+        self._lock = (folder / "lock").open("a")
+        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with self.transaction():
+            self._finish_rename()
+            self._remove_stray_folders(folder / "trees")
+
+    def close(self) -> None:
+        """Close the files."""
+        self.database.close()
+        self._lock.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Apply all of a block to the tables, or nothing of it if it raises; one block at a time."""
+        with self.database.lock:
+            with self.database.transaction():
+                yield
+            if self._is_renaming:
+                self._journal.unlink(missing_ok=True)
+                self._is_renaming = False
+
+    def next_version(self) -> tuple[str, float]:
+        """Return an ETag that never was, and the time for Last-Modified."""
+        now = self.now()
+        return answers.format_etag(self.database.count_up("etag", answers.to_ticks(now))), now
+
+    def get_share(self, request: Request) -> ShareRecord:
+        """Return the share or snapshot that a request names.
+
+        Raises:
+            ServiceError: there is none.
+        """
+        snapshot = request.query.get("sharesnapshot", "")
+        if snapshot and request.method not in ("GET", "HEAD") and request.query.get("comp") != "lease":
+            is_delete = request.method == "DELETE" and request.query.get("restype") == "share"
+            if not is_delete:
+                raise ServiceError("ShareSnapshotOperationNotSupported")
+        found = self.database.find_share(request.share, snapshot)
+        if found is None:
+            raise ServiceError("ShareNotFound")
+        return found
+
+    def find(self, share: ShareRecord, path: str) -> Node | None:
+        """Return a directory or file, as the disk has it now."""
+        known = self.database.find_node(share.root, path)
+        written = known.path if known else path
+        on_disk = self.disk.find(share.root, written)
+        if on_disk is None:
+            if known:
+                self.database.remove_node(share.root, path)
+            return None
+        return self.refresh(share, on_disk, known)
+
+    def refresh(self, share: ShareRecord, path: str, known: Node | None) -> Node:
+        """Return what is at a path; what was made or changed on the disk by another program gets a new version."""
+        is_directory = self.disk.is_directory(share.root, path)
+        if known is None or (known.kind == DIRECTORY) != is_directory:
+            known = self._adopt(share, path, DIRECTORY if is_directory else FILE)
+        elif not is_directory and known.stamp != self.disk.measure(share.root, path):
+            self._note_foreign_write(known)
+        return known
+
+    def get(self, share: ShareRecord, path: str) -> Node:
+        """Return a directory or file that must be there.
+
+        Raises:
+            ServiceError: it is not.
+        """
+        found = self.find(share, path)
+        if found is None:
+            above = self.find(share, parent_of(path))
+            missing = above is None or above.kind != DIRECTORY
+            raise ServiceError("ParentNotFound" if missing else "ResourceNotFound")
+        return found
+
+    def get_file(self, share: ShareRecord, path: str) -> Node:
+        """Return a file that must be there."""
+        return self._get_kind(share, path, FILE)
+
+    def get_directory(self, share: ShareRecord, path: str) -> Node:
+        """Return a directory that must be there."""
+        return self._get_kind(share, path, DIRECTORY)
+
+    def require_parent(self, share: ShareRecord, path: str) -> Node:
+        """Return the directory in which something is to be made.
+
+        Raises:
+            ServiceError: there is none.
+        """
+        found = self.find(share, parent_of(path))
+        if found is None or found.kind != DIRECTORY:
+            raise ServiceError("ParentNotFound")
+        return found
+
+    def make_node(self, share: ShareRecord, path: str, kind: str) -> Node:
+        """Return what stands for a new directory or file; the caller fills it in and saves it."""
+        etag, modified = self.next_version()
+        time_now = answers.format_time(modified)
+        return Node(
+            root=share.root,
+            path=path,
+            kind=kind,
+            id=self.database.count_up("file-id", 1) << 32 if path else 0,
+            etag=etag,
+            modified=modified,
+            attributes="Directory" if kind == DIRECTORY else "Archive",
+            created=time_now,
+            written=time_now,
+            changed=time_now,
+            permission_key=self.keep_permission(DEFAULT_PERMISSION),
+        )
+
+    def save_changed(self, node: Node) -> None:
+        """Save a node that was changed: it gets a new version."""
+        node.etag, node.modified = self.next_version()
+        self.save(node)
+
+    def save(self, node: Node) -> None:
+        """Save a node with the version it has."""
+        if node.kind == FILE:
+            node.stamp = self.disk.measure(node.root, node.path)
+            node.size = node.stamp[1]
+        self.database.save_node(node)
+
+    def keep_permission(self, text: str) -> str:
+        """Keep a permission; return the key by which it is found."""
+        digest = hashlib.sha256(text.encode()).digest()
+        key = f"{int.from_bytes(digest[:8])}*{int.from_bytes(digest[8:16])}"
+        self.database.save_permission(key, text)
+        return key
+
+    def _get_kind(self, share: ShareRecord, path: str, kind: str) -> Node:
+        found = self.get(share, path)
+        if found.kind != kind:
+            raise ServiceError("ResourceTypeMismatch")
+        return found
+
+    def _adopt(self, share: ShareRecord, path: str, kind: str) -> Node:
+        new = self.make_node(share, path, kind)
+        if kind == FILE:
+            new.ranges = self.disk.find_data(share.root, path)
+        self.save(new)
+        return new
+
+    def _note_foreign_write(self, node: Node) -> None:
+        node.ranges = self.disk.find_data(node.root, node.path)
+        node.content.pop("Content-MD5", None)
+        node.written = node.changed = answers.format_time(self.disk.modified(node.root, node.path))
+        self.save_changed(node)
+
+    def rename(self, root: int, source: str, target: str) -> None:
+        """Rename on the disk and in the tables; if this process is killed in between, the next one finishes it."""
+        self._is_renaming = True
+        write_atomically(self._journal, json.dumps([root, source, target]).encode(), durable=False)
+        self.disk.rename(root, source, target)
+        self._move_nodes(root, source, target)
+
+    def _finish_rename(self) -> None:
+        """Bring the tables up to date with a rename that the process before was killed in."""
+        if not self._is_renaming:
+            return
+        root, source, target = json.loads(self._journal.read_bytes())
+        if self.disk.find(root, target) is not None and self.disk.find(root, source) is None:
+            self._move_nodes(root, source, target)
+
+    def _move_nodes(self, root: int, source: str, target: str) -> None:
+        """Give what was renamed on the disk its new path in the tables."""
+        moved = [*self.database.list_below(root, source)]
+        first = self.database.find_node(root, source)
+        for node in [first, *moved] if first else moved:
+            self.database.remove_node(root, node.path)
+            node.path = target + node.path[len(source) :]
+            self.database.save_node(node)
+
+    def _remove_stray_folders(self, folder: Path) -> None:
+        """Remove the folders of shares whose creation or deletion this process was killed in."""
+        known = {str(share.root) for share in self.database.list_shares()}
+        for each in folder.iterdir():
+            if each.name not in known:
+                shutil.rmtree(each, ignore_errors=True)
+
+
+def same_path(one: str, other: str) -> bool:
+    """Return whether two paths name the same thing."""
+    return make_key(one) == make_key(other)

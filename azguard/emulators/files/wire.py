@@ -1,0 +1,113 @@
+"""A request as the emulator reads it, and its answer."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, unquote
+
+from azguard.emulators.files.errors import ServiceError
+
+_META = "x-ms-meta-"
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request; header and query names are in lower case."""
+
+    method: str
+    #: The path as it was sent, percent-encoded.
+    raw_path: str
+    #: The query as it was sent: names and decoded values.
+    raw_query: tuple[tuple[str, str], ...]
+    account: str
+    #: Empty for a request to the account.
+    share: str
+    #: The path in the share, decoded, without slashes at its ends; empty for the root directory.
+    path: str
+    headers: Mapping[str, str]
+    #: The metadata in its headers, with names as they were sent.
+    metadata: Mapping[str, str]
+    body: bytes = b""
+    #: The host and port that the client named.
+    host: str = ""
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """Return the query; the first of equal names counts."""
+        return {name.lower(): value for name, value in reversed(self.raw_query)}
+
+    def flag(self, name: str) -> bool:
+        """Return whether a header says true."""
+        return self.headers.get(name, "").lower() == "true"
+
+    def require(self, name: str) -> str:
+        """Return a header that must be there.
+
+        Raises:
+            ServiceError: it is not.
+        """
+        found = self.headers.get(name)
+        if not found:
+            raise ServiceError("MissingRequiredHeader")
+        return found
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is answered."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    #: The body in parts, where it is long; its length stands in the headers.
+    stream: Iterable[bytes] | None = None
+
+
+def split_target(target: str, accounts: Iterable[str], host: str) -> tuple[str, str, str]:
+    """Return account, share and path of a request's target, in path style or with the account as the host's name."""
+    path, _, _ = target.partition("?")
+    parts = path.lstrip("/").split("/", 1)
+    first = unquote(parts[0])
+    if first in accounts:
+        rest = parts[1] if len(parts) > 1 else ""
+        account = first
+    else:
+        rest = path.lstrip("/")
+        account = host.partition(":")[0].partition(".")[0]
+    share, _, inside = rest.partition("/")
+    return account, unquote(share), _clean(unquote(inside))
+
+
+def read_request(
+    method: str, target: str, raw_headers: Iterable[tuple[str, str]], body: bytes, accounts: Iterable[str]
+) -> Request:
+    """Return a request from the parts of its head and its body."""
+    pairs = list(raw_headers)
+    headers = {name.lower(): value.strip() for name, value in reversed(pairs)}
+    metadata = {name[len(_META) :]: value for name, value in pairs if name.lower().startswith(_META)}
+    host = headers.get("host", "")
+    account, share, path = split_target(target, accounts, host)
+    raw_path, _, query = target.partition("?")
+    return Request(
+        method=method,
+        raw_path=raw_path,
+        raw_query=tuple(parse_qsl(query, keep_blank_values=True)),
+        account=account,
+        share=share,
+        path=path,
+        headers=headers,
+        metadata=metadata,
+        body=body,
+        host=host,
+    )
+
+
+def _clean(path: str) -> str:
+    """Return a path without empty parts and without a slash at its ends.
+
+    Raises:
+        ServiceError: a part is a relative one.
+    """
+    parts = [part for part in path.split("/") if part]
+    if any(part in (".", "..") for part in parts):
+        raise ServiceError("InvalidResourceName")
+    return "/".join(parts)

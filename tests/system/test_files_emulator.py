@@ -1,0 +1,221 @@
+"""The Files emulator as other projects use it: a process of its own, and the SDK as it is."""
+
+import base64
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from azure.core.exceptions import HttpResponseError, ResourceExistsError
+from azure.storage.fileshare import ShareServiceClient
+
+from azguard.emulators.files.__main__ import ACCOUNT, KEY
+
+
+@dataclass
+class Running:
+    """One emulator, by its process."""
+
+    process: subprocess.Popen[str]
+    endpoint: str
+
+    @property
+    def service(self) -> ShareServiceClient:
+        return ShareServiceClient.from_connection_string(
+            f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};FileEndpoint={self.endpoint}",
+            retry_total=0,
+        )
+
+
+def _begin(folder: Path) -> Running:
+    command = [sys.executable, "-m", "azguard.emulators.files", "--port", "0", "--location", str(folder)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    return Running(process, process.stdout.readline().split()[-1])
+
+
+def _end(running: Running, number: int = signal.SIGTERM) -> int:
+    running.process.send_signal(number)
+    assert running.process.stdout is not None
+    running.process.stdout.close()
+    return running.process.wait(20)
+
+
+@pytest.fixture(scope="module")
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    running = _begin(tmp_path_factory.mktemp("files"))
+    yield running
+    assert _end(running) == 0
+
+
+def test_a_large_file_goes_up_and_down_as_it_is(emulator: Running) -> None:
+    share = emulator.service.create_share("large")
+    content = random.Random(1).randbytes(100 * 1024**2)
+    file = share.get_file_client("file.bin")
+    file.upload_file(content, max_concurrency=4)
+
+    assert file.download_file(max_concurrency=4).readall() == content
+    assert file.get_file_properties().size == len(content)
+
+
+def test_a_tree_of_a_thousand_files_is_walked(emulator: Running) -> None:
+    share = emulator.service.create_share("tree")
+    names = {f"d{number % 10}/file {number} é.txt" for number in range(1000)}
+    for number in range(10):
+        share.create_directory(f"d{number}")
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda name: share.get_file_client(name).upload_file(name.encode()), names))
+    found = {
+        f"{each['name']}/{inner['name']}"
+        for each in share.list_directories_and_files()
+        for inner in share.list_directories_and_files(each["name"])
+    }
+
+    assert found == names
+    assert all(share.get_file_client(name).download_file().readall() == name.encode() for name in sorted(names)[::100])
+
+
+def test_snapshots_renames_copies_and_leases_work_together(emulator: Running) -> None:
+    share = emulator.service.create_share("together")
+    file = share.get_file_client("a.txt")
+    file.upload_file(b"one")
+    snapshot = share.create_snapshot()["snapshot"]
+    lease = file.acquire_lease()
+    with pytest.raises(HttpResponseError, match="LeaseIdMissing"):
+        file.upload_file(b"two")
+    file.upload_file(b"two", lease=lease)
+    other = share.get_file_client("b.txt")
+    other.start_copy_from_url(file.url)
+    moved = file.rename_file("c.txt", source_lease=lease)
+    old = emulator.service.get_share_client("together", snapshot=snapshot).get_file_client("a.txt")
+
+    contents = [each.download_file().readall() for each in (old, other, moved)]
+    assert (contents, moved.get_file_properties().lease.state) == ([b"one", b"two", b"two"], "leased")
+
+
+def test_of_16_clients_that_create_one_directory_one_succeeds(emulator: Running) -> None:
+    share = emulator.service.create_share("race")
+
+    def create(number: int) -> bool:
+        try:
+            share.create_directory("only-one")
+        except ResourceExistsError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(16) as pool:
+        assert sum(pool.map(create, range(16))) == 1
+
+
+def test_16_clients_that_count_under_a_lease_lose_nothing(emulator: Running) -> None:
+    share = emulator.service.create_share("count")
+    share.get_file_client("n").upload_file(b"0")
+
+    def count(number: int) -> None:
+        file = share.get_file_client("n")
+        for _ in range(3):
+            lease = None
+            while lease is None:
+                try:
+                    lease = file.acquire_lease()
+                except ResourceExistsError:
+                    # Longer than one turn takes, so that the tries do not fill the machine.
+                    time.sleep(random.uniform(0.05, 0.2))
+            value = int(file.download_file(lease=lease).readall()) + 1
+            file.upload_file(str(value).encode(), lease=lease)
+            lease.release()
+
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(count, range(16)))
+
+    assert share.get_file_client("n").download_file().readall() == b"48"
+
+
+def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
+    running = _begin(tmp_path)
+    share = running.service.create_share("work")
+    acknowledged = []
+    pid = running.process.pid
+
+    def write(number: int) -> None:
+        name = f"f{number}"
+        try:
+            etag = share.get_file_client(name).upload_file(b"x" * number, metadata={"n": str(number)})["etag"]
+        except Exception:  # noqa: BLE001  # it was killed meanwhile
+            return
+        acknowledged.append((name, number, etag))
+        if number == 60:
+            os.kill(pid, signal.SIGKILL)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(1, 120)))
+    assert _end(running, 0) == -signal.SIGKILL
+    again = _begin(tmp_path)
+    share = again.service.get_share_client("work")
+    found = []
+    for name, _, _ in acknowledged:
+        shown = share.get_file_client(name).get_file_properties()
+        found.append((name, int(shown.metadata["n"]), shown.etag))
+        assert shown.size == int(shown.metadata["n"])
+    _end(again)
+
+    assert len(acknowledged) >= 50
+    assert found == acknowledged
+
+
+def test_two_emulators_do_not_share_a_folder(tmp_path: Path) -> None:
+    running = _begin(tmp_path)
+    command = [sys.executable, "-m", "azguard.emulators.files", "--port", "0", "--location", str(tmp_path)]
+    second = subprocess.run(command, capture_output=True, text=True)
+    _end(running)
+
+    assert (second.returncode, second.stderr) == (1, f"error: {tmp_path} is in use by another emulator\n")
+
+
+def test_a_port_that_is_taken_is_named(emulator: Running) -> None:
+    port = re.findall(r":(\d+)/", emulator.endpoint)[0]
+    command = [sys.executable, "-m", "azguard.emulators.files", "--port", port]
+    second = subprocess.run(command, capture_output=True, text=True)
+
+    assert (second.returncode, port in second.stderr) == (1, True)
+
+
+def test_an_account_of_its_own_needs_its_own_key(tmp_path: Path) -> None:
+    key = base64.b64encode(b"secret").decode()
+    command = [sys.executable, "-m", "azguard.emulators.files", "--port", "0", "--account", f"mine:{key}"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    endpoint = process.stdout.readline().split()[-1]
+    service = ShareServiceClient(endpoint, credential={"account_name": "mine", "account_key": key}, retry_total=0)
+    service.create_share("work")
+    names = [share.name for share in service.list_shares()]
+    _end(Running(process, endpoint))
+
+    assert (endpoint.rpartition("/")[2], names) == ("mine", ["work"])
+
+
+def test_the_fixture_for_other_projects_works(tmp_path: Path) -> None:
+    folder = Path(__file__).parents[2] / "examples" / "files-emulator"
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        str(tmp_path),
+        "-c",
+        "/dev/null",
+    ]
+    done = subprocess.run([*command, str(folder)], capture_output=True, text=True, cwd=tmp_path)
+
+    assert (done.returncode, "1 passed" in done.stdout) == (0, True), done.stdout
