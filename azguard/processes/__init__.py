@@ -3,8 +3,12 @@
 ``guardian``          azguard's side: start the guarded command, hear how it ended
 ``guardian_process``  the guardian itself, which ends the command in time
 ``channel``           the messages between the two
+``background``        a process that outlives the command that started it
+``command_place``     azguard's side of a place where guarded commands run, one after another
+``place_process``     the place itself, which gives each command a guardian
 ``forwarded``         the signals that are passed on to a command
 ``signals``           signals to azguard while its command runs
+``readiness``         which of several files can be read
 ``interruptible``     a pipe that is read so that no signal is missed
 ``clock``             the clock that terms are counted on
 ``child``             a command with our own input and output

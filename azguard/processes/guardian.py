@@ -1,7 +1,6 @@
 """azguard's side of the guardian: fork it, tell it what to run and until when, hear how it ended."""
 
 import os
-import select
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,9 +11,11 @@ from azguard.errors import AzguardError, CommandNotFound, LockLost, NotExecutabl
 from azguard.processes import channel, clock, groups, guardian_process, tree
 from azguard.processes.channel import Channel
 from azguard.processes.command_tree import drop_other_locks
+from azguard.processes.forwarded import ENDING
 from azguard.processes.guardian_process import MARGIN_SECONDS
 from azguard.processes.identity import Process
 from azguard.processes.offspring import Offspring
+from azguard.processes.readiness import wait_readable
 from azguard.processes.terminal import Terminal
 
 _STARTING = {126: NotExecutable, 127: CommandNotFound}
@@ -55,7 +56,10 @@ class Guardian:
         self._ends, self._grace, self._on_lost = float("inf"), 0.0, "term"
         # One for all readers: the command may have ended by the time we hear that it was started.
         self._incoming = self._messages()
+        self._others: dict[Channel, Callable[[], bool]] = {}
         self.command: int | None = None
+        #: Whether the command was told to end by a signal that was passed on to it.
+        self.was_told_to_end = False
 
     @classmethod
     def fork(cls) -> "Guardian":
@@ -116,8 +120,13 @@ class Guardian:
         self._ends = ends
         self._channel.send(do="extend", ends=ends)
 
+    def hear_also(self, other: Channel, hear: Callable[[], bool]) -> None:
+        """Call ``hear`` whenever this channel has something while the command runs, until it returns False."""
+        self._others[other] = hear
+
     def pass_on(self, number: int) -> None:
         """Send a signal to the command and all that is in its group."""
+        self.was_told_to_end = self.was_told_to_end or number in ENDING
         self._channel.send(do="signal", number=number)
 
     def continue_(self) -> None:
@@ -160,7 +169,13 @@ class Guardian:
     def _messages(self) -> Iterator[dict[str, Any]]:
         unanswered = 0
         while not self._is_given_up(unanswered):
-            if not select.select([self._channel], [], [], _ASKING_SECONDS)[0]:
+            ready = wait_readable([self._channel, *self._others], _ASKING_SECONDS)
+            for other in [each for each in self._others if each in ready]:
+                if not self._others[other]():
+                    del self._others[other]
+            if self._channel not in ready:
+                if ready:
+                    continue
                 unanswered += 1
                 if unanswered == 1:
                     self._channel.send(do="ping")

@@ -12,7 +12,6 @@ started. A machine that is suspended, or a guardian that is stopped together wit
 """
 
 import os
-import select
 import signal
 import sys
 import traceback
@@ -23,6 +22,7 @@ from azguard.processes import clock, tree
 from azguard.processes.channel import Channel
 from azguard.processes.command_tree import NAME, CommandTree
 from azguard.processes.forwarded import ENDING, FORWARDED
+from azguard.processes.readiness import wait_readable
 from azguard.processes.terminal import Terminal
 
 # What is left to the system to end a killed group, before the lease ends.
@@ -83,7 +83,7 @@ class _Guardian:
     def run(self) -> None:
         while not self._is_over():
             watched: list[Any] = [self._woken] if self._alone else [self._woken, self._channel]
-            ready, _, _ = select.select(watched, [], [], self._patience())
+            ready = wait_readable(watched, self._patience())
             if self._woken in ready:
                 os.read(self._woken, 4096)
             if self._command:

@@ -8,8 +8,8 @@ import os
 import signal
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 _POLL_SECONDS = 0.02
 # After SIGKILL only the kernel can delay the end.
@@ -17,8 +17,7 @@ _KILL_SECONDS = 5.0
 _PROC = Path("/proc")
 
 
-@dataclass(frozen=True)
-class Process:
+class Process(NamedTuple):
     """A process as Linux describes it; ``pid`` and ``started`` together are its identity within one boot."""
 
     pid: int
@@ -30,6 +29,28 @@ class Process:
     #: Whether it has ended and is not reaped yet.
     has_ended: bool
     name: str
+
+
+class KnownProcess(NamedTuple):
+    """A process that lives, or lived: its pid, and what no other process with that pid has."""
+
+    pid: int
+    birth: str
+
+    @classmethod
+    def find(cls, pid: int) -> "KnownProcess | None":
+        """Return the process that has a pid now; None if it does not live, or is hidden from this user.
+
+        Raises:
+            OSError: there is neither ``/proc`` nor ``ps``.
+        """
+        birth = find_birth(pid)
+        return None if birth is None else cls(pid, birth)
+
+    @property
+    def lives(self) -> bool:
+        """Return whether it has not ended."""
+        return find_birth(self.pid) == self.birth
 
 
 def find(pid: int, proc: Path = _PROC) -> Process | None:

@@ -6,12 +6,13 @@ therefore heeded only when that ``read`` ends, which may be never.
 
 import io
 import os
-import select
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
+
+from azguard.processes.readiness import wait_readable
 
 
 @contextmanager
@@ -49,7 +50,7 @@ class _Reader(io.RawIOBase):
 
     def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]  # the buffer is any writable one
         while True:
-            ready, _, _ = select.select([self._descriptor, self._woken], [], [])
+            ready = wait_readable([self._descriptor, self._woken], None)
             if self._woken in ready:
                 os.read(self._woken, 4096)
             if self._descriptor in ready:

@@ -59,6 +59,14 @@ def find_descendants(root: int, but: Collection[Process] = ()) -> list[Process]:
     return found
 
 
+def find_named(names: Collection[str]) -> list[Process]:
+    """Return the processes of this machine that have one of these names. Where that cannot be known, there are none."""
+    if not IS_KNOWN:
+        return []
+    found = (_read(int(entry)) for entry in os.listdir("/proc") if entry.isdecimal())
+    return [each for each in found if each is not None and each.name in names]
+
+
 def find_ended_children() -> list[Process]:
     """Return the children of this process that have ended and are not reaped."""
     if not IS_KNOWN:

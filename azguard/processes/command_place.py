@@ -1,0 +1,190 @@
+"""azguard's side of a place where guarded commands run: say what to run, hear how it ended."""
+
+import base64
+import os
+import signal
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from azguard.errors import AzguardError, CommandNotFound, LockLost, NotExecutable
+from azguard.processes import channel, place_process, tree
+from azguard.processes.channel import Channel
+from azguard.processes.readiness import wait_readable
+
+_STARTING = {126: NotExecutable, 127: CommandNotFound, LockLost.exit_code: LockLost}
+#: The reason of the error that a place is gone.
+PLACE_KILLED = "command_place_killed"
+# How often the place is asked whether it still watches; silence is counted in these, as by the guardian.
+_ASKING_SECONDS = 1.0
+_CONTINUED_AFTER = 2
+_GIVEN_UP_AFTER = 20
+# How long a place may take to end what it runs, beyond the grace of the command.
+_ENDING_SECONDS = 12.0
+_POLL_SECONDS = 0.01
+
+
+@dataclass(frozen=True)
+class CommandOrder:
+    """What to run."""
+
+    command: Sequence[str]
+    #: What the command reads.
+    stdin: bytes
+    #: Variables beside those that all commands of the place have.
+    environ: Mapping[str, str] = field(default_factory=dict)
+    #: The text of files, by the variable that names each of them.
+    files: Mapping[str, str] = field(default_factory=dict)
+    #: When the command has to have ended unless that is extended, on ``clock.now``.
+    ends: float = float("inf")
+    #: How many seconds the command has between TERM and KILL.
+    grace: float = 5.0
+
+
+@dataclass(frozen=True)
+class CommandEnd:
+    """How a command ended."""
+
+    #: Its exit status, 128 + N if signal N ended it; None if that is not known, because the place was killed.
+    status: int | None
+    #: Whether it was ended because its time was over.
+    was_late: bool = False
+    #: Whether it was ended because its guardian was killed or stopped.
+    was_unguarded: bool = False
+    #: What it left running, for people.
+    left: tuple[str, ...] = ()
+
+
+class CommandPlace:
+    """A place where commands run, one after another. For one thread at a time; ``end`` is for any thread."""
+
+    def __init__(self, pid: int, ours: Channel) -> None:
+        self._pid, self._channel = pid, ours
+        self._incoming = self._messages()
+        self._seen: set[str] = set()
+        self._is_reaped = False
+        self._grace = 0.0
+        # For how long what is being read may be waited for.
+        self._patience = _ASKING_SECONDS
+        #: Whether it was killed, or given up, so that it runs nothing more.
+        self.is_gone = False
+
+    @classmethod
+    def fork(cls, count: int, environ: Mapping[str, str]) -> list[Self]:
+        """Start so many places. Call it before any thread is started and any SDK imported."""
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        # What is left of a place that is killed is seen by azguard, and not by another's init.
+        tree.adopt_orphans()
+        made: list[Self] = []
+        for _ in range(count):
+            ours, theirs = channel.pair()
+            pid = os.fork()
+            if pid == 0:
+                ours.close()
+                # Held open here, the others would not notice that azguard is gone.
+                for each in made:
+                    each._channel.close()  # noqa: SLF001
+                place_process.serve(theirs, environ)
+            theirs.close()
+            made.append(cls(pid, ours))
+        return made
+
+    def start(self, order: CommandOrder) -> None:
+        """Run a command.
+
+        Raises:
+            CommandNotFound, NotExecutable: it could not be started.
+            LockLost: its time was over before it was started.
+            AzguardError: it could not be given its files, or the place is gone.
+        """
+        self._seen, self._grace, self._patience = set(), order.grace, _ASKING_SECONDS
+        self._channel.send(
+            do="run", command=list(order.command), environ=dict(order.environ), files=dict(order.files),
+            stdin=base64.b64encode(order.stdin).decode(), ends=order.ends, grace=order.grace,
+        )  # fmt: skip
+        for message in self._incoming:
+            if message is None:
+                continue
+            if message["is"] == "started":
+                return
+            if message["is"] == "failed":
+                raise _STARTING.get(message["status"], AzguardError)(message["why"])
+        raise AzguardError("the process that was to run the command was killed", reason=PLACE_KILLED)
+
+    def wait(self, seconds: float) -> CommandEnd | None:
+        """Wait for the end of the command, at most so long; None is not yet."""
+        until = time.monotonic() + seconds
+        self._patience = max(0.0, seconds)
+        for message in self._incoming:
+            if message is not None and message["is"] == "ended":
+                unguarded = bool(self._seen & {"killed", "silent"})
+                return CommandEnd(message["status"], "late" in self._seen, unguarded, tuple(message["left"]))
+            if message is not None and message["is"] == "noted":
+                self._seen.add(message["what"])
+            self._patience = max(0.0, until - time.monotonic())
+            if not self._patience:
+                return None
+        return CommandEnd(None, was_unguarded=True)
+
+    def extend(self, ends: float) -> None:
+        """Say until when the command may run now."""
+        self._channel.send(do="extend", ends=ends)
+
+    def end(self) -> None:
+        """End the command with all that it started: TERM, and KILL after its grace."""
+        self._channel.send(do="end")
+
+    def close(self) -> None:
+        """Let the place go; a command that still runs is ended."""
+        self._channel.close()
+        until = time.monotonic() + self._grace + _ENDING_SECONDS
+        while not self._reap():
+            if time.monotonic() > until:
+                os.kill(self._pid, signal.SIGKILL)
+                os.waitpid(self._pid, 0)
+                return
+            os.kill(self._pid, signal.SIGCONT)
+            time.sleep(_POLL_SECONDS)
+
+    def _messages(self) -> Iterator[dict[str, Any] | None]:
+        """Yield what the place says, and None whenever it has said nothing for as long as the caller has time."""
+        unanswered, silence = 0, 0.0
+        while True:
+            patience = min(self._patience, _ASKING_SECONDS)
+            if wait_readable([self._channel], patience):
+                unanswered, silence = 0, 0.0
+                messages = self._channel.receive()
+                if messages is None:
+                    self.is_gone = True
+                    return
+                yield from (each for each in messages if each["is"] != "here")
+                continue
+            silence += patience
+            if silence >= _ASKING_SECONDS:
+                silence = 0.0
+                unanswered += 1
+                self._ask(unanswered)
+            yield None
+
+    def _ask(self, unanswered: int) -> None:
+        self._channel.send(do="ping")
+        if unanswered > _CONTINUED_AFTER and not self._reap():
+            os.kill(self._pid, signal.SIGCONT)
+        if unanswered == _GIVEN_UP_AFTER and not self._reap():
+            # Its guardian notices, and ends the command; then the channel ends for us.
+            os.kill(self._pid, signal.SIGKILL)
+
+    def _reap(self) -> bool:
+        if not self._is_reaped:
+            self._is_reaped = os.waitpid(self._pid, os.WNOHANG)[0] != 0
+        return self._is_reaped
+
+
+def close_all(places: Iterable[CommandPlace]) -> None:
+    """Let all places go. Their channels are closed first, so that all end what they run at once."""
+    every = list(places)
+    for each in every:
+        each._channel.close()  # noqa: SLF001
+    for each in every:
+        each.close()

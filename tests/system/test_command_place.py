@@ -1,0 +1,140 @@
+"""Real processes in a place for commands; azguard's side is this test."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from azguard.errors import CommandNotFound, NotExecutable
+from azguard.processes import clock, command_place, tree
+from azguard.processes.command_place import CommandEnd, CommandOrder, CommandPlace
+from tests.support.emulator_world import until
+from tests.support.lock_world import is_gone
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="judges processes by /proc")
+_SECONDS = 40.0
+
+
+@pytest.fixture(autouse=True)
+def _adopts_no_more() -> Iterator[None]:
+    """Let orphans of later tests go to init again."""
+    yield
+    tree._prctl()(tree._PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+
+
+@pytest.fixture
+def place() -> Iterator[CommandPlace]:
+    """Return a place; it is gone afterwards."""
+    (made,) = CommandPlace.fork(1, dict(os.environ))
+    yield made
+    command_place.close_all([made])
+
+
+def run(place: CommandPlace, script: str, **facts: object) -> CommandEnd | None:
+    """Run a line of shell to its end."""
+    place.start(CommandOrder(["sh", "-c", script], **{"stdin": b"", **facts}))  # type: ignore[arg-type]
+    return place.wait(_SECONDS)
+
+
+def begin(place: CommandPlace, folder: Path, script: str = "") -> int:
+    """Begin a command that runs for long, and return its pid."""
+    wanted = folder / "pid"
+    place.start(
+        CommandOrder(["sh", "-c", f"{script} echo $$ > {wanted}.new; mv {wanted}.new {wanted}; sleep 300"], b"")
+    )
+    until(wanted.exists, _SECONDS)
+    return int(wanted.read_text())
+
+
+def test_commands_run_one_after_another(place: CommandPlace) -> None:
+    assert [run(place, f"exit {status}") for status in (0, 3, 0)] == [CommandEnd(0), CommandEnd(3), CommandEnd(0)]
+
+
+def test_a_command_reads_what_it_is_given_byte_for_byte(place: CommandPlace, tmp_path: Path) -> None:
+    content = bytes(range(256)) * 256
+    run(place, f"cat > {tmp_path}/got", stdin=content)
+    assert (tmp_path / "got").read_bytes() == content
+
+
+def test_a_command_finds_its_files_by_its_variables(place: CommandPlace) -> None:
+    assert run(place, 'test "$(cat "$WHAT")" = "é $MORE"', files={"WHAT": "é 1"}, environ={"MORE": "1"}) == CommandEnd(
+        0
+    )
+
+
+def test_the_files_of_a_command_are_gone_after_it(place: CommandPlace, tmp_path: Path) -> None:
+    run(place, f'echo "$WHAT" > {tmp_path}/name', files={"WHAT": "x"})
+    assert not Path((tmp_path / "name").read_text().strip()).parent.exists()
+
+
+def test_a_command_that_is_not_there_is_told(place: CommandPlace) -> None:
+    with pytest.raises(CommandNotFound):
+        place.start(CommandOrder(["/nowhere/at-all"], b""))
+
+
+def test_a_file_that_cannot_be_executed_is_told(place: CommandPlace, tmp_path: Path) -> None:
+    with pytest.raises(NotExecutable):
+        place.start(CommandOrder([str(tmp_path)], b""))
+
+
+def test_a_command_is_ended_with_what_it_started(place: CommandPlace, tmp_path: Path) -> None:
+    pid = begin(place, tmp_path, f"(trap '' TERM; echo > {tmp_path}/child; sleep 301 & echo $! > {tmp_path}/deep) &")
+    until((tmp_path / "deep").exists, _SECONDS)
+    place.end()
+    assert place.wait(_SECONDS) == CommandEnd(143)
+    assert (is_gone(pid), is_gone(int((tmp_path / "deep").read_text()))) == (True, True)
+
+
+def test_a_command_is_ended_when_its_time_is_over(place: CommandPlace) -> None:
+    place.start(CommandOrder(["sleep", "300"], b"", ends=clock.now() + 2.0, grace=0.5))
+    ended = place.wait(_SECONDS)
+    assert ended is not None
+    assert ended.was_late
+
+
+def test_a_command_is_ended_when_its_place_is_killed(place: CommandPlace, tmp_path: Path) -> None:
+    pid = begin(place, tmp_path)
+    os.kill(place._pid, signal.SIGKILL)
+    assert place.wait(_SECONDS) == CommandEnd(None, was_unguarded=True)
+    until(lambda: is_gone(pid), _SECONDS)
+    assert place.is_gone
+
+
+def test_a_command_is_ended_when_its_guardian_is_killed(place: CommandPlace, tmp_path: Path) -> None:
+    pid = begin(place, tmp_path)
+    (guardian,) = Path(f"/proc/{place._pid}/task/{place._pid}/children").read_text().split()
+    os.kill(int(guardian), signal.SIGKILL)
+    ended = place.wait(_SECONDS)
+    assert ended is not None
+    assert (ended.was_unguarded, is_gone(pid)) == (True, True)
+
+
+def test_a_place_that_was_stopped_goes_on(place: CommandPlace, tmp_path: Path) -> None:
+    place.start(CommandOrder(["true"], b""))
+    os.kill(place._pid, signal.SIGSTOP)
+    assert place.wait(_SECONDS) == CommandEnd(0)
+
+
+def test_a_command_ends_when_azguard_lets_its_place_go(tmp_path: Path) -> None:
+    made = CommandPlace.fork(2, dict(os.environ))
+    pid = begin(made[0], tmp_path)
+    command_place.close_all(made)
+    assert is_gone(pid)
+
+
+def test_what_a_command_leaves_running_is_no_zombie_once_it_has_ended(place: CommandPlace, tmp_path: Path) -> None:
+    run(place, f"setsid sh -c 'echo $$ > {tmp_path}/pid; while ! [ -e {tmp_path}/end ]; do sleep 0.05; done' &")
+    until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text(), _SECONDS)
+    (tmp_path / "end").touch()
+    pid = int((tmp_path / "pid").read_text())
+    until(lambda: is_gone(pid), _SECONDS)
+    run(place, "true")
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_signals_of_the_terminal_do_not_reach_a_command(place: CommandPlace, tmp_path: Path) -> None:
+    pid = begin(place, tmp_path)
+    assert (os.getsid(place._pid), os.getpgid(pid)) == (place._pid, pid)
