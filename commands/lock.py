@@ -1,4 +1,4 @@
-"""``azguard lock``: run, show, list, break.
+"""``azguard lock``: run, show.
 
 What only an operator's commands need is imported there: a run of a command under a lock shall begin at once.
 """
@@ -7,22 +7,11 @@ from typing import Annotated
 
 import typer
 
-from azguard.address import Kind
-from azguard.cli import completers, context, lock_options, options
+from azguard.cli import completers, context, lock_names, lock_options, options
 from azguard.cli.groups import group
-from azguard.conditions import operations
 from azguard.locks import run as core
 
-_Lock = Annotated[
-    str,
-    typer.Argument(
-        metavar="ADDRESS",
-        help="The lock, e.g. deploy-prod (which is blob:locks/deploy-prod), blob:site/state or table:Orders.",
-        autocompletion=completers.locks,
-    ),
-]
-
-app = group("Locks: run a command while holding one; see and break them.")
+app = group("Locks: hold one for a command or for many steps; see and break them.")
 
 
 @app.command(spec=options.remote("the lease of the lock is what guards it"))
@@ -50,6 +39,11 @@ def run(
         str | None,
         typer.Option("--slots", metavar="N", help="Let N jobs hold it at a time; all give the same N."),
     ] = None,
+    fair: lock_options.Fair = True,
+    sequence: lock_options.SequenceNumber = None,
+    shared: Annotated[
+        bool, typer.Option("--shared", help="Read beside others that read; a run without it is then kept out.")
+    ] = False,
     lease_duration: options.LeaseDuration = None,
     grace: Annotated[
         str | None,
@@ -65,7 +59,17 @@ def run(
     ] = None,
     no_create: Annotated[bool, typer.Option("--no-create", help="Do not create a lock blob that is missing.")] = False,
     lock_container: options.LockContainer = None,
+    terraform: Annotated[
+        str | None,
+        typer.Option(
+            "--terraform",
+            metavar="ADDRESS",
+            help="Wait for this Terraform state; unlock it if the run dies.",
+            autocompletion=completers.blobs,
+        ),
+    ] = None,
     reason: options.Reason = None,
+    log: lock_options.KeepLog = True,
     publish_command: Annotated[
         bool,
         typer.Option(
@@ -82,14 +86,25 @@ def run(
     status is 77. azguard notices a lost lock within 5 s. kill -9 of azguard, or of its process lock-guardian, ends
     the command too.
 
+    Waiters are served in the order in which they came, on all machines. Each keeps a small blob beside the lock while
+    it waits. A waiter that dies is passed over after 15 s. Without the right to list the container there is no order.
+
+    With --shared any number of runs hold the lock beside each other, and a run without --shared waits until they have
+    ended. Those that come after it wait behind it.
+
     azguard passes TERM, INT and HUP on to the command. After the command has ended, all that it left running gets
     TERM, and KILL after --grace. Then azguard releases the lock.
 
-    All who can read the lock see its holder: user, host, pid, name of the program, --reason, CI run.
+    All who can read the lock see its holder: user, host, pid, name of the program, --reason, CI run. After the release
+    the run is added to the history of the lock, see azguard lock log; that takes 2 s at most, and never fails a run.
 
     The command gets AZGUARD_LOCK, AZGUARD_LEASE_ID and AZGUARD_FENCE in its environment. Each lock has a line. The
     fence is a number that grows with each holder. azguard blob put --fence "$AZGUARD_FENCE" is refused by the storage
     if a later holder has written. Inside the command, lock run of the same lock starts at once.
+
+    --terraform ADDRESS waits for the lock that Terraform or OpenTofu holds on its state, and does not take it. If the
+    run dies of a signal, or with azguard, its infinite lease is released by its id: by this azguard, or by the next one
+    on this machine. A lock of another machine or user is never touched, nor any while another Terraform runs here.
 
     Not guaranteed: a lease stops only those who ask for it. A process that was paused or disconnected can still
     finish a write to a place that does not check the fence. azguard does not end what runs as another user. Outside
@@ -100,12 +115,12 @@ def run(
     Examples:
         azguard lock run deploy-prod --wait 10m -- ./deploy.sh
         azguard lock run table:Orders --no-wait -- ./deploy.sh
-        azguard lock run api --slots 3 -- ./deploy.sh
+        azguard lock run prod --sequence 42 -- ./deploy.sh
 
     Topics: locks, fences
     """
     env = context.of(ctx)
-    addresses, command = lock_options.split(words, env.argv)
+    addresses, command = lock_options.split(words, env.argv, has_state=terraform is not None)
     given = lock_options.LockOptions(
         wait=wait,
         no_wait=no_wait,
@@ -119,6 +134,11 @@ def run(
         lock_container=lock_container,
         reason=reason,
         publish_command=publish_command,
+        log=log,
+        fair=fair,
+        sequence=sequence,
+        terraform=terraform,
+        shared=shared,
     )
     plan, busy = lock_options.plan(env, addresses, command, given)
     raise typer.Exit(core.run(plan, busy))
@@ -127,7 +147,7 @@ def run(
 @app.command(spec=options.remote("lock show only looks"))
 def show(
     ctx: typer.Context,
-    address: _Lock,
+    address: lock_names.Lock,
     lock_container: options.LockContainer = None,
 ) -> None:
     """Show who holds a lock, since when, and with which fence; if it is free, who held it last (last_owner).
@@ -144,68 +164,5 @@ def show(
     from azguard.locks import listing
 
     env = context.of(ctx)
-    found = listing.show(lock_options.lock(env, address, lock_container), env.deadline)
+    found = listing.show(lock_names.lock(env, address, lock_container), env.deadline)
     env.out.show(found[0] if len(found) == 1 else found)
-
-
-@app.command(name="list", spec=options.remote("lock list only looks"))
-def list_(
-    ctx: typer.Context,
-    container: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="CONTAINER",
-            help="The container of the locks; by default, locks.",
-            autocompletion=completers.containers,
-        ),
-    ] = None,
-    prefix: options.Prefix = None,
-    held: Annotated[bool, typer.Option("--held", help="List only locks that are held now.")] = False,
-) -> None:
-    """List the locks in a container: the blobs that were ever locked, and what is leased now, by Terraform for example.
-
-    Examples:
-        azguard lock list
-        azguard lock list locks --held
-    """
-    from azguard.locks import listing
-
-    env = context.of(ctx)
-    where = lock_options.choose_container(env.environ, None) if container is None else container
-    found = listing.list_locks(env.locate(where, Kind.CONTAINER), env.deadline, prefix)
-    env.out.show_each(each for each in found if each.held or not held)
-
-
-@app.command(name="break", spec=options.operation(operations.BLOB_LEASE_BREAK))
-def break_(
-    ctx: typer.Context,
-    address: _Lock,
-    lease_break_period: options.BreakPeriod = None,
-    yes: options.Yes = False,
-    if_owner: options.IfOwner = None,
-    if_older_than: options.IfOlderThan = None,
-    wait: options.WaitUntilFree = False,
-    lock_container: options.LockContainer = None,
-) -> None:
-    """Break a lock, after showing who holds it; its command is ended and exits with 77.
-
-    By default the lease runs to its end. So the command of the holder has ended before the next command starts. With
-    --lease-break-period 0 both run at the same time until the holder notices. In a script, confirm with --yes,
-    --if-owner, --if-older-than or --if-match. If another holder took the lock since it was shown, nothing is broken
-    (exit 42).
-
-    Examples:
-        azguard lock break deploy-prod --yes
-        azguard lock break deploy-prod --yes --lease-break-period 0
-
-    Topics: locks
-    """
-    from azguard.cli import breaking, lease_options, signals
-
-    env = context.of(ctx)
-    target, period = lock_options.lock(env, address, lock_container), breaking.period_of(lease_break_period)
-    done = breaking.broken(env, target, period, breaking.safeguards(if_owner, if_older_than), yes=yes)
-    if wait:
-        with signals.heed():
-            lease_options.wait_free(env, target, breaking.after(env, done))
-    env.out.show(done)

@@ -1,4 +1,6 @@
-"""The locks that a ``lock run`` around us holds: what it puts into its command's environment, and reads there."""
+"""The locks that are held around us: what ``lock run`` puts into its command's environment, and ``lock hold`` into that
+of the steps that follow.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -11,6 +13,8 @@ LOCK = "AZGUARD_LOCK"
 LEASE_ID = "AZGUARD_LEASE_ID"
 FENCE = "AZGUARD_FENCE"
 ENDPOINT = "AZGUARD_LOCK_ENDPOINT"
+#: Of a lock that no process around us holds: the term of its lease in seconds, else empty.
+DURATION = "AZGUARD_LOCK_DURATION"
 
 
 class OuterLock(NamedTuple):
@@ -18,28 +22,53 @@ class OuterLock(NamedTuple):
 
     lease_id: str
     fence: int
+    #: The term of the lease in seconds; None if the ``lock run`` around us ends us when it is lost.
+    seconds: int | None = None
+
+
+class LockLine(NamedTuple):
+    """One line of each of the variables: a lock that is held."""
+
+    lock: str
+    endpoint: str
+    lease_id: str
+    fence: str
+    duration: str = ""
+
+
+_COLUMNS = (LOCK, ENDPOINT, LEASE_ID, FENCE, DURATION)
 
 
 def export_locks(held: Sequence[tuple[Target, str, int]]) -> dict[str, str]:
     """Return the variables that tell a command its locks: target, lease id and fence of each, a line each."""
-    return {
-        LOCK: "\n".join(str(target.address) for target, _, _ in held),
-        LEASE_ID: "\n".join(lease for _, lease, _ in held),
-        FENCE: "\n".join(str(fence) for _, _, fence in held),
-        ENDPOINT: "\n".join(target.endpoint for target, _, _ in held),
-    }
+    return export_lines(
+        [LockLine(str(target.address), target.endpoint, lease, str(fence)) for target, lease, fence in held]
+    )
+
+
+def export_lines(lines: Sequence[LockLine]) -> dict[str, str]:
+    """Return the variables that tell of these locks."""
+    return {name: "\n".join(line[index] for line in lines) for index, name in enumerate(_COLUMNS)}
+
+
+def read_lines(environ: Mapping[str, str]) -> list[LockLine]:
+    """Return the locks that the variables tell of; none where they contradict each other."""
+    if not environ.get(LOCK):
+        return []
+    columns = [environ.get(name, "").split("\n") for name in _COLUMNS]
+    if len(columns[-1]) != len(columns[0]):
+        columns[-1] = [""] * len(columns[0])
+    if len({len(column) for column in columns}) != 1:
+        return []
+    return [LockLine(*words) for words in zip(*columns, strict=True)]
 
 
 def find_outer_lock(target: Target, environ: Mapping[str, str]) -> OuterLock | None:
-    """Return the lock that a ``lock run`` around us says it holds on a resource."""
-    if LOCK not in environ:
-        return None
-    columns = [environ.get(name, "").split("\n") for name in (LOCK, ENDPOINT, LEASE_ID, FENCE)]
-    if len({len(column) for column in columns}) != 1:
-        return None
-    for address, endpoint, lease, fence in zip(*columns, strict=True):
-        if (address, endpoint) == (str(target.address), target.endpoint) and lease and fence.isdecimal():
-            return OuterLock(lease, int(fence))
+    """Return the lock that a ``lock run`` or a ``lock hold`` around us says it holds on a resource."""
+    for line in read_lines(environ):
+        is_it = (line.lock, line.endpoint) == (str(target.address), target.endpoint)
+        if is_it and line.lease_id and line.fence.isdecimal():
+            return OuterLock(line.lease_id, int(line.fence), int(line.duration) if line.duration.isdecimal() else None)
     return None
 
 
@@ -62,7 +91,26 @@ def confirm(target: Target, outer: OuterLock, patience: Deadline, *, tell: Calla
     tell(f"lock: {target.address} is held by the lock run around this one")
 
 
+def renew(target: Target, outer: OuterLock, patience: Deadline) -> None:
+    """Renew the lease of a lock that a process in the background holds.
+
+    Raises:
+        LockLost: it is not held any more.
+    """
+    from azguard.conditions.resolve import Conditions
+    from azguard.leases import actions
+
+    try:
+        actions.renew(target, Conditions(lease_id=outer.lease_id), patience)
+    except (Locked, NotFound) as error:
+        raise LockLost(
+            f"the lock around this command is lost: {error.message}",
+            address=str(target.address),
+            reason="outer_lock_lost",
+        ) from error
+
+
 def find_lease_id(target: Target, environ: Mapping[str, str]) -> str | None:
-    """Return the id of the lease that a ``lock run`` around us says it holds on a resource."""
+    """Return the id of the lease that a ``lock run`` or ``lock hold`` around us says it holds on a resource."""
     found = find_outer_lock(target, environ)
     return None if found is None else found.lease_id

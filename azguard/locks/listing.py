@@ -1,32 +1,104 @@
 """Locks as operators see them: who holds them, since when, with which fence."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 
 from azguard.accounts.target import Target
-from azguard.errors import NotFound
+from azguard.errors import Forbidden, NotFound, Unauthenticated
 from azguard.leases import facts, listing, owners
 from azguard.leases import state as lease_state
 from azguard.leases.facts import LeaseFacts
-from azguard.leases.owners import FENCE, SLOTS
+from azguard.leases.owners import FENCE, SLOTS, Owner
 from azguard.leases.state import LeaseState
-from azguard.locks import lock_blobs
+from azguard.locks import lock_blobs, queue
+from azguard.locks.queue import QueueLook, Reader
 from azguard.requests.deadline import Deadline
+from azguard.times import iso
 
 
-def show(target: Target, deadline: Deadline) -> list[LeaseFacts]:
+@dataclass(frozen=True)
+class Waiter:
+    """A run that waits for a lock, or that reads under it."""
+
+    #: Its place in the queue, from 1 on; None of a reader.
+    place: int | None
+    #: Who it is, as ``user@host``; None if its record cannot be read.
+    who: str | None
+    #: Since when by the service's clock, ISO 8601.
+    since: str | None
+    reason: str | None
+    run: str | None
+    is_shared: bool
+    #: The blob whose lease says that it is there.
+    address: str
+
+
+@dataclass(frozen=True)
+class LockFacts(LeaseFacts):
+    """What ``lock show`` prints of a lock."""
+
+    #: The highest sequence number that has held it.
+    sequence: int | None
+    #: Those that read under it now.
+    readers: tuple[Waiter, ...]
+    #: In order; None if the caller may not list the container.
+    waiters: tuple[Waiter, ...] | None
+
+
+def show(target: Target, deadline: Deadline) -> Sequence[LeaseFacts]:
     """Return a lock, or each slot of it that was ever taken.
 
     Raises:
         NotFound: there is no such lock.
     """
-    first = lease_state.look(target, deadline)
-    found = [facts.summarize(first)]
+    seen = _look_at_queue(target, deadline)
+    # What does not come from a listing says more: the listing has no error for a lock that is not there.
+    first = lease_state.look(target, deadline) if seen is None or seen.lock is None else seen.lock
+    highest = owners.read_sequence(first.metadata)
+    of_lock = facts.summarize(first)
+    found: list[LeaseFacts] = [
+        LockFacts(
+            **{each.name: getattr(of_lock, each.name) for each in fields(of_lock)},
+            sequence=None if highest is None else highest.number,
+            readers=() if seen is None else tuple(_describe_reader(each) for each in seen.readers if each.is_inside),
+            waiters=None if seen is None else tuple(_describe_waiters(seen)),
+        )
+    ]
     for slot in lock_blobs.list_slots(target, owners.read_number(first.metadata, SLOTS) or 1)[1:]:
         try:
             found.append(facts.summarize(lease_state.look(slot, deadline)))
         except NotFound:
             continue
     return found
+
+
+def _look_at_queue(target: Target, deadline: Deadline) -> QueueLook | None:
+    try:
+        return queue.look(target, deadline)
+    except (Forbidden, Unauthenticated):
+        return None
+
+
+def _describe_waiters(seen: QueueLook) -> Iterator[Waiter]:
+    for place, each in enumerate(seen.waiters, start=1):
+        yield _describe(place, each.owner, iso(each.since), each.target, is_shared=each.is_shared)
+
+
+def _describe_reader(reader: Reader) -> Waiter:
+    owner = owners.read_owner(reader.state.metadata)
+    return _describe(None, owner, iso(reader.state.last_modified), reader.target, is_shared=True)
+
+
+def _describe(place: int | None, owner: Owner | None, since: str | None, blob: Target, *, is_shared: bool) -> Waiter:
+    return Waiter(
+        place=place,
+        who=None if owner is None else owner.name,
+        since=since,
+        reason=None if owner is None else owner.reason,
+        run=None if owner is None else owner.run,
+        is_shared=is_shared,
+        address=str(blob.address),
+    )
 
 
 def list_locks(container: Target, deadline: Deadline, prefix: str | None) -> Iterator[LeaseFacts]:
@@ -38,4 +110,6 @@ def list_locks(container: Target, deadline: Deadline, prefix: str | None) -> Ite
 
 
 def _is_lock(state: LeaseState) -> bool:
-    return not state.free or bool({FENCE, SLOTS} & {key.lower() for key in state.metadata})
+    keys = {key.lower() for key in state.metadata}
+    # The ticket of a waiter is leased too, and no lock.
+    return not owners.is_ticket(state.metadata) and (not state.free or bool({FENCE, SLOTS} & keys))

@@ -3,6 +3,7 @@
 import io
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind, parse
@@ -10,8 +11,9 @@ from azguard.blobs.upload import Settings, Upload
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, Exists, NotFound, OutcomeUnknown, UsageError
 from azguard.leases import owner_records, owners
-from azguard.leases.owner_records import Version
-from azguard.leases.owners import FENCE, SLOTS, Owner
+from azguard.leases.owner_records import Moved, Version
+from azguard.leases.owners import FENCE, SEQUENCE, SHARED, SLOTS, HeldSequence, Owner
+from azguard.locks.settings import LockRequest
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import new_op
 
@@ -19,6 +21,22 @@ from azguard.requests.lineage import new_op
 CONTAINER = "locks"
 _CONTAINER_VARIABLE = "AZGUARD_LOCK_CONTAINER"
 _NEW = Conditions({"If-None-Match": "*"}, "if-none-match")
+
+
+@dataclass(frozen=True)
+class LockRecord:
+    """What an acquisition wrote on the lock under its lease."""
+
+    fence: int
+    #: Who holds it, since when by the service's clock.
+    owner: Owner
+    #: Who held it before, with which fence; None if no record says so.
+    before: Owner | None
+    fence_before: int | None
+    #: The version that it replaced, and the one that took its place, with the same content.
+    moved: Moved
+    #: Whether readers have ever held it beside each other.
+    is_shared: bool = False
 
 
 def choose_container(named: str | None, environ: Mapping[str, str]) -> str:
@@ -46,8 +64,8 @@ def list_slots(target: Target, count: int) -> list[Target]:
     return [target, *(Target(target.account, each) for each in more)]
 
 
-def agree_on_slots(target: Target, count: int, deadline: Deadline, *, create: bool) -> None:
-    """Make sure that a lock has ``count`` slots, creating it if there is none yet.
+def agree_on_slots(target: Target, count: int, deadline: Deadline, *, create: bool) -> Moved | None:
+    """Make sure that a lock has ``count`` slots, creating it if there is none yet; return the change, if it took one.
 
     Raises:
         UsageError: it is a lock of another number of slots.
@@ -63,9 +81,9 @@ def agree_on_slots(target: Target, count: int, deadline: Deadline, *, create: bo
             continue
         check_slots(target, found.metadata, count)
         if owners.read_number(found.metadata, SLOTS) is not None:
-            return
+            return None
         try:
-            owner_records.change_metadata(
+            return owner_records.change_metadata(
                 target, found, {SLOTS: str(count)}, Conditions({"If-Match": found.etag}), deadline
             )
         except Changed:
@@ -118,27 +136,70 @@ def create_lock_blob(target: Target, deadline: Deadline, metadata: Mapping[str, 
     return Version(made.etag, upload.metadata, made.last_modified)
 
 
-def write_owner_and_fence(
-    target: Target, lease_id: str, owner: Owner, count: int, known: Version | None, deadline: Deadline
-) -> int:
-    """Write the owner's record and the next fence under the lease, and return the fence.
+def check_sequence(target: Target, metadata: Mapping[str, str], sequence: int | None) -> None:
+    """Refuse a run whose number is lower than that of a run that has held the lock.
 
-    ``known`` is the version that is there, if that is known. Other metadata stays, and the content is not touched.
+    Raises:
+        Changed: it is.
+    """
+    highest = owners.read_sequence(metadata)
+    if sequence is None or highest is None or highest.number <= sequence:
+        return
+    raise Changed(
+        f"run {sequence} is superseded: run {highest} has held {target}",
+        address=str(target.address),
+        facts={
+            "reason": "superseded",
+            "sequence": sequence,
+            "highest_sequence": highest.number,
+            "highest_run": highest.run or highest.who,
+        },
+        reason="lock_superseded",
+    )
+
+
+def write_owner_and_fence(
+    request: LockRequest, target: Target, lease_id: str, owner: Owner, known: Version | None, deadline: Deadline
+) -> LockRecord:
+    """Write the owner's record and the next fence under the lease, and return what was written, and over what.
+
+    ``target`` is the slot that is leased, ``known`` the version that is there, if that is known. Other metadata stays,
+    and the content is not touched.
 
     Raises:
         Locked: the lease is not held any more.
         UsageError: it is a lock of another number of slots.
+        Changed: a run with a higher sequence number has held it.
     """
     while True:
         version = known or owner_records.read_version(target, deadline, lease_id)
-        check_slots(target, version.metadata, count)
-        fence = (owners.read_number(version.metadata, FENCE) or 0) + 1
-        record = owner_records.set_service_time(owner, version).as_metadata()
-        added = {owners.OWNER: record, FENCE: str(fence), **({SLOTS: str(count)} if count > 1 else {})}
+        check_slots(target, version.metadata, request.slots)
+        check_sequence(target, version.metadata, request.sequence)
+        fence_before = owners.read_number(version.metadata, FENCE)
+        fence = (fence_before or 0) + 1
+        ours = owner_records.set_service_time(owner, version)
         conditions = Conditions({"If-Match": version.etag}, lease_id=lease_id)
         try:
-            owner_records.change_metadata(target, version, added, conditions, deadline)
+            moved = owner_records.change_metadata(
+                target, version, _as_metadata(request, ours, fence), conditions, deadline
+            )
         except Changed:
             known = None  # Another writer changed it before the lease was ours: read it again.
             continue
-        return fence
+        return LockRecord(
+            fence=fence,
+            owner=ours,
+            before=owners.read_owner(version.metadata),
+            fence_before=fence_before,
+            moved=moved,
+            is_shared=bool(owners.find_value(version.metadata, SHARED)),
+        )
+
+
+def _as_metadata(request: LockRequest, owner: Owner, fence: int) -> dict[str, str]:
+    added = {owners.OWNER: owner.as_metadata(), FENCE: str(fence)}
+    if request.slots > 1:
+        added[SLOTS] = str(request.slots)
+    if request.sequence is not None:
+        added[SEQUENCE] = HeldSequence(request.sequence, owner.name, owner.run).as_metadata()
+    return added

@@ -14,6 +14,7 @@ from azguard.requests.service_errors import is_lease_problem, status, translate
 
 if TYPE_CHECKING:
     from azguard.errors import AzguardError
+    from azguard.locks.lock_blobs import LockRecord
 
 LATE = "it could not be renewed in time"
 # A renewal at a third of the term leaves time for many more before the end.
@@ -44,6 +45,10 @@ class HeldLock:
     ends: float
     #: Whether a ``lock run`` around us holds and renews it.
     inherited: bool = False
+    #: Whether it is held by a reader: then the target is a blob of the reader's own.
+    is_shared: bool = False
+    #: What the acquisition wrote on the lock; None if another run acquired it.
+    record: "LockRecord | None" = None
 
 
 class Renewer:

@@ -7,15 +7,13 @@ finishing a write to somewhere that does not check the fence.
 import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from azguard.accounts.target import Target
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, GaveUp, Locked, LockLost, NotFound
-from azguard.leases import actions, state
-from azguard.locks import environment
+from azguard.locks import environment, log, own_lease, readers
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.heartbeat import Heartbeat
 from azguard.locks.renewal import HeldLock, Renewer, describe_late
@@ -25,8 +23,13 @@ from azguard.processes.guardian import Ended, Guardian
 from azguard.processes.signals import Stops, ignore_ending, pass_on_all, raise_at_end
 from azguard.requests.deadline import Deadline
 
+if TYPE_CHECKING:
+    from azguard.locks.terraform import StateGuard
+
 # Bounded: if the release fails, the lease expires on its own.
 _RELEASE_SECONDS = 5.0
+# The exit status of a command that a signal ended is at least this, as a shell tells it too.
+_SIGNALLED = 128
 _SILENT = "the process that guards the command was stopped, so that the command had to be ended"
 # How long a command that was stopped waits for a renewal before it goes on.
 _RESUME_SECONDS = 5.0
@@ -48,8 +51,12 @@ class LockPlan:
     on_lost: str
     #: The file that says until when the locks are held; None is no file.
     heartbeat: Path | None = None
+    #: Whether to add this run to the history of each lock.
+    keeps_log: bool = True
     #: Is told each lock that is held, before the command starts.
     on_held: Callable[[HeldLock], None] = lambda held: None
+    #: The Terraform state that the command locks itself; None is none.
+    state: "StateGuard | None" = None
 
 
 def run(plan: LockPlan, busy: int) -> int:
@@ -61,9 +68,13 @@ def run(plan: LockPlan, busy: int) -> int:
     Raises:
         AzguardError: see ``LockRun.run``.
     """
+    died = True
+    if plan.state is not None:
+        plan.state.open()
     guardian = Guardian.fork()
     try:
         ended = LockRun(plan, guardian).run()
+        died = ended.status >= _SIGNALLED or (guardian.was_told_to_end and ended.status != 0)
     except GaveUp as error:
         if not busy:  # Another holder does the work: that counts as success.
             plan.settings.say("\n  ".join((error.message, *error.detail)))
@@ -71,6 +82,9 @@ def run(plan: LockPlan, busy: int) -> int:
         raise error.but(exit_status=busy) from error
     finally:
         guardian.close()
+        if plan.state is not None:
+            with ignore_ending():
+                plan.state.finish(died=died)
     if left := guardian.find_left_running():
         plan.settings.say(f"warning: the lock is released, and what the command started runs on: {', '.join(left)}")
     if ended.typed and ended.signal == signal.SIGINT:
@@ -92,6 +106,10 @@ class LockRun:
         self._ends: dict[str, float] = {}
         #: The first reason why a lock counts as lost, a line each; empty while none does.
         self._lost: tuple[str, ...] = ()
+        #: The locks that this run acquired, each with the slot of it that is held.
+        self._acquired: list[tuple[Target, HeldLock]] = []
+        #: Whether the service did not answer at the end.
+        self._is_cut_off = False
         self._heartbeat = Heartbeat(plan.heartbeat, plan.settings.say)
 
     def run(self) -> Ended:
@@ -108,6 +126,7 @@ class LockRun:
             with pass_on_all(self._guardian) as stops:
                 ended = self._supervise(stops)
                 self._release()
+                self._write_log()
         except BaseException:
             with ignore_ending():
                 self._guardian.close()
@@ -123,11 +142,20 @@ class LockRun:
         for name in sorted(order):
             request = order[name]
             around = environment.find_outer_lock(request.target, self._plan.environ)
-            if around is not None:
+            reading = readers.find_around(request.target, self._plan.environ)
+            if around is not None and around.seconds is not None:
+                self._hold(self._renew_outer_lock(request.target, around, around.seconds))
+            elif around is not None:
                 self._held.append(self._confirm_outer_lock(request.target, around))
+            elif reading is not None:
+                readers.check_reads(request)
+                self._held.append(replace(self._confirm_outer_lock(*reading), is_shared=True))
             else:
                 self._hold(LockAcquisition(request, self._plan.settings, deadline).run())
+                self._acquired.append((request.target, self._held[-1]))
             self._plan.on_held(self._held[-1])
+        if self._plan.state is not None:
+            self._plan.state.wait()
 
     def _confirm_outer_lock(self, target: Target, around: environment.OuterLock) -> HeldLock:
         """Return a lock that the lock run around us holds, as the service confirms."""
@@ -139,6 +167,19 @@ class LockRun:
             seconds=settings.seconds,
             fence=around.fence,
             ends=self._now(),
+            inherited=True,
+        )
+
+    def _renew_outer_lock(self, target: Target, around: environment.OuterLock, seconds: int) -> HeldLock:
+        """Return a lock that a process in the background holds, which would not end our command when it is lost."""
+        sent_at = self._now()
+        environment.renew(target, around, self._plan.settings.patience_now())
+        return HeldLock(
+            target=target,
+            lease_id=around.lease_id,
+            seconds=seconds,
+            fence=around.fence,
+            ends=sent_at + seconds,
             inherited=True,
         )
 
@@ -217,12 +258,13 @@ class LockRun:
         """Release a lock. If it is not ours any more, it was lost before the command ended."""
         patience = Deadline(_RELEASE_SECONDS, answer_seconds=ANSWER_SECONDS)
         try:
-            # Looked at first: the service releases a broken lease without an error.
-            state.look(held.target, patience, held.lease_id)
-            actions.release(held.target, Conditions(lease_id=held.lease_id), patience)
+            own_lease.release(held.target, held.lease_id, patience)
+            if held.is_shared:
+                readers.delete(held.target)
         except (Locked, NotFound) as error:
             self._lost = self._lost or (f"{held.target.address}: {error.message}",)
         except AzguardError as error:
+            self._is_cut_off = True
             left = round(self._ends[str(held.target.address)] - self._now())
             self._plan.settings.say(f"warning: {held.target} could not be released: {error.message}")
             if left > 0:
@@ -231,6 +273,16 @@ class LockRun:
                 self._lost = self._lost or describe_late(self._renewers)
             return
         self._plan.settings.records.remove(held.target, held.lease_id)
+
+    def _write_log(self) -> None:
+        """Add this run to the history of its locks, now that they are free."""
+        if not self._plan.keeps_log or self._is_cut_off:
+            return
+        lost = "; ".join(self._lost) or None
+        for lock, held in self._acquired:
+            if held.record is not None:
+                seconds = self._now() - (held.ends - held.seconds)
+                log.append(lock, log.build_line(held.target, held.record, seconds, lost), self._plan.settings.tell)
 
     def _build_lock_lost(self, ended: Ended) -> LockLost:
         left = [f"this could not be ended, and runs on: {each}" for each in ended.left]

@@ -20,6 +20,10 @@ class LockRequest:
     target: Target
     #: How many may hold it at the same time.
     slots: int = 1
+    #: The number of this run: it is refused once a run with a higher one has held the lock. None is no number.
+    sequence: int | None = None
+    #: Whether to read beside others under it, where no writer holds it.
+    is_shared: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,8 @@ class AcquireSettings:
     tell: Callable[[str], None]
     #: Draws a random number between two others.
     uniform: Callable[[float, float], float]
+    #: Whether to be served in the order of arrival, and to wait behind those who came before.
+    is_fair: bool = True
     #: Returns the time on the clock by which leases end.
     now: Callable[[], float] = clock.now
 

@@ -4,13 +4,14 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from azguard.faultproxy import proxy
 from azguard.faultproxy.proxy import Chosen, Fault, Request
 from tests.faults.rules import operation
-from tests.support.cli_world import CliWorld, Ran
+from tests.support.cli_world import CliWorld, Ran, command
 from tests.support.lock_world import Locks, locks
 
 # The requests of a run, in their order; the renewal is the one that a short lease needs while its command runs.
@@ -82,3 +83,22 @@ def test_a_lost_answer_changes_nothing(played: dict[tuple[str, Fault], Played], 
     found = played[what, fault]
     # Who is answered too slowly asks again, and has a fence of its own each time; the last is the one that counts.
     assert found == Played(Ran(3, f"{found.fence}\n".encode(), ""), "available", max(42, found.fence))
+
+
+@pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_AFTER])
+def test_what_was_read_guards_the_write_inside_although_the_answer_to_the_record_was_lost(
+    connection_string: str, tmp_path: Path, fault: Fault
+) -> None:
+    network = Network()
+    (tmp_path / "new").write_text("2")
+    with (
+        locks(CliWorld(tmp_path, connection_string)) as direct,
+        proxy.running(direct.cli.port, network.decide) as between,
+    ):
+        world = Locks(direct.cli.through(between.port), direct.container, direct.mark)
+        lock = direct.new()
+        blob = lock.removeprefix("blob:")
+        world.cli.call("blob", "put", blob, stdin=b"1")
+        network.planned[lock.rpartition("/")[2]] = (STAMP, fault)
+        ran = world.run(lock, "--", *command("blob", "put", blob, "-f", str(tmp_path / "new"), "--query", "guard"))
+        assert (network.met.popitem()[1], ran.code, ran.out) == (fault, 0, '"if-match"\n'), ran.err

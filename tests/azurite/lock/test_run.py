@@ -21,6 +21,7 @@ from azguard.accounts.target import Target
 from azguard.accounts.well_known import EMULATOR_KEY
 from azguard.leases.owners import Owner
 from azguard.locks import lock_blobs
+from azguard.locks.settings import LockRequest
 from azguard.requests.deadline import Deadline
 from tests.support.cli_world import CliWorld, Ran, command
 from tests.support.emulator_world import until
@@ -147,7 +148,10 @@ def test_the_record_has_the_time_of_the_service_whatever_the_clock_of_the_holder
     world.blob(lock).acquire_lease(60, lease_id)
     ahead = (datetime.now(UTC) + timedelta(hours=9)).isoformat()
     owner = Owner("alice", "build1", 7, "sh", ahead)
-    assert lock_blobs.write_owner_and_fence(target, lease_id, owner, 1, made if new else None, Deadline()) == 1
+    record = lock_blobs.write_owner_and_fence(
+        LockRequest(target), target, lease_id, owner, made if new else None, Deadline()
+    )
+    assert (record.fence, record.before, record.fence_before) == (1, None, None)
     shown = world.cli.call("lock", "show", lock).json
     since, written = (datetime.fromisoformat(each) for each in (shown["owner"]["since"], shown["last_modified"]))
     assert (shown["clock"], abs(written - since) < timedelta(minutes=5)) == ("service", True)
@@ -280,7 +284,9 @@ def test_a_busy_lock_is_waited_for_as_long_as_asked(
     holder = next(line for line in lines if line.startswith("  ") and " is held by " in line)
     assert (ran.code, (world.cli.root / "ran").exists(), world.held()) == (status, False, [])
     # What does not wait says nothing of waiting.
-    waiting = [line.removeprefix(f"waiting for {busy}:") for line in lines if line.startswith("waiting for ")]
+    waiting = [
+        line.removeprefix(f"waiting for {busy}: 1st in the queue;") for line in lines if line.startswith("waiting for ")
+    ]
     assert waiting == ([holder.removeprefix(" ")] if words_of_wait else [])
     assert (": echo" in holder, "once" in holder) == (True, False)
     assert f"error: {busy} is held by others{words_of_wait}; the command was not run" in lines
@@ -343,6 +349,41 @@ def test_what_runs_inside_writes_the_locked_blob_with_its_lease(world: Locks) ->
     )
     ran = world.run(lock, "--", "sh", "-c", script)
     assert (ran.code, ran.err, world.blob(lock).download_blob().readall()) == (0, "", b"123")
+
+
+@pytest.mark.parametrize("slots", ["1", "2"])
+@pytest.mark.parametrize("holds", ["what was written here", "a copy that was read here"])
+def test_what_was_read_before_guards_the_write_inside(world: Locks, holds: str, slots: str) -> None:
+    lock = world.new()
+    blob = lock.removeprefix("blob:")
+    world.cli.call("blob", "put", blob, "--last-writer-wins", stdin=b"1")
+    file = world.cli.file("mine", "2")
+    if holds == "a copy that was read here":
+        world.cli.call("blob", "get", blob, "-f", str(file))
+        # The scope has read the version elsewhere too, and the file alone is tied to it by its path.
+        file.write_text("2")
+    ran = world.run(lock, "--slots", slots, "--", "sh", "-c", f"{AZGUARD} blob put {blob} -f {file} --query guard")
+    assert (ran.code, ran.out, world.blob(lock).download_blob().readall()) == (0, '"if-match"\n', b"2"), ran.err
+
+
+def test_what_another_writer_changed_before_the_lock_was_held_is_refused_inside(world: Locks) -> None:
+    lock = world.new()
+    blob = lock.removeprefix("blob:")
+    world.cli.call("blob", "put", blob, "--last-writer-wins", stdin=b"1")
+    world.cli.call("blob", "put", blob, "--last-writer-wins", stdin=b"theirs", scope="other")
+    ran = world.run(lock, "--", "sh", "-c", f"printf 2 | {AZGUARD} blob put {blob}")
+    assert (ran.code, world.blob(lock).download_blob().readall()) == (42, b"theirs")
+
+
+def test_a_tree_that_has_the_locked_blob_in_it_is_written_inside(world: Locks) -> None:
+    lock = world.new()
+    container, name = lock.removeprefix("blob:").split("/")
+    (world.cli.root / "tree" / name).parent.mkdir()
+    for content in ("1", "2"):
+        (world.cli.root / "tree" / name).write_text(content)
+        script = f"{AZGUARD} blob put tree {container}/ --recursive --query outcome"
+        ran = world.cli.run(*script.split()[3:]) if content == "1" else world.run(lock, "--", "sh", "-c", script)
+        assert (ran.code, ran.out) == (0, '"created"\n' if content == "1" else '"replaced"\n'), ran.err
 
 
 def test_a_write_without_the_lease_is_refused_meanwhile(world: Locks) -> None:

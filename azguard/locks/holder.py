@@ -1,0 +1,254 @@
+"""``lock hold``: a lock that outlives the command that took it, renewed by a process in the background.
+
+The process is forked before the SDK is loaded, and itself waits for the lock, so that its connection and its
+credentials are in no other process. It tells the command that the lock is held, and stays only after the command has
+said so to the steps that follow. Until then it ends with the command.
+
+Not guaranteed: what works under the lock is not ended when the lock is lost, as the command of ``lock run`` is. Each
+step has to ask.
+"""
+
+import base64
+import os
+import pickle
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from azguard.errors import AzguardError, ConfigError, Locked, NotFound
+from azguard.locks import log, own_lease
+from azguard.locks.acquire import LockAcquisition
+from azguard.locks.holds import Hold, Holds, HoldState, find_place
+from azguard.locks.renewal import HeldLock, Renewer, describe_late
+from azguard.locks.settings import ANSWER_SECONDS, AcquireSettings, LockRequest
+from azguard.processes import background, clock, identity
+from azguard.processes.background import Background
+from azguard.processes.channel import Channel
+from azguard.processes.forwarded import ENDING
+from azguard.processes.identity import KnownProcess
+from azguard.processes.signals import handle_unless_ignored, ignore_ending, raise_at_end
+from azguard.requests import commits
+from azguard.requests.deadline import Deadline
+from azguard.times import iso
+
+#: The name of the process, as ``ps`` shows it.
+NAME = "lock-holder"
+# Bounded: if the release fails, the lease expires on its own.
+_RELEASE_SECONDS = 5.0
+# A process that is told to end gives back what it asked for first.
+_ENDING_SECONDS = 10.0
+# How often to look whether its time is over: a wait of the system stands still while the machine is suspended.
+_TICK_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class HoldPlan:
+    """Which lock to hold, and how long."""
+
+    request: LockRequest
+    settings: AcquireSettings
+    #: How many seconds to wait for other holders.
+    wait: float
+    holds: Holds
+    scope: str
+    #: How many seconds to hold it; None is until it is released.
+    lasts: float | None = None
+    #: The process with which it ends; None if with none.
+    watched: KnownProcess | None = None
+    #: Whether to add this holder to the history of the lock.
+    keeps_log: bool = True
+
+
+def hold(plan: HoldPlan, publish: Callable[[Hold], None]) -> Hold:
+    """Acquire a lock, leave a process that renews it, and return the record of both.
+
+    ``publish`` tells the steps that follow. If it fails, the lock is released. Call it on the main thread, before any
+    other thread is started, where ending signals raise KeyboardInterrupt.
+
+    Raises:
+        GaveUp: the lock is busy, and the time for waiting is over.
+        AzguardError: see ``LockAcquisition``.
+    """
+    plan.holds.prune()
+    begun = background.start(NAME, lambda theirs: _Holder(plan, theirs).run())
+    try:
+        held = _await_held(begun)
+        with ignore_ending():
+            publish(held)
+            begun.channel.send(do="keep")
+            commits.announce()
+    except BaseException:
+        with ignore_ending():
+            begun.end(_ENDING_SECONDS)
+        raise
+    return held
+
+
+def _await_held(begun: Background) -> Hold:
+    while (messages := begun.channel.receive()) is not None:
+        for message in messages:
+            if message["is"] == "failed":
+                raise pickle.loads(base64.b64decode(message["error"]))  # noqa: S301  # our own child wrote it
+            return Hold(**{**message["hold"], "state": HoldState(message["hold"]["state"])})
+    raise AzguardError("the process that was to hold the lock was killed")
+
+
+class _Holder:
+    """The process in the background."""
+
+    def __init__(self, plan: HoldPlan, channel: Channel, now: Callable[[], float] = clock.now) -> None:
+        self._plan = plan
+        self._channel = channel
+        self._now = now
+        #: Set when it is to end: told so, or the lock is lost.
+        self._over = threading.Event()
+        #: Whether the command was told that the lock could not be had.
+        self._is_told = False
+        #: Why the lock counts as lost; None while it does not.
+        self._lost: str | None = None
+
+    def run(self) -> None:
+        """Acquire the lock, say so, and hold it until its end."""
+        threading.Thread(target=self._end_with_command, daemon=True).start()
+        plan = self._plan
+        settings = replace(plan.settings, owner=replace(plan.settings.owner, pid=os.getpid()))
+        try:
+            with commits.suppress(), raise_at_end():
+                deadline = Deadline(plan.wait, answer_seconds=ANSWER_SECONDS)
+                held = LockAcquisition(plan.request, settings, deadline).run()
+        except KeyboardInterrupt:
+            return
+        except Exception as error:  # noqa: BLE001  # the command reports whatever it is
+            self._fail(error)
+            return
+        with handle_unless_ignored(ENDING, lambda number, frame: self._over.set()):
+            self._hold(held)
+
+    def _end_with_command(self) -> None:
+        """End with the command, unless it says before that the lock is to be kept."""
+        while (messages := self._channel.receive()) is not None:
+            if any(message["do"] == "keep" for message in messages):
+                return
+        if not self._is_told:
+            # To the main thread, which alone runs handlers: another's signal would not wake it.
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+
+    def _fail(self, error: BaseException) -> None:
+        try:
+            text = pickle.dumps(error)
+        except Exception:  # noqa: BLE001  # an error of another library may hold what cannot be sent
+            text = pickle.dumps(AzguardError(f"{type(error).__name__}: {error}"))
+        self._is_told = True
+        self._channel.send(**{"is": "failed", "error": base64.b64encode(text).decode()})
+
+    def _hold(self, held: HeldLock) -> None:
+        self._began = self._now()
+        self._record = self._describe(held)
+        renewer = Renewer(held, on_renewal=self._note_renewal, on_loss=self._note_loss, tell=_log, now=self._now)
+        try:
+            self._plan.holds.save(self._record)
+            background.leave_errors(self._plan.holds.file(held.lease_id, "log"))
+        except OSError as error:
+            self._release(held)
+            self._fail(
+                ConfigError(
+                    f"{error.filename or self._plan.holds.folder} cannot be written: {error.strerror}",
+                    reason="hold_not_recorded",
+                )
+            )
+            return
+        renewer.start()
+        _log(f"{held.target} is held, fence {held.fence}")
+        self._channel.send(**{"is": "held", "hold": asdict(self._record)})
+        why = self._wait(renewer)
+        _log(why)
+        renewer.stop()
+        with ignore_ending():
+            self._finish(held)
+
+    def _describe(self, held: HeldLock) -> Hold:
+        plan = self._plan
+        since = None if held.record is None else held.record.owner.since
+        until = None
+        if since is not None and plan.lasts is not None:
+            until = iso(datetime.fromisoformat(since) + timedelta(seconds=plan.lasts))
+        pid = os.getpid()
+        return Hold(
+            lease_id=held.lease_id,
+            lock=str(plan.request.target.address),
+            address=str(held.target.address),
+            endpoint=held.target.endpoint,
+            scope=plan.scope,
+            fence=held.fence,
+            seconds=held.seconds,
+            since=since,
+            until=until,
+            pid=pid,
+            birth=identity.find_birth(pid),
+            place=find_place(),
+            ends=held.ends,
+            log=str(plan.holds.file(held.lease_id, "log")),
+            keeps_history=plan.keeps_log,
+        )
+
+    def _wait(self, renewer: Renewer) -> str:
+        """Wait until the lock is lost or is to be released, and return which, for the log."""
+        plan = self._plan
+        while not self._over.wait(_TICK_SECONDS):
+            if self._record.ends is not None and self._now() >= self._record.ends:
+                self._lost = "; ".join(describe_late([renewer]))
+                break
+            if plan.lasts is not None and self._now() >= self._began + plan.lasts:
+                return "its time is over"
+            if plan.watched is not None and not plan.watched.lives:
+                return f"process {plan.watched.pid} has ended"
+        return "told to end" if self._lost is None else f"the lock is lost: {self._lost}"
+
+    def _note_renewal(self, ends: float) -> None:
+        self._record = replace(self._record, ends=ends)
+        try:
+            self._plan.holds.save(self._record)
+        except OSError as error:
+            _log(f"warning: {self._plan.holds.folder} cannot be written: {error.strerror}")
+
+    def _note_loss(self, why: str) -> None:
+        self._lost = self._lost or why
+        self._over.set()
+
+    def _finish(self, held: HeldLock) -> None:
+        """Release the lock if it is not lost, and write down how it ended."""
+        holds = self._plan.holds
+        is_known_lost = self._lost is not None
+        if not is_known_lost and (failure := self._release(held)) is not None:
+            holds.close(self._record, HoldState.LEFT, failure)
+            return
+        self._plan.settings.records.remove(held.target, held.lease_id)
+        holds.close(self._record, HoldState.RELEASED if self._lost is None else HoldState.LOST, self._lost)
+        if self._plan.keeps_log and held.record is not None:
+            seconds = self._now() - (held.ends - held.seconds)
+            line = log.build_line(held.target, held.record, seconds, self._lost)
+            log.append(self._plan.request.target, line, _log)
+
+    def _release(self, held: HeldLock) -> str | None:
+        """Release the lock, and return why that failed; that it was lost before is noted."""
+        try:
+            patience = Deadline(_RELEASE_SECONDS, answer_seconds=ANSWER_SECONDS)
+            self._lost = own_lease.find_loss(own_lease.release(held.target, held.lease_id, patience))
+        except (Locked, NotFound) as error:
+            self._lost = error.message
+        except AzguardError as error:
+            _log(f"it could not be released: {error.message}")
+            return error.message
+        _log("released" if self._lost is None else f"it was lost before: {self._lost}")
+        return None
+
+
+def _log(text: str) -> None:
+    try:
+        sys.stderr.write(f"{iso(datetime.now(UTC).replace(microsecond=0))} {text}\n")
+        sys.stderr.flush()
+    except OSError:
+        pass  # A full disk must not cost the lock.

@@ -1,0 +1,196 @@
+"""The record on this machine of each lock that is held beyond one command: which process renews which lease.
+
+Each is a file of its own, named by the lease, without credentials. A process that is killed leaves its record behind,
+which is how the loss is known before the lease has ended.
+"""
+
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, ClassVar
+
+from azguard import columns
+from azguard.atomic_files import write_atomically
+from azguard.conditions import lease_ids
+from azguard.processes import clock, identity
+from azguard.processes.identity import KnownProcess
+
+# What has ended is remembered so long, so that a second release knows of the first.
+_REMEMBERED_SECONDS = 7 * 86400.0
+_LARGEST_BYTES = 1 << 16
+
+
+class HoldState(StrEnum):
+    """What is known of a lock that was held beyond one command."""
+
+    HELD = "held"
+    RELEASED = "released"
+    LOST = "lost"
+    #: It was not lost, and could not be released: its lease ends by itself.
+    LEFT = "left"
+
+
+@dataclass(frozen=True)
+class Hold:
+    """A lock that is held beyond one command."""
+
+    lease_id: str
+    #: The lock as it was asked for; ``address`` is the slot of it that is held.
+    lock: str
+    address: str
+    #: The endpoint of its account.
+    endpoint: str
+    scope: str
+    fence: int
+    #: The term of the lease in seconds; None is infinite.
+    seconds: int | None
+    since: str | None
+    #: When it ends at the latest, ISO 8601; None if that was not said.
+    until: str | None
+    #: The process that renews the lease, and its birth; None if none does.
+    pid: int | None
+    birth: str | None
+    #: The machine and its numbering of processes, of which ``pid`` and ``ends`` are.
+    place: str
+    #: When the lease ends unless it is renewed, on ``clock.now``; None if it is infinite.
+    ends: float | None
+    #: What the process has to say.
+    log: str | None
+    #: Whether the holder is added to the history of the lock.
+    keeps_history: bool = True
+    state: HoldState = HoldState.HELD
+    #: Why it was lost or left.
+    why: str | None = None
+
+    @property
+    def is_here(self) -> bool:
+        """Return whether its process and its clock are those of this machine."""
+        return self.place == find_place()
+
+    @property
+    def process(self) -> KnownProcess | None:
+        """Return the process that renews it, if that is known here."""
+        if self.pid is None or self.birth is None or not self.is_here:
+            return None
+        return KnownProcess(self.pid, self.birth)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Return how many seconds the lease lasts unless it is renewed; None if it is infinite, or not known here."""
+        return None if self.ends is None or not self.is_here else self.ends - clock.now()
+
+
+@dataclass(frozen=True)
+class LockHeld:
+    """What ``lock hold`` prints."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.STATE, columns.FENCE, columns.PID, columns.UNTIL, columns.LEASE_ID)
+
+    address: str
+    state: str
+    lease_id: str
+    fence: int | None
+    #: The term of the lease in seconds, or ``infinite``.
+    duration: int | str | None
+    #: By the service's clock.
+    since: str | None
+    #: When it is released at the latest.
+    until: str | None
+    #: The process that renews it, its log, and the record of both.
+    pid: int | None
+    log: str | None
+    holder_file: str | None
+    #: Where the variables for later steps were written.
+    exported: tuple[str, ...]
+    #: ``held``; ``already_held`` by an earlier step of this job; ``prolonged``, of a lock without a process.
+    outcome: str
+
+
+@dataclass(frozen=True)
+class Holds:
+    """The records of this machine, in one folder."""
+
+    folder: Path
+
+    def file(self, lease_id: str, suffix: str) -> Path:
+        """Return the path of a record, ``json``, or of the log of its process, ``log``."""
+        return self.folder / f"{lease_id}.{suffix}"
+
+    def save(self, hold: Hold) -> None:
+        """Write a record, in place of an earlier one of the same lease.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        text = json.dumps(asdict(hold), indent=2) + "\n"
+        # Not durable: a slow disk must not hold up a renewal, and no lock outlives the machine.
+        write_atomically(self.file(hold.lease_id, "json"), text.encode(), 0o600, durable=False)
+
+    def find(self, lease_id: str) -> Hold | None:
+        """Return the record of a lease."""
+        if not lease_ids.is_guid(lease_id):
+            return None
+        return _read(self.file(lease_id, "json"))
+
+    def close(self, hold: Hold, state: HoldState, why: str | None = None) -> Hold:
+        """Write down how it ended; that this cannot be written is no error, since the service knows it too."""
+        ended = replace(hold, state=state, why=why)
+        try:
+            self.save(ended)
+        except OSError:
+            pass
+        return ended
+
+    def list_scope(self, scope: str) -> Iterator[Hold]:
+        """Yield the records of a scope, newest first."""
+        found = [hold for path in self._files() if (hold := _read(path)) is not None and hold.scope == scope]
+        yield from sorted(found, key=lambda hold: (hold.since or "", hold.fence), reverse=True)
+
+    def list_scopes(self, endpoint: str, lock: str) -> list[str]:
+        """Return the scopes that hold a lock, as far as is recorded."""
+        found = (hold for path in self._files() if (hold := _read(path)) is not None)
+        mine = [each for each in found if each.endpoint == endpoint and lock in (each.lock, each.address)]
+        return sorted({each.scope for each in mine if each.state is HoldState.HELD})
+
+    def prune(self) -> None:
+        """Delete what ended long ago, with its log."""
+        before = time.time() - _REMEMBERED_SECONDS
+        for path in self._files():
+            hold = _read(path)
+            is_over = hold is None or hold.state is not HoldState.HELD or (hold.process and not hold.process.lives)
+            try:
+                if is_over and path.stat().st_mtime < before:
+                    path.with_suffix(".log").unlink(missing_ok=True)
+                    path.unlink()
+            except OSError:
+                continue  # Another run deletes it, or it is another user's.
+
+    def _files(self) -> list[Path]:
+        return list(self.folder.glob("*.json"))
+
+
+def find_place() -> str:
+    """Return what tells this machine, and its numbering of processes, from others: containers number anew."""
+    try:
+        numbering = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        numbering = ""
+    return " ".join(filter(None, (socket.gethostname(), identity.find_boot() or "", numbering)))
+
+
+def _read(path: Path) -> Hold | None:
+    """Return the record of a file; None if there is none that can be read."""
+    try:
+        with open(path, "rb") as file:
+            found: dict[str, Any] = json.loads(file.read(_LARGEST_BYTES))
+        known = {each.name for each in fields(Hold)}
+        values = {name: value for name, value in found.items() if name in known}
+        return Hold(**{**values, "state": HoldState(found["state"])})
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None

@@ -1,0 +1,287 @@
+"""The locks that this job holds, as its environment and the records of this machine say; and whether it still does."""
+
+import os
+import re
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from azguard import columns
+from azguard.accounts import trace
+from azguard.accounts.target import Target
+from azguard.address import parse
+from azguard.errors import Locked, LockLost, NotFound, UsageError
+from azguard.leases import owners
+from azguard.leases import state as lease_state
+from azguard.leases.kept import LeaseRecords
+from azguard.leases.owners import FENCE
+from azguard.leases.state import LeaseState
+from azguard.locks import environment, log, own_lease
+from azguard.locks.holds import Hold, Holds, HoldState
+from azguard.locks.log import LogLine
+from azguard.processes.identity import KnownProcess
+from azguard.requests.deadline import Deadline
+from azguard.times import iso
+
+# The process releases the lock itself, which takes it no longer.
+_ENDING_SECONDS = 10.0
+_KILLED_SECONDS = 5.0
+_POLL_SECONDS = 0.02
+
+
+@dataclass(frozen=True)
+class KnownLock:
+    """A lock that this job holds, or held: its blob and its lease."""
+
+    target: Target
+    lease_id: str
+    fence: int | None
+    #: The record of this machine, if there is one.
+    hold: Hold | None
+
+    @property
+    def is_sticky(self) -> bool:
+        """Return whether it is held without a process."""
+        return self.hold is not None and self.hold.pid is None
+
+
+@dataclass(frozen=True)
+class LockCheck:
+    """What ``lock check`` prints of a lock that is held."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.STATE, columns.FENCE, columns.SECONDS_LEFT, columns.UNTIL)
+
+    address: str
+    state: str
+    lease_id: str
+    fence: int | None
+    #: How many seconds the lease lasts unless it is renewed; None if it is infinite, or not known on this machine.
+    seconds_left: int | None
+    #: When it is released at the latest.
+    until: str | None
+    #: The process that renews it.
+    pid: int | None
+
+
+@dataclass(frozen=True)
+class LockReleased:
+    """What ``lock release`` did."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.STATE, columns.FENCE, columns.LEASE_ID)
+
+    address: str
+    state: str = field(init=False, default="free")
+    lease_id: str
+    fence: int | None
+    #: ``released`` or ``already_released``.
+    outcome: str
+
+
+def find(target: Target, environ: Mapping[str, str], holds: Holds, scope: str) -> KnownLock:
+    """Return the lock of a name that this job holds, or held: as its environment says, else this scope's record.
+
+    Raises:
+        UsageError: neither does.
+    """
+    around = list(_find_around(target, environ, holds))
+    # A shell may still have the variables of a lock that was released, and taken again since.
+    unreleased = [each for each in around if each.hold is None or each.hold.state is not HoldState.RELEASED]
+    found = [*unreleased, *_find_recorded(target, holds, scope), *around]
+    if found:
+        return found[0]
+    others = holds.list_scopes(target.endpoint, str(target.address))
+    raise UsageError(
+        f"nothing here says that this job holds {target}",
+        address=str(target.address),
+        values={"scope": others[0] if others else scope},
+        reason="hold_of_another_scope" if others else "hold_unknown",
+    )
+
+
+def list_addresses(environ: Mapping[str, str], holds: Holds, scope: str) -> list[str]:
+    """Return the addresses of the locks that this job holds, or lost: as its environment says, else the records.
+
+    Where it holds none, they are those of the locks that it has released.
+    """
+    named = [text for text in environ.get(environment.LOCK, "").split("\n") if text]
+    newest: dict[str, Hold] = {}
+    for hold in holds.list_scope(scope):
+        newest.setdefault(hold.address, hold)
+    unreleased = sorted(hold.address for hold in newest.values() if hold.state is not HoldState.RELEASED)
+    return named or unreleased or sorted(newest)
+
+
+def find_held_around(target: Target, environ: Mapping[str, str], holds: Holds) -> KnownLock | None:
+    """Return the lock of a name that the environment says this job holds, unless it is known to be released."""
+    for each in _find_around(target, environ, holds):
+        if each.hold is None or each.hold.state is not HoldState.RELEASED:
+            return each
+    return None
+
+
+def of_hold(target: Target, hold: Hold) -> KnownLock:
+    """Return the lock of a record; ``target`` is in its account."""
+    return KnownLock(Target(target.account, parse(hold.address).address), hold.lease_id, hold.fence, hold)
+
+
+def confirm(known: KnownLock, patience: Deadline) -> None:
+    """See that a lock that was to be held anew is held still.
+
+    Raises:
+        LockLost: it was lost, and what was done under it may have run beside another holder.
+    """
+    try:
+        check(known, patience)
+    except LockLost as error:
+        raise error.but(reason="hold_lost_before") from error
+
+
+def check(known: KnownLock, deadline: Deadline) -> LockCheck:
+    """Ask the service whether a lock is held.
+
+    Raises:
+        LockLost: it is not, or soon is not: the process that renews it is gone, or is late.
+        Unavailable: the service cannot be asked.
+    """
+    hold = known.hold
+    if hold is not None:
+        _check_record(known.target, hold)
+    try:
+        state = lease_state.look(known.target, deadline, known.lease_id)
+    except (Locked, NotFound) as error:
+        raise _build_lost(known.target, error.message) from error
+    if state.state != "leased":
+        raise _build_lost(known.target, f"its lease is {state.state}")
+    left = None if hold is None else hold.seconds_left
+    return LockCheck(
+        address=str(known.target.address),
+        state="held",
+        lease_id=known.lease_id,
+        fence=owners.read_number(state.metadata, FENCE) if known.fence is None else known.fence,
+        seconds_left=None if left is None else int(left),
+        until=None if hold is None else hold.until,
+        pid=None if hold is None else hold.pid,
+    )
+
+
+def release(known: KnownLock, holds: Holds, records: LeaseRecords, deadline: Deadline) -> LockReleased:
+    """Release a lock, after ending the process that renews it; that it was released before is no error.
+
+    Raises:
+        LockLost: it was lost before. Nothing was released.
+        OutcomeUnknown: it was sent, and whether it was done cannot be known.
+    """
+    outcome = "released"
+    if known.hold is not None and known.hold.process is not None:
+        _end(known.hold.process)
+    hold = holds.find(known.lease_id)
+    if hold is not None and hold.state is HoldState.LOST:
+        raise _build_lost(known.target, hold.why or "").but(reason="lock_lost_before_release")
+    if hold is not None and hold.state is HoldState.RELEASED:
+        was_known = known.hold is not None and known.hold.state is HoldState.RELEASED
+        outcome = "already_released" if was_known else "released"
+    else:
+        outcome = _release(known, deadline)
+        if hold is not None:
+            holds.close(hold, HoldState.RELEASED)
+    records.remove(known.target, known.lease_id)
+    return LockReleased(
+        address=str(known.target.address),
+        lease_id=known.lease_id,
+        fence=known.fence,
+        outcome=outcome,
+    )
+
+
+def _find_around(target: Target, environ: Mapping[str, str], holds: Holds) -> Iterator[KnownLock]:
+    """Yield what the environment says of a lock, or of a slot of it."""
+    for text in dict.fromkeys(environ.get(environment.LOCK, "").split("\n")):
+        if not _is_slot(text, str(target.address)):
+            continue
+        slot = Target(target.account, parse(text).address)
+        around = environment.find_outer_lock(slot, environ)
+        if around is not None:
+            yield KnownLock(slot, around.lease_id, around.fence, holds.find(around.lease_id))
+
+
+def _find_recorded(target: Target, holds: Holds, scope: str) -> Iterator[KnownLock]:
+    for hold in holds.list_scope(scope):
+        if hold.endpoint == target.endpoint and str(target.address) in (hold.lock, hold.address):
+            yield of_hold(target, hold)
+
+
+def _is_slot(text: str, lock: str) -> bool:
+    return text == lock or re.fullmatch(rf"{re.escape(lock)}\.slot[0-9]+", text) is not None
+
+
+def _check_record(target: Target, hold: Hold) -> None:
+    """See what this machine knows of a lock.
+
+    Raises:
+        LockLost: it was released or lost, or its lease will not be renewed.
+    """
+    if hold.state is not HoldState.HELD:
+        why = f": {hold.why}" if hold.why else ""
+        raise _build_lost(target, f"it was {hold.state}{why}")
+    process = hold.process
+    if process is not None and not process.lives:
+        raise _build_lost(target, f"the process that renews it was killed (pid {process.pid})")
+    left = hold.seconds_left
+    if left is not None and left <= 0:
+        raise _build_lost(target, "its lease was not renewed in time")
+
+
+def _release(known: KnownLock, deadline: Deadline) -> str:
+    try:
+        found = own_lease.release(known.target, known.lease_id, deadline)
+    except NotFound as error:
+        raise _build_lost(known.target, error.message).but(reason="lock_lost_before_release") from error
+    except Locked as error:
+        state = lease_state.look(known.target, deadline)
+        # A lease that was released leaves this state, and no other end does. The next holder raises the fence.
+        is_next = known.fence is None or owners.read_number(state.metadata, FENCE) != known.fence
+        if state.state == "available" and not is_next and known.hold is None:
+            return "already_released"
+        raise _build_lost(known.target, error.message).but(reason="lock_lost_before_release") from error
+    lost = own_lease.find_loss(found)
+    if known.hold is not None and known.hold.keeps_history:
+        _write_log(known, found, lost)
+    if lost is not None:
+        raise _build_lost(known.target, lost).but(reason="lock_lost_before_release")
+    return "released"
+
+
+def _write_log(known: KnownLock, found: LeaseState, lost: str | None) -> None:
+    """Add a holder without a process to the history of its lock."""
+    owner = owners.read_owner(found.metadata)
+    if owner is None or known.hold is None:
+        return
+    address = str(known.target.address)
+    holding = log.describe_holding(address, owner, known.fence, lost=lost, ended=iso(found.answered_at))
+    lock = Target(known.target.account, parse(known.hold.lock).address)
+    log.append(lock, LogLine(holding, None), trace.tell)
+
+
+def _end(process: KnownProcess) -> None:
+    """End the process that renews a lease; it releases the lease itself."""
+    for number, seconds in ((signal.SIGTERM, _ENDING_SECONDS), (signal.SIGKILL, _KILLED_SECONDS)):
+        try:
+            if process.lives:
+                os.kill(process.pid, number)
+                os.kill(process.pid, signal.SIGCONT)  # one that is stopped takes a signal only once it goes on
+        except (ProcessLookupError, PermissionError):
+            return
+        until = time.monotonic() + seconds
+        while process.lives and time.monotonic() < until:
+            time.sleep(_POLL_SECONDS)
+
+
+def _build_lost(target: Target, why: str) -> LockLost:
+    return LockLost(
+        f"the lock {target} is not held by this job any more",
+        address=str(target.address),
+        detail=(why,) if why else (),
+        reason="lock_not_held",
+    )

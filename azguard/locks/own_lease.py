@@ -1,0 +1,27 @@
+"""Release a lease that is ours, and no other's."""
+
+from azguard.accounts.target import Target
+from azguard.conditions.resolve import Conditions
+from azguard.leases import actions, state
+from azguard.leases.state import LeaseState
+from azguard.requests.deadline import Deadline
+
+BROKEN = "it was broken, and released before its end"
+
+
+def release(target: Target, lease_id: str, patience: Deadline) -> LeaseState:
+    """Release a lease, if it is still held, and return the state in which it was found before.
+
+    Raises:
+        Locked, NotFound: it is not held any more: it was lost.
+        OutcomeUnknown, Unavailable: it may be held still, and ends by itself.
+    """
+    # Looked at first: the service releases a broken lease without an error.
+    found = state.look(target, patience, lease_id)
+    actions.release(target, Conditions(lease_id=lease_id), patience)
+    return found
+
+
+def find_loss(found: LeaseState) -> str | None:
+    """Return why a lock is lost whose lease was found so; None if it was not."""
+    return BROKEN if found.state == "breaking" else None

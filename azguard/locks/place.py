@@ -1,0 +1,115 @@
+"""Our place in the queue of a lock: what we last saw of it, how often we look, and whether we may ask for the lock."""
+
+from typing import TYPE_CHECKING
+
+from azguard.leases.owner_records import Version
+from azguard.locks import queue
+from azguard.locks.request_time import RequestTime
+from azguard.locks.settings import AcquireSettings, LockRequest
+from azguard.locks.ticket import OwnTicket
+
+if TYPE_CHECKING:
+    from azguard.locks.queue import QueueLook
+
+# The first waiter asks for the lock blindly in between: a listing costs more than a request for a lease.
+_LOOK_SECONDS = 5.0
+# The pauses of the first waiter if it is alone.
+_FIRST_SECONDS = (0.25, 1.2)
+# It asks more often the more waiters there are, because the others ask less often. All together they make no more
+# requests than the same number of waiters without a queue would.
+_FASTER_PER_WAITER = 0.55
+_FASTEST = 4.5
+# The second waiter is the first one soon; the others have time.
+_SECOND_SECONDS = (0.4, 1.2)
+_LATER_SECONDS = (1.5, 3.0)
+
+
+class Place:
+    """Our place in the queue of one lock."""
+
+    def __init__(self, request: LockRequest, settings: AcquireSettings, time: RequestTime) -> None:
+        self._target = request.target
+        self._settings = settings
+        self._time = time
+        self._ticket = OwnTicket(request, settings, time)
+        self._is_shared = request.is_shared
+        #: What was seen last; None before the first look.
+        self.seen: QueueLook | None = None
+        self._seen_at = 0.0
+
+    @property
+    def number(self) -> int | None:
+        """Return our place in the queue, from 1 on; None while we have none."""
+        return None if self._ticket.number is None else self._count_ahead() + 1
+
+    @property
+    def waiting(self) -> int:
+        """Return how many others wait, as was seen last."""
+        return 0 if self.seen is None else sum(not self._ticket.is_own(each) for each in self.seen.waiters)
+
+    @property
+    def is_first(self) -> bool:
+        """Return whether no waiter is ahead of us; for a reader, no writer."""
+        return self.seen is not None and self._count_ahead(besides_readers=self._is_shared) == 0
+
+    @property
+    def is_lock_missing(self) -> bool:
+        """Return whether there was no lock blob yet."""
+        return self.seen is not None and self.seen.lock is None
+
+    @property
+    def is_lock_free(self) -> bool:
+        """Return whether the lock could be acquired when it was seen last."""
+        return self.seen is None or self.seen.lock is None or self.seen.lock.free
+
+    @property
+    def known(self) -> Version | None:
+        """Return the version of the lock that was seen last; None where it must be read."""
+        lock = None if self.seen is None else self.seen.lock
+        return None if lock is None or not lock.metadata else Version(lock.etag, lock.metadata, lock.answered_at)
+
+    @property
+    def pauses(self) -> tuple[float, float]:
+        """Return the shortest and the longest pause until we ask or look again, in seconds."""
+        if not self.is_first or self.seen is None:
+            return _SECOND_SECONDS if self._count_ahead() == 1 else _LATER_SECONDS
+        faster = min(_FASTEST, max(1.0, _FASTER_PER_WAITER * (self.waiting + 1)))
+        return _FIRST_SECONDS[0] / faster, _FIRST_SECONDS[1] / faster
+
+    def look_if_due(self) -> bool:
+        """Look at the lock and its queue, if that is due; return whether it was.
+
+        Raises:
+            Forbidden, Unauthenticated: the caller may not list the container.
+            Unavailable: the service does not answer.
+        """
+        now = self._settings.now()
+        is_asking = self.is_first and self._ticket.number is not None and not self._is_shared
+        if is_asking and now - self._seen_at < _LOOK_SECONDS:
+            return False
+        self.seen = queue.look(self._target, self._time.start())
+        self._seen_at = now
+        self._ticket.adopt(self.seen)
+        if self.is_first:
+            self._ticket.delete_dead(self.seen)
+        return True
+
+    def take(self) -> None:
+        """Take the place behind all others, unless we have one; see ``OwnTicket.take``."""
+        if self._ticket.number is None and self.seen is not None:
+            self._ticket.take(self.seen)
+            self._ticket.keep()
+
+    def keep(self) -> None:
+        """Renew our ticket if that is due."""
+        self._ticket.keep()
+
+    def leave(self) -> None:
+        """Delete our ticket, if we have one."""
+        self._ticket.leave()
+
+    def _count_ahead(self, *, besides_readers: bool = False) -> int:
+        if self.seen is None:
+            return 0
+        ahead = [each for each in self.seen.ahead_of(self._ticket.number) if not self._ticket.is_own(each)]
+        return sum(not (each.is_shared and besides_readers) for each in ahead)

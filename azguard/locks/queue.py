@@ -1,0 +1,186 @@
+"""The queue of a lock: the tickets of its waiters, which are blobs beside it, and what one listing shows of them.
+
+A ticket is a blob ``NAME!0000000007`` beside the lock ``NAME``. Its number is one more than the highest that its waiter
+saw, and the service creates it only if there is none: so a waiter that begins to look once another has its ticket comes
+after that one. (That is the order of Lamport's bakery.) The waiter holds a short lease on its ticket. A ticket whose
+lease has ended is of a waiter that died: it is passed over, and the first of the living deletes it.
+
+The queue gives the order and nothing else. Who holds the lock is decided by the lease on the lock alone.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from azguard.accounts import sas
+from azguard.accounts.account import Auth
+from azguard.accounts.target import Target
+from azguard.address import Address, Kind
+from azguard.errors import NotFound
+from azguard.leases import listing, owners
+from azguard.leases.owners import READER, SHARED, TICKET, Owner
+from azguard.leases.state import LeaseState
+from azguard.requests.deadline import Deadline
+
+# Between the lock's name and the rest: the service lists it before any letter, digit, dot or dash, so that the lock and
+# all its tickets come first in a listing.
+_MARK = "!"
+_DIGITS = 10
+_TICKET = re.compile(rf"[0-9]{{{_DIGITS}}}")
+_READER = "reader-"
+# The shortest term that the service knows: so long a waiter that died may hold up others.
+TICKET_SECONDS = 15
+# A listing of the prefix shows other locks too, after the tickets. Few waiters need one page.
+_PAGE = 50
+# What a SAS must allow: read, write, list, delete.
+_PERMISSIONS = "rwld"
+# The longest name of a blob.
+_LONGEST_NAME = 1024
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """The place of a waiter in the queue."""
+
+    target: Target
+    number: int
+    #: Who waits: an id of its own for each acquisition.
+    waiter: str
+    is_shared: bool
+    #: Whether its waiter is there: it holds the lease, or has had no time yet to acquire it.
+    is_alive: bool
+    etag: str
+    owner: Owner | None
+    #: When it was made, by the service's clock.
+    since: datetime
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One that reads under a lock, or that did so and has left its blob behind."""
+
+    state: LeaseState
+    target: Target
+
+    @property
+    def is_inside(self) -> bool:
+        """Return whether its lease is held."""
+        return not self.state.free
+
+
+@dataclass(frozen=True)
+class QueueLook:
+    """What one listing shows: the lock, who reads under it, and who waits."""
+
+    #: The lock's own blob; None if there is none.
+    lock: LeaseState | None
+    #: In the order of their numbers.
+    tickets: tuple[Ticket, ...]
+    readers: tuple[Reader, ...]
+
+    @property
+    def waiters(self) -> list[Ticket]:
+        """Return the tickets of the waiters that are there, in order."""
+        return [each for each in self.tickets if each.is_alive]
+
+    @property
+    def next_number(self) -> int:
+        """Return the number of the next ticket: it comes after all that are there, dead ones too."""
+        return max((each.number for each in self.tickets), default=0) + 1
+
+    def ahead_of(self, number: int | None) -> list[Ticket]:
+        """Return the waiters before a ticket of this number; all of them for None, which is no ticket yet."""
+        return [each for each in self.waiters if number is None or each.number < number]
+
+
+def find_obstacle(lock: Target) -> str | None:
+    """Return why no ticket can be kept beside a lock, as far as that is known without a request; None if one can."""
+    if len(lock.address.name) + len(_MARK) + len(_READER) + 32 > _LONGEST_NAME:
+        return "its name is too long"
+    if lock.account.auth is not Auth.SAS:
+        return None
+    known = sas.read(lock.account.secret or "")
+    if known.resource == "b":
+        return "the SAS is for this blob alone"
+    allowed = known.permissions
+    missing = "" if allowed is None else "".join(each for each in _PERMISSIONS if each not in allowed)
+    return f"the SAS lacks the permissions {missing}" if missing else None
+
+
+def name_ticket(lock: Target, number: int) -> Target:
+    """Return the blob that is the ticket of this number."""
+    return _beside(lock, f"{number:0{_DIGITS}d}")
+
+
+def name_reader(lock: Target, reader: str) -> Target:
+    """Return the blob whose lease says that a reader is under a lock."""
+    return _beside(lock, _READER + reader)
+
+
+def is_reader_of(address: str, lock: Target) -> bool:
+    """Return whether an address is that of a reader under this lock."""
+    return address.startswith(str(name_reader(lock, "").address))
+
+
+def look(lock: Target, deadline: Deadline) -> QueueLook:
+    """Return the state of a lock and its queue, by one listing.
+
+    Raises:
+        Forbidden, Unauthenticated: the caller may not list the container.
+        Unavailable: the service does not answer.
+    """
+    own: LeaseState | None = None
+    tickets: list[Ticket] = []
+    readers: list[Reader] = []
+    try:
+        for suffix, state in _list(lock, deadline):
+            metadata = {key.lower() for key in state.metadata}
+            if not suffix:
+                own = state
+            elif TICKET in metadata and _TICKET.fullmatch(suffix):
+                tickets.append(_read_ticket(lock, int(suffix), state))
+            elif READER in metadata and suffix.startswith(_READER):
+                readers.append(Reader(state, _beside(lock, suffix)))
+    except NotFound:
+        pass  # There is no container yet: the lock is made with it.
+    return QueueLook(own, tuple(sorted(tickets, key=lambda each: each.number)), tuple(readers))
+
+
+def _list(lock: Target, deadline: Deadline) -> Iterable[tuple[str, LeaseState]]:
+    """Yield the lock, and what is named after it without the lock's name and the mark, page by page."""
+    container = Target(lock.account, Address(Kind.CONTAINER, (lock.address.container,)))
+    start = len(str(Address(Kind.BLOB, (lock.address.container, ""))))
+    name = lock.address.name
+    for state in listing.list_states(container, deadline, name, _PAGE):
+        found = state.address[start:]
+        if found == name:
+            yield "", state
+        elif found.startswith(name + _MARK):
+            yield found[len(name) + len(_MARK) :], state
+        elif found > name + _MARK:
+            return
+
+
+def _read_ticket(lock: Target, number: int, state: LeaseState) -> Ticket:
+    return Ticket(
+        target=name_ticket(lock, number),
+        number=number,
+        waiter=owners.find_value(state.metadata, TICKET),
+        is_shared=bool(owners.find_value(state.metadata, SHARED)),
+        is_alive=not state.free or _is_new(state),
+        etag=state.etag,
+        owner=owners.read_owner(state.metadata),
+        since=state.last_modified,
+    )
+
+
+def _is_new(state: LeaseState) -> bool:
+    """Return whether it was not leased yet, because it was made just now. Both times are the service's."""
+    if state.state != "available" or state.answered_at is None:
+        return False
+    return state.answered_at - state.last_modified < timedelta(seconds=TICKET_SECONDS)
+
+
+def _beside(lock: Target, suffix: str) -> Target:
+    return Target(lock.account, Address(Kind.BLOB, (lock.address.container, f"{lock.address.name}{_MARK}{suffix}")))

@@ -1,0 +1,192 @@
+"""Readers beside each other under a lock, and no writer beside them.
+
+A reader holds a lease on a blob of its own beside the lock, ``NAME!reader-…``. A writer holds the lease on the lock.
+Each first takes its lease and then looks for the other side: a reader whether the lock is leased, a writer whether
+readers are there. Of two that come at the same time, one at least so sees the other, because the service does one
+request after the other. A reader that sees a writer goes back to wait. A writer keeps its lease, which lets no new
+reader in, and waits until the readers inside have ended.
+
+A lease that has ended can be renewed as long as nothing was done to its blob. So neither side counts it as ended before
+that is impossible: a writer deletes the blob of such a reader, and a reader acquires the lease of such a writer and
+releases it.
+
+A lock that readers were ever under is marked, as one of a single slot. A writer finds the mark when it writes its
+record, so that a lock without readers costs a writer no look.
+"""
+
+import uuid
+from collections.abc import Mapping
+from http import HTTPStatus
+
+from azguard.accounts.target import Target
+from azguard.address import Address, Kind
+from azguard.conditions.resolve import Conditions
+from azguard.errors import Changed, Locked, NotFound, UsageError
+from azguard.leases import actions, owner_records, owners
+from azguard.leases.owner_records import Version
+from azguard.leases.owners import FENCE, OWNER, READER, SHARED, SLOTS
+from azguard.leases.state import LeaseState
+from azguard.locks import environment, lock_blobs, queue
+from azguard.locks.environment import OuterLock
+from azguard.locks.queue import QueueLook, Reader
+from azguard.locks.renewal import HeldLock
+from azguard.locks.request_time import RequestTime
+from azguard.locks.settings import AcquireSettings, LockRequest
+from azguard.requests import commits
+from azguard.requests.calls import send_once
+from azguard.requests.service_errors import status
+
+# The look at the writer comes before the first renewal is due.
+_PART_OF_TERM = 1 / 3
+# Bounded: a lease that is not released expires on its own.
+_RELEASE_SECONDS = 2.0
+# With slots there would be more blobs for a reader to look at.
+_MARK = {SHARED: "1", SLOTS: "1"}
+# A lease that has ended and was acquired or broken since cannot be renewed.
+_CERTAINLY_FREE = ("available", "broken")
+
+
+class SharedLease:
+    """The lease by which one acquisition reads under a lock."""
+
+    def __init__(self, request: LockRequest, settings: AcquireSettings, time: RequestTime) -> None:
+        self._lock = request.target
+        self._settings = settings
+        self._time = time
+        #: The blob asked for last, and the id of its lease; None if none may be ours.
+        self._blob: Target | None = None
+        self._lease_id = ""
+
+    def ask(self, seen: QueueLook) -> HeldLock | None:
+        """Read under the lock, if no writer holds it; None if one does, or came at the same time.
+
+        Raises:
+            NotFound: there is no lock blob, and none may be made.
+            UsageError: its other holders use it with slots.
+            Unavailable, OutcomeUnknown: the service does not answer.
+        """
+        self.release()
+        if not self._prepare(seen.lock):
+            return None
+        sent_at = self._settings.now()
+        try:
+            blob = self._lease_own_blob()
+        except (Locked, NotFound):
+            return None  # A writer deleted it before it was leased.
+        now = queue.look(self._lock, self._time.start())
+        if now.lock is not None:
+            lock_blobs.check_slots(self._lock, now.lock.metadata, 1)
+        is_in_time = self._settings.now() < sent_at + self._settings.seconds * _PART_OF_TERM
+        lock = now.lock
+        if lock is None or lock.state not in _CERTAINLY_FREE or not _is_marked(lock) or not is_in_time:
+            self.release()
+            return None
+        return HeldLock(
+            target=blob,
+            lease_id=self._lease_id,
+            seconds=self._settings.seconds,
+            fence=owners.read_number(lock.metadata, FENCE) or 0,
+            ends=sent_at + self._settings.seconds,
+            is_shared=True,
+        )
+
+    def release(self) -> None:
+        """Release the lease that was asked for, and delete its blob. Raise nothing; it ends by itself."""
+        if self._blob is None:
+            return
+        time = self._time.start_in_any_case(_RELEASE_SECONDS)
+        if actions.give_back(self._blob, self._lease_id, time, time.remaining):
+            self._settings.records.remove(self._blob, self._lease_id)
+            delete(self._blob)
+        self._blob = None
+
+    def _prepare(self, lock: LeaseState | None) -> bool:
+        """Make the lock, mark it, and make sure that no writer holds it; return whether that is so."""
+        if lock is None:
+            if not self._settings.create:
+                raise NotFound(f"there is no {self._lock.address}", str(self._lock.address), reason="lock_blob_missing")
+            with commits.suppress():
+                lock_blobs.create_lock_blob(self._lock, self._time.start(), _MARK)
+            return True  # Whether it is there now, the look that follows shows.
+        lock_blobs.check_slots(self._lock, lock.metadata, 1)
+        if lock.state == "expired":
+            return self._end_for_good()
+        return lock.free and (_is_marked(lock) or self._mark(lock))
+
+    def _mark(self, lock: LeaseState) -> bool:
+        version = Version(lock.etag, lock.metadata, lock.answered_at)
+        tied = Conditions({"If-Match": lock.etag})
+        try:
+            moved = owner_records.change_metadata(self._lock, version, _MARK, tied, self._time.start())
+        except (Changed, Locked, NotFound):
+            return False  # A writer came first.
+        self._settings.records.record_move(self._lock, moved)
+        return True
+
+    def _end_for_good(self) -> bool:
+        """Make sure that the last holder of the lock cannot renew its lease any more; then look again."""
+        lease_id = str(uuid.uuid4())
+        time = self._time.start_in_any_case(_RELEASE_SECONDS)
+        send_once(lambda: actions.acquire_once(self._lock, lease_id, actions.SHORTEST, self._time.timeouts()))
+        actions.give_back(self._lock, lease_id, time, time.remaining)
+        return False
+
+    def _lease_own_blob(self) -> Target:
+        """Make a blob that no other has the name of, and acquire its lease."""
+        self._lease_id = str(uuid.uuid4())
+        self._blob = blob = queue.name_reader(self._lock, uuid.uuid4().hex)
+        self._settings.records.add(blob, self._lease_id, self._settings.seconds)
+        metadata = {READER: "1", OWNER: self._settings.owner.as_metadata()}
+        with commits.suppress():
+            lock_blobs.create_lock_blob(blob, self._time.start(), metadata)
+            actions.acquire(blob, self._lease_id, self._settings.seconds, Conditions(), self._time.start())
+        self._settings.records.confirm(blob, self._lease_id)
+        return blob
+
+
+def find_around(lock: Target, environ: Mapping[str, str]) -> tuple[Target, OuterLock] | None:
+    """Return the blob and the lease by which a ``lock run`` around us reads under a lock; None if none does."""
+    for line in environment.read_lines(environ):
+        if line.endpoint == lock.endpoint and queue.is_reader_of(line.lock, lock) and line.fence.isdecimal():
+            blob = Target(lock.account, Address(Kind.BLOB, (lock.address.container, line.lock.partition("/")[2])))
+            return blob, OuterLock(line.lease_id, int(line.fence))
+    return None
+
+
+def check_reads(request: LockRequest) -> None:
+    """Refuse to hold a lock alone inside a command that reads under it: it would wait for its own end.
+
+    Raises:
+        UsageError: the lock is asked for alone.
+    """
+    if not request.is_shared:
+        raise UsageError(
+            f"the lock run around this one reads under {request.target.address}, so that it cannot be held alone",
+            address=str(request.target.address),
+            reason="lock_shared_around",
+        )
+
+
+def has_readers(seen: QueueLook, time: RequestTime) -> bool:
+    """Return whether readers are inside; those that have died are not, and cannot come back after this."""
+    return any(_is_inside(reader, time) for reader in seen.readers)
+
+
+def _is_inside(reader: Reader, time: RequestTime) -> bool:
+    return reader.is_inside or not _delete_dead(reader.target, reader.state.etag, time)
+
+
+def delete(blob: Target) -> None:
+    """Delete the blob of a reader that has released its lease. Its name is never used again. Raise nothing."""
+    send_once(lambda: blob.account.blob(blob.address).delete_blob(connection_timeout=2, read_timeout=3))
+
+
+def _delete_dead(blob: Target, etag: str, time: RequestTime) -> bool:
+    """Delete the blob of a reader whose lease has ended; return whether it is certainly gone."""
+    headers = {"If-Match": etag}
+    sent = send_once(lambda: blob.account.blob(blob.address).delete_blob(headers=headers, **time.timeouts()))
+    return sent.error is None or status(sent.error) == HTTPStatus.NOT_FOUND
+
+
+def _is_marked(lock: LeaseState) -> bool:
+    return bool(owners.find_value(lock.metadata, SHARED))

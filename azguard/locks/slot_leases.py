@@ -1,0 +1,185 @@
+"""Ask for the leases of a lock's slots, and write the holder's record under the one that is granted."""
+
+import uuid
+from dataclasses import replace
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from azguard.accounts.target import Target
+from azguard.errors import AzguardError, Locked, NotFound, Unauthenticated, Unavailable
+from azguard.leases import actions
+from azguard.leases.owner_records import Version
+from azguard.leases.owners import SLOTS, read_number
+from azguard.locks import lock_blobs
+from azguard.locks.renewal import HeldLock
+from azguard.locks.request_time import RequestTime
+from azguard.locks.settings import AcquireSettings, LockRequest
+from azguard.requests.calls import CallOutcome, describe, send_once
+from azguard.requests.service_errors import is_lease_problem, status, translate
+
+if TYPE_CHECKING:
+    from azguard.address import Address
+
+# The record and the fence are written before the first renewal is due.
+_PART_OF_TERM = 1 / 3
+# Bounded: a lease that is not released expires on its own.
+_RELEASE_SECONDS = 2.0
+
+
+class SlotLeases:
+    """The leases that one acquisition asks for, one for each slot at most."""
+
+    def __init__(self, request: LockRequest, settings: AcquireSettings, time: RequestTime) -> None:
+        self._request = request
+        self._settings = settings
+        self._time = time
+        self.slots = lock_blobs.list_slots(request.target, request.slots)
+        # One id for each slot until it is released, so that asking again after a lost answer is the same lease.
+        self._ids = {slot.address: str(uuid.uuid4()) for slot in self.slots}
+        self._asked: dict[Address, Target] = {}
+        #: Those of the slots asked for whose lease may be ours, as far as is known.
+        self._doubtful: set[Address] = set()
+        #: Whether the lock is known to have the number of slots that was asked for.
+        self._agreed = request.slots == 1
+        #: Whether the service ever answered.
+        self.is_answered = False
+
+    @property
+    def is_perhaps_held(self) -> bool:
+        """Return whether a lease may be ours that has not led to a lock that is held, because answers were lost."""
+        return bool(self._doubtful)
+
+    def ask_for_each(self, known: Version | None = None, *, is_missing: bool = False) -> HeldLock | None:
+        """Ask for each slot once and return the one that is granted.
+
+        ``known`` is the version of the lock's own blob, if that is known; ``is_missing`` says that there is none.
+
+        Raises:
+            NotFound: there is no lock blob, and none may be made.
+            UsageError: its other holders use it with another number of slots.
+            Changed: a run with a higher sequence number has held it.
+            Unavailable, OutcomeUnknown: the service does not answer, or so slowly that the lease would end.
+        """
+        if is_missing and self._agreed and self._settings.create:
+            return self._make_and_ask(self._request.target)
+        if not self._agreed and known is not None and read_number(known.metadata, SLOTS) is not None:
+            lock_blobs.check_slots(self._request.target, known.metadata, self._request.slots)
+            self._agreed = True
+        if not self._agreed:
+            try:
+                moved = lock_blobs.agree_on_slots(
+                    self._request.target, self._request.slots, self._time.start(), create=self._settings.create
+                )
+                if moved is not None:
+                    self._settings.records.record_move(self._request.target, moved)
+            except Locked:
+                return None  # Its holder has not written the number of slots yet, or never does.
+            self._agreed = True
+            known = None
+        # In random order, so that the waiters do not all ask for the same slot.
+        order = sorted(self.slots, key=lambda slot: self._settings.uniform(0, 1))
+        first = self._request.target
+        asked = (self._ask_for(slot, known if slot == first else None) for slot in order)
+        return next((held for held in asked if held is not None), None)
+
+    def release(self, keep: Target | None = None) -> None:
+        """Release every lease that was asked for and may be ours, except that of one slot.
+
+        A refusal proves that a lease is not ours.
+        """
+        time = self._time.start_in_any_case(_RELEASE_SECONDS)
+        for slot in [each for each in self._asked.values() if each != keep]:
+            lease_id = self._ids[slot.address]
+            is_free = slot.address not in self._doubtful
+            if is_free or (not time.passed and actions.give_back(slot, lease_id, time, time.remaining)):
+                self._settings.records.remove(slot, lease_id)
+            self._choose_new_id(slot)
+
+    def _ask_for(self, slot: Target, known: Version | None, *, is_new: bool = False) -> HeldLock | None:
+        lease_id = self._ids[slot.address]
+        seconds = self._settings.seconds
+        timeouts = self._time.timeouts()
+        if slot.address not in self._asked:
+            self._settings.records.add(slot, lease_id, seconds)
+            self._asked[slot.address] = slot
+        was_doubtful = slot.address in self._doubtful
+        self._doubtful.add(slot.address)
+        sent_at = self._settings.now()
+        sent = send_once(lambda: actions.acquire_once(slot, lease_id, seconds, timeouts))
+        self.is_answered = self.is_answered or sent.outcome in (CallOutcome.COMMITTED, CallOutcome.REFUSED)
+        if sent.outcome in (CallOutcome.REFUSED, CallOutcome.NOT_SENT) and not was_doubtful:
+            self._doubtful.remove(slot.address)
+        error: Any = sent.error
+        if error is None:
+            self._settings.records.confirm(slot, lease_id)
+            if known is not None:
+                known = replace(known, answered_at=sent.answer or known.answered_at)
+            return self._write_record(slot, sent_at, known)
+        self._settings.tell(f"lock: {slot}: {describe(sent)}")
+        if status(error) == HTTPStatus.NOT_FOUND and not is_new:
+            return self._ask_for_new(slot, error)
+        if sent.outcome is CallOutcome.REFUSED and is_lease_problem(error):
+            return None
+        found = translate(error, slot)
+        raise (found if sent.outcome is CallOutcome.REFUSED else explain_not_acquired(found)) from error
+
+    def _ask_for_new(self, slot: Target, error: BaseException) -> HeldLock | None:
+        """Make the lock blob, if that is wanted, and ask again."""
+        if not self._settings.create:
+            raise translate(error, slot).but(reason="lock_blob_missing") from error
+        return self._make_and_ask(slot)
+
+    def _make_and_ask(self, slot: Target) -> HeldLock | None:
+        for _ in range(2):  # The first call may only have created the container.
+            if (made := lock_blobs.create_lock_blob(slot, self._time.start())) is not None:
+                break
+        return self._ask_for(slot, made, is_new=True) if made is not None else None
+
+    def _write_record(self, slot: Target, sent_at: float, known: Version | None) -> HeldLock | None:
+        """Write the owner's record and the fence, before the first renewal is due."""
+        settings = self._settings
+        lease_id = self._ids[slot.address]
+        patience = self._time.start(settings.seconds * _PART_OF_TERM)
+        try:
+            record = lock_blobs.write_owner_and_fence(self._request, slot, lease_id, settings.owner, known, patience)
+            # What this scope has read of the blob guards a write inside: the content is the same.
+            settings.records.record_move(slot, record.moved)
+        except (Locked, NotFound):
+            # The lease was broken, or the blob deleted, meanwhile. The next attempt asks for another lease.
+            settings.records.remove(slot, lease_id)
+            self._choose_new_id(slot)
+            return None
+        self.release(keep=slot)
+        if settings.now() > sent_at + settings.seconds * _PART_OF_TERM:
+            # The lease may have ended meanwhile. A new attempt gets a whole term and a new fence.
+            raise Unavailable(
+                f"the answers of {slot.endpoint} take too long for a lease of {settings.seconds} s",
+                address=str(slot.address),
+                reason="lock_term_too_short",
+            )
+        return HeldLock(
+            target=slot,
+            lease_id=lease_id,
+            seconds=settings.seconds,
+            fence=record.fence,
+            ends=sent_at + settings.seconds,
+            record=record,
+        )
+
+    def forget(self, held: HeldLock) -> None:
+        """Count a lock as lost: the next attempt asks for another lease."""
+        self._settings.records.remove(held.target, held.lease_id)
+        self._choose_new_id(held.target)
+
+    def _choose_new_id(self, slot: Target) -> None:
+        """Ask for another lease the next time: an id that was released is worth nothing."""
+        del self._asked[slot.address]
+        self._doubtful.discard(slot.address)
+        self._ids[slot.address] = str(uuid.uuid4())
+
+
+def explain_not_acquired(error: AzguardError) -> AzguardError:
+    """Return the error for a lock that was not acquired; nothing that was asked for is in doubt."""
+    if isinstance(error, (Unavailable, Unauthenticated)):
+        return error
+    return Unavailable(error.message, error.address, detail=error.detail, reason="lock_not_acquired")

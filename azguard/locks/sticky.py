@@ -1,0 +1,174 @@
+"""``lock hold --sticky``: a lock without a process, until it is released, or until a time that stands on it.
+
+The lease is acquired as for any other holder, with a term. Under it the record is written, and only then the same lease
+is made infinite. A run that is killed on the way leaves a lease that ends by itself.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from azguard.conditions.resolve import Conditions
+from azguard.errors import AzguardError, Locked, NotFound, Unavailable, UsageError
+from azguard.leases import actions, owner_records
+from azguard.leases import state as lease_state
+from azguard.leases.owners import Owner
+from azguard.locks.acquire import LockAcquisition
+from azguard.locks.holder import HoldPlan
+from azguard.locks.holds import Hold, HoldState, find_place
+from azguard.locks.known import KnownLock
+from azguard.locks.renewal import HeldLock
+from azguard.locks.settings import ANSWER_SECONDS
+from azguard.processes.signals import ignore_ending, raise_at_end
+from azguard.requests import commits
+from azguard.requests.deadline import Deadline
+from azguard.times import iso
+
+# Bounded: an infinite lease that is not given back here has its record, and is released by its id.
+_RELEASE_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Until:
+    """When a lock without a process may be taken by the next holder."""
+
+    moment: datetime | None = None
+    #: How many seconds after it was taken, where no moment is given.
+    seconds: float | None = None
+
+    def write_on(self, owner: Owner, lease_id: str) -> Owner:
+        """Return the record of a holder with its end.
+
+        Raises:
+            UsageError: that is over already, by the service's clock.
+        """
+        since = _parse(owner.since)
+        end = self.moment
+        if self.seconds is not None:
+            end = since + timedelta(seconds=self.seconds)
+        if end is not None and end <= since:
+            raise UsageError(
+                f"{iso(end)} is over: it is {iso(since)}, by the service's clock", reason="sticky_until_is_over"
+            )
+        return replace(owner, pid=None, until=iso(end), lease_id=None if end is None else lease_id)
+
+
+@dataclass(frozen=True)
+class StickyHold:
+    """A lock to hold without a process."""
+
+    plan: HoldPlan
+    until: Until
+
+    def hold(self, publish: Callable[[Hold], None]) -> Hold:
+        """Acquire the lock for ever, or until its time is over, and return the record of it.
+
+        ``publish`` tells the steps that follow. If it fails, the lock is released.
+
+        Raises:
+            GaveUp: it is busy, and the time for waiting is over.
+            UsageError: its time would be over already.
+        """
+        plan = self.plan
+        with commits.suppress(), raise_at_end():
+            deadline = Deadline(plan.wait, answer_seconds=ANSWER_SECONDS)
+            held = LockAcquisition(plan.request, plan.settings, deadline).run()
+            try:
+                record = self._stay(held)
+                with ignore_ending():
+                    publish(record)
+            except BaseException:
+                with ignore_ending():
+                    self._give_back(held)
+                raise
+        commits.announce()
+        return record
+
+    def find_own(self) -> KnownLock | None:
+        """Return the lock if this scope holds it without a process already."""
+        target = self.plan.request.target
+        for record in self.plan.holds.list_scope(self.plan.scope):
+            if (record.endpoint, record.address) == (target.endpoint, str(target.address)):
+                is_own = record.pid is None and record.state is HoldState.HELD
+                return KnownLock(target, record.lease_id, record.fence, record) if is_own else None
+        return None
+
+    def prolong(self, lock: KnownLock) -> KnownLock | None:
+        """Write another end and another reason on a lock that this scope holds so; None if it was broken meanwhile.
+
+        Raises:
+            UsageError: its time would be over already.
+        """
+        assert lock.hold is not None
+        patience = self.plan.settings.patience_now()
+        try:
+            found = owner_records.read_version(lock.target, patience, lock.lease_id)
+            owner = self.until.write_on(owner_records.set_service_time(self.plan.settings.owner, found), lock.lease_id)
+            moved = owner_records.leave(lock.target, lock.lease_id, owner, patience)
+        except (Locked, NotFound) as error:
+            self.plan.holds.close(lock.hold, HoldState.LOST, error.message)
+            return None
+        self.plan.settings.records.record_move(lock.target, moved)
+        record = replace(lock.hold, until=owner.until)
+        self.plan.holds.save(record)
+        return replace(lock, hold=record)
+
+    def _stay(self, held: HeldLock) -> Hold:
+        """Write the end on the lock, and make its lease infinite."""
+        assert held.record is not None
+        plan = self.plan
+        owner = self.until.write_on(held.record.owner, held.lease_id)
+        moved = owner_records.leave(held.target, held.lease_id, owner, plan.settings.patience_now())
+        plan.settings.records.record_move(held.target, moved)
+        record = Hold(
+            lease_id=held.lease_id,
+            lock=str(plan.request.target.address),
+            address=str(held.target.address),
+            endpoint=held.target.endpoint,
+            scope=plan.scope,
+            fence=held.fence,
+            seconds=None,
+            since=owner.since,
+            until=owner.until,
+            pid=None,
+            birth=None,
+            place=find_place(),
+            ends=None,
+            log=None,
+            keeps_history=plan.keeps_log,
+        )
+        plan.holds.prune()
+        plan.holds.save(record)
+        plan.settings.records.add(held.target, held.lease_id, None)
+        self._make_infinite(held)
+        plan.settings.records.confirm(held.target, held.lease_id)
+        return record
+
+    def _make_infinite(self, held: HeldLock) -> None:
+        """Acquire the same lease without a term: the service takes the same id again."""
+        patience = self.plan.settings.patience_now()
+        while True:
+            actions.acquire(held.target, held.lease_id, None, Conditions(), patience)
+            # After a lost answer, that the lease is held does not show with which term.
+            if lease_state.look(held.target, patience, held.lease_id).duration == "infinite":
+                return
+            if patience.passed:
+                raise Unavailable(
+                    f"the lease on {held.target} could not be made infinite", address=str(held.target.address)
+                )
+
+    def _give_back(self, held: HeldLock) -> None:
+        deadline = Deadline(_RELEASE_SECONDS, answer_seconds=ANSWER_SECONDS)
+        if not actions.give_back(held.target, held.lease_id, deadline, _RELEASE_SECONDS):
+            return
+        self.plan.settings.records.remove(held.target, held.lease_id)
+        known = self.plan.holds.find(held.lease_id)
+        if known is not None:
+            self.plan.holds.close(known, HoldState.RELEASED)
+
+
+def _parse(since: str | None) -> datetime:
+    if since is None:
+        raise AzguardError("the service did not tell the time")
+    found = datetime.fromisoformat(since)
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)

@@ -1,0 +1,266 @@
+"""From the options of ``lock hold``, ``check`` and ``release`` to the core."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from email.utils import parsedate_to_datetime
+from typing import Annotated
+
+import typer
+
+from azguard.accounts.target import Target
+from azguard.cli import ending, lease_options, lock_names, lock_options, options, values
+from azguard.cli.context import Environment
+from azguard.cli.step_variables import StepVariables
+from azguard.conditions import lease_ids
+from azguard.errors import GaveUp, UsageError
+from azguard.leases.actions import LONGEST
+from azguard.locks import environment, holder, known
+from azguard.locks.environment import LockLine
+from azguard.locks.holder import HoldPlan
+from azguard.locks.holds import Hold, Holds, LockHeld
+from azguard.locks.known import KnownLock, LockReleased
+from azguard.locks.settings import LockRequest
+from azguard.locks.sticky import StickyHold, Until
+from azguard.processes.identity import KnownProcess
+from azguard.times import parse_http_date
+
+_LARGEST_PID = 2**31 - 1
+EnvFile = Annotated[
+    str | None,
+    typer.Option("--env-file", metavar="FILE", help="Append the variables for later steps to this file too."),
+]
+
+
+@dataclass(frozen=True)
+class HoldOptions:
+    """The options of lock hold, as typed."""
+
+    wait: Annotated[
+        str | None, typer.Option("--wait", metavar="DURATION", help="Wait this long for the lock; by default, 60s.")
+    ] = None
+    no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait.")] = False
+    conflict_exit_code: Annotated[
+        str | None,
+        typer.Option("--conflict-exit-code", "-E", metavar="N", help="Exit with N if others hold it; by default, 75."),
+    ] = None
+    for_: Annotated[
+        str | None, typer.Option("--for", metavar="DURATION", help="Release it after this time; by default, never.")
+    ] = None
+    while_pid: Annotated[
+        str | None, typer.Option("--while-pid", metavar="PID", help="Release it when this process has ended.")
+    ] = None
+    env_file: EnvFile = None
+    slots: Annotated[
+        str | None, typer.Option("--slots", metavar="N", help="Let N jobs hold it at a time; all give the same N.")
+    ] = None
+    fair: lock_options.Fair = True
+    sequence: lock_options.SequenceNumber = None
+    lease_duration: options.LeaseDuration = None
+    no_create: Annotated[bool, typer.Option("--no-create", help="Do not create a lock blob that is missing.")] = False
+    lock_container: options.LockContainer = None
+    reason: options.Reason = None
+    log: lock_options.KeepLog = True
+    sticky: Annotated[
+        bool, typer.Option("--sticky", help="Hold it without a process, until it is released; needs --reason.")
+    ] = False
+    until: Annotated[
+        str | None,
+        typer.Option("--until", metavar="TIME|DURATION", help="With --sticky: after this the next one may take it."),
+    ] = None
+
+    def check_sticky(self) -> Until:
+        """Return when a lock without a process may be taken.
+
+        Raises:
+            UsageError: another option is about a process, or about a lease that ends by itself.
+        """
+        others = (
+            ("--for", self.for_),
+            ("--while-pid", self.while_pid),
+            ("--lease-duration", self.lease_duration),
+            ("--slots", self.slots),
+        )
+        for option, value in others:
+            if value is not None:
+                raise UsageError(
+                    f"{option} is not for a lock without a process", hint="leave out --sticky, or say --until"
+                )
+        if self.reason is None:
+            raise UsageError("--sticky needs --reason: who waits is told it", hint="--reason 'incident 4711'")
+        return _parse_until(values.not_empty(self.until, "--until"))
+
+    def check(self) -> lock_options.CheckedLockOptions:
+        """Return what those say that ``lock run`` has too.
+
+        Raises:
+            UsageError: they contradict each other, or one is malformed.
+        """
+        if self.until is not None and not self.sticky:
+            raise UsageError("--until is for a lock without a process", hint="--for 2h, or add --sticky")
+        checked = lock_options.LockOptions(
+            wait=self.wait,
+            no_wait=self.no_wait,
+            conflict_exit_code=self.conflict_exit_code,
+            slots=self.slots,
+            lease_duration=self.lease_duration,
+            grace=None,
+            on_lost="term",
+            no_create=self.no_create,
+            heartbeat_file=None,
+            lock_container=self.lock_container,
+            fair=self.fair,
+            sequence=self.sequence,
+        ).check()
+        if not checked.busy_status:
+            raise UsageError(
+                "--conflict-exit-code 0: the steps that follow would run without the lock", hint="-E 1 to 255"
+            )
+        return checked
+
+    def find_watched(self) -> KnownProcess | None:
+        """Return the process of --while-pid.
+
+        Raises:
+            UsageError: there is none, or it belongs to another user and is hidden.
+        """
+        if self.while_pid is None:
+            return None
+        pid = values.whole(self.while_pid, "--while-pid", 1, _LARGEST_PID)
+        found = KnownProcess.find(pid)
+        if found is None:
+            raise UsageError(f"--while-pid {pid}: no such process runs here", hint="in a shell its own pid is $$")
+        return found
+
+
+def hold(env: Environment, name: str, given: HoldOptions) -> LockHeld:
+    """Hold a lock, and tell later steps.
+
+    Raises:
+        GaveUp: others hold it, and the time for waiting is over.
+    """
+    checked = given.check()
+    plan = _plan(env, lock_names.lock(env, name, given.lock_container), given, checked)
+    sticky = StickyHold(plan, given.check_sticky()) if given.sticky else None
+    variables = StepVariables.of(given.env_file, env.environ)
+    around = known.find_held_around(plan.request.target, env.environ, plan.holds)
+    if around is not None and (sticky is None or not around.is_sticky):
+        known.confirm(around, plan.settings.patience_now())
+        if sticky is not None:
+            raise UsageError(f"this job holds {around.target} already", hint="release it first: azguard lock release")
+        return _describe(env, around, (), "already_held")
+    ending.warn(plan.request.target, checked.wait + (plan.lasts or checked.seconds), env.out.warn_once)
+    if sticky is not None and (own := sticky.find_own()) is not None:
+        prolonged = sticky.prolong(own)
+        if prolonged is not None:
+            return _describe(env, prolonged, (), "prolonged")
+    exported: list[str] = []
+
+    def publish(held: Hold) -> None:
+        exported.extend(variables.write(_add(env, held)))
+
+    try:
+        held = holder.hold(plan, publish) if sticky is None else sticky.hold(publish)
+    except GaveUp as error:
+        words = f"{plan.request.target.address} is held by others; this job does not hold it"
+        raise error.but(message=words, exit_status=checked.busy_status) from error
+    return _describe(env, known.of_hold(plan.request.target, held), tuple(exported), "held")
+
+
+def find_known(
+    env: Environment, name: str | None, lock_container: str | None, lease_id: str | None = None
+) -> list[KnownLock]:
+    """Return the lock of a name that this job holds, or held; without a name, all of them.
+
+    Raises:
+        UsageError: nothing says that this job holds it, or any.
+    """
+    if lease_id is not None:
+        lease_ids.parse_guid(lease_id, "lease_id")
+        if name is None:
+            raise UsageError("--lease-id is of one lock", hint="name the lock too")
+        target = lock_names.lock(env, name, lock_container)
+        return [KnownLock(target, lease_id, None, holds_of(env).find(lease_id))]
+    names = [name] if name is not None else known.list_addresses(env.environ, holds_of(env), env.scope)
+    if not names:
+        raise UsageError(
+            "nothing here says that this job holds a lock",
+            hint="lock hold sets AZGUARD_LOCK for later steps; or name the lock, with the --scope that holds it",
+        )
+    targets = [lock_names.lock(env, each, lock_container) for each in names]
+    return [known.find(target, env.environ, holds_of(env), env.scope) for target in targets]
+
+
+def release(env: Environment, locks: Iterable[KnownLock], env_file: str | None) -> list[LockReleased]:
+    """Release locks, and tell later steps."""
+    variables = StepVariables.of(env_file, env.environ)
+    records = lease_options.CacheRecords(env)
+    done = []
+    lines = environment.read_lines(env.environ)
+    for each in locks:
+        done.append(known.release(each, holds_of(env), records, env.deadline.fresh()))
+        lines = [line for line in lines if line.lease_id != each.lease_id]
+    variables.write(environment.export_lines(lines))
+    return done
+
+
+def holds_of(env: Environment) -> Holds:
+    """Return the records on this machine of locks that are held beyond one command."""
+    return Holds(env.folders.holds.absolute())
+
+
+def _plan(env: Environment, target: Target, given: HoldOptions, checked: lock_options.CheckedLockOptions) -> HoldPlan:
+    owner = lease_options.this_process(env, f"azguard {env.command}", given.reason)
+    return HoldPlan(
+        request=LockRequest(target, checked.slots, checked.sequence),
+        settings=replace(
+            lock_options.acquire_settings(env, owner, checked.seconds, create=not given.no_create),
+            is_fair=given.fair,
+        ),
+        wait=checked.wait,
+        holds=holds_of(env),
+        scope=env.scope,
+        lasts=None if given.for_ is None else values.duration(given.for_, "--for"),
+        watched=given.find_watched(),
+        keeps_log=given.log,
+    )
+
+
+def _parse_until(text: str | None) -> Until:
+    if text is None:
+        return Until()
+    try:
+        return Until(seconds=values.duration(text, "--until"))
+    except UsageError:
+        pass  # It is a time, or nothing.
+    try:
+        return Until(moment=parsedate_to_datetime(parse_http_date(text, "until")))
+    except UsageError:
+        raise UsageError(
+            f"--until: {text!r} is neither a duration nor a time", hint="--until 4h, --until 2026-12-01T06:00Z"
+        ) from None
+
+
+def _add(env: Environment, held: Hold) -> dict[str, str]:
+    """Return the variables of the locks that are held around us, and of this one."""
+    lines = [line for line in environment.read_lines(env.environ) if line.lock != held.address]
+    duration = LONGEST if held.seconds is None else held.seconds
+    own = LockLine(held.address, held.endpoint, held.lease_id, str(held.fence), str(duration))
+    return environment.export_lines([*lines, own])
+
+
+def _describe(env: Environment, lock: KnownLock, exported: tuple[str, ...], outcome: str) -> LockHeld:
+    hold = lock.hold
+    return LockHeld(
+        address=str(lock.target.address),
+        state="held",
+        lease_id=lock.lease_id,
+        fence=lock.fence,
+        duration=None if hold is None else hold.seconds or "infinite",
+        since=None if hold is None else hold.since,
+        until=None if hold is None else hold.until,
+        pid=None if hold is None else hold.pid,
+        log=None if hold is None else hold.log,
+        holder_file=None if hold is None else str(holds_of(env).file(hold.lease_id, "json")),
+        exported=exported,
+        outcome=outcome,
+    )

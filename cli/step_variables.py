@@ -1,0 +1,101 @@
+"""The variables that ``lock hold`` leaves for the steps that follow: in a file, in GitHub's, or by Azure Pipelines."""
+
+import os
+import shlex
+import sys
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from azguard.cli import values
+from azguard.errors import ConfigError
+
+_GITHUB = "GITHUB_ENV"
+# What Azure Pipelines sets in every job. Its agent reads logging commands from both streams of a step.
+_AZURE_PIPELINES = "TF_BUILD"
+
+
+@dataclass(frozen=True)
+class StepVariables:
+    """Where later steps find their variables."""
+
+    #: A file of lines for a shell; None is none.
+    file: Path | None
+    #: The file that GITHUB_ENV names.
+    github: Path | None
+    #: Whether this is a job of Azure Pipelines.
+    is_azure_pipelines: bool
+
+    @classmethod
+    def of(cls, named: str | None, environ: Mapping[str, str]) -> "StepVariables":
+        """Return where they go.
+
+        Raises:
+            ConfigError: a file cannot be written.
+        """
+        text = values.not_empty(named, "--env-file")
+        github = Path(environ[_GITHUB]) if environ.get(_GITHUB) else None
+        file = None if text is None else Path(text)
+        # Its format is GitHub's, by whatever name it is given.
+        file = None if file is not None and github is not None and _same(file, github) else file
+        found = cls(file, github, environ.get(_AZURE_PIPELINES) == "True")
+        for path in found.paths:
+            _append(path, "")
+        return found
+
+    @property
+    def paths(self) -> list[Path]:
+        """Return the files."""
+        return [path for path in (self.file, self.github) if path is not None]
+
+    def write(self, variables: Mapping[str, str]) -> tuple[str, ...]:
+        """Leave variables, and return where.
+
+        Raises:
+            ConfigError: a file cannot be written.
+        """
+        where = []
+        if self.file is not None:
+            _append(self.file, "".join(f"{name}={shlex.quote(value)}\n" for name, value in variables.items()))
+            where.append(str(self.file))
+        if self.github is not None:
+            _append(self.github, "".join(_format_for_github(*each) for each in variables.items()))
+            where.append(_GITHUB)
+        if self.is_azure_pipelines:
+            for name, value in variables.items():
+                # Not on stdout, which a script may read; --quiet does not silence it, since it is no message.
+                sys.stderr.write(f"##vso[task.setvariable variable={name}]{_escape(value)}\n")
+            sys.stderr.flush()
+            where.append("azure-pipelines")
+        return tuple(where)
+
+
+def _format_for_github(name: str, value: str) -> str:
+    if "\n" not in value:
+        return f"{name}={value}\n"
+    # A value cannot end this by itself.
+    end = f"azguard-{uuid.uuid4().hex}"
+    return f"{name}<<{end}\n{value}\n{end}\n"
+
+
+def _escape(value: str) -> str:
+    """Return a value as the agent reads it from one line."""
+    return value.replace("%", "%AZP25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _append(path: Path, text: str) -> None:
+    try:
+        opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(opened, text.encode())
+        finally:
+            os.close(opened)
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be written: {error.strerror}", hint="name a file that can be written"
+        ) from error
+
+
+def _same(one: Path, other: Path) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)

@@ -1,0 +1,45 @@
+"""``azguard lock log``."""
+
+from typing import Annotated
+
+import typer
+
+from azguard.cli import context, lock_names, options, values
+from azguard.cli.groups import group
+
+# More lines than the service takes.
+_MOST = 1_000_000
+
+app = group("The history of a lock.")
+
+
+@app.command(spec=options.remote("lock log only looks"))
+def log(
+    ctx: typer.Context,
+    address: lock_names.Lock,
+    last: Annotated[
+        str | None, typer.Option("--last", metavar="N", help="Show the newest N holders; by default, all.")
+    ] = None,
+    lock_container: options.LockContainer = None,
+) -> None:
+    """Show who held a lock, from when to when, how that ended, and why. The newest holder is last.
+
+    lock run and lock hold add a line when they have released or lost a lock, unless --no-log is given. The lines are
+    in the append blob NAME!log beside the lock. A holder that was killed adds no line. It is shown as unknown once the
+    next one has ended. Times are by the clock of the service.
+
+    Not guaranteed: that each holder is there. A line that cannot be written in 2 s is left out. The service takes
+    50,000 lines. To begin anew, delete the blob.
+
+    Examples:
+        azguard lock log deploy-prod
+        azguard lock log deploy-prod --last 5 -o json
+
+    Topics: locks
+    """
+    from azguard.locks import log as history
+
+    env = context.of(ctx)
+    count = _MOST if last is None else values.whole(last, "--last", 1, _MOST)
+    found = history.read(lock_names.lock(env, address, lock_container), env.deadline)
+    env.out.show_each(found[-count:])

@@ -1,0 +1,82 @@
+"""``lock run --sequence``: an old run never works after a newer one."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.cli_world import CliWorld
+from tests.support.emulator_world import until
+from tests.support.lock_world import NOTHING, Locks, locks
+
+_RUN = {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "a/b", "GITHUB_RUN_ID": "7008"}
+
+
+@pytest.fixture
+def world(cli: CliWorld) -> Iterator[Locks]:
+    """Yield a world of locks."""
+    with locks(cli) as made:
+        yield made
+
+
+def test_a_lower_number_is_refused_once_a_higher_one_has_had_the_lock(world: Locks) -> None:
+    lock = world.new()
+    assert world.run(lock, "--sequence", "8", "--", "true", env=_RUN).code == 0
+    assert world.run(lock, "--", "true").code == 0  # takes the owner's record, and has no number
+    ran = world.run(lock, "--sequence", "7", "-o", "json", "--", "touch", "ran")
+    error = json.loads(ran.err)["error"]
+    url = "https://github.com/a/b/actions/runs/7008"
+    message = f"run 7 is superseded: run 8 of {url} has held {lock.removeprefix('blob:')}"
+    assert (ran.code, error["kind"], error["message"], (world.cli.root / "ran").exists()) == (
+        42,
+        "changed",
+        message,
+        False,
+    )
+    assert {name: error[name] for name in ("reason", "sequence", "highest_sequence", "highest_run")} == {
+        "reason": "superseded", "sequence": 7, "highest_sequence": 8, "highest_run": url,
+    }  # fmt: skip
+    assert world.left(lock) == NOTHING
+
+
+@pytest.mark.parametrize("fair", ["--fair", "--no-fair"])
+def test_the_same_number_runs_again_and_a_higher_one_runs(world: Locks, fair: str) -> None:
+    lock = world.new()
+    numbers = ("5", "5", "6", "5", "6")
+    assert [world.run(lock, "--sequence", each, fair, "--", "true").code for each in numbers] == [0, 0, 0, 42, 0]
+
+
+@pytest.mark.parametrize("fair", ["--fair", "--no-fair"])
+def test_a_waiter_that_is_superseded_ends_at_once(world: Locks, fair: str) -> None:
+    lock = world.new()
+    newer = world.begin_working(lock, "--sequence", "9")
+    ran = world.run(lock, "--sequence", "8", "--wait", "10m", fair, "--", "true")
+    newer.finish(0)
+    assert (ran.code, newer.ended().code) == (42, 0)
+
+
+def test_a_waiter_is_superseded_by_the_one_that_was_served_before_it(world: Locks) -> None:
+    lock = world.new()
+    first = world.begin_working(lock)
+    newer = world.begin(lock, "--sequence", "9", "--wait", "10m", "--", "true")
+    until(lambda: "1st in the queue" in newer.err)
+    older = world.begin(lock, "--sequence", "8", "--wait", "10m", "--", "touch", "ran")
+    until(lambda: "2nd in the queue" in older.err)
+    first.finish(0)
+    assert (newer.ended().code, older.ended().code, (world.cli.root / "ran").exists()) == (0, 42, False)
+    assert world.left(lock) == NOTHING
+
+
+@pytest.mark.parametrize(
+    "words", [("--sequence", "x"), ("--sequence", ""), ("--sequence", "-1"), ("--sequence", "1", "--slots", "2")]
+)
+def test_a_number_that_is_none_is_refused_before_any_request(world: Locks, words: tuple[str, ...]) -> None:
+    lock = world.new()
+    assert (world.run(lock, *words, "--", "true").code, world.state(lock)) == (2, "absent")
+
+
+def test_a_lock_that_is_held_for_later_steps_has_its_number_too(world: Locks) -> None:
+    lock = world.new()
+    assert world.run(lock, "--sequence", "8", "--", "true").code == 0
+    ran = world.cli.fork("lock", "hold", lock, "--sequence", "7", env=world.marked())
+    assert (ran.code, "run 7 is superseded" in ran.err, world.left(lock)) == (42, True, NOTHING)

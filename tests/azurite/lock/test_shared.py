@@ -1,0 +1,88 @@
+"""``lock run --shared``: readers beside each other, and never beside a writer."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.cli_world import CliWorld, command
+from tests.support.emulator_world import until
+from tests.support.lock_world import NOTHING, Locks, break_now, locks
+
+
+@pytest.fixture
+def world(cli: CliWorld) -> Iterator[Locks]:
+    """Yield a world of locks."""
+    with locks(cli) as made:
+        yield made
+
+
+def readers(world: Locks, lock: str) -> list[str]:
+    """Return the addresses of the readers inside."""
+    return [each["address"] for each in world.cli.call("lock", "show", lock).json["readers"]]
+
+
+def test_readers_are_inside_together_and_a_writer_waits_for_them(world: Locks) -> None:
+    lock = world.new()
+    first, second = (world.begin_working(lock, "--shared") for _ in range(2))
+    assert len(readers(world, lock)) == 2
+    writer = world.begin(lock, "--wait", "10m", "--", "true")
+    until(lambda: "2 readers are under" in writer.err)
+    late = world.begin(lock, "--shared", "--wait", "10m", "--", "true")
+    until(lambda: "in the queue" in late.err)
+    first.finish(0)
+    until(lambda: "one reader is under" in writer.err)
+    second.finish(3)
+    assert [each.ended().code for each in (first, second, writer, late)] == [0, 3, 0, 0]
+    assert (world.left(lock), world.fence(lock), readers(world, lock)) == (NOTHING, 1, [])
+
+
+def test_a_reader_waits_for_a_writer(world: Locks) -> None:
+    lock = world.new()
+    writer = world.begin_working(lock)
+    busy = world.run(lock, "--shared", "--no-wait", "--", "true")
+    reader = world.begin(lock, "--shared", "--wait", "10m", "--", "sh", "-c", 'echo "$AZGUARD_FENCE"')
+    until(lambda: "1st in the queue" in reader.err)
+    writer.finish(0)
+    ended = reader.ended()
+    assert (busy.code, writer.ended().code, ended.code, ended.out) == (75, 0, 0, "1\n")
+    assert world.left(lock) == NOTHING
+
+
+def test_a_writer_gives_up_while_readers_are_inside_and_lets_new_ones_in(world: Locks) -> None:
+    lock = world.new()
+    reader = world.begin_working(lock, "--shared")
+    ran = world.run(lock, "--wait", "2s", "--", "true")
+    assert (ran.code, "one reader is under" in ran.err, world.state(lock)) == (75, True, "available")
+    assert world.run(lock, "--shared", "--no-wait", "--", "true").code == 0
+    reader.finish(0)
+    assert reader.ended().code == 0
+
+
+def test_a_reader_whose_lease_is_broken_is_ended(world: Locks) -> None:
+    lock = world.new()
+    reader = world.begin_working(lock, "--shared")
+    break_now(world, readers(world, lock)[0])
+    assert reader.ended().code == 77
+    assert world.run(lock, "--no-wait", "--", "true").code == 0
+
+
+def test_inside_a_reader_the_same_lock_is_read_at_once_and_never_held_alone(world: Locks) -> None:
+    lock = world.new()
+    words = command("lock", "run", lock)
+    nested = world.run(lock, "--shared", "--", *words, "--shared", "--no-wait", "--", "true")
+    alone = world.run(lock, "--shared", "--", *words, "--", "true")
+    assert (nested.code, alone.code, "cannot be held alone" in alone.err, world.left(lock)) == (0, 2, True, NOTHING)
+
+
+def test_slots_and_readers_do_not_mix(world: Locks) -> None:
+    read, three = world.new(), world.new()
+    assert world.run(read, "--shared", "--", "true").code == 0
+    assert world.run(three, "--slots", "3", "--", "true").code == 0
+    assert world.run(read, "--slots", "3", "--", "true").code == 2
+    assert world.run(three, "--shared", "--", "true").code == 2
+
+
+@pytest.mark.parametrize("words", [("--slots", "2"), ("--sequence", "1"), ("--no-fair",)])
+def test_what_says_nothing_about_readers_is_refused_before_any_request(world: Locks, words: tuple[str, ...]) -> None:
+    lock = world.new()
+    assert (world.run(lock, "--shared", *words, "--", "true").code, world.state(lock)) == (2, "absent")

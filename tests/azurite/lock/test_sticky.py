@@ -1,0 +1,234 @@
+"""``lock hold --sticky``: a lock without a process, whose time ends by the service's clock."""
+
+import json
+import subprocess
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from azure.storage.blob import BlobLeaseClient
+
+from azguard import address
+from azguard.accounts import account
+from azguard.accounts.target import Target
+from azguard.address import Kind
+from azguard.faultproxy import proxy
+from azguard.faultproxy.faults import Fault
+from azguard.leases import state as lease_state
+from azguard.locks.overdue import OverdueLock
+from azguard.requests.deadline import Deadline
+from azguard.times import iso
+from tests.faults.rules import Rule, by_rules
+from tests.support.cli_world import CliWorld, Ran
+from tests.support.lock_world import NOTHING, Locks, locks
+
+REASON = ("--reason", "incident 4711")
+OTHER_JOB = {"AZGUARD_SCOPE": "other"}
+GONE_BY = iso(datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1))
+
+
+@pytest.fixture
+def world(cli: CliWorld) -> Iterator[Locks]:
+    """Yield a world of locks."""
+    with locks(cli) as made:
+        yield made
+
+
+def call(world: Locks, *words: str, env: dict[str, str] | None = None) -> Ran:
+    return world.cli.call("lock", *words, "-o", "json", env=env)
+
+
+def freeze(world: Locks, lock: str, *words: str) -> Any:
+    ran = call(world, "hold", lock, "--sticky", *REASON, *words)
+    assert (ran.code, ran.err) == (0, "")
+    return ran.json
+
+
+def end_time(world: Locks, lock: str) -> str:
+    """Write on a frozen lock that its time is over, as if it had passed; return the new version."""
+    metadata = world.metadata(lock)
+    owner = {**json.loads(metadata["azguardowner"]), "until": GONE_BY}
+    lease_id = owner["lease_id"]
+    changed = world.blob(lock).set_blob_metadata({**metadata, "azguardowner": json.dumps(owner)}, lease=lease_id)
+    return str(changed["etag"])
+
+
+def overdue(world: Locks, lock: str) -> tuple[OverdueLock, Target, list[str]]:
+    said: list[str] = []
+    at = account.emulator({"blob": world.cli.port})
+    target = Target(at, address.parse(lock, Kind.BLOB).address)
+    return OverdueLock(target, said.append), target, said
+
+
+def test_a_frozen_environment_refuses_with_its_reason_until_it_is_released(world: Locks) -> None:
+    lock = world.new()
+    frozen = freeze(world, lock)
+    refused = world.run(lock, "--no-wait", "--", "true", env=OTHER_JOB)
+    held = world.blob(lock).get_blob_properties().lease
+    assert (refused.code, "incident 4711" in refused.err, held.duration, frozen["pid"]) == (75, True, "infinite", None)
+    assert (call(world, "check", lock).code, call(world, "release", lock).code, world.left(lock)) == (0, 0, NOTHING)
+
+
+def test_it_is_told_until_when(world: Locks) -> None:
+    lock = world.new()
+    until = freeze(world, lock, "--until", "2h")["until"]
+    refused = world.run(lock, "--no-wait", "--", "true", env=OTHER_JOB)
+    assert f"until {until}: azguard lock hold (incident 4711)" in refused.err
+    call(world, "release", lock)
+
+
+@pytest.mark.parametrize("words", [("run", "--no-wait"), ("hold", "--no-wait")])
+def test_once_its_time_is_over_the_next_one_has_it(world: Locks, words: tuple[str, ...]) -> None:
+    lock = world.new()
+    freeze(world, lock, "--until", "2h")
+    end_time(world, lock)
+    command = ("--", "true") if words[0] == "run" else ()
+    ran = world.cli.run("lock", words[0], lock, *words[1:], *command, env=world.marked(OTHER_JOB))
+    assert (ran.code, "the time of its holder is over" in ran.err) == (0, True)
+    lost = [call(world, verb, lock) for verb in ("check", "release")]
+    assert [each.code for each in lost] == [77, 77]
+    call(world, "release", lock, env=OTHER_JOB)
+
+
+def test_a_time_that_was_prolonged_meanwhile_is_respected(world: Locks) -> None:
+    lock = world.new()
+    freeze(world, lock, "--until", "2h")
+    end_time(world, lock)
+    waiter, target, said = overdue(world, lock)
+    seen = lease_state.look(target, Deadline())
+    assert freeze(world, lock, "--until", "3h")["outcome"] == "prolonged"
+    assert (waiter.end(seen, Deadline()), said, world.state(lock)) == (False, [], "leased")
+    assert (call(world, "check", lock).code, call(world, "release", lock).code) == (0, 0)
+
+
+def test_of_two_waiters_one_ends_it_and_the_next_lease_is_not_hit(world: Locks) -> None:
+    lock = world.new()
+    freeze(world, lock, "--until", "2h")
+    end_time(world, lock)
+    (one, target, _), (two, _, _) = overdue(world, lock), overdue(world, lock)
+    seen = lease_state.look(target, Deadline())
+    assert one.end(seen, Deadline()) is True
+    # It has the lease, and has not written its record: the version is still the one that both have seen.
+    lease = BlobLeaseClient(world.blob(lock), str(uuid.uuid4()))
+    lease.acquire(60)
+    assert (two.end(seen, Deadline()), world.state(lock)) == (False, "leased")
+    lease.release()
+
+
+def test_two_waiters_for_an_overdue_lock_run_one_after_the_other(world: Locks) -> None:
+    lock = world.new()
+    freeze(world, lock, "--until", "2h")
+    end_time(world, lock)
+    inside = world.cli.root / "inside"
+    script = f"mkdir '{inside}' && sleep 0.3 && rmdir '{inside}'"
+    begun = [
+        world.begin(lock, "--wait", "30s", "--", "sh", "-c", script, env={"AZGUARD_SCOPE": scope}) for scope in "ab"
+    ]
+    assert [each.ended().code for each in begun] == [0, 0]
+
+
+def test_a_record_that_an_earlier_holder_left_ends_no_other_lease(world: Locks) -> None:
+    lock = world.new()
+    frozen = freeze(world, lock, "--until", "2h")
+    end_time(world, lock)
+    assert call(world, "release", lock, "--lease-id", frozen["lease_id"]).code == 0
+    # Another program, which leaves no record.
+    lease = BlobLeaseClient(world.blob(lock), str(uuid.uuid4()))
+    lease.acquire(-1)
+    ran = world.run(lock, "--wait", "2s", "--", "true", env=OTHER_JOB)
+    assert (ran.code, world.state(lock)) == (75, "leased")
+    lease.release()
+
+
+def test_no_wait_is_too_short_to_end_what_is_not_over(world: Locks) -> None:
+    lock = world.new()
+    freeze(world, lock, "--until", "2h")
+    assert (world.run(lock, "--wait", "1s", "--", "true", env=OTHER_JOB).code, world.state(lock)) == (75, "leased")
+    call(world, "release", lock)
+
+
+def test_another_machine_releases_it_by_its_lease(world: Locks) -> None:
+    lock = world.new()
+    lease_id = freeze(world, lock)["lease_id"]
+    elsewhere = {**OTHER_JOB, "AZGUARD_CACHE_DIR": str(world.cli.root / "elsewhere")}
+    refused = call(world, "release", lock, env=elsewhere)
+    released = call(world, "release", lock, "--lease-id", lease_id, env=elsewhere)
+    assert (refused.code, released.code, world.state(lock)) == (2, 0, "available")
+
+
+@pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET])
+@pytest.mark.parametrize(
+    ("what", "nth"), [("PUT lease:acquire", 1), ("PUT lease:acquire", 2), ("PUT metadata", 1), ("PUT metadata", 2)]
+)
+def test_a_lost_answer_does_not_keep_an_environment_from_being_frozen(
+    world: Locks, what: str, nth: int, fault: Fault
+) -> None:
+    lock = world.new()
+    world.blob(lock).upload_blob(b"")
+    with proxy.running(world.cli.port, by_rules([Rule(what, nth, fault)])) as between:
+        through = world.cli.through(between.port)
+        held = through.call("lock", "hold", lock, "--sticky", *REASON, "--until", "2h").json
+        owner = json.loads(world.metadata(lock)["azguardowner"])
+        lease = world.blob(lock).get_blob_properties().lease
+        assert (owner["until"], owner["lease_id"], lease.duration) == (held["until"], held["lease_id"], "infinite")
+        assert (through.call("lock", "release", lock).code, world.left(lock)) == (0, NOTHING)
+
+
+@pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_AFTER, Fault.LATE, Fault.RESET])
+def test_a_lost_answer_does_not_keep_an_overdue_lock_from_being_taken(world: Locks, fault: Fault) -> None:
+    lock = world.new()
+    freeze(world, lock, "--until", "2h")
+    end_time(world, lock)
+    with proxy.running(world.cli.port, by_rules([Rule("PUT lease:release", 1, fault)])) as between:
+        through = replace(world, cli=world.cli.through(between.port))
+        ran = through.run(lock, "--wait", "30s", "--", "true", env=OTHER_JOB)
+    assert (ran.code, world.state(lock)) == (0, "available")
+
+
+def test_a_lock_that_was_frozen_and_broken_can_be_frozen_again(world: Locks) -> None:
+    lock = world.new()
+    freeze(world, lock)
+    assert call(world, "break", lock, "--yes").code == 0
+    assert (call(world, "check", lock).code, freeze(world, lock)["outcome"]) == (77, "held")
+    assert call(world, "release", lock).code == 0
+
+
+def test_the_lease_of_a_frozen_lock_is_not_shown(world: Locks) -> None:
+    lock = world.new()
+    lease_id = freeze(world, lock, "--until", "2h")["lease_id"]
+    assert lease_id not in call(world, "show", lock).out
+    call(world, "release", lock)
+
+
+def test_later_steps_work_under_a_frozen_lock(world: Locks) -> None:
+    lock = world.new()
+    freeze(world, lock, "--env-file", "env")
+    lines = subprocess.run(["sh", "-c", "set -a; . ./env; env -0"], cwd=world.cli.root, env={}, capture_output=True)
+    found = dict(line.split("=", 1) for line in lines.stdout.decode().split("\0") if line.startswith("AZGUARD"))
+    assert world.run(lock, "--no-wait", "--", "true", env={**OTHER_JOB, **found}).code == 0
+    assert (world.state(lock), call(world, "release", env={**OTHER_JOB, **found}).code) == ("leased", 0)
+
+
+def test_a_time_that_is_over_is_refused_and_nothing_is_held(world: Locks) -> None:
+    lock = world.new()
+    ran = call(world, "hold", lock, "--sticky", *REASON, "--until", str(GONE_BY))
+    assert (ran.code, world.left(lock)) == (2, NOTHING)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--sticky",), "--sticky needs --reason: who waits is told it"),
+        (("--sticky", *REASON, "--for", "1h"), "--for is not for a lock without a process"),
+        (("--sticky", *REASON, "--slots", "2"), "--slots is not for a lock without a process"),
+        (("--sticky", *REASON, "--until", "soon"), "--until: 'soon' is neither a duration nor a time"),
+        (("--sticky", *REASON, "--until", ""), "--until is empty"),
+        (("--until", "2h"), "--until is for a lock without a process"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(cli: CliWorld, words: tuple[str, ...], message: str) -> None:
+    ran = cli.call("lock", "hold", "deploy", *words)
+    assert (ran.code, ran.err.splitlines()[0]) == (2, f"error: {message}")

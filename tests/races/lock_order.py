@@ -1,0 +1,80 @@
+"""Were the waiters of a lock served in the order in which they came? Told from the requests that a proxy saw."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from azguard.faultproxy.proxy import Answer
+from tests.faults.rules import operation
+from tests.races.lock_history import Ran, Violation
+from tests.races.log import blob_of, run_of
+
+_MARK = "!"
+# The term of the lease on a ticket: who does not renew it in time is passed over, rightly.
+_TICKET_SECONDS = 15.0
+
+
+@dataclass
+class Wait:
+    """What one run did in the queue; in seconds since the epoch."""
+
+    run: str
+    #: When its first look at the queue was sent.
+    looked: float | None = None
+    ticket: str | None = None
+    #: When its ticket was made, as far as it could know; and when the lease on it was acquired or renewed.
+    made: float | None = None
+    kept: list[float] = field(default_factory=list)
+    #: When it was granted the lock.
+    granted: float | None = None
+    is_ticket_deleted: bool = False
+
+    def has_kept_its_place(self) -> bool:
+        """Return whether it renewed its ticket in time until it was served, and no other deleted it."""
+        if self.made is None or self.granted is None or self.is_ticket_deleted:
+            return False
+        times = [self.made, *self.kept, self.granted]
+        return all(after - before < _TICKET_SECONDS for before, after in pairwise(times))
+
+
+def find_overtaking(answers: Sequence[Answer], ran: Iterable[Ran]) -> list[Violation]:
+    """Return which runs were served before one that had its ticket before they first looked at the queue."""
+    killed = {each.run for each in ran if each.killed is not None}
+    waits = [each for each in _read(answers).values() if each.granted is not None and each.run not in killed]
+    return [
+        Violation("overtaken", f"{later.run} was served before {first.run}", (str(first), str(later)))
+        for first in waits
+        if first.has_kept_its_place()
+        for later in waits
+        if later.looked is not None
+        and later.looked > (first.made or 0.0)
+        and (later.granted or 0.0) < (first.granted or 0.0)
+    ]
+
+
+def _read(answers: Sequence[Answer]) -> dict[str, Wait]:
+    waits: dict[str, Wait] = {}
+    for answer in sorted(answers, key=lambda each: each.answered or each.sent or 0.0):
+        if not answer.committed and operation(answer.request) != "GET list":
+            continue
+        run, name, at = run_of(answer.request), blob_of(answer.request) or "", answer.answered or answer.sent or 0.0
+        wait = waits.setdefault(run, Wait(run))
+        what = operation(answer.request)
+        is_ticket = _MARK in name
+        if what == "GET list" and wait.looked is None:
+            wait.looked = answer.sent
+        elif what == "PUT blob" and is_ticket:
+            wait.ticket, wait.made, wait.kept = name, at, []
+        elif what in ("PUT lease:acquire", "PUT lease:renew") and is_ticket:
+            wait.kept.append(at)
+        elif what == "PUT lease:acquire":
+            wait.granted = at
+        elif what == "DELETE blob":
+            _note_deletion(waits.values(), wait, name)
+    return waits
+
+
+def _note_deletion(waits: Iterable[Wait], by: Wait, name: str) -> None:
+    for each in waits:
+        if each is not by and each.ticket == name and each.granted is None:
+            each.is_ticket_deleted = True

@@ -1,0 +1,162 @@
+"""The queue of a lock in a simulation: the order of service, under kills, lost and late answers, with mutants."""
+
+import itertools
+import random
+from collections.abc import Iterator, Mapping
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from azguard.locks import place, queue, ticket
+from tests.support.simulated_locks import TERM, Contender, Simulation, Storm
+
+CALM = Storm()
+STORMY = Storm(lost=0.08, late=0.02)
+# Until the next waiter looks.
+_NOTICE_SECONDS = 4.0
+# A lost answer is waited for so long, and a release takes some tries.
+_STORM_SECONDS = 40.0
+
+
+def contend(seed: str, storm: Storm, *, kills: float, plain: float = 0.0) -> Simulation:
+    """Play a story: about eight runs come within some seconds."""
+    dice = random.Random(seed)
+    simulation = Simulation(seed, storm)
+    contenders = [
+        Contender(
+            name=f"run{number}",
+            comes=dice.uniform(0, 12),
+            holds=dice.uniform(0.5, 4),
+            is_fair=dice.random() >= plain,
+        )
+        for number in range(dice.randint(3, 8))
+    ]
+    for each in contenders:
+        if dice.random() < kills:
+            each.killed = each.comes + dice.expovariate(1 / 6)
+    simulation.run(contenders)
+    return simulation
+
+
+def violations(simulation: Simulation, storm: Storm) -> list[str]:
+    """Return which promises were not kept."""
+    served = sorted((each for each in simulation.contenders if each.entered is not None), key=_entered)
+    return [
+        *_overlaps(served),
+        *(f"{later.name} has no higher fence" for each, later in _pairs(served) if later.fence <= each.fence),
+        *(f"{later.name} overtook {first.name}" for first in served for later in served if _overtakes(later, first)),
+        *(f"{each.name} was never served" for each in simulation.contenders if not each.killed and not each.entered),
+        *_delays(simulation, served, _NOTICE_SECONDS + (0.0 if storm is CALM else _STORM_SECONDS)),
+        *(
+            f"{each.name} lost its place"
+            for each in simulation.contenders
+            if storm is CALM and each.lost_place and each.killed is None
+        ),
+    ]
+
+
+def _entered(each: Contender) -> float:
+    return each.entered or 0.0
+
+
+def _pairs(served: list[Contender]) -> Iterator[tuple[Contender, Contender]]:
+    return itertools.pairwise(served)
+
+
+def _free_at(each: Contender) -> float:
+    """Return when the command of a run ended; that of a run that was killed ends with its lease at the latest."""
+    return each.left if each.left is not None else (each.killed or 0.0)
+
+
+def _overlaps(served: list[Contender]) -> Iterator[str]:
+    for each, later in _pairs(served):
+        if _entered(later) < _free_at(each):
+            yield f"{later.name} is inside beside {each.name}"
+
+
+def _overtakes(later: Contender, first: Contender) -> bool:
+    """Return whether one that looked only when the other had its ticket was served before it."""
+    if not (later.is_fair and first.is_fair) or first.lost_place or not first.tickets or later.looked is None:
+        return False
+    return max(first.tickets.values()) < later.looked and _entered(later) < _entered(first)
+
+
+def _delays(simulation: Simulation, served: list[Contender], most: float) -> Iterator[str]:
+    """Yield how long the lock stood free while others waited for it, if that was too long."""
+    for each, later in _pairs(served):
+        # One that was killed holds up others until its lease ends: that on the lock, if it had it, or on its ticket.
+        kills = [
+            other.killed + (TERM if other.granted else queue.TICKET_SECONDS)
+            for other in simulation.contenders
+            if other.killed is not None and other.killed < _entered(later)
+        ]
+        if _entered(later) > max(_free_at(each), later.comes, *kills, 0.0) + most:
+            yield f"{later.name} waited too long after {each.name}"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_all_are_served_in_the_order_in_which_they_came(seed: int) -> None:
+    simulation = contend(f"calm {seed}", CALM, kills=0.0)
+    assert violations(simulation, CALM) == []
+    assert [name for name in simulation.service.blobs if name != "x"] == []
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_those_that_are_killed_are_passed_over(seed: int) -> None:
+    assert violations(contend(f"kills {seed}", CALM, kills=0.4), CALM) == []
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_lost_and_late_answers_change_no_order(seed: int) -> None:
+    assert violations(contend(f"storm {seed}", STORMY, kills=0.25), STORMY) == []
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_those_without_a_queue_are_served_too_and_change_no_order_of_the_others(seed: int) -> None:
+    assert violations(contend(f"plain {seed}", CALM, kills=0.2, plain=0.4), CALM) == []
+
+
+@settings(max_examples=12, deadline=None)
+@given(seed=st.integers(), storm=st.sampled_from([CALM, STORMY]), kills=st.sampled_from([0.0, 0.5]))
+def test_any_story_keeps_the_order(seed: int, storm: Storm, kills: float) -> None:
+    assert violations(contend(str(seed), storm, kills=kills, plain=0.2), storm) == []
+
+
+def test_the_next_waiter_deletes_the_tickets_of_the_dead() -> None:
+    simulation = Simulation("dead")
+    simulation.run([Contender("holder", 0, holds=8), *(Contender(f"dead{n}", 1 + n / 4, killed=6) for n in range(4))])
+    assert len(simulation.service.blobs) == 5
+    simulation.now += queue.TICKET_SECONDS
+    simulation.run([Contender("next", simulation.now)])
+    assert list(simulation.service.blobs) == ["x"]
+
+
+MUTANTS: Mapping[str, Any] = {
+    "barging is allowed": patch.object(place.Place, "is_first", property(lambda self: self.seen is not None)),
+    "the dead are never skipped": patch.object(queue, "_read_ticket", lambda lock, number, state: queue.Ticket(
+        queue.name_ticket(lock, number), number, state.metadata["azguardticket"], False, True, state.etag, None,
+        state.last_modified)),
+    "the numbers of those served are given again": patch.object(queue.QueueLook, "next_number", property(
+        lambda self: next(n for n in itertools.count(1) if n not in [each.number for each in self.tickets]))),
+    "later numbers come first": patch.object(queue.QueueLook, "next_number", property(
+        lambda self: min((each.number for each in self.tickets), default=10**9) - 1)),
+    "the ticket is left behind": patch.object(ticket.OwnTicket, "leave", lambda self: None),
+    "the ticket is not renewed": patch.object(ticket, "_RENEW_SECONDS", 10**9),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_mutant_is_caught(mutant: str) -> None:
+    with MUTANTS[mutant]:
+        caught = (_is_caught(seed) for seed in range(20))
+        assert any(caught)
+
+
+def _is_caught(seed: int) -> bool:
+    try:
+        return bool(violations(contend(f"mutant {seed}", CALM, kills=0.4 * (seed % 2)), CALM))
+    except AssertionError:
+        return True

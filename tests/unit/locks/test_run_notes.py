@@ -1,0 +1,60 @@
+"""Notes about runs: which of them are over, as the kernel's lock on their file tells."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from azguard.locks.run_notes import RunNote, RunNotes
+
+NOTE = RunNote("blob:tfstate/prod", "https://acc.blob.core.windows.net", "ci@runner", "2026-11-22T09:00:00+00:00", None)
+
+
+def over(notes: RunNotes) -> list[RunNote | None]:
+    return [each.note for each in notes.find_over(NOTE.address, NOTE.endpoint)]
+
+
+def test_a_note_is_over_when_the_last_process_has_closed_it(tmp_path: Path) -> None:
+    notes = RunNotes(tmp_path / "runs")
+    file = notes.open()
+    file.write(NOTE)
+    assert file.descriptor is not None
+    of_another_process = os.dup(file.descriptor)
+    assert over(notes) == []
+    file.close()
+    assert (over(notes), file.is_over()) == ([], False)
+    os.close(of_another_process)
+    assert (over(notes), file.is_over()) == ([NOTE], True)
+    file.remove()
+    assert over(notes) == []
+
+
+def test_a_note_is_handed_on_to_the_processes_of_the_run(tmp_path: Path) -> None:
+    file = RunNotes(tmp_path).open()
+    assert file.descriptor is not None
+    assert os.get_inheritable(file.descriptor)
+    file.close()
+
+
+@pytest.mark.parametrize("other", [replace(NOTE, address="blob:tfstate/dev"), replace(NOTE, endpoint="https://b")])
+def test_a_note_about_another_resource_is_left_alone(tmp_path: Path, other: RunNote) -> None:
+    notes = RunNotes(tmp_path)
+    file = notes.open()
+    file.write(other)
+    file.close()
+    assert (over(notes), file.path.exists()) == ([], True)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"address": 1}', b"\xff"])
+def test_a_file_that_is_no_note_is_passed_over(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.json").write_bytes(content)
+    assert over(RunNotes(tmp_path)) == []
+    assert (tmp_path / "a.json").exists()
+
+
+def test_an_empty_file_of_days_ago_is_deleted(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.touch()
+    os.utime(path, (0, 0))
+    assert (over(RunNotes(tmp_path)), path.exists()) == ([], False)
