@@ -1,30 +1,16 @@
-"""``azguard lease``: acquire, renew, change, release, break, show, list, wait."""
+"""``azguard lease``: acquire, renew, change, release, break, show, wait."""
 
-from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
-from azguard.address import Kind
-from azguard.cache.records import HeldLease
-from azguard.cli import breaking, completers, context, lease_options, options, signals, values
-from azguard.cli.context import Environment
+from azguard.cli import breaking, completers, context, lease_options, options, signals
 from azguard.cli.groups import group
 from azguard.conditions import operations
-from azguard.errors import UsageError
-from azguard.leases import facts, listing
-from azguard.leases import held as held_leases
+from azguard.leases import facts
 from azguard.leases import state as lease_state
-from azguard.leases.held import CheckedLease, HeldLeaseStatus, Standing
 from azguard.leases.kept import LeaseRequest
 from azguard.leases.kinds import Action
-
-# The list of held leases is of what is remembered; the service is asked for no longer than this.
-_ASK_SECONDS = 2.0
-_WHY_FORGOTTEN = {
-    Standing.GONE: "what it was on is gone",
-    Standing.OVER: "it was released or broken, or another holds it",
-}
 
 _Leasable = Annotated[
     str,
@@ -143,12 +129,14 @@ def break_(
     yes: options.Yes = False,
     if_owner: options.IfOwner = None,
     if_older_than: options.IfOlderThan = None,
+    if_run_finished: breaking.IfRunFinished = False,
     wait: options.WaitUntilFree = False,
 ) -> None:
     """Break the lease of another holder, after showing who that is.
 
     By default a finite lease runs to its end, and cannot be renewed. So its holder notices before the next holder
-    starts. An infinite lease ends at once. In a script, confirm with --yes, --if-owner, --if-older-than or --if-match.
+    starts. An infinite lease ends at once. In a script, confirm with --yes, --if-owner, --if-older-than,
+    --if-run-finished or --if-match.
     Only the lease that was shown is broken. If another holder with a record took it since, the exit status is 42. Not
     guaranteed: azguard cannot see that the holder changed if the next holder leaves no record.
 
@@ -163,7 +151,8 @@ def break_(
     """
     env = context.of(ctx)
     target, period = lease_options.locate(env, address), breaking.period_of(lease_break_period)
-    done = breaking.broken(env, target, period, breaking.safeguards(if_owner, if_older_than), yes=yes)
+    meant = breaking.safeguards(env, if_owner, if_older_than, if_run_finished=if_run_finished)
+    done = breaking.broken(env, target, period, meant, yes=yes)
     if wait:
         with signals.heed():
             lease_options.wait_free(env, target, breaking.after(env, done))
@@ -188,52 +177,6 @@ def show(ctx: typer.Context, address: _Leasable) -> None:
     env.out.show(facts.summarize(lease_state.look(target, env.deadline, asked.lease_id, asked)))
 
 
-@app.command(name="list", spec=options.operation(operations.CONTAINER_LIST_BLOBS))
-def list_(
-    ctx: typer.Context,
-    container: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[CONTAINER]",
-            help="The container whose leased blobs to list, or its URL.",
-            autocompletion=completers.containers,
-        ),
-    ] = None,
-    state: Annotated[
-        str | None,
-        typer.Option("--state", metavar="LIST", help="Choose from available, leased, breaking, broken, expired."),
-    ] = None,
-    prefix: options.Prefix = None,
-    num_results: options.Limit = None,
-    held: Annotated[bool, typer.Option("--held", help="List the leases that this scope holds.")] = False,
-    all_scopes: options.AllScopes = False,
-) -> None:
-    """List the leased blobs of a container, or with --held the leases that this scope has not released.
-
-    Leased and breaking ones by default; --state chooses others. The service finds them by going through all blobs.
-    With --held the service is asked for each; what it proves to be over, because it was deleted, broken or taken by
-    another, is forgotten. Without an answer the list is of what is remembered (state: unknown, or ended).
-
-    Examples:
-        azguard lease list site
-        azguard lease list --held
-
-    Topics: leases
-    """
-    env = context.of(ctx)
-    if held:
-        if container or state or prefix or num_results:
-            raise UsageError("--held lists what this scope holds, in any container", hint="leave the rest out")
-        env.out.show_each(_held(env, None if all_scopes else env.scope))
-        return
-    if container is None or all_scopes:
-        raise UsageError("which container is missing", hint="azguard lease list CONTAINER; or --held [--all-scopes]")
-    target, states = env.locate(container, Kind.CONTAINER), lease_options.states(state)
-    env.conditions(target)
-    limit = values.count(num_results, "--num-results")
-    env.out.show_each(listing.list_by_state(target, env.deadline, states, prefix, limit))
-
-
 @app.command(spec=options.remote("lease wait only looks, until the lease is free"))
 def wait(
     ctx: typer.Context,
@@ -256,15 +199,3 @@ def wait(
     env.out.show(
         facts.summarize(lease_options.wait_free(env, target, env.patience(timeout, lease_options.WAIT_SECONDS)))
     )
-
-
-def _held(env: Environment, scope: str | None) -> Iterator[HeldLeaseStatus]:
-    remembered = list(env.cache.list_held(scope))
-    account = env.account_if_known if remembered else None
-    patience = env.deadline.restart(seconds=min(_ASK_SECONDS, env.deadline.seconds))
-
-    def forget(known: CheckedLease[HeldLease]) -> None:
-        env.cache.forget_lease_unless_renewed(known.lease)
-        env.out.info(f"{known.lease.address}: its lease is forgotten, because {_WHY_FORGOTTEN[known.standing]}")
-
-    return held_leases.check_each(remembered, account, lambda: patience, forget)

@@ -5,6 +5,12 @@
 ``state``     the state of a lease
 ``outcome``   find the outcome of an operation whose answer was lost
 ``owners``    the record that a holder leaves
+``foreign``   what others wrote, made safe to show
+``other_holders``  WebJobs hosts and virtual machines, by the metadata that they leave
+``conventions``  how other programs say who holds what: a class for each
+``holding``   something that is held, as a listing shows it
+``holdings``  who holds what in an account
+``watching``  what changes between two such listings
 ``owner_records``  the record written under the lease
 ``facts``     one lease, its holder and its age, as commands show it
 ``age``       how long a lease is held, by the service's clock
@@ -12,6 +18,7 @@
 ``guard``     a lease held between a comparison and a write
 ``held``      which of the remembered leases are still held
 ``breaking``  a break as an operator does it
+``ci_runs``   ask whether the CI run in a record is over
 ``waiting``   waiting until a lease is free
 ``listing``   the leased blobs of a container
 """

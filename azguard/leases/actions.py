@@ -25,6 +25,7 @@ from azguard.leases.outcome import Facts, LeaseOperation, find_held
 from azguard.leases.state import client, look
 from azguard.requests.calls import CallOutcome, send_once, write_timeouts
 from azguard.requests.deadline import Deadline
+from azguard.requests.service_dates import Answers
 from azguard.requests.service_errors import is_lease_problem, status
 from azguard.requests.settle import Finding, Settled
 from azguard.requests.verdicts import Verdict
@@ -215,9 +216,11 @@ def give_back(target: Target, lease_id: str, deadline: Deadline, seconds: float 
         patience.pause(_RELEASE_PAUSE)
 
 
-def acquire_once(target: Target, lease_id: str, seconds: int, timeouts: Mapping[str, Any]) -> None:
-    """Ask for a lease in one transmission. The SDK's errors pass through."""
-    client(target, lease_id).acquire(seconds, **timeouts)
+def acquire_once(target: Target, lease_id: str, seconds: int, timeouts: Mapping[str, Any]) -> datetime | None:
+    """Ask for a lease in one transmission and return the service's clock then. The SDK's errors pass through."""
+    answers = Answers()
+    client(target, lease_id).acquire(seconds, raw_response_hook=answers.hear, **timeouts)
+    return answers.date
 
 
 def renew_once(target: Target, lease_id: str, timeouts: Mapping[str, Any]) -> None:

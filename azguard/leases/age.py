@@ -10,8 +10,8 @@ Not guaranteed: a record that an earlier holder left tells the age of that holde
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from azguard.leases.owners import HOLDER_CLOCK, SERVICE_CLOCK, Holder
-from azguard.leases.state import LeaseState
+from azguard.leases.owners import HOLDER_CLOCK, SERVICE_CLOCK
+from azguard.leases.state import Holder, LeaseState
 
 # Times are in whole seconds, and the clocks of the service's machines are not the same to the second.
 _SLACK_SECONDS = 5.0
@@ -59,6 +59,14 @@ def measure(state: LeaseState) -> LeaseAge:
     return LeaseAge(
         max(0.0, claimed), unwritten, f"its record says {holder.since}, by the holder's own clock", HOLDER_CLOCK
     )
+
+
+def measure_since_written(state: LeaseState) -> LeaseAge:
+    """Return how long ago the resource was written last, for a holder whose own write is the last."""
+    if state.answered_at is None:
+        return LeaseAge(None, None, "the answer has no Date, and no other clock can be trusted")
+    seconds = max(0.0, (state.answered_at - state.last_modified).total_seconds())
+    return LeaseAge(seconds, seconds, None, SERVICE_CLOCK)
 
 
 def _seconds_since(holder: Holder, now: datetime) -> float | None:

@@ -10,8 +10,10 @@ from azguard.errors import Changed, Locked, UsageError
 from azguard.leases import actions, facts
 from azguard.leases import age as lease_age
 from azguard.leases.actions import LeaseDone
+from azguard.leases.ci_runs import RunCheck
 from azguard.leases.facts import BrokenLease
 from azguard.leases.kinds import Action, operation_of
+from azguard.leases.owners import Owner
 from azguard.leases.state import LeaseState, look
 from azguard.requests.deadline import Deadline
 from azguard.times import http_date, span
@@ -35,12 +37,15 @@ class Safeguards:
     owner: str | None = None
     #: How many seconds ago the lease must have been taken; None is any time.
     older_than: float | None = None
+    #: Asks whether the CI run in the record is over; None is not to ask.
+    run_check: RunCheck | None = None
 
     def check(self, state: LeaseState, target: Target) -> None:
         """Check the record that the holder left, by the service's clock.
 
         Raises:
             Changed: the record contradicts the safeguards, does not prove them, or is missing.
+            Unavailable: the CI service does not say whether the run is over.
         """
         holder = state.holder
         if self == Safeguards():
@@ -51,6 +56,8 @@ class Safeguards:
             raise _build_refusal(state, target, f"the lease on {target} is not held by {self.owner}")
         if self.older_than is not None:
             self._check_age(state, target, self.older_than)
+        if self.run_check is not None:
+            self.run_check.check(holder if isinstance(holder, Owner) else None, str(target.address))
 
     def _check_age(self, state: LeaseState, target: Target, least: float) -> None:
         age = lease_age.measure(state)
@@ -110,7 +117,8 @@ def break_after_showing(
     Raises:
         UsageError: nothing says that the break is meant, and no person can be asked.
         Changed: another has taken the lease meanwhile, or the safeguards do not hold.
-        Locked: there is no lease.
+        Unavailable: the CI service does not say whether the run in the record is over.
+        Locked: there is no lease, or a virtual machine holds it on its disk, and ``safeguards`` does not name it.
     """
     request.check()
     if not request.is_meant and confirm is None:
@@ -119,10 +127,27 @@ def break_after_showing(
         )
     state = look_at_breakable(request.target, deadline)
     show(f"{request.target} is {facts.describe(state)}")
+    _check_disk(request, state)
     request.safeguards.check(state, request.target)
     if not request.is_meant and confirm is not None:
         confirm()
     return break_shown(request.target, state, request.period, request.conditions, deadline)
+
+
+def _check_disk(request: BreakRequest, state: LeaseState) -> None:
+    """Refuse to break the lease on the disk of a virtual machine, unless the caller names the machine.
+
+    Raises:
+        Locked: the machine is not named.
+    """
+    if state.is_vm_disk and request.safeguards.owner is None:
+        raise Locked(
+            f"{request.target} is a disk that {state.holder} uses: without its lease another can write or delete it",
+            address=str(request.target.address),
+            lease_state=state.state,
+            current_etag=state.etag,
+            reason="lease_of_vm_disk",
+        )
 
 
 def look_at_breakable(target: Target, deadline: Deadline) -> LeaseState:

@@ -12,8 +12,8 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.conditions.etags import parse_blob_etag
 from azguard.errors import NotFound
-from azguard.leases import facts
-from azguard.leases.state import LeaseState
+from azguard.leases import facts, owners
+from azguard.leases.state import LeaseState, read_blob_type
 from azguard.requests.calls import page_timeouts, pages
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_dates import Answers
@@ -67,7 +67,9 @@ def list_by_state(
 ) -> Iterator[LeasedBlob]:
     """Yield a container's blobs whose lease is in one of these states, in order of name, in constant memory."""
     start = len(str(Address(Kind.BLOB, (target.address.container, ""))))
-    found = (each for each in list_states(target, deadline, prefix, page) if each.state in among)
+    # The leases on tickets keep places in the queues of locks; they protect nothing.
+    states = (each for each in list_states(target, deadline, prefix, page) if not owners.is_ticket(each.metadata))
+    found = (each for each in states if each.state in among)
     return (_build_leased_blob(each, each.address[start:]) for each in islice(found, limit))
 
 
@@ -86,12 +88,13 @@ def list_states(target: Target, deadline: Deadline, prefix: str | None, page: in
     )
     try:
         for item in pages(found, target, deadline):
-            yield _parse_state(item, Address(Kind.BLOB, (target.address.container, item.name)), answers.date)
+            yield parse_state(item, Address(Kind.BLOB, (target.address.container, item.name)), answers.date)
     except NotFound as error:
         raise error.but(message=f"there is no container {target.address.container}") from error
 
 
-def _parse_state(item: Any, address: Address, answered_at: datetime | None) -> LeaseState:
+def parse_state(item: Any, address: Address, answered_at: datetime | None) -> LeaseState:
+    """Return the state of a lease as the SDK's item of a listing tells it."""
     return LeaseState(
         address=str(address),
         state=str(item.lease.state),
@@ -101,6 +104,7 @@ def _parse_state(item: Any, address: Address, answered_at: datetime | None) -> L
         last_modified=item.last_modified,
         metadata=item.metadata or {},
         answered_at=answered_at,
+        blob_type=read_blob_type(item),
     )
 
 

@@ -9,17 +9,27 @@ import json
 import os
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from azguard import columns
 from azguard.errors import UsageError
+from azguard.leases.foreign import escape
 from azguard.times import iso
 
 # One key each: metadata is 8 KiB in all, and the names must be C# identifiers.
 OWNER = "azguardowner"
 FENCE = "azguardfence"
 SLOTS = "azguardslots"
+# The highest sequence number that has held a lock, and who that was.
+SEQUENCE = "azguardsequence"
+# A lock that readers hold beside each other; on a ticket, that its waiter is a reader.
+SHARED = "azguardshared"
+# Who waits for a lock, on the blob that keeps the place in its queue.
+TICKET = "azguardticket"
+# Who reads under a lock, on the blob whose lease says so.
+READER = "azguardreader"
 # https://github.com/hashicorp/terraform/blob/main/internal/backend/remote-state/azure/client.go
 TERRAFORM = "terraformlockid"
 # In characters: metadata hold 8 KiB in all.
@@ -50,6 +60,10 @@ class Owner:
     reason: str | None = None
     #: By whose clock ``since`` is: the service's, or the holder's, as in records of earlier versions.
     clock: str = HOLDER_CLOCK
+    #: When the next one may take a lock that is held without a process, by the service's clock; None if it may not.
+    until: str | None = None
+    #: The lease of a lock with such an end: a record that an earlier holder left ends no other lease.
+    lease_id: str | None = field(default=None, metadata=columns.UNPRINTED, repr=False)
 
     @property
     def name(self) -> str:
@@ -59,13 +73,18 @@ class Owner:
     def __str__(self) -> str:
         process = "" if self.pid is None else f", pid {self.pid}"
         since = "" if self.since is None else f", since {self.since}"
+        since += "" if self.until is None else f", until {self.until}"
         reason = "" if self.reason is None else f" ({self.reason})"
         return f"{self.name}{process}{since}: {self.run or self.command}{reason}"
 
     def as_metadata(self) -> str:
         """Return the record as a metadata value, which is ASCII."""
         command = self.command if len(self.command) <= _LONGEST_COMMAND else self.command[: _LONGEST_COMMAND - 1] + "…"
-        return json.dumps({**asdict(self), "command": command}, separators=(",", ":"))
+        record = {**asdict(self), "command": command}
+        for name in ("until", "lease_id"):
+            if record[name] is None:
+                del record[name]
+        return json.dumps(record, separators=(",", ":"))
 
     def is_named(self, name: str) -> bool:
         """Return whether a name is this owner's: the user, the host, ``user@host`` or the CI run's URL."""
@@ -105,9 +124,6 @@ class TerraformLock:
     def is_named(self, name: str) -> bool:
         """Return whether a name is this holder's: ``user@host``, either part of it, or the lock's id."""
         return name in (self.who, *self.who.split("@"), self.id)
-
-
-Holder = Owner | TerraformLock
 
 
 def describe_this_process(
@@ -171,7 +187,10 @@ def _find_ci_run(environ: Mapping[str, str]) -> str | None:
     """Return the URL of the CI run we are in: GitHub Actions, Azure Pipelines, GitLab or Jenkins."""
     given = environ.get
     if given("GITHUB_RUN_ID"):
-        return f"{given('GITHUB_SERVER_URL')}/{given('GITHUB_REPOSITORY')}/actions/runs/{given('GITHUB_RUN_ID')}"
+        # A run can be run again, under the same number.
+        attempt = f"/attempts/{number}" if (number := given("GITHUB_RUN_ATTEMPT")) else ""
+        run = f"{given('GITHUB_SERVER_URL')}/{given('GITHUB_REPOSITORY')}/actions/runs/{given('GITHUB_RUN_ID')}"
+        return run + attempt
     if given("BUILD_BUILDID"):
         collection, project = given("SYSTEM_TEAMFOUNDATIONCOLLECTIONURI", ""), given("SYSTEM_TEAMPROJECT", "")
         return f"{collection}{project}/_build/results?buildId={given('BUILD_BUILDID')}"
@@ -180,17 +199,19 @@ def _find_ci_run(environ: Mapping[str, str]) -> str | None:
 
 def read_owner(metadata: Mapping[str, str]) -> Owner | None:
     """Return the owner record, or None where there is none that can be read."""
-    found = _parse_object(_find_value(metadata, OWNER))
+    found = parse_object(find_value(metadata, OWNER))
     try:
         return Owner(
-            who=_escape(found["who"]),
-            host=_escape(found["host"]),
+            who=escape(found["who"]),
+            host=escape(found["host"]),
             pid=None if found["pid"] is None else int(found["pid"]),
-            command=_escape(found["command"]),
+            command=escape(found["command"]),
             since=_escape_optional(found["since"]),
             run=_escape_optional(found.get("run")),
             reason=_escape_optional(found.get("reason")),
             clock=SERVICE_CLOCK if found.get("clock") == SERVICE_CLOCK else HOLDER_CLOCK,
+            until=_escape_optional(found.get("until")),
+            lease_id=_escape_optional(found.get("lease_id")),
         )
     except (KeyError, TypeError, ValueError):
         return None
@@ -199,41 +220,68 @@ def read_owner(metadata: Mapping[str, str]) -> Owner | None:
 def read_terraform(metadata: Mapping[str, str]) -> TerraformLock | None:
     """Return Terraform's lock info, or None where there is none that can be read."""
     try:
-        found = _parse_object(base64.b64decode(_find_value(metadata, TERRAFORM), validate=True).decode())
+        found = parse_object(base64.b64decode(find_value(metadata, TERRAFORM), validate=True).decode())
     except ValueError:
         return None
     if not isinstance(found.get("ID"), str):
         return None
     names = ("ID", "Operation", "Who", "Version", "Created", "Path", "Info")
-    return TerraformLock(*(_escape(found.get(name) or "") for name in names))
+    return TerraformLock(*(escape(found.get(name) or "") for name in names))
 
 
-def read_holder(metadata: Mapping[str, str]) -> Holder | None:
+def read_holder(metadata: Mapping[str, str]) -> Owner | TerraformLock | None:
     """Return what tells who holds the lease: the owner record, else Terraform's lock info, else None."""
     return read_owner(metadata) or read_terraform(metadata)
 
 
 def read_number(metadata: Mapping[str, str], key: str) -> int | None:
     """Return a number in the metadata, such as the fence, or None where there is none."""
-    text = _find_value(metadata, key)
+    text = find_value(metadata, key)
     return int(text) if text.isascii() and text.isdecimal() else None
 
 
-def _find_value(metadata: Mapping[str, str], key: str) -> str:
+@dataclass(frozen=True)
+class HeldSequence:
+    """The highest sequence number that has held a lock."""
+
+    number: int
+    #: Who that was.
+    who: str
+    run: str | None
+
+    def __str__(self) -> str:
+        return f"{self.number} of {self.run or self.who}"
+
+    def as_metadata(self) -> str:
+        """Return the record as a metadata value, which is ASCII."""
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+
+def read_sequence(metadata: Mapping[str, str]) -> HeldSequence | None:
+    """Return the highest sequence number that has held a lock, or None where there is none that can be read."""
+    found = parse_object(find_value(metadata, SEQUENCE))
+    try:
+        return HeldSequence(int(found["number"]), escape(found["who"]), _escape_optional(found.get("run")))
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def is_ticket(metadata: Mapping[str, str]) -> bool:
+    """Return whether a blob keeps a waiter's place in the queue of a lock."""
+    return bool(find_value(metadata, TICKET))
+
+
+def find_value(metadata: Mapping[str, str], key: str) -> str:
     """Return a value by its key, whose case a service or a tool may have changed."""
     return next((value for name, value in metadata.items() if name.lower() == key), "")
 
 
 def _escape_optional(value: object) -> str | None:
-    return None if value is None else _escape(value)
+    return None if value is None else escape(value)
 
 
-def _escape(value: object) -> str:
-    """Return text without control characters, which could drive a terminal: others wrote it."""
-    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in str(value))
-
-
-def _parse_object(text: str) -> dict[str, Any]:
+def parse_object(text: str) -> dict[str, Any]:
+    """Return the object that a text is as JSON; empty if it is none."""
     try:
         found = json.loads(text)
     # The parser fails on a hundred thousand nested brackets with RecursionError.

@@ -11,13 +11,15 @@ from typing import Any
 from azguard.accounts.target import Target
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, NotFound
-from azguard.leases import owners
+from azguard.leases import other_holders, owners
 from azguard.leases.kinds import kind_of
-from azguard.leases.owners import Holder
+from azguard.leases.other_holders import OtherHolder
+from azguard.leases.owners import Owner, TerraformLock
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_dates import Answers
 
+Holder = Owner | TerraformLock | OtherHolder
 # Bounded: this read only explains a refusal that is known already.
 _EXPLAIN_SECONDS = 2.0
 
@@ -38,6 +40,8 @@ class LeaseState:
     metadata: Mapping[str, str]
     #: The service's clock when it answered; None if the answer did not say.
     answered_at: datetime | None = None
+    #: As the service calls it, such as PageBlob; None of what is no blob.
+    blob_type: str | None = None
 
     @property
     def free(self) -> bool:
@@ -47,7 +51,17 @@ class LeaseState:
     @property
     def holder(self) -> Holder | None:
         """Return who says to hold it; a record can be left over from an earlier holder."""
-        return owners.read_holder(self.metadata)
+        others = other_holders.read(self.metadata, self.address, is_disk=self.is_vm_disk)
+        return owners.read_holder(self.metadata) or others
+
+    @property
+    def is_vm_disk(self) -> bool:
+        """Return whether a virtual machine holds it: a disk that is attached is a page blob with an infinite lease."""
+        return (
+            self.blob_type == "PageBlob"
+            and self.duration == "infinite"
+            and other_holders.looks_like_disk(self.metadata, self.address)
+        )
 
 
 def look(
@@ -85,7 +99,14 @@ def look(
         last_modified=found.last_modified,
         metadata=found.metadata or {},
         answered_at=answers.date,
+        blob_type=read_blob_type(found),
     )
+
+
+def read_blob_type(found: Any) -> str | None:
+    """Return the type of a blob as the service calls it, from the SDK's properties; None of what is no blob."""
+    kind = getattr(found, "blob_type", None)
+    return None if kind is None else str(getattr(kind, "value", kind))
 
 
 def client(target: Target, lease_id: str | None) -> Any:

@@ -19,7 +19,7 @@ import yaml
 from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.blobs import containers, properties, uploads
+from azguard.blobs import containers, shown, uploads
 from azguard.blobs.upload import Settings, Upload
 from azguard.conditions.operations import FILE_GET_PROPERTIES, FILE_LEASE_ACQUIRE, FILE_LEASE_RELEASE
 from azguard.conditions.resolve import Conditions
@@ -233,7 +233,7 @@ def test_a_blob_is_used_with_a_lease_as_the_evidence_says(stage: Stage, state: s
     given = {"A": A, "B": B, "any_id": C}.get(use)
     code = re.search(r"Lease\w+", USES[state][use])
     if use == "no_id_read" or use != "no_id_write":
-        assert outcome(lambda: properties.show(target, Conditions(lease_id=given), Deadline())) == said(code)
+        assert outcome(lambda: shown.show(target, Conditions(lease_id=given), Deadline())) == said(code)
     if use != "no_id_read":
         conditions = Conditions({}, "lease", lease_id=given)
         upload = Upload(target, Settings(), conditions, Deadline(), "opopopopopopopop")

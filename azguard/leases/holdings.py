@@ -1,0 +1,249 @@
+"""Who holds what in an account, or in one container of it: leases, and what other programs lock without a lease.
+
+Containers are listed a few at a time. What is found comes in order of container and name, in constant memory.
+
+Not guaranteed: a listing is no snapshot. What is taken and released while it runs may be missed.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from queue import Full, Queue
+from typing import Any
+
+from azguard.accounts.account import Account
+from azguard.accounts.target import Target
+from azguard.address import Address, Kind
+from azguard.errors import AzguardError, Forbidden, NotFound, Partial
+from azguard.leases import conventions, listing, owners
+from azguard.leases.conventions import UNKNOWN, Claim
+from azguard.leases.holding import Holding, build_holding
+from azguard.leases.state import LeaseState
+from azguard.requests.calls import page_timeouts, pages, read
+from azguard.requests.deadline import Deadline
+from azguard.requests.service_dates import Answers
+
+# So many containers are listed at the same time; a page of each is in memory.
+_PARALLEL = 8
+# So many findings of a container wait for those of the containers before it.
+_AHEAD = 500
+# How long a thread that waits for room goes on after the reader has gone.
+_POLL_SECONDS = 0.2
+# The record of a lock is short; what is longer is none.
+_RECORD_BYTES = 4096
+_NEVER_LEASED = "available"
+_NO_CLAIM = Claim(UNKNOWN, None, conventions.UNKNOWN_AGE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Which of all that is held is meant."""
+
+    #: The beginning of ``CONTAINER/NAME``, or of a name where one container is listed.
+    prefix: str = ""
+    #: The states of a lease to list, and nothing that is locked without one; None is all that is a lock.
+    states: AbstractSet[str] | None = None
+    #: Only what is held now.
+    held_only: bool = False
+    #: Only what is certainly held for longer than this.
+    stale_seconds: float | None = None
+
+    def includes(self, state: LeaseState, claim: Claim) -> bool:
+        """Return whether a finding is meant, whatever its age."""
+        if self.states is not None:
+            return state.state in self.states
+        if not state.free or claim.is_leaseless:
+            return True
+        return claim.kind == "azguard" and not self.held_only and self.stale_seconds is None
+
+
+@dataclass
+class Tally:
+    """What a listing could not tell."""
+
+    #: The containers that could not be listed, and why.
+    failed: list[AzguardError] = field(default_factory=list)
+    #: How many are held since an unknown time, so that they were left out of a list of stale ones.
+    undated: int = 0
+    #: How many containers were asked.
+    containers: int = 0
+
+    def check(self, address: str) -> None:
+        """Refuse to call a listing complete that lacks a container.
+
+        Raises:
+            Partial: it does.
+        """
+        if self.failed:
+            raise Partial(
+                f"{len(self.failed)} of {self.containers} containers could not be listed",
+                address=address,
+                reason="some_containers_not_listed",
+            )
+
+
+@dataclass(frozen=True)
+class _End:
+    """The end of what a thread lists, and the error that ended it."""
+
+    error: BaseException | None
+
+
+class HoldingsList:
+    """One listing of all that is held."""
+
+    def __init__(self, selection: Selection, deadline: Deadline, report: Callable[[AzguardError], None]) -> None:
+        self._selection = selection
+        self._deadline = deadline
+        self._report = report
+        self._gone = threading.Event()
+        #: Complete when the listing is over.
+        self.tally = Tally()
+
+    def of_account(self, account: Account) -> Iterator[Holding]:
+        """Yield what is held in all containers, and the leases of the containers themselves.
+
+        A container that may not be listed is reported, and the others go on.
+
+        Raises:
+            AzguardError: the containers themselves cannot be listed, or the service does not answer.
+        """
+        waiting = deque[tuple[LeaseState, Queue[Holding | _End]]]()
+        containers = self._list_containers(account)
+        with ThreadPoolExecutor(_PARALLEL, "containers") as pool:
+            try:
+                for each in containers:
+                    waiting.append((each, self._begin(pool, account, each)))
+                    if len(waiting) == _PARALLEL:
+                        yield from self._finish(*waiting.popleft())
+                while waiting:
+                    yield from self._finish(*waiting.popleft())
+            finally:
+                self._gone.set()
+
+    def of_container(self, container: Target) -> Iterator[Holding]:
+        """Yield what is held in one container.
+
+        Raises:
+            AzguardError: it cannot be listed.
+        """
+        for state in listing.list_states(container, self._deadline, self._selection.prefix or None):
+            if (found := self._find(container.account, state)) is not None:
+                yield from self._choose(*found)
+
+    def _begin(self, pool: ThreadPoolExecutor, account: Account, container: LeaseState) -> "Queue[Holding | _End]":
+        self.tally.containers += 1
+        found = Queue[Holding | _End](_AHEAD)
+        pool.submit(self._work, account, container, found)
+        return found
+
+    def _finish(self, container: LeaseState, found: "Queue[Holding | _End]") -> Iterator[Holding]:
+        if self._is_leased_as_asked(container):
+            yield from self._choose(container, _NO_CLAIM)
+        while not isinstance(each := found.get(), _End):
+            yield each
+        error = each.error
+        if isinstance(error, Forbidden):
+            self.tally.failed.append(error)
+            self._report(error)
+        elif error is not None and not isinstance(error, NotFound):  # One that is gone holds nothing.
+            raise error
+
+    def _work(self, account: Account, container: LeaseState, found: "Queue[Holding | _End]") -> None:
+        """List one container, in a thread of the pool."""
+        end: BaseException | None = None
+        name = container.address.partition(":")[2]
+        target = Target(account, Address(Kind.CONTAINER, (name,)))
+        try:
+            begins = self._selection.prefix.partition("/")[2] or None
+            for state in listing.list_states(target, self._deadline.fresh(), begins):
+                finding = self._find(account, state)
+                for each in () if finding is None else self._choose(*finding):
+                    if not self._put(found, each):
+                        return
+        except BaseException as error:  # noqa: BLE001  # raised again by the thread that reads
+            end = error
+        self._put(found, _End(end))
+
+    def _put(self, found: "Queue[Holding | _End]", each: Holding | _End) -> bool:
+        """Hand a finding over, and return whether it is still wanted."""
+        while not self._gone.is_set():
+            try:
+                found.put(each, timeout=_POLL_SECONDS)
+            except Full:
+                continue
+            return True
+        return False
+
+    def _list_containers(self, account: Account) -> Iterator[LeaseState]:
+        """Yield the containers with their leases, page by page.
+
+        Source: https://learn.microsoft.com/rest/api/storageservices/list-containers2
+        """
+        name, slash, _ = self._selection.prefix.partition("/")
+        answers = Answers()
+        listed = account.blob_service().list_containers(
+            name_starts_with=name or None,
+            include_metadata=True,
+            raw_response_hook=answers.hear,
+            **page_timeouts(self._deadline),
+        )
+        everything = Target(account, Address(Kind.CONTAINER, ("",)))
+        for item in pages(listed, everything, self._deadline):
+            if not slash or item.name == name:
+                address = Address(Kind.CONTAINER, (item.name,))
+                yield listing.parse_state(item, address, answers.date)
+
+    def _is_leased_as_asked(self, container: LeaseState) -> bool:
+        if "/" in self._selection.prefix or container.state == _NEVER_LEASED:
+            return False
+        states = self._selection.states
+        return not container.free if states is None else container.state in states
+
+    def _find(self, account: Account, state: LeaseState) -> tuple[LeaseState, Claim] | None:
+        if owners.is_ticket(state.metadata):
+            return None  # It keeps a place in the queue of a lock.
+
+        def read_record() -> bytes:
+            target = Target(account, Address(Kind.BLOB, _parts(state.address)))
+            return _read_record(target, self._deadline.fresh())
+
+        claim = conventions.find(state, read_record)
+        if claim is None and state.state in (self._selection.states or ()):
+            claim = _NO_CLAIM
+        return None if claim is None else (state, claim)
+
+    def _choose(self, state: LeaseState, claim: Claim) -> Iterator[Holding]:
+        """Yield a finding if it is meant."""
+        if not self._selection.includes(state, claim):
+            return
+        least = self._selection.stale_seconds
+        if least is not None:
+            if claim.age.at_least is None:
+                self.tally.undated += 1
+                return
+            if claim.age.at_least < least:
+                return
+        yield build_holding(state, claim)
+
+
+def _parts(address: str) -> tuple[str, str]:
+    container, _, name = address.partition(":")[2].partition("/")
+    return container, name
+
+
+def _read_record(target: Target, deadline: Deadline) -> bytes:
+    """Return the beginning of a blob's content; empty if it is gone, or may not be read."""
+    client = target.account.blob(target.address)
+
+    def fetch(timeouts: Any) -> bytes:
+        content: bytes = client.download_blob(offset=0, length=_RECORD_BYTES, **timeouts).readall()
+        return content
+
+    try:
+        return read(fetch, target, deadline)
+    except (NotFound, Forbidden):
+        return b""

@@ -1,0 +1,154 @@
+"""Show who holds what: once, or again and again."""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from azguard.accounts.target import Target
+from azguard.cli import line_query, terminal, values
+from azguard.cli.context import Environment
+from azguard.cli.output import plain
+from azguard.errors import AzguardError, UsageError
+
+if TYPE_CHECKING:
+    from azguard.leases.holding import Holding
+    from azguard.leases.holdings import HoldingsList, Selection
+
+WholeAccount = Annotated[bool, typer.Option("--account", help="List all containers of the account.")]
+Stale = Annotated[
+    str | None,
+    typer.Option("--stale", metavar="DURATION", help="List only what is certainly held for longer than this."),
+]
+Watch = Annotated[bool, typer.Option("--watch", help="Look again every few seconds, until Ctrl-C.")]
+
+_PAUSE_SECONDS = 5.0
+_DEFAULT_HEIGHT = 24
+# The prompt of the shell, and the line that says what was left out.
+_SPARE_LINES = 2
+
+
+@dataclass(frozen=True)
+class HoldingsView:
+    """What to list, and how to show it."""
+
+    env: Environment
+    selection: "Selection"
+    #: One container; None is the whole account.
+    container: Target | None
+    limit: int | None = None
+
+    def show(self) -> None:
+        """Print what is held: as JSON a line each, as it is found; a query is of the whole list.
+
+        Raises:
+            Partial: a container could not be listed.
+        """
+        listing = self._build_list(self._report)
+        found = islice(self._list(listing), self.limit)
+        if self.env.out.format == "json" and self.env.out.query is None:
+            for each in found:
+                self.env.out.show_picked([plain(each)], each)
+        else:
+            self.env.out.show_each(found)
+        if listing.tally.undated:
+            count = terminal.count(listing.tally.undated, "more lease")
+            self.env.out.info(f"{count}: since when is not known, so that they are not in the list")
+        listing.tally.check(self._address)
+
+    def watch(self) -> None:
+        """Print what changes, a line each; on a terminal, a table that is drawn anew in its place."""
+        from azguard.leases import watching
+
+        told = set[str | None]()
+
+        def report(error: AzguardError) -> None:
+            if error.address not in told:
+                told.add(error.address)
+                self._report(error)
+
+        is_live = self.env.out.format == "table" and terminal.is_terminal(sys.stdout)
+        screen = Screen()
+        before = None
+        while True:
+            began = monotonic()
+            listing = self._build_list(report)
+            found = list(islice(self._list(listing), self.limit))
+            now = watching.carry_over(before or {}, watching.index(found), listing.tally)
+            if is_live:
+                screen.draw(self._render(found))
+            elif before is not None:
+                for each in watching.compare(before, now):
+                    self.env.out.show_picked(line_query.pick(self.env.out, plain(each)), each)
+            before = now
+            sleep(max(_PAUSE_SECONDS, monotonic() - began))
+
+    @property
+    def _address(self) -> str:
+        return "container:" if self.container is None else str(self.container.address)
+
+    def _build_list(self, report: Callable[[AzguardError], None]) -> "HoldingsList":
+        from azguard.leases.holdings import HoldingsList
+
+        return HoldingsList(self.selection, self.env.deadline, report)
+
+    def _list(self, listing: "HoldingsList") -> "Iterator[Holding]":
+        if self.container is not None:
+            return listing.of_container(self.container)
+        return listing.of_account(self.env.account)
+
+    def _report(self, error: AzguardError) -> None:
+        self.env.out.warn(f"{error.address} could not be listed: {error.message}")
+
+    def _render(self, found: "Iterable[Holding]") -> list[str]:
+        from azguard.cli import layout, rendering
+
+        out, rows = self.env.out, list(found)
+        return rendering.render(out.pick(plain(rows)), layout.of(rows), color=out.color)
+
+
+class Screen:
+    """Lines on a terminal that are drawn again in the same place."""
+
+    def __init__(self) -> None:
+        self._drawn = 0
+
+    def draw(self, lines: list[str]) -> None:
+        """Draw the lines in the place of those before, as many as fit."""
+        most = max(1, _height() - _SPARE_LINES)
+        if len(lines) > most:
+            lines = [*lines[:most], f"and {len(lines) - most} more: make the window higher"]
+        up = f"\x1b[{self._drawn}F" if self._drawn else ""
+        sys.stdout.write(f"{up}\x1b[J" + "".join(f"{line}\n" for line in lines))
+        sys.stdout.flush()
+        self._drawn = len(lines)
+
+
+def _height() -> int:
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).lines or _DEFAULT_HEIGHT
+    except (OSError, ValueError):
+        return _DEFAULT_HEIGHT
+
+
+def stale_seconds(text: str | None) -> float | None:
+    """Return the seconds of --stale."""
+    return None if text is None else values.duration(text, "--stale")
+
+
+def check_place(container: str | None, *, account: bool) -> None:
+    """Refuse a container beside --account.
+
+    Raises:
+        UsageError: both are given.
+    """
+    if account and container is not None:
+        raise UsageError(
+            "--account lists all containers, and one is named",
+            hint=f"leave one of them out, or: --account --prefix {container}/",
+        )

@@ -1,0 +1,79 @@
+"""``azguard lease list``."""
+
+from collections.abc import Iterator
+
+import typer
+
+from azguard.address import Kind
+from azguard.cache.records import HeldLease
+from azguard.cli import context, holdings_view, lease_list_options, lease_options, options, values
+from azguard.cli.context import Environment
+from azguard.cli.groups import group
+from azguard.cli.lease_list_options import LeaseListOptions
+from azguard.conditions import operations
+from azguard.leases import held as held_leases
+from azguard.leases import listing
+from azguard.leases.held import CheckedLease, HeldLeaseStatus, Standing
+
+# The list of held leases is of what is remembered; the service is asked for no longer than this.
+_ASK_SECONDS = 2.0
+_WHY_FORGOTTEN = {
+    Standing.GONE: "what it was on is gone",
+    Standing.OVER: "it was released or broken, or another holds it",
+}
+
+app = group("List leases.")
+
+
+@app.command(name="list", spec=options.operation(operations.CONTAINER_LIST_BLOBS))
+def list_(ctx: typer.Context, container: lease_list_options.Container = None, *, given: LeaseListOptions) -> None:
+    """List the leased blobs of a container, or with --held the leases that this scope has not released.
+
+    Leased and breaking ones by default; --state chooses others. The service finds them by going through all blobs.
+    With --held the service is asked for each; what it proves to be over, because it was deleted, broken or taken by
+    another, is forgotten. Without an answer the list is of what is remembered (state: unknown, or ended).
+
+    --account lists the leases of all containers, and those on the containers themselves, with who holds them, as far as
+    a record says: of azguard, Terraform, WebJobs or a virtual machine. With it, --stale or --watch, JSON is one object
+    a line, unless --query picks from the list. A container that you may not list is named, the others are listed, and
+    the exit status is 20.
+
+    Examples:
+        azguard lease list site
+        azguard lease list --account
+        azguard lease list --held
+
+    Topics: leases
+    """
+    env = context.of(ctx)
+    given.check(container)
+    if given.held:
+        env.out.show_each(_held(env, None if given.all_scopes else env.scope))
+        return
+    target = None if given.account else env.locate(str(container), Kind.CONTAINER)
+    states = lease_options.states(given.state)
+    limit = values.count(given.num_results, "--num-results")
+    if target is not None:
+        env.conditions(target)
+    if target is not None and given.stale is None and not given.watch:
+        env.out.show_each(listing.list_by_state(target, env.deadline, states, given.prefix, limit))
+        return
+    from azguard.leases.holdings import Selection
+
+    selection = Selection(
+        prefix=given.prefix or "", states=states, stale_seconds=holdings_view.stale_seconds(given.stale)
+    )
+    view = holdings_view.HoldingsView(env, selection, target, limit)
+    view.watch() if given.watch else view.show()
+
+
+def _held(env: Environment, scope: str | None) -> Iterator[HeldLeaseStatus]:
+    remembered = list(env.cache.list_held(scope))
+    account = env.account_if_known if remembered else None
+    patience = env.deadline.restart(seconds=min(_ASK_SECONDS, env.deadline.seconds))
+
+    def forget(known: CheckedLease[HeldLease]) -> None:
+        env.cache.forget_lease_unless_renewed(known.lease)
+        env.out.info(f"{known.lease.address}: its lease is forgotten, because {_WHY_FORGOTTEN[known.standing]}")
+
+    return held_leases.check_each(remembered, account, lambda: patience, forget)

@@ -1,0 +1,129 @@
+"""How other programs say who holds what: each convention as that program writes it, and what only looks like it."""
+
+import base64
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from azguard.leases import conventions
+from azguard.leases.owners import FENCE, OWNER, SERVICE_CLOCK, TERRAFORM, Owner
+from azguard.leases.state import LeaseState
+
+NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+WRITTEN = NOW - timedelta(hours=3)
+RUN = "https://github.com/o/r/actions/runs/7"
+RECORD = Owner("alice", "build1", 7, "deploy.sh", "2026-11-22T11:00:00Z", run=RUN, clock=SERVICE_CLOCK)
+LOCKED = {OWNER: RECORD.as_metadata()}
+LOCK = {"ID": "c0ffee", "Operation": "OperationTypeApply", "Who": "ci@runner", "Created": "2026-11-22T08:00:00.5Z"}
+LOCK_INFO = base64.b64encode(json.dumps(LOCK).encode()).decode()
+PULUMI = json.dumps({"pid": 7, "username": "ann", "hostname": "laptop", "timestamp": "2026-11-22T09:00:00Z"}).encode()
+OWNERSHIP = "ns.servicebus.windows.net/orders/$default/ownership/0"
+DISK = {
+    "MicrosoftAzureCompute_VMName": "web-01",
+    "MicrosoftAzureCompute_DiskType": "OSDisk",
+    "MicrosoftAzureCompute_DiskName": "web-os",
+}
+
+
+def state(
+    name: str,
+    metadata: Mapping[str, str] | None = None,
+    held: str | None = None,
+    blob_type: str = "BlockBlob",
+) -> LeaseState:
+    """Return a blob as a listing tells it; ``held`` is the kind of its lease."""
+    states = ("leased", "locked") if held else ("available", "unlocked")
+    return LeaseState(f"blob:{name}", *states, held, '"0x1"', WRITTEN, metadata or {}, NOW, blob_type)
+
+
+def told(found: LeaseState, content: bytes = b"") -> tuple[Any, ...] | None:
+    claim = conventions.find(found, lambda: content)
+    return None if claim is None else (claim.kind, claim.who, claim.age.whole, claim.why, claim.is_leaseless)
+
+
+@pytest.mark.parametrize(
+    ("found", "claim"),
+    [
+        (
+            state("locks/a", LOCKED, "fixed"),
+            ("azguard", "alice@build1", 3600, "deploy.sh", False),
+        ),
+        (state("locks/a", {FENCE: "7"}), ("azguard", None, None, None, False)),
+        (
+            state("tfstate/prod", {TERRAFORM: LOCK_INFO}, "infinite"),
+            ("terraform", "ci@runner", 14400, "OperationTypeApply", False),
+        ),
+        (
+            state("azure-webjobs-hosts/locks/app/host", {"FunctionInstance": "A1"}, "fixed"),
+            ("webjobs", "A1", 10800, "locks/app/host", False),
+        ),
+        (
+            state("azure-webjobs-hosts/locks/app/host", {}, "fixed"),
+            ("webjobs", None, 10800, "locks/app/host", False),
+        ),
+        (
+            state(f"checkpoints/{OWNERSHIP}", {"ownerid": "me"}),
+            ("event-hubs", "me", 10800, "partition 0 of orders, group $default", True),
+        ),
+        (state(f"backups/nas/locks/{'a' * 64}"), ("restic", None, 10800, "repository nas", True)),
+        (state(f"backups/locks/{'a' * 64}"), ("restic", None, 10800, "repository backups", True)),
+        (state("vhds/web.vhd", DISK, "infinite", "PageBlob"), ("vm-disk", "web-01", None, "OSDisk web-os", False)),
+        (state("vhds/old.vhd", {}, "infinite", "PageBlob"), ("vm-disk", "old.vhd", None, None, False)),
+        (state("site/a", {}, "fixed"), ("unknown", None, None, None, False)),
+    ],
+    ids=lambda each: each[0] if isinstance(each, tuple) else each.address,
+)
+def test_each_convention_says_who_holds_it_since_when_and_why(found: LeaseState, claim: tuple[Any, ...]) -> None:
+    assert told(found) == claim
+
+
+@pytest.mark.parametrize("name", [".pulumi/locks/organization/shop/prod/1.json", "team/.pulumi/locks/prod/1.json"])
+def test_a_lock_of_pulumi_is_read_from_its_file(name: str) -> None:
+    stack = "organization/shop/prod" if "organization" in name else "prod"
+    assert told(state(f"state/{name}"), PULUMI) == ("pulumi", "ann@laptop", 10800, f"stack {stack}", True)
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"\xff\xfe", b'{"username": null, "hostname": 7}', b"[" * 4096])
+def test_a_lock_of_pulumi_that_cannot_be_read_is_a_lock_all_the_same(content: bytes) -> None:
+    claim = told(state("state/.pulumi/locks/prod/1.json"), content)
+    assert claim is not None
+    assert (claim[0], claim[2:]) == ("pulumi", (10800, "stack prod", True))
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        state("state/.pulumi/stacks/prod.json"),
+        state("state/.pulumi/locks.json"),
+        state(f"checkpoints/{OWNERSHIP}", {"ownerid": ""}),
+        state(f"checkpoints/{OWNERSHIP}"),
+        state("checkpoints/ns/orders/$default/checkpoint/0", {"ownerid": "me"}),
+        state("backups/locks/readme"),
+        state(f"backups/data/{'a' * 64}"),
+        state("site/a", {"owner": "me"}),
+    ],
+    ids=lambda each: each.address,
+)
+def test_what_only_looks_like_a_lock_is_none(found: LeaseState) -> None:
+    assert told(found) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "held", "blob_type"),
+    [
+        ("vhds/a.vhd", "infinite", "BlockBlob"),
+        ("vhds/a.vhd", "fixed", "PageBlob"),
+        ("site/a", "infinite", "PageBlob"),
+    ],
+)
+def test_what_is_no_attached_disk_is_held_by_no_machine(name: str, held: str, blob_type: str) -> None:
+    assert told(state(name, {}, held, blob_type)) == ("unknown", None, None, None, False)
+
+
+def test_a_name_that_drives_a_terminal_is_made_harmless() -> None:
+    claim = told(state(f"checkpoints/{OWNERSHIP}", {"ownerid": "\x1b[2Jme"}))
+    assert claim is not None
+    assert claim[1] == "\\x1b[2Jme"

@@ -1,0 +1,56 @@
+"""What changes between two listings of all that is held."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from azguard.errors import Forbidden
+from azguard.leases import watching
+from azguard.leases.holding import Holding
+from azguard.leases.holdings import Tally
+
+A = Holding(
+    address="blob:a/x",
+    kind="azguard",
+    state="held",
+    held=True,
+    held_by="alice@build1",
+    since="2026-11-22T11:00:00Z",
+    age=60,
+    clock="service",
+    why=None,
+    run=None,
+    fence=1,
+    lease_state="leased",
+    lease_status="locked",
+    lease_duration="fixed",
+    etag='"0x1"',
+    last_modified=datetime(2026, 11, 22, 11, tzinfo=UTC),
+)
+B = replace(A, address="blob:b/x")
+
+
+def changes(before: list[Holding], now: list[Holding]) -> list[tuple[str, str, str | None]]:
+    found = watching.compare(watching.index(before), watching.index(now))
+    return [(each.change, each.address, each.held_by) for each in found]
+
+
+def test_what_is_taken_freed_and_handed_over_is_told_in_order() -> None:
+    assert changes([A, B], [replace(A, held_by="bob@build2"), replace(A, address="blob:c/x")]) == [
+        ("changed", "blob:a/x", "bob@build2"),
+        ("freed", "blob:b/x", "alice@build1"),
+        ("taken", "blob:c/x", "alice@build1"),
+    ]
+
+
+def test_a_lease_that_grows_older_or_whose_blob_is_written_is_no_change() -> None:
+    assert changes([A], [replace(A, age=65, etag='"0x2"')]) == []
+
+
+def test_a_lock_that_is_free_counts_as_gone() -> None:
+    assert changes([A], [replace(A, held=False, state="free", held_by=None)]) == [("freed", "blob:a/x", "alice@build1")]
+
+
+def test_what_is_in_a_container_that_could_not_be_listed_is_not_called_freed() -> None:
+    tally = Tally([Forbidden("no", address="container:a")])
+    now = watching.carry_over(watching.index([A, B]), watching.index([]), tally)
+    assert list(now) == ["blob:a/x"]
