@@ -99,7 +99,7 @@ class _Delete:
 
     def run(self) -> Done:
         address = str(self.deleting.store.locate(self.listed.name).address)
-        return conclude(address, lambda: self._run().done())
+        return self.control.conclude(address, lambda: self._run().done())
 
     def _run(self) -> TreeItem:
         store = self.deleting.store

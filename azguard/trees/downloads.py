@@ -60,7 +60,7 @@ class TreeDownload:
         """Yield what would be read, from one listing; nothing is written."""
         folder = LocalFolder(self.folder)
         listed = NameIndex()
-        for each in self._list(control):
+        for each in self._list_some(control):
             listed.add_all([each])
             yield conclude(
                 self._address(each.name.removeprefix(self.store.prefix)), partial(self._foresee, folder, each)
@@ -80,8 +80,25 @@ class TreeDownload:
             if self.patterns.selects(each.name.removeprefix(self.store.prefix)):
                 yield each
 
+    def _list_some(self, control: Control) -> Iterator[ListedItem]:
+        """Yield what is listed; a mirror says itself what nothing means.
+
+        Raises:
+            NotFound: nothing that is meant is there.
+        """
+        count = 0
+        for each in self._list(control):
+            count += 1
+            yield each
+        if not count and not self.mirrors and not self.allows_empty:
+            raise NotFound(
+                f"{self.address} has no file that is meant; nothing was read",
+                address=self.address,
+                reason="tree_has_no_file",
+            )
+
     def _read_all(self, control: Control, listed: NameIndex | None) -> Iterator[Job]:
-        found = self._list(control)
+        found = self._list_some(control)
         # Where nothing can be listed, no folder is made.
         first = list(islice(found, 1))
         folder = LocalFolder.make(self.folder)
@@ -169,7 +186,7 @@ class _Reading:
     control: Control
 
     def run(self) -> Done:
-        return conclude(str(self.target.address), lambda: self._run().done())
+        return self.control.conclude(str(self.target.address), lambda: self._run().done())
 
     def _run(self) -> TreeItem:
         tree = self.tree

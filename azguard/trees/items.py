@@ -19,6 +19,8 @@ EXISTS = "exists"
 READ = "read"
 DELETED = "deleted"
 SKIPPED = "skipped"
+#: The service did not answer any more for those before it.
+NOT_TRIED = "not tried"
 #: What a dry run says would happen.
 WOULD_CREATE = "would create"
 WOULD_REPLACE = "would replace"
@@ -31,7 +33,13 @@ WOULD_REFUSE = "would refuse"
 class TreeItem:
     """How one file of a tree ended."""
 
-    COLUMNS: ClassVar = (columns.ADDRESS,)
+    COLUMNS: ClassVar = (
+        columns.ADDRESS,
+        columns.TREE_OUTCOME,
+        columns.CONTENT_LENGTH,
+        columns.ETAG,
+        columns.REASON,
+    )
 
     address: str
     file: str | None
@@ -77,20 +85,24 @@ class TreeSummary:
 
     @property
     def wrong(self) -> int:
-        """Return how many failed, or have an outcome that is not known."""
-        return self.outcomes.get(FAILED, 0) + self.outcomes.get(UNKNOWN, 0)
+        """Return how many failed, have an outcome that is not known, or were not tried."""
+        return sum(self.outcomes.get(each, 0) for each in (FAILED, UNKNOWN, NOT_TRIED))
 
     def check(self) -> None:
         """Refuse to call it done if not all files ended well.
 
         Raises:
-            Partial: some failed, or their outcome is unknown.
+            Partial: some failed, were not tried, or their outcome is unknown.
         """
-        if self.wrong:
-            total = sum(self.outcomes.values())
-            raise Partial(
-                f"{self.wrong} of {total} files of {self.address}: {self.outcomes.get(FAILED, 0)} failed, "
-                f"{self.outcomes.get(UNKNOWN, 0)} unknown",
-                address=self.address,
-                reason="some_files_failed",
-            )
+        if not self.wrong:
+            return
+        total = sum(self.outcomes.values())
+        words = f"{self.outcomes.get(FAILED, 0)} failed, {self.outcomes.get(UNKNOWN, 0)} unknown"
+        not_tried = self.outcomes.get(NOT_TRIED, 0)
+        if not_tried:
+            words = f"{words}, {not_tried} not tried, since the service did not answer any more"
+        raise Partial(
+            f"{self.wrong} of {total} files of {self.address}: {words}",
+            address=self.address,
+            reason="tree_service_gone" if not_tried else "some_files_failed",
+        )

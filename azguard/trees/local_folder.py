@@ -7,11 +7,14 @@ from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
 
+from azguard.atomic_files import remove_left
 from azguard.errors import UsageError
 
 #: Returns what two names have in common that the disk takes for one.
 Fold = Callable[[str], str]
 _DIGEST_BYTES = 8
+# So many folders are remembered as made: a tree may have more of them than fit the memory.
+_MOST_FOLDERS = 10_000
 
 
 class LocalFolder:
@@ -47,7 +50,7 @@ class LocalFolder:
         return self.root.joinpath(*_split(name))
 
     def claim(self, name: str) -> Path:
-        """Return where a name goes, and make its folder.
+        """Return where a name goes, and make its folder; what killed runs left there is deleted.
 
         Raises:
             UsageError: it would leave the folder, replace what is no file, or take the place of another name.
@@ -83,6 +86,9 @@ class LocalFolder:
                     each.mkdir(exist_ok=True)
                 except OSError as error:
                     raise _refuse(name, f"{each} is no folder and cannot be made one: {error.strerror}") from None
+            remove_left(folder)
+            if len(self._checked) >= _MOST_FOLDERS:
+                self._checked.clear()
             self._checked.add(folder)
 
 

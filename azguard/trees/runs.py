@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from azguard.accounts.transport import CONNECTIONS
-from azguard.errors import AzguardError, GaveUp
+from azguard.errors import AzguardError, GaveUp, Partial, Unavailable
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
-from azguard.requests.pool import FAILED, Done, Job, StoppableClock, Tally, run_each
-from azguard.trees.items import SKIPPED, TreeItem, TreeSummary
+from azguard.requests.pool import FAILED, Done, Job, StoppableClock, Tally, conclude, run_each
+from azguard.trees.items import NOT_TRIED, SKIPPED, TreeItem, TreeSummary
+from azguard.trees.outage import ROUNDS, Outage
 
 # More threads would wait for each other: Python runs one at a time.
 DEFAULT_JOBS = 16
@@ -45,6 +46,7 @@ class Control:
     progress: Callable[[int], None] = lambda count: None
     clock: StoppableClock = field(default_factory=StoppableClock)
     is_stopped: bool = False
+    outage: Outage = field(default_factory=lambda: Outage(ROUNDS * DEFAULT_JOBS))
     _bytes: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -52,6 +54,14 @@ class Control:
         """Let no job send anything more than it takes to settle what is under way."""
         self.is_stopped = True
         self.clock.stop()
+
+    def conclude(self, address: str, work: Callable[[], Done]) -> Done:
+        """Return how a file ended that asks the service; it is not tried where the service does not answer any more."""
+        if self.outage.is_certain:
+            return TreeItem(address, None, NOT_TRIED, reason="the service did not answer for those before").done()
+        done = conclude(address, work)
+        self.outage.note(done)
+        return done
 
     def deadline(self) -> Deadline:
         """Return the deadline of one file, which begins now."""
@@ -117,8 +127,16 @@ def run_phases(
     summary = TreeSummary.of(address, _count(tallies))
     on_summary(summary)
     if error is not None and not (is_complete and isinstance(error, KeyboardInterrupt)):
-        raise error
+        raise _explain(error, address)
     summary.check()
+
+
+def _explain(error: BaseException, address: str) -> BaseException:
+    """Return the error for a listing that failed after some files were done: it must not say that nothing was."""
+    if not isinstance(error, Unavailable):
+        return error
+    words = f"{address} could not be listed any more: {error.message}"
+    return Partial(words, address=address, detail=error.detail, reason="tree_service_gone")
 
 
 def _count(tallies: Sequence[Tally]) -> Counter[str]:

@@ -14,13 +14,14 @@ from typing import Any
 from azguard.accounts import endpoints
 from azguard.accounts.target import Target
 from azguard.cache import copies
+from azguard.cache.copies import Copy
 from azguard.cache.reads import Reads
 from azguard.conditions.requested import CREATE_ONLY, RequestedConditions
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, UsageError
-from azguard.requests.existing import EXISTS as LEFT_ALONE
 from azguard.requests.lineage import fresh_op, op_of_key
 from azguard.requests.pool import Done, Job, conclude
+from azguard.requests.verdicts import EXISTS as LEFT_ALONE
 from azguard.trees import items, unchanged
 from azguard.trees.deletes import Deleting
 from azguard.trees.index import Known, NameIndex
@@ -159,7 +160,7 @@ class TreeUpload:
 
     def _foresee_write(self, file: LocalFile, known: Known | None) -> TreeItem:
         target = self.store.locate(self.store.prefix + file.name)
-        conditions = self.conditions(target, file)
+        conditions = self.conditions(target, copies.find_at(file.path))
         size = file.path.stat().st_size
 
         def build(outcome: str, reason: str | None = None) -> TreeItem:
@@ -183,10 +184,10 @@ class TreeUpload:
             return build(items.WOULD_REFUSE, "it changed since it was read here")
         return build(items.WOULD_CREATE if known is None else items.WOULD_REPLACE)
 
-    def conditions(self, target: Target, file: LocalFile) -> Conditions:
+    def conditions(self, target: Target, copy: Copy) -> Conditions:
         """Return what guards the write of a file."""
         asked = CREATE_ONLY if self.skips_existing else self.asked
-        return self.reads.resolve_conditions(self.store.put_operation, asked, target, copies.find_at(file.path))
+        return self.reads.resolve_conditions(self.store.put_operation, asked, target, copy)
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,7 @@ class _Writing:
     known: Known | None
 
     def run(self) -> Done:
-        return conclude(str(self.target.address), lambda: self._run().done())
+        return self.control.conclude(str(self.target.address), lambda: self._run().done())
 
     def _run(self) -> TreeItem:
         known = self.known
@@ -225,8 +226,8 @@ class _Writing:
         tree = self.tree
         check = partial(self.control.check, self.file.name)
         with open_unchanged(self.file.path, check) as source:
-            conditions = tree.conditions(self.target, self.file)
             copy = copies.find_behind(source.fileno(), self.file.path)
+            conditions = tree.conditions(self.target, copy)
             written, lineage = tree.store.put(
                 self.target,
                 as_stream(source),

@@ -1,5 +1,6 @@
 """Where a name goes in a folder: never outside of it, and never in the place of another name."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -74,3 +75,17 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as refused:
         LocalFolder.make(tmp_path / "file")
     assert refused.value.reason == "tree_folder_fails"
+
+
+def test_what_a_killed_run_left_is_deleted_in_each_folder_that_is_written_to(tmp_path: Path) -> None:
+    names = ("a", "below/b")
+    for name in names:
+        left = tmp_path / Path(name).parent / ".x.azguard-0123456789ab"
+        left.parent.mkdir(exist_ok=True)
+        left.touch()
+        os.utime(left, (0, 0))
+    folder = LocalFolder.make(tmp_path)
+    for name in names:
+        folder.claim(name).touch()
+    found = {str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*") if each.is_file()}
+    assert found == set(names)

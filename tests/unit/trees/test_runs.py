@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from azguard.errors import Changed, GaveUp, Partial
+from azguard.errors import Changed, GaveUp, Partial, Unavailable
 from azguard.requests import pool
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import Done, conclude
 from azguard.trees.items import TreeItem, TreeSummary
+from azguard.trees.outage import Outage
 from azguard.trees.runs import Control, after, pass_over, run_phases
 
 
@@ -19,9 +20,10 @@ class Job:
 
     name: str
     work: Callable[[], None] = lambda: None
+    conclude: Callable[[str, Callable[[], Done]], Done] = conclude
 
     def run(self) -> Done:
-        return conclude(self.name, self._run)
+        return self.conclude(self.name, self._run)
 
     def _run(self) -> Done:
         self.work()
@@ -92,6 +94,32 @@ def test_an_interruption_ends_the_run_with_the_summary_of_what_was_done() -> Non
     assert run.control.is_stopped
     assert ("last", "created") not in run.ended
     assert sum(run.summaries[0].outcomes.values()) == len({name for name, _ in run.ended})
+
+
+def test_a_file_is_not_tried_after_the_service_has_gone_and_is_named_all_the_same() -> None:
+    run = Run(Control(Deadline(), outage=Outage(2)))
+
+    def lose() -> None:
+        raise Unavailable("it does not answer")
+
+    lost = [Job(name, lose, run.control.conclude) for name in ("a", "b", "c", "d", "e")]
+    with pytest.raises(Partial, match="did not answer any more") as partial:
+        run.go(iter(lost), iter([Job("last")]))
+    told = dict(run.ended)
+    assert (partial.value.reason, list(told), told["a"], told["e"]) == (
+        "tree_service_gone", ["a", "b", "c", "d", "e"], "failed", "not tried",
+    )  # fmt: skip
+
+
+def test_a_listing_that_fails_after_some_files_does_not_say_that_nothing_was_applied() -> None:
+    def jobs() -> Iterator[pool.Job]:
+        yield Job("a")
+        raise Unavailable("it does not answer")
+
+    run = Run()
+    with pytest.raises(Partial, match="could not be listed any more"):
+        run.go(jobs())
+    assert run.summaries == [TreeSummary("blob:site/", {"created": 1})]
 
 
 def test_a_stopped_run_ends_what_does_not_show_yet() -> None:
