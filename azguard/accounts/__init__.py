@@ -13,5 +13,6 @@
 ``logins``       Azure identities, the OIDC tokens of CI jobs included
 ``proxies``      which requests go through a proxy
 ``sas``          what a shared access signature allows, and until when
+``other_services``  ask a service that is not Azure Storage
 ``unreachable``  why no answer came
 """

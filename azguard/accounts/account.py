@@ -119,18 +119,15 @@ class Account:
         return self
 
     def blob(self, address: Address) -> "BlobClient":
-        """Return the SDK's client of one blob."""
-        from azure.storage.blob import BlobClient
+        """Return the SDK's client of one blob; all of them share the settings and the pipeline of one service client.
 
-        return BlobClient(
-            self.endpoint("blob"),
-            container_name=address.container,
-            blob_name=address.name,
-            snapshot=address.snapshot,
-            version_id=address.version,
-            credential=self._credential(),
-            **self._settings(),
-        )
+        To build these anew for each blob would take a tenth of the time that a small upload takes.
+        """
+        key = f"blob service {self.auth} {self.secret} {self.endpoint('blob')}"
+        if key not in self._shared:
+            self._shared[key] = self.blob_service()
+        service: BlobServiceClient = self._shared[key]
+        return service.get_blob_client(address.container, address.name, address.snapshot, version_id=address.version)
 
     def container(self, address: Address) -> "ContainerClient":
         """Return the SDK's client of one container, or of the container a blob is in."""

@@ -6,7 +6,8 @@ to an emulator, nor the other way round.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from azguard.accounts.proxies import is_loopback
@@ -19,8 +20,7 @@ _USUAL_PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(rf"(?P<name>[a-z0-9]{{3,24}}(?P<zone>\.z\d+)?)\.(?P<service>{'|'.join(SERVICES)})\.(?P<suffix>.+)")
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """What the host of an endpoint tells: the account, its service, and the suffix of its cloud."""
 
     account: str
@@ -36,6 +36,7 @@ def place(endpoint: str) -> Place | None:
     return Place(found["name"].removesuffix(found["zone"] or ""), found["service"], found["suffix"])
 
 
+@lru_cache(maxsize=16)
 def plain(endpoint: str) -> str:
     """Return an endpoint in one spelling, whatever the way there: without its scheme, in lower case, with no slash at
     its end and no port that goes without saying.

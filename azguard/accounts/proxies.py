@@ -4,17 +4,15 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 # Empty texts, not None: requests drops a None, and then reads ALL_PROXY.
 _PAST_PROXIES: Mapping[str, Any] = {"proxies": {"http": "", "https": ""}}
 
 
-@dataclass(frozen=True)
-class Proxy:
+class Proxy(NamedTuple):
     """A proxy by ``HOST:PORT``, without the user and the password of its URL, and the variable that names it."""
 
     address: str

@@ -83,9 +83,9 @@ def transport(**settings: Any) -> "RequestsTransport":
                 session: Any = self.session
                 session.auth = _keep_signature
                 session.merge_environment_settings = _remember(session.merge_environment_settings)
-                adapter = _adapter()
+                whole_answers = adapter()
                 for scheme in session.adapters:
-                    session.adapters[scheme] = adapter
+                    session.adapters[scheme] = whole_answers
 
         def send(self, request: Any, **kwargs: Any) -> Any:
             settings = {**request_settings(request.url), **_TIMEOUTS.get({}), **kwargs}
@@ -126,7 +126,7 @@ def _remember(merge: Callable[..., Mapping[str, Any]]) -> Callable[..., Mapping[
     return find
 
 
-def _adapter() -> Any:
+def adapter() -> Any:
     """Return an adapter for requests that reads each answer to its end before it gives it away."""
     from requests.adapters import HTTPAdapter
     from requests.exceptions import ConnectionError as NoAnswer

@@ -185,7 +185,7 @@ def _plain_meaning(text: str) -> str:
 
 def _describe_stopped_emulator(endpoint: str, service: str | None) -> NoAnswer:
     if service == "file":
-        return NoAnswer(f"nothing listens at {endpoint}: Azurite has no Files", reason="emulator_without_files")
+        return NoAnswer(f"nothing listens at {endpoint}: Azurite alone has no Files", reason="emulator_without_files")
     return NoAnswer(
         f"the emulator is not running at {endpoint}",
         reason="emulator_stopped",

@@ -1,6 +1,7 @@
 """Blobs and containers.
 
-``properties``      one blob's properties and tags
+``properties``      one blob's properties and tags, as the SDK has them
+``shown``           one blob's properties, as commands show them
 ``types``           block, append and page blobs
 ``existing``        what a create finds where a blob or a container is already
 ``listing``         a container's blobs
@@ -10,7 +11,9 @@
 ``waiting``         waiting until a blob is there, gone, changed or not leased
 ``upload``          one upload as a value
 ``uploads``         content into a blob
+``sources``         a file or a pipe, read in pieces
 ``blocks``          a stream as staged blocks
+``digests``         the hashes of content that passes by in pieces
 ``block_ids``       the ids of blocks, as the service and as the SDK has them
 ``block_lists``     blocks staged, listed and committed one by one
 ``upload_checks``   what can be asked before an upload begins

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import BinaryIO, TypeVar
 
 from azguard.blobs.append import MOST_BYTES
-from azguard.blobs.blocks import read_up_to
+from azguard.blobs.sources import read_up_to
 from azguard.errors import BadRequest
 
 T = TypeVar("T")

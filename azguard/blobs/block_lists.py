@@ -12,7 +12,8 @@ from typing import Any, BinaryIO, ClassVar
 from azguard import columns
 from azguard.accounts.target import Target
 from azguard.blobs import block_ids, blocks, properties, update_states, uploads
-from azguard.blobs.blocks import Place, read_up_to, stage_stream
+from azguard.blobs.blocks import Place, stage_stream
+from azguard.blobs.sources import read_up_to
 from azguard.blobs.upload import Settings, Upload
 from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Changed, NotFound, UsageError

@@ -3,10 +3,10 @@
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from azguard.accounts.target import Target
+from azguard.blobs.sources import read_up_to
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 
@@ -16,8 +16,7 @@ _WORKERS = 4
 _BLOCKS_PER_SIZE = 10_000
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where blocks are staged."""
 
     target: Target
@@ -73,18 +72,6 @@ def list_committed(target: Target, deadline: Deadline) -> tuple[list[str], str |
 
     ids = read(call, target, deadline)
     return ids, answers[-1].http_response.headers.get("ETag")
-
-
-def read_up_to(source: BinaryIO, size: int) -> bytes:
-    """Read ``size`` bytes, or fewer at the end of the source; a pipe gives 64 KiB at a time."""
-    # One system call at a time: read() makes several, and a signal between two of them waits until more content comes.
-    once: Callable[[int], bytes] = getattr(source, "read1", source.read)
-    pieces: list[bytes] = []
-    missing = size
-    while missing and (piece := once(missing)):
-        pieces.append(piece)
-        missing -= len(piece)
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def stage_block(place: Place, block: str, piece: bytes) -> None:

@@ -70,7 +70,7 @@ def write(
             if refused > _LOOKS or deadline.passed:
                 raise _to_gave_up(target, refused) from error
         else:
-            return replace(settled, attempts=settled.attempts + refused), conditions
+            return settled._replace(attempts=settled.attempts + refused), conditions
 
 
 def bind_to_what_is_there(target: Target, conditions: Conditions, deadline: Deadline, *, creates: bool) -> Conditions:

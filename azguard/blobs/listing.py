@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.blobs.properties import BlobShown, from_sdk
+from azguard.blobs.shown import BlobShown, from_sdk
 from azguard.errors import NotFound
 from azguard.requests.calls import page_timeouts, pages
 from azguard.requests.deadline import Deadline

@@ -14,9 +14,9 @@ from typing import Any, BinaryIO, cast
 
 from azguard.blobs import append_outcome, page_blobs, properties, source_pieces
 from azguard.blobs.append_pieces import mark_last
-from azguard.blobs.blocks import read_up_to
 from azguard.blobs.page_write import PAGE_BLOB, PAGE_BYTES, PIECE_BYTES, PagesWritten, PageWrite, check_range
 from azguard.blobs.source_pieces import SourcePiece
+from azguard.blobs.sources import read_up_to
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Interrupted, NotFound, OutcomeUnknown, Partial, UsageError
 from azguard.leases import guard

@@ -10,7 +10,7 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.blobs import containers, deletes, downloads, listing, uploads
 from azguard.blobs.existing import find_blob
-from azguard.blobs.properties import BlobShown
+from azguard.blobs.shown import BlobShown
 from azguard.blobs.upload import Settings, Upload
 from azguard.conditions.operations import BLOB_DELETE, BLOB_GET, BLOB_PUT_BLOCK_BLOB, Operation
 from azguard.conditions.resolve import Conditions

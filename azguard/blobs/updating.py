@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from azguard.accounts.target import Target
 from azguard.blobs import properties, update_states, uploads
@@ -88,8 +88,7 @@ class LeasableBlob:
         return CommittedVersion.of(client.set_blob_metadata(stamped, headers=headers, **write_timeouts(deadline)))
 
 
-@dataclass(frozen=True)
-class _Preserved:
+class _Preserved(NamedTuple):
     """What a write of the content leaves as it is."""
 
     #: The tags are among them only where the fence was asked for.

@@ -5,37 +5,23 @@ none. A lease on a container keeps no writer of its metadata out, so that they a
 """
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any
 
-from azguard.accounts.target import Target
-from azguard.blobs import containers, properties, tags, update_states
+from azguard.blobs import properties, tags, update_states
 from azguard.blobs.updating import LeasableBlob
 from azguard.conditions import fences
 from azguard.conditions.resolve import Conditions
 from azguard.documents import tags as rules
-from azguard.documents.metadata import as_json, flatten, from_json
+from azguard.documents.metadata import as_json, flatten
 from azguard.errors import NotFound, TransformFailed, UsageError
-from azguard.requests.calls import CallOutcome, outcome_of, read, write_timeouts
+from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage
+from azguard.requests.lineage import Lineage
+from azguard.updates.compared import ComparedMetadata, RefusedHere, StampedMetadata
 from azguard.updates.resource import CommittedVersion, CurrentVersion, Version
-
-
-class _RefusedHere(Exception):  # it stands for a refusal of the service, whose fields it has
-    """What the service would refuse if it compared the version itself."""
-
-    def __init__(self, status: HTTPStatus, code: str) -> None:
-        super().__init__(code)
-        self.status_code = int(status)
-        self.error_code = code
-        self.message = code
-
-
-def _changed() -> _RefusedHere:
-    return _RefusedHere(HTTPStatus.PRECONDITION_FAILED, "ConditionNotMet")
 
 
 @dataclass(frozen=True)
@@ -65,7 +51,7 @@ class BlobTags(LeasableBlob):
         blob = replace(state, etag=state.preserved)
         super().acquire(blob, lease_id, seconds, deadline)
         if self.read_etag_under_lease(lease_id, deadline) != state.etag:
-            raise _changed()
+            raise RefusedHere.as_changed()
 
     def read_etag_under_lease(self, lease_id: str, deadline: Deadline) -> str:
         """Return the current version of the tags, which the service tells only to the holder of ``lease_id``."""
@@ -95,10 +81,10 @@ class BlobTags(LeasableBlob):
 
         def give_up_lease() -> CommittedVersion:
             if lease_id is None or lease_id == self.lease_id:
-                raise _RefusedHere(HTTPStatus.BAD_REQUEST, "LeaseOfCaller")
+                raise RefusedHere(HTTPStatus.BAD_REQUEST, "LeaseOfCaller")
             self.release(lease_id, deadline)
             if self.read(deadline).etag != state.etag:
-                raise _changed()
+                raise RefusedHere.as_changed()
             return CommittedVersion(state.etag)
 
         return give_up_lease
@@ -117,95 +103,23 @@ class BlobTags(LeasableBlob):
             raise error.as_kind(TransformFailed) from None
 
 
-@dataclass(frozen=True, slots=True)
-class _UnboundLineage(Lineage):
-    """The lineage of writes that depend on no version: a write over a version that was replaced can still come."""
-
-    def successor(self, parent: str | None) -> str | None:
-        """Return nothing."""
-        return None
-
-    def after(self, op: str, parent: str | None) -> "Lineage":
-        """Return the lineage of the version that ``op`` writes over ``parent``."""
-        return _UnboundLineage(Lineage.after(self, op, parent).entries)
-
-
 @dataclass(frozen=True)
-class ContainerMetadata:
-    """The metadata of a container, as a JSON object of strings.
+class ContainerMetadata(ComparedMetadata):
+    """The metadata of a container, as a JSON object of strings: see ``compared``."""
 
-    A write depends on no version, so that its lineage proves only that our write is there, never that it cannot come
-    any more.
-    """
-
-    target: Target
-    lease_id: str | None = None
-    #: The versions over which a write was sent that may still arrive: a second one could undo what others write then.
-    under_way: set[str] = field(default_factory=set)
-
-    @property
-    def leases(self) -> None:
-        """Return nothing: a lease keeps no writer of metadata out."""
-        return
-
-    def read(self, deadline: Deadline) -> CurrentVersion:
-        """Read the metadata and ETag from one response."""
-        found = self._fetch(deadline)
-        stamped = found.metadata or {}
-        return CurrentVersion(
-            content=as_json(update_states.drop_lineage(stamped)),
-            etag=found.etag,
-            lineage=_UnboundLineage(Lineage.parse(stamped.get(KEY)).entries),
-            last_modified=found.last_modified,
+    def fetch(self, deadline: Deadline) -> StampedMetadata:
+        """Return the metadata and the ETag of the container."""
+        client = self.target.account.container(self.target.address)
+        headers = Conditions(lease_id=self.lease_id).request_headers
+        found: Any = read(
+            lambda timeouts: client.get_container_properties(headers=headers, **timeouts), self.target, deadline
         )
+        return StampedMetadata(found.metadata or {}, found.etag, found.last_modified)
 
-    def prepare(
-        self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[str | None], CommittedVersion]:
-        """Return the Set Container Metadata, before which the version is compared once more."""
-        wanted = {**from_json(content), **update_states.to_lineage_metadata(state, lineage)}
+    def send(self, stamped: Mapping[str, str], lease_id: str | None, deadline: Deadline) -> CommittedVersion:
+        """Send Set Container Metadata once."""
         client = self.target.account.container(self.target.address)
-
-        def commit(held: str | None) -> CommittedVersion:
-            if self.under_way:
-                raise _RefusedHere(HTTPStatus.BAD_REQUEST, "MayStillArrive")
-            if self._fetch(deadline).etag != state.etag:
-                raise _changed()
-            headers = Conditions(lease_id=held).request_headers
-            self.under_way.add(str(state.etag))
-            try:
-                answer = client.set_container_metadata(wanted, headers=headers, **write_timeouts(deadline))
-            except Exception as error:
-                if outcome_of(error) is not CallOutcome.IN_DOUBT:
-                    self.under_way.clear()
-                raise
-            self.under_way.clear()
-            return CommittedVersion.of(answer)
-
-        return commit
-
-    def fence(
-        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
-    ) -> Callable[[], CommittedVersion]:
-        """Return a refusal: nothing keeps a write out that is under way."""
-
-        def refuse() -> CommittedVersion:
-            raise _RefusedHere(HTTPStatus.BAD_REQUEST, "NothingComparesVersions")
-
-        return refuse
-
-    def list_versions(self, deadline: Deadline) -> list[Version]:
-        """Return none: the service keeps no versions of a container."""
-        return []
-
-    def canonicalize(self, content: bytes) -> bytes:
-        """Return the metadata as indented JSON."""
-        return as_json(from_json(content))
-
-    def _fetch(self, deadline: Deadline) -> Any:
-        if self.lease_id is None:
-            return containers.fetch(self.target, deadline)
-        client = self.target.account.container(self.target.address)
-        return read(
-            lambda timeouts: client.get_container_properties(lease=self.lease_id, **timeouts), self.target, deadline
+        headers = Conditions(lease_id=lease_id).request_headers
+        return CommittedVersion.of(
+            client.set_container_metadata(dict(stamped), headers=headers, **write_timeouts(deadline))
         )

@@ -1,10 +1,9 @@
 """The outcome of an upload whose answer was lost, from the lineage or from the ids of its blocks."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from azguard.blobs import blocks, properties
+from azguard.blobs import properties
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.errors import NotFound
@@ -27,7 +26,7 @@ def find_outcome(upload: "Upload", ids: Sequence[str], patience: Deadline) -> Fi
     history = Lineage.parse((found.metadata or {}).get(KEY))
     verdict = verdict_from_lineage(history, upload.op, parent, found.etag)
     if verdict is Verdict.UNKNOWN and ids:
-        return replace(_compare_blocks(upload, ids, patience), seen=found)
+        return _compare_blocks(upload, ids, patience)._replace(seen=found)
     if verdict is not Verdict.COMMITTED:
         return Finding(verdict, seen=found, same=verdict is Verdict.UNKNOWN and _equals(upload, found))
     position = next(index for index, (op, _) in enumerate(history.entries) if op == upload.op)
@@ -45,6 +44,8 @@ def _equals(upload: "Upload", found: Any) -> bool:
 
 def _compare_blocks(upload: "Upload", ids: Sequence[str], patience: Deadline) -> Finding[Mapping[str, Any]]:
     """Return whether the blob consists of our blocks: no other upload has their ids."""
+    from azguard.blobs import blocks
+
     try:
         current, etag = blocks.list_committed(upload.target, patience)
         if current != list(ids):

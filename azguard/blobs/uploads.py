@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from azguard.accounts.account import SINGLE_BYTES
 from azguard.blobs import properties, write_refusals
+from azguard.blobs.sources import read_up_to
 from azguard.blobs.upload import BlobPut, Settings, Upload, decode_md5
 from azguard.conditions.resolve import Conditions
 from azguard.errors import UsageError
@@ -37,25 +38,23 @@ def put(upload: Upload, source: BinaryIO, progress: Callable[[int], None], *, al
         UsageError: the content is not what ``content_md5`` says, or it is empty and must not be.
     Source: https://learn.microsoft.com/rest/api/storageservices/put-blob and /put-block-list
     """
-    from azguard.blobs import blocks
-
     _check_tags(upload)
-    first = blocks.read_up_to(source, SINGLE_BYTES + 1)
+    first = read_up_to(source, SINGLE_BYTES + 1)
     if not first and not allow_empty:
         raise UsageError(
             "the input is empty; nothing was written",
             reason="put_is_empty",
         )
-    digest = hashlib.sha256(first)
     with write_refusals.explain(upload.target, upload.conditions, upload.deadline):
         if len(first) <= SINGLE_BYTES:
             upload = replace(upload, md5=hashlib.md5(first, usedforsecurity=False).digest())
             _check_md5(upload.settings, upload.md5 or b"")
+            digest = hashlib.sha256(first)
             length = len(first)
             committed = _write_under_fence(upload, lambda fresh: _put_blob(fresh, first), ())
             progress(length)
         else:
-            committed, length = _put_blocks(upload, first, source, digest, progress)
+            committed, length, digest = _put_blocks(upload, first, source, progress)
     return _to_blob_put(upload, committed, length, digest)
 
 
@@ -130,26 +129,25 @@ def _to_place(upload: Upload, patience: Callable[[], Deadline]) -> "Place":
 
 
 def _put_blocks(
-    upload: Upload, first: bytes, source: BinaryIO, digest: Any, progress: Callable[[int], None]
-) -> tuple[_Committed, int]:
+    upload: Upload, first: bytes, source: BinaryIO, progress: Callable[[int], None]
+) -> tuple[_Committed, int, Any]:
     from azguard.blobs import blocks
+    from azguard.blobs.digests import Digests
     from azguard.blobs.upload_checks import check_early
 
     check_early(replace(upload, deadline=upload.deadline.fresh()))
-    md5 = hashlib.md5(usedforsecurity=False)
     length = 0
     ids: list[str] = []
-    for block, piece in blocks.stage_stream(
-        _to_place(upload, lambda: _extend_deadline(upload)), first, source, progress
-    ):
-        ids.append(block)
-        md5.update(piece)
-        if length:
-            digest.update(piece)
-        length += len(piece)
-    _check_md5(upload.settings, md5.digest())
-    stored = replace(upload, settings=replace(upload.settings, content_md5=properties.encode_base64(md5.digest())))
-    return _write_under_fence(stored, lambda fresh: _commit(fresh, ids), ids), length
+    place = _to_place(upload, lambda: _extend_deadline(upload))
+    with Digests() as digests:
+        for block, piece in blocks.stage_stream(place, first, source, progress):
+            ids.append(block)
+            digests.update(piece)
+            length += len(piece)
+        sha256, md5 = digests.finish()
+    _check_md5(upload.settings, md5)
+    stored = replace(upload, settings=replace(upload.settings, content_md5=properties.encode_base64(md5)))
+    return _write_under_fence(stored, lambda fresh: _commit(fresh, ids), ids), length, sha256
 
 
 def _write_under_fence(upload: Upload, call: Callable[[Upload], Mapping[str, Any]], ids: Sequence[str]) -> _Committed:

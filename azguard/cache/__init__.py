@@ -6,6 +6,7 @@
 ``statements``   its SQL
 ``schema``       its tables, and their version
 ``records``      its values, their rows, and their form in an export
+``remarks``      what else is kept of a version, behind the command that read it
 ``database``     the statements, safe under any number of processes
 ``file``         find, check and create the file; set a damaged one aside
 ``scope``        whose reads guard whose writes

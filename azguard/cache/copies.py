@@ -8,8 +8,9 @@ then known by its path alone.
 
 import os
 import sys
-from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
 # Linux, from the header linux/stat.h; Python has no statx before 3.15.
 _HERE = -100
@@ -22,8 +23,7 @@ _F_GETPATH = 50
 _LONGEST_PATH = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Copy:
+class Copy(NamedTuple):
     """A file that holds a copy. Bytes, for not every path is text."""
 
     #: Its real path; None if it has none, or none that can be found.
@@ -72,16 +72,26 @@ def _find_birth_by_statx(file: int | str) -> int | None:
     import struct
 
     answer = ctypes.create_string_buffer(_STATX_BYTES)
-    try:
-        statx = ctypes.CDLL(None).statx
-    except (OSError, AttributeError):
-        return None  # This C library is older than statx.
+    statx = _find_statx()
+    if statx is None:
+        return None
     folder, path, flags = (file, b"", _EMPTY_PATH) if isinstance(file, int) else (_HERE, os.fsencode(file), 0)
     if statx(folder, path, flags, _BIRTH_TIME, answer) != 0:
         return None
     (told,) = struct.unpack_from("=I", answer, 0)
     seconds, nanoseconds = struct.unpack_from("=qI", answer, _BIRTH_OFFSET)
     return int(seconds * 1_000_000_000 + nanoseconds) if told & _BIRTH_TIME else None
+
+
+@lru_cache(maxsize=1)
+def _find_statx() -> Any:
+    """Return the function of the C library; None if the library is older than it."""
+    import ctypes
+
+    try:
+        return ctypes.CDLL(None).statx
+    except (OSError, AttributeError):
+        return None
 
 
 def _find_path(descriptor: int) -> bytes | None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from azguard.cache import records as cache_records
+from azguard.cache import remarks
 from azguard.cache import statements as sql
 from azguard.cache.copies import Copy
 from azguard.cache.database import CacheDatabase
@@ -130,9 +131,7 @@ class EtagCache:
             known = (version.etag, version.last_modified, None, None, version.lineage, None, moment, command)
             rows.append((self.scope, *require_no_secrets(key, command), _LAST, *known))
         if rows:
-            self._database.write(
-                (sql.RECORD if cache_records.find_selection(command) is None else sql.RECORD_SELECTED, rows)
-            )
+            self._database.write((sql.RECORD if remarks.find_selection(command) is None else sql.RECORD_SELECTED, rows))
 
     def find_part(self, key: Key, part: str) -> Entry | None:
         """Return the version of a part of a resource that this scope last read by itself, or wrote."""

@@ -129,15 +129,17 @@ class Reads:
         left alone was not read, so that nothing is recorded. ``copy`` is the file that holds the content, ``selected``
         names the properties that were delivered, None is all.
         """
-        from azguard.cache import records
-        from azguard.requests.existing import EXISTS
+        from azguard.cache import remarks
+        from azguard.requests.verdicts import EXISTS
 
         if getattr(result, "outcome", None) == EXISTS:
             return
         if result.etag is None:
             self.forget(target)
             return
-        blob_type = getattr(result, "blob_type", None)
+        command = remarks.add_blob_type(
+            remarks.add_selection(self.command, selected), getattr(result, "blob_type", None)
+        )
         self.open_cache().record(
             _key(target),
             etag=result.etag,
@@ -146,7 +148,7 @@ class Reads:
             content_hash=getattr(result, "content_hash", None),
             lineage=lineage,
             copy=copy,
-            command=records.add_blob_type(records.add_selection(self.command, selected), blob_type),
+            command=remarks.add_hidden_until(command, getattr(result, "hidden_until", None)),
         )
 
     def record_content(self, target: Target, written: Any, content: bytes, lineage: str | None) -> None:
@@ -210,13 +212,14 @@ def _key(target: Target) -> "Key":
 def _convert(entry: "Entry | None") -> SeenVersion | None:
     if entry is None:
         return None
-    from azguard.cache import records
+    from azguard.cache import remarks
 
     return SeenVersion(
         etag=entry.etag,
         lineage=entry.lineage,
         last_modified=entry.last_modified,
         length=entry.length,
-        selected=records.find_selection(entry.command),
-        blob_type=records.find_blob_type(entry.command),
+        selected=remarks.find_selection(entry.command),
+        blob_type=remarks.find_blob_type(entry.command),
+        hidden_until=remarks.find_hidden_until(entry.command),
     )

@@ -11,7 +11,6 @@ from azguard import address as addresses
 from azguard import columns
 from azguard.accounts.target import Target
 from azguard.conditions import etags
-from azguard.conditions.seen import BLOCK_BLOB
 from azguard.errors import UsageError
 from azguard.requests.lineage import Lineage
 from azguard.times import iso
@@ -23,9 +22,6 @@ _MICROSECOND = timedelta(microseconds=1)
 # An endpoint has neither a query nor a user; a SAS has its signature behind one of these.
 _SECRET_ACCOUNT = re.compile(r"sig=|[?@]")
 _SECRET_ADDRESS = re.compile(r"[?&]sig=|accountkey=|sharedaccesssignature=", re.IGNORECASE)
-# A command that delivered only a part is recorded with these options, as a user would type it.
-SELECTING = " --select "
-_OF_TYPE = " --blob-type "
 # The largest length SQLite can hold; the largest blob is far below.
 _LONGEST = 2**63 - 1
 
@@ -105,27 +101,6 @@ def require_no_secrets(key: Key, command: str = "") -> Key:
     if not _is_text(key.account) or not _is_text(key.address):
         raise UsageError("an address that is not Unicode text cannot be a resource")
     return key
-
-
-def add_selection(command: str, names: str | None) -> str:
-    """Return how a command is recorded that delivered only these properties; None is all."""
-    return command if names is None else f"{command}{SELECTING}{names}"
-
-
-def find_selection(command: str) -> str | None:
-    """Return the names of the properties that a recorded command delivered, None if it was all."""
-    _, found, names = f"{command} ".partition(SELECTING)
-    return names.strip() if found else None
-
-
-def add_blob_type(command: str, blob_type: str | None) -> str:
-    """Return how a command is recorded that delivered a blob of this type; a block blob's is left out."""
-    return command if blob_type in (None, BLOCK_BLOB) else f"{command}{_OF_TYPE}{blob_type}"
-
-
-def find_blob_type(command: str) -> str:
-    """Return the type of the blob that a recorded command delivered."""
-    return command.partition(_OF_TYPE)[2] or BLOCK_BLOB
 
 
 def count_microseconds(moment: datetime) -> int:

@@ -1,6 +1,6 @@
 """The SQL of the ETag cache, except what stands in one place only."""
 
-from azguard.cache import records
+from azguard.cache import remarks
 
 ENTRY = "scope, account, address, etag, last_modified, length, content_hash, lineage, path, time, command"
 LEASE = "scope, account, address, lease_id, duration, action, confirmed, time"
@@ -19,8 +19,8 @@ UPDATE = INSERT.format(or_replace="") + (
 MERGE = UPDATE + "excluded.time >= entries.time"
 # A part that was read replaces the entry of the same part only: the rest of a whole entry was not read again.
 RECORD_SELECTED = UPDATE + (
-    f"substr(entries.command, instr(entries.command, '{records.SELECTING}'))"
-    f" = substr(excluded.command, instr(excluded.command, '{records.SELECTING}'))"
+    f"substr(entries.command, instr(entries.command, '{remarks.SELECTING}'))"
+    f" = substr(excluded.command, instr(excluded.command, '{remarks.SELECTING}'))"
 )
 # Each get -f creates another inode: only the newest ones of a resource are kept.
 INODES = 64

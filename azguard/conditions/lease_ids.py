@@ -27,6 +27,11 @@ def resolve_lease_id(asked: str | None, held: str | None) -> str | None:
     return parse_guid(asked, "lease_id")
 
 
+def is_guid(text: str) -> bool:
+    """Return whether the service takes a text for a lease id."""
+    return _GUID.fullmatch(text) is not None
+
+
 def parse_guid(text: str, argument: str) -> str:
     """Return the text if the service takes it for a lease id.
 
@@ -35,6 +40,6 @@ def parse_guid(text: str, argument: str) -> str:
     """
     if not text.strip():
         raise UsageError(f"{argument} is empty", argument=argument, reason="lease_id_empty")
-    if not _GUID.fullmatch(text):
+    if not is_guid(text):
         raise UsageError(f"{text!r} is not a GUID", argument=argument, reason="lease_id_malformed")
     return text

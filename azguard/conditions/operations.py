@@ -13,10 +13,10 @@ what a lease means to it, and what keeps ``--etag``.
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from types import MappingProxyType
+from typing import NamedTuple
 
 _REFERENCE = "https://learn.microsoft.com/rest/api/storageservices/"
 
@@ -94,8 +94,7 @@ class Part(StrEnum):
     ACL = "acl"
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(NamedTuple):
     """One operation of the REST interface.
 
     ``combines``: several conditions may stand together. ``--lease-id`` goes into ``lease_header``; with

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 from azguard.conditions.operations import Condition
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RequestedConditions:
     """The conditions as the caller gives them; None is not given."""
 
@@ -39,8 +40,8 @@ class RequestedConditions:
         given |= {name: bool(given[name]) for name in ("last_writer_wins", "allow_race")}
         return cls(**given)
 
-    @property
-    def values(self) -> dict[Condition, str]:
+    @cached_property
+    def values(self) -> Mapping[Condition, str]:
         """Return the values of the conditions that the service evaluates, as far as they are given."""
         every = ((condition, getattr(self, condition.argument)) for condition in Condition)
         return {condition: value for condition, value in every if value is not None}

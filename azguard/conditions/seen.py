@@ -1,13 +1,13 @@
 """What a scope knows of a resource: the versions it has seen, and the lease it holds."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
 
 BLOCK_BLOB = "BlockBlob"
 
 
-@dataclass(frozen=True, slots=True)
-class SeenVersion:
+class SeenVersion(NamedTuple):
     """A version that this scope has seen."""
 
     etag: str
@@ -20,6 +20,8 @@ class SeenVersion:
     selected: str | None = None
     #: Of a blob: BlockBlob, AppendBlob or PageBlob.
     blob_type: str = BLOCK_BLOB
+    #: Of a message: until when no other reader can receive it.
+    hidden_until: datetime | None = None
 
     @property
     def partial(self) -> bool:
@@ -27,8 +29,7 @@ class SeenVersion:
         return self.selected is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Remembered:
+class Remembered(NamedTuple):
     """What this scope knows of a resource."""
 
     #: What it last read or wrote, which is ``@last``.

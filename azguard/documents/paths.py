@@ -2,6 +2,7 @@ r"""Paths into a JSON document: ``a.b``, ``items[0]``, ``items[-1]``, ``a\\.b``,
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from azguard.documents.numbers import UnreadValue
 from azguard.errors import TransformFailed, UsageError
@@ -31,8 +32,7 @@ class Step:
         return "[-]" if self.end else f"[{self.index}]"
 
 
-@dataclass(frozen=True)
-class Path:
+class Path(NamedTuple):
     """The steps from the document's top to one value."""
 
     text: str

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from azguard.documents.numbers import LiteralNumber, UnreadValue, parse_number
 
@@ -100,8 +101,7 @@ def same(first: object, second: object) -> bool:
     return type(first) is type(second) and first == second
 
 
-@dataclass(frozen=True)
-class Style:
+class Style(NamedTuple):
     """How new members are written: None as indentation means on one line."""
 
     indent: str | None = None

@@ -5,10 +5,9 @@ connection came to be) or *in doubt* (everything else). A read has no doubt: it 
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from http import HTTPStatus
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from azguard.accounts.account import CONNECT_SECONDS
 from azguard.accounts.target import Target
@@ -36,8 +35,7 @@ class CallOutcome(Enum):
     IN_DOUBT = "in doubt"
 
 
-@dataclass(frozen=True)
-class CallResult(Generic[T]):
+class CallResult(NamedTuple, Generic[T]):
     """The outcome of one transmission, with the answer or the error."""
 
     outcome: CallOutcome

@@ -27,11 +27,19 @@ class Contents:
 Count = Callable[[Target, Deadline], Contents]
 
 
-def require_empty(count: Count, target: Target, deadline: Deadline, confirm: Callable[[Contents], None] | None) -> None:
+def require_empty(
+    count: Count,
+    target: Target,
+    deadline: Deadline,
+    confirm: Callable[[Contents], None] | None,
+    *,
+    stays: bool = False,
+) -> None:
     """Make sure that a resource is empty, or that its contents are meant to be deleted too.
 
-    ``confirm`` asks a person, and raises if the answer is no; None where no person can be asked. Not guaranteed: what
-    is written between the count and the delete is deleted too.
+    ``confirm`` asks a person, and raises if the answer is no; None where no person can be asked. ``stays`` says that
+    only the contents are to be deleted. Not guaranteed: what is written between the count and the delete is deleted
+    too.
 
     Raises:
         Changed: it is not empty, and no person can be asked.
@@ -41,7 +49,7 @@ def require_empty(count: Count, target: Target, deadline: Deadline, confirm: Cal
         return
     if confirm is None:
         raise Changed(
-            f"{target} is not empty: {found} would be deleted with it",
+            f"{target} is not empty: {found} would be deleted{'' if stays else ' with it'}",
             address=str(target.address),
             facts={"contents": found.number, "contents_counted": not found.more},
         )

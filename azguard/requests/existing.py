@@ -12,12 +12,12 @@ from typing import TypeVar
 from azguard.accounts.target import Target
 from azguard.errors import Changed, Exists, Locked, NotFound, OutcomeUnknown
 from azguard.requests.lineage import Lineage
+from azguard.requests.verdicts import EXISTS
 from azguard.requests.written import WriteResult
 
 T = TypeVar("T")
 # Only what exists has a lease, and Azure looks at that first.
 _LEASED = "LeaseIdMissing"
-EXISTS = "exists"
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,9 @@ from azguard.errors import AzguardError, OutcomeUnknown
 
 FAILED = "failed"
 UNKNOWN = "unknown"
+# So many ends may wait to be told: no other job begins while the reader of the lines is that far behind.
+_MOST_UNTOLD = 10_000
+_READER_PAUSE_SECONDS = 0.05
 # Longer than any deadline.
 _FOREVER_SECONDS = 1e9
 
@@ -101,6 +104,11 @@ class Tally:
         return self.is_over and self.failure is None
 
     @property
+    def lags(self) -> bool:
+        """Return whether so many ends wait to be told that no other job may begin."""
+        return len(self._untold) >= _MOST_UNTOLD
+
+    @property
     def is_closed(self) -> bool:
         """Return whether no other job may begin."""
         return self._is_closed
@@ -182,6 +190,8 @@ def _drive(jobs: Iterable[Job], width: int, tally: Tally, stop: Callable[[], Non
         running = set[Future[None]]()
         try:
             for job in jobs:
+                while tally.lags and not tally.is_closed:
+                    time.sleep(_READER_PAUSE_SECONDS)
                 if tally.is_closed:
                     break
                 running.add(pool.submit(tally.run, job))

@@ -7,7 +7,7 @@ does nothing more when it is repeated.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from azguard.accounts.target import Target
 from azguard.errors import AzguardError, Changed, Forbidden, OutcomeUnknown, Unauthenticated
@@ -24,8 +24,7 @@ NOTHING_THERE = object()
 _PAUSE_SECONDS = 0.2
 
 
-@dataclass(frozen=True)
-class Finding(Generic[T]):
+class Finding(NamedTuple, Generic[T]):
     """A verdict; with COMMITTED, the answer the lost response would have given."""
 
     verdict: Verdict
@@ -36,8 +35,7 @@ class Finding(Generic[T]):
     same: bool = False
 
 
-@dataclass(frozen=True)
-class Settled(Generic[T]):
+class Settled(NamedTuple, Generic[T]):
     """A committed write: its answer, and how many transmissions it took."""
 
     answer: T
@@ -45,8 +43,7 @@ class Settled(Generic[T]):
     doubts: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class WriteRequest(Generic[T]):
+class WriteRequest(NamedTuple, Generic[T]):
     """A request that changes something: how it is sent, and how its outcome is learnt when its answer is lost."""
 
     target: Target

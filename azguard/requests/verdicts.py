@@ -1,8 +1,11 @@
-"""What a look at a resource says about a write in doubt."""
+"""What a look at a resource says about a write in doubt, and what a create says that left it alone."""
 
 from enum import Enum
 
 from azguard.requests.lineage import Lineage, bare
+
+#: The outcome of a create that found something, and left it alone.
+EXISTS = "exists"
 
 
 class Verdict(Enum):

@@ -5,7 +5,7 @@ missing entity is an error here: the SDK hides it, so that two clients that clai
 succeed.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -37,8 +37,10 @@ class Stored:
         return cls(entity, str(answer["odata.etag"]), Lineage.parse(entity.pop(KEY, None)))
 
 
-def get(target: Target, deadline: Deadline, select: str | None = None) -> Stored:
-    """Read an entity, again on transient failures.
+def get(
+    target: Target, deadline: Deadline, select: str | None = None, hear: Callable[[Any], None] = lambda response: None
+) -> Stored:
+    """Read an entity, again on transient failures; ``hear`` is called with each answer of the SDK's.
 
     Raises:
         NotFound: there is no such entity, or no such table.
@@ -48,8 +50,14 @@ def get(target: Target, deadline: Deadline, select: str | None = None) -> Stored
     _, partition, row = target.address.parts
     answers: list[Mapping[str, Any]] = []
 
+    keep = _keep(answers)
+
+    def note(response: Any) -> None:
+        hear(response)
+        keep(response)
+
     def once(timeouts: Mapping[str, Any]) -> None:
-        client.get_entity(partition, row, select=select, raw_response_hook=_keep(answers), **timeouts)
+        client.get_entity(partition, row, select=select, raw_response_hook=note, **timeouts)
 
     read(once, target, deadline)
     return Stored.of(answers[-1])

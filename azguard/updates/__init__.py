@@ -12,6 +12,7 @@
 ``op_ids``       the identity of an update
 ``run``          one update under way
 ``resource``     what the loop needs of a resource
+``compared``     metadata of which the service compares no version
 ``journal``      what is under way, for the next run of the same op
 ``local_queue``  writers on one machine, first come, first served
 ``unsaved``      content that could not be written, kept in a file

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from azguard.errors import AzguardError
 from azguard.requests.lineage import new_op
@@ -83,8 +83,7 @@ class UpdateHooks:
     journal: WriteJournal | None = None
 
 
-@dataclass(frozen=True)
-class UpdateResult:
+class UpdateResult(NamedTuple):
     """How an update ended."""
 
     #: The version that we wrote. Its ETag is None where an earlier run wrote it, or others may have written since.

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
@@ -57,8 +57,7 @@ class UpdateRequest:
         return self.resource.target
 
 
-@dataclass(frozen=True, kw_only=True)
-class LocalRecords:
+class LocalRecords(NamedTuple):
     """Where an update keeps its records on this machine."""
 
     folders: Folders

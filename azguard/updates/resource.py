@@ -8,7 +8,7 @@ to know no service.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from azguard.accounts.target import Target
 from azguard.requests.deadline import Deadline
@@ -50,8 +50,7 @@ class CurrentVersion:
         return self.etag or "nothing"
 
 
-@dataclass(frozen=True)
-class CommittedVersion:
+class CommittedVersion(NamedTuple):
     """A committed version."""
 
     #: None where later writes hide it.
@@ -65,8 +64,7 @@ class CommittedVersion:
         return cls(answer.get("etag"), answer.get("last_modified"), answer.get("version_id"))
 
 
-@dataclass(frozen=True)
-class Version:
+class Version(NamedTuple):
     """One entry of the history that an account with versioning keeps."""
 
     etag: str

@@ -32,6 +32,11 @@ def test_contents_are_not_deleted_where_no_person_can_be_asked() -> None:
     )
 
 
+def test_what_stays_is_not_said_to_be_deleted() -> None:
+    with pytest.raises(Changed, match=r"at least 3 blobs would be deleted$"):
+        require_empty(lambda *_: FULL, TARGET, Deadline(), None, stays=True)
+
+
 def test_contents_are_not_deleted_if_the_answer_is_no() -> None:
     with pytest.raises(Interrupted, match="not at least 3 blobs"):
         require_empty(lambda *_: FULL, TARGET, Deadline(), refuse)

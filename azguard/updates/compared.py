@@ -1,0 +1,141 @@
+"""An update of metadata of which the service compares no version: azguard compares, then writes.
+
+A write depends on no version, so that its lineage proves only that our write is there, never that it cannot come any
+more. A service adds how its metadata are read and sent.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from http import HTTPStatus
+
+from azguard.accounts.target import Target
+from azguard.documents import metadata as rules
+from azguard.documents.metadata import as_json, from_json
+from azguard.errors import TransformFailed, UsageError
+from azguard.requests.calls import CallOutcome, outcome_of
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY, Lineage
+from azguard.updates.resource import CommittedVersion, CurrentVersion, Version
+
+
+class RefusedHere(Exception):  # it stands for a refusal of the service, whose fields it has
+    """What the service would refuse if it compared the version itself."""
+
+    def __init__(self, status: HTTPStatus, code: str) -> None:
+        super().__init__(code)
+        self.status_code = int(status)
+        self.error_code = code
+        self.message = code
+
+    @classmethod
+    def as_changed(cls) -> "RefusedHere":
+        """Return the refusal of a write over a version that is no longer current."""
+        return cls(HTTPStatus.PRECONDITION_FAILED, "ConditionNotMet")
+
+
+@dataclass(frozen=True, slots=True)
+class UnboundLineage(Lineage):
+    """The lineage of writes that depend on no version: a write over a version that was replaced can still come."""
+
+    def successor(self, parent: str | None) -> str | None:
+        """Return nothing."""
+        return None
+
+    def after(self, op: str, parent: str | None) -> "Lineage":
+        """Return the lineage of the version that ``op`` writes over ``parent``."""
+        return UnboundLineage(Lineage.after(self, op, parent).entries)
+
+    @property
+    def reaches_creation(self) -> bool:
+        """Return False: a write that overwrote ours without having seen it carries on a history without ours."""
+        return False
+
+
+@dataclass(frozen=True)
+class StampedMetadata:
+    """Metadata as they are in the service, with azguard's own entry."""
+
+    entries: Mapping[str, str]
+    etag: str
+    last_modified: datetime | None = None
+
+
+@dataclass(frozen=True)
+class ComparedMetadata(ABC):
+    """The metadata of a resource, as a JSON object of strings."""
+
+    target: Target
+    lease_id: str | None = None
+    #: The versions over which a write was sent that may still arrive: a second one could undo what others write then.
+    under_way: set[str] = field(default_factory=set)
+
+    @abstractmethod
+    def fetch(self, deadline: Deadline) -> StampedMetadata:
+        """Return the current metadata, all from one response."""
+
+    @abstractmethod
+    def send(self, stamped: Mapping[str, str], lease_id: str | None, deadline: Deadline) -> CommittedVersion:
+        """Replace all metadata once. The SDK's errors pass through it."""
+
+    @property
+    def leases(self) -> None:
+        """Return nothing: no lease keeps a writer of metadata out."""
+        return
+
+    def read(self, deadline: Deadline) -> CurrentVersion:
+        """Read the metadata and their version."""
+        found = self.fetch(deadline)
+        return CurrentVersion(
+            content=as_json({name: value for name, value in found.entries.items() if name != KEY}),
+            etag=found.etag,
+            lineage=UnboundLineage(Lineage.parse(found.entries.get(KEY)).entries),
+            last_modified=found.last_modified,
+        )
+
+    def prepare(
+        self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[str | None], CommittedVersion]:
+        """Return the write, before which the version is compared once more."""
+        history = str(state.lineage if lineage is None else lineage)
+        stamped = {**from_json(content), **({KEY: history} if history else {})}
+        try:
+            rules.check_size(stamped, own=(KEY,) if history else ())
+        except UsageError as error:
+            raise error.as_kind(TransformFailed) from None
+
+        def commit(held: str | None) -> CommittedVersion:
+            if self.under_way:
+                raise RefusedHere(HTTPStatus.BAD_REQUEST, "MayStillArrive")
+            if self.fetch(deadline).etag != state.etag:
+                raise RefusedHere.as_changed()
+            self.under_way.add(str(state.etag))
+            try:
+                committed = self.send(stamped, held, deadline)
+            except Exception as error:
+                if outcome_of(error) is not CallOutcome.IN_DOUBT:
+                    self.under_way.clear()
+                raise
+            self.under_way.clear()
+            return committed
+
+        return commit
+
+    def fence(
+        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[], CommittedVersion]:
+        """Return a refusal: nothing keeps a write out that is under way."""
+
+        def refuse() -> CommittedVersion:
+            raise RefusedHere(HTTPStatus.BAD_REQUEST, "NothingComparesVersions")
+
+        return refuse
+
+    def list_versions(self, deadline: Deadline) -> list[Version]:
+        """Return none: the service keeps no versions of metadata."""
+        return []
+
+    def canonicalize(self, content: bytes) -> bytes:
+        """Return the metadata as indented JSON."""
+        return as_json(from_json(content))

@@ -1,0 +1,45 @@
+"""Jobs in a pool: how far they may run ahead of what is told of them."""
+
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass
+
+import pytest
+
+from azguard.requests import pool
+from azguard.requests.pool import Done, Tally, run_each
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job that only ends."""
+
+    number: int
+
+    def run(self) -> Done:
+        return Done(str(self.number), "created")
+
+
+def test_no_job_begins_while_too_many_ends_wait_for_a_slow_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "_MOST_UNTOLD", 8)
+    monkeypatch.setattr(pool, "_READER_PAUSE_SECONDS", 0.001)
+    untold: list[int] = []
+    told = Counter[str]()
+    tally = Tally()
+    paused = threading.Event()
+    sleep = time.sleep
+
+    def pause(seconds: float) -> None:
+        paused.set()
+        sleep(seconds)
+
+    def read(done: Done) -> None:
+        if not told:  # The first line is not read before all that may begin has ended.
+            assert paused.wait(10)
+        untold.append(len(tally._untold))
+        told[done.outcome] += 1
+
+    monkeypatch.setattr(time, "sleep", pause)
+    run_each((Job(number) for number in range(100)), 2, tally, read, lambda: None)
+    assert (told, max(untold) <= 8 + 2) == (Counter(created=100), True)
