@@ -44,6 +44,9 @@ def _ignore_signals() -> None:
 
 
 def _end(status: int) -> None:
+    from azguard.cli import signals
+
+    signals.discard_unfinished()
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -1,7 +1,12 @@
-"""Files that are replaced whole or not at all: written beside their place, and renamed into it."""
+"""Files that are replaced whole or not at all: written beside their place, and renamed into it.
+
+It is locked while it is written, so that what a killed process left can be told from what a living one writes.
+"""
 
 import os
 import re
+import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -10,12 +15,68 @@ from typing import BinaryIO
 # A name may have 255 bytes; a character may take four of them.
 _NAME_CHARACTERS = 40
 _RANDOM_BYTES = 6
+# Some network file systems lock nothing: there a file counts as left only if it was not written to for so long.
+_LEFT_SECONDS = 60.0
+_HAS_LOCKS = os.name == "posix"
+#: What this process is writing now.
+_unfinished: set[Path] = set()
 _UNFINISHED = re.compile(rf"\..*\.azguard-[0-9a-f]{{{2 * _RANDOM_BYTES}}}", re.DOTALL)
 
 
 def is_unfinished(name: str) -> bool:
     """Return whether a file of this name is one that a killed process left, and not what its user made."""
     return _UNFINISHED.fullmatch(name) is not None
+
+
+def discard_unfinished() -> None:
+    """Delete what the threads of this process are still writing, which is about to end without waiting for them."""
+    for each in list(_unfinished):
+        with suppress(OSError):
+            os.unlink(each)
+
+
+def remove_left(folder: Path) -> None:
+    """Delete what killed processes left in a folder, and nothing that a living one may still write.
+
+    What cannot be deleted stays.
+    """
+    with suppress(OSError), os.scandir(folder) as entries:
+        for each in entries:
+            if is_unfinished(each.name):
+                with suppress(OSError):
+                    _remove_if_left(Path(each.path))
+
+
+def _remove_if_left(path: Path) -> None:
+    found = os.lstat(path)
+    if not stat.S_ISREG(found.st_mode) or found.st_mtime > time.time() - _LEFT_SECONDS or not _HAS_LOCKS:
+        return
+    import fcntl
+
+    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(descriptor), os.lstat(path)):
+            os.unlink(path)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _lock(descriptor: int) -> Iterator[None]:
+    """Lock a file until the block ends, even if the descriptor is closed before; a system without locks has none."""
+    if not _HAS_LOCKS:
+        yield
+        return
+    import fcntl
+
+    kept = os.dup(descriptor)
+    try:
+        with suppress(OSError):
+            fcntl.flock(kept, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(kept)
 
 
 def write_atomically(path: Path, content: bytes, mode: int = 0o666, *, durable: bool = True) -> None:
@@ -25,6 +86,24 @@ def write_atomically(path: Path, content: bytes, mode: int = 0o666, *, durable: 
         OSError: the file is as it was.
     """
     with replacing(path, mode, durable=durable) as stream:
+        stream.write(content)
+
+
+def write_where_named(path: Path, content: bytes) -> None:
+    """Write what a user wants at a path: a file as ``write_atomically`` does, a device or a pipe directly.
+
+    A file that is there keeps its permissions.
+
+    Raises:
+        OSError: it cannot be written; a file is as it was.
+    """
+    mode = path.stat().st_mode if path.exists() else None
+    if mode is not None and not stat.S_ISREG(mode):
+        with path.open("wb") as stream:
+            stream.write(content)
+        return
+    allowed = 0o666 if mode is None else stat.S_IMODE(mode)
+    with replacing(path, allowed, exact=mode is not None) as stream:
         stream.write(content)
 
 
@@ -44,19 +123,23 @@ def replacing(path: Path, mode: int = 0o666, *, exact: bool = False, durable: bo
     # Hidden, and unlike any other that is written at the same time.
     beside = real.with_name(f".{real.name[:_NAME_CHARACTERS]}.azguard-{os.urandom(_RANDOM_BYTES).hex()}")
     stream = open(beside, "x+b", opener=lambda name, flags: os.open(name, flags, mode))  # noqa: SIM115  # closed below
+    _unfinished.add(beside)
     try:
-        with stream:
-            yield stream
-            stream.flush()
-            if durable:
-                os.fsync(stream.fileno())
-        if exact:
-            os.chmod(beside, mode)
-        os.replace(beside, real)
+        with _lock(stream.fileno()):
+            with stream:
+                yield stream
+                stream.flush()
+                if durable:
+                    os.fsync(stream.fileno())
+            if exact:
+                os.chmod(beside, mode)
+            os.replace(beside, real)
     except BaseException:
         with suppress(OSError):  # Its folder is gone, or it was renamed already.
             os.unlink(beside)
         raise
+    finally:
+        _unfinished.discard(beside)
     if durable:
         _sync_folder(real.parent)
 

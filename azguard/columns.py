@@ -1,9 +1,9 @@
 """How a result is shown as one row of a table: a result type lists its columns in ``COLUMNS``."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
+from typing import NamedTuple
 
 #: The metadata of a field that no format prints: only the one line on a terminal is made from it.
 UNPRINTED: Mapping[str, bool] = MappingProxyType({"is_unprinted": True})
@@ -17,8 +17,7 @@ class Unit(Enum):
     SECONDS = "seconds"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Column:
+class Column(NamedTuple):
     """One field of a result, as a table shows it."""
 
     name: str
@@ -34,6 +33,8 @@ class Column:
     rank: int | None = None
     #: The name of a column that says the same once more, so that it is not shown beside this one.
     replaces: str | None = None
+    #: Whether it is a text of any length, of which a table shows the beginning in one line.
+    is_cut: bool = False
 
 
 # What is left out of a narrow table, in this order; the address and the state never are.
@@ -49,6 +50,9 @@ UNTIL = Column(name="until", rank=5)
 CONFIRMED = Column(name="confirmed", rank=6)
 LAST_MODIFIED = Column(name="last_modified", rank=7)
 LEASE_STATE = Column(name="lease_state", title="lease", usual="available", marked=("leased", "breaking"), rank=8)
+KIND = Column(name="kind", rank=13)
+WHY = Column(name="why", rank=9)
+HOLDING_STATE = Column(name="state", usual="held", rank=10)
 CONTENT_LENGTH = Column(name="content_length", title="bytes", unit=Unit.BYTES, rank=9)
 POSITION = Column(name="position", title="at byte", unit=Unit.BYTES, rank=9)
 APPENDED_BYTES = Column(name="appended_bytes", title="appended", unit=Unit.BYTES, rank=9)
@@ -63,6 +67,12 @@ RANGE_LENGTH = Column(name="length", unit=Unit.BYTES)
 CLEARED = Column(name="cleared", usual=False)
 FENCE = Column(name="fence", unit=Unit.ITEMS, rank=10)
 AGE = Column(name="age", unit=Unit.SECONDS, rank=11)
+PID = Column(name="pid", rank=12)
+SINCE = Column(name="since")
+ENDED = Column(name="ended")
+HOLDER_NAME = Column(name="holder")
+RUN = Column(name="run", rank=12)
+SECONDS_LEFT = Column(name="seconds_left", title="left", unit=Unit.SECONDS, rank=11)
 HELD_BY = Column(name="held_by", title="by", rank=12)
 LEASE_ID = Column(name="lease_id", rank=13)
 ACTION = Column(name="action")
@@ -71,9 +81,13 @@ LEASE_TIME = Column(name="lease_time", unit=Unit.SECONDS, rank=11)
 MESSAGES = Column(name="approximate_message_count", title="messages, about", unit=Unit.ITEMS, rank=9)
 NEXT_VISIBLE = Column(name="time_next_visible", title="visible again", rank=9)
 DEQUEUES = Column(name="dequeue_count", title="received", unit=Unit.ITEMS, rank=8)
-CONTENT = Column(name="content")
-TEXT = Column(name="text")
-DECODED = Column(name="decoded", rank=7)
+DESTINATION = Column(name="destination")
+MOVED = Column(name="moved", unit=Unit.ITEMS)
+CONTENT = Column(name="content", is_cut=True)
+TEXT = Column(name="text", is_cut=True)
+DECODED = Column(name="decoded", is_cut=True, rank=7)
 COPY_STATUS = Column(name="copy_status", title="copy", marked=("pending", "aborted", "failed"))
 SNAPSHOT = Column(name="snapshot")
 OUTCOME = Column(name="outcome", rank=11)
+TREE_OUTCOME = Column(name="outcome", marked=("failed", "unknown", "not tried", "would refuse"))
+REASON = Column(name="reason", rank=10)

@@ -34,6 +34,16 @@ class Folders:
         return self.cache / "queues"
 
     @property
+    def holds(self) -> Path:
+        """Return the folder of the locks that are held beyond one command."""
+        return self.cache / "holds"
+
+    @property
+    def runs(self) -> Path:
+        """Return the folder of the runs of Terraform under way."""
+        return self.cache / "runs"
+
+    @property
     def attempts(self) -> Path:
         """Return the folder of writes under way, for the next run with the same key."""
         return self.cache / "attempts"

@@ -10,7 +10,7 @@ from azguard import address, columns
 from azguard.accounts.account import Account
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.blobs import containers, properties
+from azguard.blobs import containers, shown
 from azguard.cache.etag_cache import EtagCache
 from azguard.cache.records import Entry, Key
 from azguard.conditions.resolve import Conditions
@@ -145,7 +145,7 @@ def _current(target: Target, deadline: Deadline) -> tuple[str | None, datetime |
         from azguard.tables import acl
 
         return acl.get(target, deadline).etag, None, None
-    show = containers.show if target.kind is Kind.CONTAINER else properties.show
+    show = containers.show if target.kind is Kind.CONTAINER else shown.show
     found = show(target, Conditions(), deadline)
     return found.etag, found.last_modified, found.lease_state
 

@@ -5,8 +5,7 @@ Source: https://learn.microsoft.com/rest/api/storageservices/naming-and-referenc
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from azguard.errors import UsageError
 
@@ -37,8 +36,7 @@ def base_of(url: "SplitResult") -> str:
     return f"{url.scheme}://{host}" + ("" if url.port in (None, usual) else f":{url.port}")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a URL leads: the endpoint, the account, its service if that can be told, and the path below it."""
 
     endpoint: str

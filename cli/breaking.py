@@ -1,14 +1,23 @@
 """From the options of ``azguard lease break`` to the core: an operator's act, shown first, and meant."""
 
+from typing import Annotated
+
+import typer
+
 from azguard.accounts.target import Target
 from azguard.cli import asking, lease_options, values
 from azguard.cli.context import Environment
 from azguard.leases import breaking
 from azguard.leases.actions import LONGEST_BREAK, LeaseDone
 from azguard.leases.breaking import BreakDone, BreakRequest, Safeguards
+from azguard.leases.ci_runs import RunCheck
 from azguard.leases.kinds import Action
 from azguard.requests.deadline import Deadline
 
+IfRunFinished = Annotated[
+    bool,
+    typer.Option("--if-run-finished", help="Only if GitHub or Azure Pipelines says that its CI run is over."),
+]
 # After its end the service may take up to a minute until it gives a lease to the next, says its documentation.
 _SLACK_SECONDS = 60.0
 
@@ -18,10 +27,13 @@ def period_of(text: str | None) -> int | None:
     return None if text is None else values.seconds(text, "--lease-break-period", 0, LONGEST_BREAK)
 
 
-def safeguards(owner: str | None, older_than: str | None) -> Safeguards:
+def safeguards(
+    env: Environment, owner: str | None, older_than: str | None, *, if_run_finished: bool = False
+) -> Safeguards:
     """Return what must hold of the holder."""
     age = None if older_than is None else values.duration(older_than, "--if-older-than")
-    return Safeguards(values.not_empty(owner, "--if-owner"), age)
+    run_check = RunCheck(env.environ, env.deadline) if if_run_finished else None
+    return Safeguards(values.not_empty(owner, "--if-owner"), age, run_check)
 
 
 def broken(env: Environment, target: Target, period: int | None, safeguards: Safeguards, *, yes: bool) -> BreakDone:

@@ -1,14 +1,12 @@
 """What a command says of itself, so that ``cli.groups`` gives it the options it takes."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from azguard.conditions.operations import Operation
 
 
-@dataclass(frozen=True, kw_only=True)
-class CommandSpec:
+class CommandSpec(NamedTuple):
     """What a command does, as far as its shared options depend on it."""
 
     #: The operation whose conditions it takes; None if it takes none.

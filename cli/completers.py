@@ -193,7 +193,8 @@ def _list_locks(account: Any, incomplete: str, line: "TypedLine") -> Iterator[Ca
 
     container = choose_container(line.options.get("lock_container"), line.environ)
     for value, meaning in _list_blobs(account, f"{container}/{incomplete}", line):
-        if meaning == "blob":
+        # What has this mark is the history of a lock, or the place of a waiter.
+        if meaning == "blob" and "!" not in value:
             yield value.removeprefix(f"{container}/"), "lock"
 
 

@@ -125,7 +125,8 @@ def _usage(error: Any, argv: Sequence[str]) -> UsageError:
 
 def _for_people(error: AzguardError, *, quiet: bool) -> str:
     lines = [f"error: {error.message}"]
-    if isinstance(error, Changed) and error.expected_etag:
+    # No service tells another's receipt, and what is said of it says all.
+    if isinstance(error, Changed) and error.expected_etag and error.reason != "receipt_stale":
         now = f"it is now {error.current_etag}" if error.current_etag else "that is no longer the current version"
         now = "and there is nothing now" if isinstance(error, Gone) else now
         lines.append(f"  you have {error.expected_etag}, {now}")

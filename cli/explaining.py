@@ -77,7 +77,9 @@ def _name_own_lease_waited_for(env: Environment, error: GaveUp, target: Target) 
         return error  # It worked inside that lease; other writers were in its way.
     if not outer and not _find_own_lease(env, target):
         return error
-    release = f"release it first: azguard lease release {target.address}"
+    known = env.cache.find_held(Key.of(target))
+    noun = "lock" if known is not None and known.action == "lock hold" else "lease"
+    release = f"release it first: azguard {noun} release {target.address}"
     return error.but(
         message=f"{target} is leased by this scope itself, so waiting for it is in vain; nothing was done",
         hint=hints.under_own_lease(env.argv) if updates else release,

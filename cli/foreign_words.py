@@ -106,13 +106,12 @@ COMMANDS: Mapping[str, Ours] = {
     "entity add": Ours("entity insert", _ENTITY),
     "entity update": Ours("entity merge", _ENTITY),
     "entity put": Ours("entity upsert", _ENTITY),
-    "lock acquire": Ours("lock run", "NAME", "-- COMMAND"),
-    "lock take": Ours("lock run", "NAME", "-- COMMAND"),
+    "lock acquire": Ours("lock hold", "NAME"),
+    "lock take": Ours("lock hold", "NAME"),
     "lock exec": Ours("lock run", "NAME", "-- COMMAND"),
     "lock status": Ours("lock show", "NAME"),
     "lock ls": Ours("lock list", ""),
-    "lock unlock": Ours("lease release", "blob:locks/NAME"),
-    "lock release": Ours("lease release", "blob:locks/NAME"),
+    "lock unlock": Ours("lock release", "NAME"),
     "lease status": Ours("lease show", f"blob:{_BLOB}"),
 }
 

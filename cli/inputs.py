@@ -90,9 +90,14 @@ def check_result_file(file: str | None) -> Path | None:
     if not_empty(file, "--result") is None:
         return None
     path = Path(str(file))
-    if path.is_dir() or not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+    if not is_writable(path):
         raise UsageError(f"--result {file} cannot be written", hint=f"make the folder first: mkdir -p {path.parent}")
     return path
+
+
+def is_writable(path: Path) -> bool:
+    """Return whether a file can be written, as far as can be told before it is."""
+    return not path.is_dir() and os.access(path if path.exists() else path.absolute().parent, os.W_OK)
 
 
 def write_json(path: Path, result: object) -> None:

@@ -39,3 +39,10 @@ def confirm_delete(target: Target) -> "Callable[[Contents], None] | None":
     if not asking.on_terminal():
         return None
     return lambda found: asking.confirm(f"delete {target} and the {found} in it?", "nothing was deleted")
+
+
+def confirm_clear(target: Target) -> "Callable[[Contents], None] | None":
+    """Return what asks whether the contents of a resource, which stays, are to be deleted; None without a person."""
+    if not asking.on_terminal():
+        return None
+    return lambda found: asking.confirm(f"delete the {found} in {target}?", "nothing was deleted")

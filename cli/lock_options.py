@@ -3,32 +3,48 @@
 import os
 import random
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from azguard.accounts import trace
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.cli import command_line, ending, lease_options, options, values
+from azguard.cli import command_line, ending, lease_options, lock_names, options, values
 from azguard.cli.context import Environment
 from azguard.errors import GaveUp, UsageError
 from azguard.leases.actions import DEFAULT_SECONDS, LONGEST, SHORTEST
 from azguard.leases.owners import Owner
-from azguard.locks import lock_blobs
 from azguard.locks.hold import hold_lock
 from azguard.locks.run import LockPlan
 from azguard.locks.settings import AcquireSettings, LockRequest
 from azguard.processes import child
 
+if TYPE_CHECKING:
+    from azguard.locks.terraform import StateGuard
+
 # As everything in azguard waits; by then a crashed holder's lease has ended.
 _WAIT_SECONDS = 60.0
 _GRACE_SECONDS = 5.0
+_NOT_SHARED = {
+    "--slots": "readers have no number, and writers are alone",
+    "--sequence": "of readers beside each other, none is the newest",
+    "--no-fair": "the queue is what lets a writer in between readers",
+}
+# As large as the ids of CI runs, and what other tools can read as a number.
+_HIGHEST_SEQUENCE = 2**63 - 1
 ON_LOST = ("term", "kill", "continue")
+
+Fair = Annotated[bool, typer.Option("--fair/--no-fair", help="Wait behind those who came before; by default, yes.")]
+KeepLog = Annotated[bool, typer.Option("--log/--no-log", help="Add a line to the lock's history; by default, yes.")]
+SequenceNumber = Annotated[
+    str | None,
+    typer.Option("--sequence", metavar="N", help="Refuse to run (exit 42) once a higher N has had the lock."),
+]
 
 
 @dataclass(frozen=True)
@@ -36,6 +52,8 @@ class CheckedLockOptions:
     """What the options of lock run say, without a contradiction."""
 
     slots: int
+    sequence: int | None
+    is_shared: bool
     #: The term of the leases, in seconds.
     seconds: int
     #: In seconds.
@@ -64,6 +82,11 @@ class LockOptions:
     lock_container: str | None
     reason: str | None = None
     publish_command: bool = False
+    log: bool = True
+    fair: bool = True
+    sequence: str | None = None
+    terraform: str | None = None
+    shared: bool = False
 
     def check(self) -> CheckedLockOptions:
         """Return what the options say.
@@ -83,6 +106,8 @@ class LockOptions:
             )
         return CheckedLockOptions(
             slots=slots,
+            sequence=_sequence(self.sequence, slots),
+            is_shared=self._check_shared(),
             seconds=seconds,
             wait=0.0 if self.no_wait else _wait(self.wait),
             grace=grace,
@@ -90,6 +115,16 @@ class LockOptions:
             busy_status=_busy_status(self.conflict_exit_code),
             heartbeat=_file(self.heartbeat_file),
         )
+
+    def _check_shared(self) -> bool:
+        others = {"--slots": self.slots, "--sequence": self.sequence, "--no-fair": None if self.fair else "given"}
+        for option, value in others.items():
+            if self.shared and value is not None:
+                raise UsageError(
+                    f"--shared and {option} contradict each other: {_NOT_SHARED[option]}",
+                    hint="leave one of them out",
+                )
+        return self.shared
 
 
 @dataclass(frozen=True)
@@ -117,8 +152,8 @@ class TableLock:
                 raise UsageError(f"{option} is about a lock", hint="add --with-table-lock, or leave it out")
 
 
-def split(words: Sequence[str], argv: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the addresses and the command, which ``--`` divides.
+def split(words: Sequence[str], argv: Sequence[str], *, has_state: bool = False) -> tuple[list[str], list[str]]:
+    """Return the addresses and the command, which ``--`` divides; beside a Terraform state there may be no address.
 
     Raises:
         UsageError: one of them is missing.
@@ -127,7 +162,7 @@ def split(words: Sequence[str], argv: Sequence[str]) -> tuple[list[str], list[st
     addresses = list(words[: len(words) - len(command)])
     if not command or not command[0]:
         raise UsageError("there is no command to run", hint="write it after --, as in: -- ./deploy.sh")
-    if not addresses:
+    if not addresses and not has_state:
         raise UsageError("there is no lock", hint="name it before --, as in: deploy-prod -- ./deploy.sh")
     return addresses, command
 
@@ -142,7 +177,8 @@ def plan(
         CommandNotFound, NotExecutable: there is no such command.
     """
     checked = given.check()
-    requests = [LockRequest(target, checked.slots) for target in locks(env, addresses, given.lock_container)]
+    targets = lock_names.locks(env, addresses, given.lock_container)
+    requests = [LockRequest(target, checked.slots, checked.sequence, checked.is_shared) for target in targets]
     child.check(command, env.environ)
     for each in requests:
         ending.warn(each.target, checked.wait + checked.seconds, env.out.warn_once)
@@ -150,78 +186,37 @@ def plan(
         locks=requests,
         command=command,
         environ=env.environ,
-        settings=_settings(env, _owner(env, command, given), checked.seconds, create=not given.no_create),
+        settings=replace(
+            acquire_settings(env, _owner(env, command, given), checked.seconds, create=not given.no_create),
+            is_fair=given.fair,
+        ),
         wait=checked.wait,
         grace=checked.grace,
         on_lost=checked.on_lost,
         heartbeat=checked.heartbeat,
+        keeps_log=given.log,
         on_held=lambda held: env.out.note(f"holding {held.target}{_describe_fence(held.fence)}"),
+        state=None if given.terraform is None else _state_guard(env, given.terraform, checked.wait),
     )
     return planned, checked.busy_status
 
 
+def _state_guard(env: Environment, text: str, wait: float) -> "StateGuard":
+    """Return what waits for a Terraform state, and releases what a run that died left of its lock."""
+    from azguard.locks.run_notes import RunNotes
+    from azguard.locks.terraform import StateGuard
+
+    return StateGuard(
+        target=env.locate(text, Kind.BLOB, writable=True),
+        notes=RunNotes(env.folders.runs),
+        wait_seconds=wait,
+        say=env.out.info,
+        uniform=random.SystemRandom().uniform,
+    )
+
+
 def _describe_fence(fence: int | None) -> str:
     return "" if fence is None else f" (fence {fence})"
-
-
-def lock(env: Environment, text: str, container: str | None) -> Target:
-    """Return the blob that a lock's address names: itself, the one of a bare name, or the one that stands for a table.
-
-    Raises:
-        UsageError: neither a blob nor a table, or a container is named that it is not in.
-    """
-    return locks(env, [text], container)[0]
-
-
-def locks(env: Environment, texts: Sequence[str], container: str | None) -> list[Target]:
-    """Return the blobs that locks' addresses name.
-
-    Raises:
-        UsageError: one is neither a blob nor a table, or a container of locks is named, and none of them is in it.
-    """
-    found = [_locate(env, text, container) for text in texts]
-    if container is not None and not any(
-        _is_bare(text) or env.location(text).address.kind is Kind.TABLE for text in texts
-    ):
-        raise UsageError(
-            f"--lock-container is for bare names, and {found[0].address} names its own container",
-            hint="leave the option out, or give a bare name such as deploy-prod",
-        )
-    return found
-
-
-def _locate(env: Environment, text: str, container: str | None) -> Target:
-    target = env.locate(_expand_name(env, text, container), writable=True)
-    if target.kind is Kind.BLOB:
-        return target
-    if target.kind is not Kind.TABLE:
-        raise UsageError(
-            f"a lock is a blob, or a table that a blob stands for; not a {target.kind}",
-            hint="NAME or blob:CONTAINER/NAME, or lease a container with azguard lease acquire",
-        )
-    return _locate_designated(env, target, container)
-
-
-def choose_container(environ: Mapping[str, str], named: str | None) -> str:
-    """Return the container of locks: the one that is named, else that of the environment, else the usual one.
-
-    Raises:
-        UsageError: it is no name of a container.
-    """
-    return lock_blobs.choose_container(values.not_empty(named, "--lock-container"), environ)
-
-
-def _expand_name(env: Environment, text: str, container: str | None) -> str:
-    """Return the address that a bare name stands for, and anything else as it is."""
-    if not _is_bare(text):
-        return text
-    return f"{Kind.BLOB}:{choose_container(env.environ, container)}/{text}"
-
-
-def _is_bare(text: str) -> bool:
-    """Return whether a lock is named without its container."""
-    # With a colon it is more likely a misspelt kind of resource than a name: it would be a lock of its own.
-    return bool(text.strip()) and "/" not in text and ":" not in text
 
 
 @contextmanager
@@ -235,22 +230,30 @@ def around_write(env: Environment, target: Target, asked: TableLock) -> Iterator
         yield lambda: None
         return
     table = Target(target.account, Address(Kind.TABLE, target.address.parts[:1]))
-    blob = _locate_designated(env, table, asked.lock_container)
+    blob = lock_names.locate_designated(env, table, asked.lock_container)
     wait = _wait(asked.wait)
-    settings = _settings(env, lease_options.this_process(env, f"azguard {env.command}"), DEFAULT_SECONDS, create=True)
+    settings = acquire_settings(
+        env, lease_options.this_process(env, f"azguard {env.command}"), DEFAULT_SECONDS, create=True
+    )
     ending.warn(blob, wait + DEFAULT_SECONDS, env.out.warn_once)
     with hold_lock(blob, settings, wait, env.environ) as held:
         yield lambda: None if held is None else held.check()
 
 
-def _locate_designated(env: Environment, table: Target, container: str | None) -> Target:
-    blob = lock_blobs.choose_lock_blob(table, choose_container(env.environ, container))
-    env.out.info(f"{table.address} has no lease of its own; its lock is {blob.address}")
-    return blob
-
-
 def _wait(text: str | None) -> float:
     return _WAIT_SECONDS if text is None else values.duration(text, "--wait")
+
+
+def _sequence(text: str | None, slots: int) -> int | None:
+    """Return the number of the run."""
+    if text is None:
+        return None
+    if slots > 1:
+        raise UsageError(
+            "--sequence and --slots contradict each other: of runs beside each other, none is the newest",
+            hint="leave one of them out",
+        )
+    return values.whole(text, "--sequence", 0, _HIGHEST_SEQUENCE)
 
 
 def _busy_status(text: str | None) -> int:
@@ -258,7 +261,8 @@ def _busy_status(text: str | None) -> int:
     return GaveUp.exit_code if text is None else values.whole(text, "--conflict-exit-code", 0, 255)
 
 
-def _settings(env: Environment, owner: Owner, seconds: int, *, create: bool) -> AcquireSettings:
+def acquire_settings(env: Environment, owner: Owner, seconds: int, *, create: bool) -> AcquireSettings:
+    """Return how a lock is acquired; ``seconds`` is the term of its lease."""
     return AcquireSettings(
         owner=owner,
         seconds=seconds,

@@ -1,43 +1,51 @@
-"""The options of the commands about messages, what is sent, and what is recorded of what was received."""
+"""The options of the commands about messages, and what is sent."""
 
-import sys
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
-from azguard.accounts.target import Target
-from azguard.cli import completers, deliveries, inputs, values
-from azguard.cli.context import Environment
-from azguard.conditions.seen import SeenVersion
+from azguard.cli import completers, inputs, values
 from azguard.errors import UsageError
 from azguard.queues import encodings
-from azguard.queues.message_results import MessageWritten, Received
-from azguard.queues.receipts import choose_receipt
 
 _DAY_SECONDS = 86_400
 _LONGEST_SECONDS = 7 * _DAY_SECONDS
 _FOR_EVER = ("-1", "forever")
 # What a signed number of 32 bits holds; the service names no limit.
 _LONGEST_LIFE_SECONDS = 2**31 - 1
-_MOST_MESSAGES = 32
+#: What one request receives or looks at.
+MOST_MESSAGES = 32
 
 Message = Annotated[
     str, typer.Argument(metavar="QUEUE/ID", help="The message, or its URL.", autocompletion=completers.messages)
 ]
-Encoding = Annotated[
-    str, typer.Option("--encoding", metavar="text|base64|raw", help="What a message holds; by default, text.")
-]
+Encoding = Annotated[str, typer.Option("--encoding", metavar="text|base64|raw", help="What a message holds.")]
 Number = Annotated[str, typer.Option("--num-messages", metavar="N", help="At most so many: 1 to 32.")]
 Content = Annotated[str | None, typer.Option("--content", metavar="TEXT", help="The content itself.")]
+ContentFile = Annotated[
+    str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Read the content from this file; - is stdin.")
+]
 PopReceipt = Annotated[
     str | None,
-    typer.Option("--pop-receipt", metavar="R|@last", help="The receipt; by default, the last that you got here."),
+    typer.Option(
+        "--pop-receipt",
+        metavar="R|@last|@FILE",
+        help="The receipt, or the JSON of message get; by default, the last that you got here.",
+        autocompletion=completers.etags,
+    ),
 ]
-Json = Annotated[
+MovedLife = Annotated[
     str | None,
-    typer.Option("--file", "-f", metavar="FILE|-", help="The JSON of message get, whose receipt is used."),
+    typer.Option(
+        "--time-to-live",
+        metavar="DURATION|-1",
+        help="Keep them so long from now; -1: for ever; by default, 7d, or what is left if that is more.",
+    ),
+]
+AllowEmpty = Annotated[bool, typer.Option("--allow-empty", help="Let the content be empty.")]
+VisibilityTimeout = Annotated[
+    str | None, typer.Option("--visibility-timeout", metavar="DURATION", help="Hide it so long from now: 0 to 7d.")
 ]
 
 
@@ -58,7 +66,7 @@ class PutOptions:
         str | None, typer.Option("--visibility-timeout", metavar="DURATION", help="Hide it at first: 0 to 7d.")
     ] = None
     hidden: Annotated[bool, typer.Option("--hidden", help="Hide it until message update --visible.")] = False
-    allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Put it even if it is empty.")] = False
+    allow_empty: AllowEmpty = False
 
     def check(self) -> None:
         """Refuse options that contradict each other, and what the service would refuse.
@@ -66,8 +74,7 @@ class PutOptions:
         Raises:
             UsageError: names the options.
         """
-        if self.content is not None and self.file is not None:
-            raise UsageError("--content and --file do not go together", hint="leave one of them out")
+        _check_content(self.content, self.file, self.encoding)
         if self.hidden and self.visibility_timeout is not None:
             raise UsageError("--hidden and --visibility-timeout do not go together", hint="leave one of them out")
         if self.life_seconds > 0 and self.hidden_seconds >= self.life_seconds:
@@ -79,11 +86,8 @@ class PutOptions:
     @property
     def life_seconds(self) -> int:
         """Return how long the message is kept; -1 is for ever."""
-        if self.time_to_live is None:
-            return _LONGEST_SECONDS
-        if self.time_to_live in _FOR_EVER:
-            return -1
-        return values.seconds(self.time_to_live, "--time-to-live", 1, _LONGEST_LIFE_SECONDS)
+        life = moved_life(self.time_to_live)
+        return _LONGEST_SECONDS if life is None else life
 
     @property
     def hidden_seconds(self) -> int:
@@ -101,65 +105,82 @@ class PutOptions:
         Raises:
             UsageError: it cannot be sent, or is empty.
         """
-        values.choice(self.encoding, "--encoding", encodings.ENCODINGS)
-        if self.content is not None:
-            content = self.content.encode("utf-8", "surrogateescape")
-        else:
-            with inputs.source(self.file) as stream:
-                content = stream.read()
-        if not content and not self.allow_empty:
-            raise UsageError("there is nothing to put: the content is empty", hint="if that is meant: --allow-empty")
-        return encodings.encode(content, self.encoding)
+        return _read_text(self.content, self.file, self.encoding, allow_empty=self.allow_empty)
+
+
+@dataclass(frozen=True)
+class ChangeOptions:
+    """The options of an update of a message, as typed."""
+
+    content: Content = None
+    file: ContentFile = None
+    encoding: Encoding = encodings.TEXT
+    visibility_timeout: VisibilityTimeout = None
+    visible: Annotated[bool, typer.Option("--visible", help="Let it be received at once.")] = False
+    pop_receipt: PopReceipt = None
+    allow_empty: AllowEmpty = False
+
+    def check(self) -> None:
+        """Refuse options that contradict each other, and what the service would refuse.
+
+        Raises:
+            UsageError: names the options.
+        """
+        _check_content(self.content, self.file, self.encoding)
+        if self.visible and self.visibility_timeout is not None:
+            raise UsageError("--visible and --visibility-timeout do not go together", hint="leave one of them out")
+        if not self.visible and self.visibility_timeout is None:
+            raise UsageError(
+                "--visibility-timeout is missing: each update sets it", hint="--visible, or --visibility-timeout 30s"
+            )
+        if self.content is None and self.file is None and self.allow_empty:
+            raise UsageError("--allow-empty is about new content, and there is none", hint="leave it out")
+
+    @property
+    def hidden_seconds(self) -> int:
+        """Return how long the message is hidden from now on."""
+        return 0 if self.visibility_timeout is None else visibility(self.visibility_timeout, 0)
+
+    def read_text(self) -> str | None:
+        """Return the new text of the message; None leaves it as it is.
+
+        Raises:
+            UsageError: it cannot be sent, or is empty.
+        """
+        if self.content is None and self.file is None:
+            return None
+        return _read_text(self.content, self.file, self.encoding, allow_empty=self.allow_empty)
+
+
+def _check_content(content: str | None, file: str | None, encoding: str) -> None:
+    if content is not None and file is not None:
+        raise UsageError("--content and --file do not go together", hint="leave one of them out")
+    values.choice(encoding, "--encoding", encodings.ENCODINGS)
+
+
+def _read_text(content: str | None, file: str | None, encoding: str, *, allow_empty: bool) -> str:
+    if content is not None:
+        read = content.encode("utf-8", "surrogateescape")
+    else:
+        with inputs.source(file) as stream:
+            read = stream.read()
+    if not read and not allow_empty:
+        raise UsageError("there is nothing to put: the content is empty", hint="if that is meant: --allow-empty")
+    return encodings.encode(read, encoding)
 
 
 def number(text: str) -> int:
     """Return how many messages are asked for."""
-    return values.whole(text, "--num-messages", 1, _MOST_MESSAGES)
+    return values.whole(text, "--num-messages", 1, MOST_MESSAGES)
+
+
+def moved_life(text: str | None) -> int | None:
+    """Return for how many seconds a message is kept, if that is said; -1 is for ever."""
+    if text is None:
+        return None
+    return -1 if text in _FOR_EVER else values.seconds(text, "--time-to-live", 1, _LONGEST_LIFE_SECONDS)
 
 
 def visibility(text: str, least: int) -> int:
     """Return for how many seconds a message is hidden."""
     return values.seconds(text, "--visibility-timeout", least, _LONGEST_SECONDS)
-
-
-def receipt(env: Environment, target: Target, given: str | None, file: str | None) -> str:
-    """Return the receipt of a message: the one given, that of the JSON of message get, or the last one of this scope.
-
-    Raises:
-        UsageError: two are given, or the file is of another message.
-        Changed: there is none.
-    """
-    values.not_empty(given, "--pop-receipt")
-    if file is None:
-        return choose_receipt(target, given, lambda each: _recall(env, each))
-    if given is not None:
-        raise UsageError("--pop-receipt and --file do not go together", hint="leave one of them out")
-    found = inputs.read_json(file)
-    messages = found if isinstance(found, list) else [found]
-    for each in messages:
-        if (
-            isinstance(each, dict)
-            and each.get("id") == target.address.name
-            and isinstance(each.get("pop_receipt"), str)
-        ):
-            return str(each["pop_receipt"])
-    raise UsageError(f"{file} holds no receipt of {target}", hint="it is what azguard message get -o json prints")
-
-
-def _recall(env: Environment, target: Target) -> str | None:
-    found = env.reads.find_last(target)
-    return None if found is None else found.etag
-
-
-def record(env: Environment, received: Iterable[Received]) -> None:
-    """Remember the receipts of messages that were delivered."""
-    env.out.flush()
-    is_whole = env.out.format != "none" and env.out.query is None and deliveries.to_stream(sys.stdout).is_kept
-    if is_whole:
-        for each in received:
-            env.reads.record(each.target, SeenVersion(each.shown.pop_receipt))
-
-
-def record_written(env: Environment, target: Target, written: MessageWritten) -> None:
-    """Remember the receipt that a write of ours was answered with."""
-    env.reads.record(target, SeenVersion(written.pop_receipt))

@@ -1,11 +1,11 @@
 """Options as one frozen dataclass in the place of many parameters of a command."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature
-from typing import Any, get_type_hints
+from typing import Any
 
 Command = Callable[..., None]
 
@@ -13,8 +13,8 @@ Command = Callable[..., None]
 def expand(command: Command) -> Command:
     """Let Typer see each field of a parameter that is a dataclass, and of the dataclasses in it, as an option.
 
-    A field is declared as a parameter is: ``Annotated[…, typer.Option(…)]``, with its default. The command is called
-    with the dataclass.
+    A field is declared as a parameter is: ``Annotated[…, typer.Option(…)]``, not as text, with its default. The command
+    is called with the dataclass.
     """
     own = inspect.signature(command, eval_str=True).parameters.values()
     classes = {each.name: each.annotation for each in own if is_dataclass(each.annotation)}
@@ -36,17 +36,15 @@ def _expand(parameter: Parameter) -> Iterator[Parameter]:
     if not is_dataclass(parameter.annotation):
         yield parameter.replace(kind=Parameter.KEYWORD_ONLY)
         return
-    kinds = get_type_hints(parameter.annotation, include_extras=True)
     for each in fields(parameter.annotation):
         default = Parameter.empty if each.default is MISSING else each.default
-        yield from _expand(Parameter(each.name, Parameter.KEYWORD_ONLY, default=default, annotation=kinds[each.name]))
+        yield from _expand(Parameter(each.name, Parameter.KEYWORD_ONLY, default=default, annotation=each.type))
 
 
 def _collect(kind: Any, given: dict[str, Any]) -> Any:
     """Return the dataclass of what was given, and take that out of it."""
-    kinds = get_type_hints(kind)
-    return kind(**{each.name: _value(each, kinds, given) for each in fields(kind)})
+    return kind(**{each.name: _value(each, given) for each in fields(kind)})
 
 
-def _value(each: Field[Any], kinds: Mapping[str, Any], given: dict[str, Any]) -> Any:
-    return _collect(kinds[each.name], given) if is_dataclass(kinds[each.name]) else given.pop(each.name)
+def _value(each: Field[Any], given: dict[str, Any]) -> Any:
+    return _collect(each.type, given) if is_dataclass(each.type) else given.pop(each.name)

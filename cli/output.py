@@ -119,16 +119,17 @@ class Output:
         else:
             _json_array(plain(result) for result in results)
 
-    def show_line(self, result: object) -> None:
-        """Print one of many results as it comes: JSON in one line."""
-        if self.format == "none":
-            return
-        if self.format == "json":
-            _line(json.dumps(self.pick(plain(result)), ensure_ascii=False))
-        elif self.format == "yaml":
-            self._print([self.pick(plain(result))], result)
-        else:
-            _line(_tsv(self.pick(plain(result))))
+    def show_picked(self, values: list[Any], sample: object) -> None:
+        """Print some of many results as they come, each picked already: JSON in a line each, and a table of them.
+
+        ``sample`` is a result of their type.
+        """
+        if self.format in ("yaml", "table"):
+            if values:
+                self._print(values, [sample])
+        elif self.format != "none":
+            for each in values:
+                _line(json.dumps(each, ensure_ascii=False) if self.format == "json" else _tsv(each))
         self.flush()
 
     def print_line(self, text: str) -> None:

@@ -42,6 +42,23 @@ _PARTS_OF_BLOB = MappingProxyType(
         "block": "blob_block",
     }
 )
+# So that the list stands before wait, as in the summary.
+_PARTS_OF_LEASE = MappingProxyType({"list": "lease_list", "wait": "lease"})
+
+_PARTS_OF_QUEUE = MappingProxyType(
+    {
+        "create": "queue",
+        "show": "queue",
+        "exists": "queue",
+        "list": "queue",
+        "delete": "queue",
+        "work": "queue_work",
+        "move": "queue_move",
+        "poison": "queue_poison",
+        "metadata": "queue_metadata",
+        "acl": "queue_acl",
+    }
+)
 
 # In the order of --help.
 COMMANDS = {
@@ -61,12 +78,29 @@ COMMANDS = {
     "entity": Entry("entity", "Entities: get, query, insert, replace, merge, upsert, delete."),
     "queue": Entry(
         "queue",
-        "Queues: create, show, exists, list, delete, metadata, acl.",
-        {"metadata": "queue_metadata", "acl": "queue_acl"},
+        "Queues: create, show, exists, list, delete, work, move, poison, metadata, acl.",
+        _PARTS_OF_QUEUE,
     ),
     "message": Entry("message", "Messages of queues: put, get, peek, update, delete, clear."),
-    "lease": Entry("lease", "Leases: acquire, renew, release, break, show, list, wait."),
-    "lock": Entry("lock", "Run a command while holding a lock. See and break locks."),
+    "lease": Entry(
+        "lease",
+        "Leases: acquire, renew, release, break, show, list, wait.",
+        _PARTS_OF_LEASE,
+    ),
+    "lock": Entry(
+        "lock",
+        "Hold a lock for a command or for many steps. See and break locks.",
+        {
+            "run": "lock",
+            "hold": "lock_hold",
+            "check": "lock_hold",
+            "release": "lock_hold",
+            "log": "lock_log",
+            "show": "lock",
+            "list": "lock_list",
+            "break": "lock_break",
+        },
+    ),
     "status": Entry("status", "Ask which of the resources that you read changed since."),
     "cache": Entry("cache", "The ETags this machine remembers."),
     "profile": Entry("profile", "Named accounts in the configuration file."),

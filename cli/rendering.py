@@ -14,6 +14,8 @@ from azguard.times import span
 _MOST_FIELDS = 7
 # The first column may be folded down to this width; the others are shown whole or not at all.
 _NARROWEST = 20
+# So much is shown at least of a text that is cut.
+_SHORTEST_TEXT = 16
 _GAP = 3
 _MARKED_STYLE = "bold magenta"
 # PartitionKey and RowKey.
@@ -26,6 +28,11 @@ _ASCII_LINES = "    \n    \n -- \n    \n    \n    \n    \n    \n"
 
 def show(value: Any, layout: Layout, *, color: bool) -> None:
     """Print a value as a panel of keys and values, or as a table if it is a list of objects."""
+    sys.stdout.write("".join(f"{line}\n" for line in render(value, layout, color=color)))
+
+
+def render(value: Any, layout: Layout, *, color: bool) -> list[str]:
+    """Return the lines of a panel, or of a table, as wide as the terminal."""
     from rich.console import Console
 
     console = Console(
@@ -41,7 +48,7 @@ def show(value: Any, layout: Layout, *, color: bool) -> None:
             console.print(_panel(value, layout))
         elif isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
             keys = fitting(value, layout, console.width)
-            console.print(_table(value, keys, layout))
+            console.print(_table(value, keys, layout, console.width))
             if layout.is_verbatim and (left_out := len(_said(value, layout)) - len(keys)):
                 console.print(f"{terminal.count(left_out, 'more column')}: -o yaml shows all", style="dim")
         elif isinstance(value, list):
@@ -52,7 +59,7 @@ def show(value: Any, layout: Layout, *, color: bool) -> None:
         elif value is not None:
             console.print(_text(value, layout), markup=False)
     # Without the blanks that fill each line: they get in the way of copying.
-    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in shown.get().splitlines()))
+    return [line.rstrip() for line in shown.get().splitlines()]
 
 
 def shows_all(rows: list[dict[str, Any]], layout: Layout) -> bool:
@@ -123,14 +130,16 @@ def choose_box() -> Any:
     return box.Box(_ASCII_LINES, ascii=True) if terminal.is_ascii(sys.stdout) else box.SIMPLE
 
 
-def _table(rows: list[dict[str, Any]], keys: list[str], layout: Layout) -> Any:
+def _table(rows: list[dict[str, Any]], keys: list[str], layout: Layout, width: int) -> Any:
     from rich.table import Table
 
     table = Table(box=choose_box(), pad_edge=False, padding=(0, _GAP - 1, 0, 0), header_style="bold")
+    room = _measure_room(rows, keys, layout, width)
     for index, key in enumerate(keys):
         table.add_column(
             _title(key, layout),
-            overflow="fold",
+            overflow=_overflow(key, layout),
+            max_width=room if _is_cut(key, layout) else None,
             no_wrap=index >= _folding(layout),
             justify="left" if _unit(key, layout) is None else "right",
             style="bold" if not index else None,
@@ -141,11 +150,30 @@ def _table(rows: list[dict[str, Any]], keys: list[str], layout: Layout) -> Any:
 
 
 def _measure_width(rows: list[dict[str, Any]], keys: list[str], layout: Layout) -> int:
-    widths = [max(len(_title(key, layout)), *(len(_cell(key, row.get(key), layout)) for row in rows)) for key in keys]
+    widths = _measure(rows, keys, layout)
     folding = _folding(layout)
+    return sum(min(each, _NARROWEST) for each in widths[:folding]) + sum(widths[folding:]) + _margin(keys)
+
+
+def _measure(rows: list[dict[str, Any]], keys: list[str], layout: Layout) -> list[int]:
+    """Return how wide each column has to be."""
+    widths = [max(len(_title(key, layout)), *(len(_cell(key, row.get(key), layout)) for row in rows)) for key in keys]
+    return [
+        min(width, _SHORTEST_TEXT) if _is_cut(key, layout) else width for key, width in zip(keys, widths, strict=True)
+    ]
+
+
+def _margin(keys: list[str]) -> int:
     # The box has a blank at either side.
-    margin = 2 + _GAP * (len(keys) - 1)
-    return sum(min(each, _NARROWEST) for each in widths[:folding]) + sum(widths[folding:]) + margin
+    return 2 + _GAP * (len(keys) - 1)
+
+
+def _measure_room(rows: list[dict[str, Any]], keys: list[str], layout: Layout, width: int) -> int:
+    """Return how wide a text that is cut may be, so that the other columns are shown whole."""
+    cut = [key for key in keys if _is_cut(key, layout)]
+    others = [key for key in keys if key not in cut]
+    left = width - sum(_measure(rows, others, layout)) - _margin(keys)
+    return max(_SHORTEST_TEXT, left // max(1, len(cut)))
 
 
 def _says(key: str, value: Any, layout: Layout) -> bool:
@@ -166,6 +194,17 @@ def _unit(key: str, layout: Layout) -> Unit | None:
     return None if column is None else column.unit
 
 
+def _is_cut(key: str, layout: Layout) -> bool:
+    column = layout.by_name.get(key)
+    return column is not None and column.is_cut
+
+
+def _overflow(key: str, layout: Layout) -> Any:
+    if not _is_cut(key, layout):
+        return "fold"
+    return "crop" if terminal.is_ascii(sys.stdout) else "ellipsis"
+
+
 def _style(key: str, value: Any, layout: Layout) -> str:
     column = layout.by_name.get(key)
     return _MARKED_STYLE if column is not None and value in column.marked else ""
@@ -174,7 +213,10 @@ def _style(key: str, value: Any, layout: Layout) -> str:
 def _text_of_cell(key: str, value: Any, layout: Layout) -> Any:
     from rich.text import Text
 
-    return Text(_cell(key, value, layout), style=_style(key, value, layout))
+    shown = _cell(key, value, layout)
+    if _is_cut(key, layout):
+        shown = shown.replace("\r", "\\r").replace("\n", "\\n").replace("\t", "\\t")
+    return Text(shown, style=_style(key, value, layout))
 
 
 def _cell(key: str, value: Any, layout: Layout) -> str:

@@ -99,10 +99,19 @@ def heed() -> Iterator[None]:
         _state.committed = before
 
 
+def discard_unfinished() -> None:
+    """Delete the files that threads are still writing, before an end that does not wait for them."""
+    # What was never imported has written nothing.
+    writing = sys.modules.get("azguard.atomic_files")
+    if writing is not None:
+        writing.discard_unfinished()
+
+
 def hasten(status: int) -> None:
     """Let a further signal end this process at once with a status that is known; raised, it would deny it."""
 
     def end(_number: int, _frame: object) -> None:
+        discard_unfinished()
         os._exit(status)
 
     for number in _ENDING:

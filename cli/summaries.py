@@ -40,6 +40,8 @@ _VERBS = {
     "abort-copy": "stopped the copy to",
     "undelete": "brought back",
 }
+#: What lock hold did.
+_HOLDING = {"held": "hold", "already_held": "this job holds already:", "prolonged": "hold on to"}
 #: What was done to a lease.
 _LEASE_VERBS = {
     "acquire": "acquired",
@@ -74,7 +76,7 @@ def summarize(result: Mapping[str, Any], command: str, before: int | None = None
     if "snapshot_address" in result:
         return _MARK + _join(f"kept {_name(result)} as {result['snapshot_address'].partition(':')[2]}", _tries(result))
     what = f"{_verb(result, command)} {_name(result)}"
-    return _MARK + _join(what, _size(result, before), _tries(result), _kept(result))
+    return _MARK + _join(what, _size(result, before), _visibility(result), _tries(result), _kept(result))
 
 
 def show(line: str, stream: TextIO, *, color: bool) -> str:
@@ -108,7 +110,8 @@ def _verb(result: Mapping[str, Any], command: str) -> str:
             return "created"
         case False:
             return "updated"
-    return next((verb for words, verb in _VERBS.items() if f" {command}".endswith(f" {words}")), command)
+    fitting = [words for words in _VERBS if f" {command}".endswith(f" {words}")]
+    return _VERBS[max(fitting, key=len)] if fitting else command
 
 
 def _size(result: Mapping[str, Any], before: int | None) -> str:
@@ -117,6 +120,12 @@ def _size(result: Mapping[str, Any], before: int | None) -> str:
         return ""
     shown = terminal.count(count, "byte")
     return shown if before in (None, count) else f"{before:,} {_ARROW} {shown}"
+
+
+def _visibility(result: Mapping[str, Any]) -> str:
+    """Return when a message can be received, unless it could be from the start."""
+    visible = result.get("time_next_visible")
+    return "" if visible in (None, result.get("insertion_time")) else f"visible at {visible}"
 
 
 def _tries(result: Mapping[str, Any]) -> str:
@@ -183,6 +192,24 @@ def _describe_imported(result: Mapping[str, Any]) -> str:
     return f"{_MARK}imported {terminal.count(result['imported'], 'version')}"
 
 
+def _describe_hold(result: Mapping[str, Any]) -> str:
+    ends = f"until {result['until']}" if result["until"] else "until it is released"
+    begun = _HOLDING[result["outcome"]]
+    by = f"pid {result['pid']}" if result["pid"] else ""
+    return _MARK + _join(f"{begun} {_name(result)} {ends}", f"fence {result['fence']}", by)
+
+
+def _describe_check(result: Mapping[str, Any]) -> str:
+    left = result["seconds_left"]
+    return _MARK + _join(f"{_name(result)} is held", "" if left is None else f"{span(left)} left unless it is renewed")
+
+
+def _describe_lock_release(result: Mapping[str, Any]) -> str:
+    if result["outcome"] == "already_released":
+        return f"{_name(result)} was released already"
+    return f"{_MARK}released {_name(result)}"
+
+
 def _describe_start(result: Mapping[str, Any]) -> str:
     begun = "the emulator runs already" if result["already_running"] else "started the emulator"
     places = (f"{kind}s at {urlsplit(result[f'{kind}_endpoint']).netloc}" for kind in ("blob", "table"))
@@ -197,14 +224,36 @@ def _describe_profile(result: Mapping[str, Any]) -> str:
     return f"{_MARK}wrote profile {result['name']}" + (", the default" if result["default"] else "")
 
 
+def _describe_move(result: Mapping[str, Any]) -> str:
+    """Return how many messages were moved, and how the others ended."""
+    details = {"perhaps in both queues": "duplicated", "failed": "failed", "unknown": "unknown"}
+    others = [f"{result[field]:,} {words}" for words, field in details.items() if result[field]]
+    destination = str(result["destination"]).partition(":")[2]
+    line = _join(f"moved {terminal.count(result['moved'], 'message')} to {destination}", *others)
+    return line if others else _MARK + line
+
+
+def _describe_work(result: Mapping[str, Any]) -> str:
+    """Return how many messages were handled, and how they ended."""
+    outcomes = ("done", "retried", "failed", "poisoned", "lost", "held", "duplicates", "released", "unsettled")
+    counts = [f"{result[name]:,} {name}" for name in outcomes if result[name]]
+    line = _join(f"handled {terminal.count(result['received'], 'message')} of {_name(result)}", *counts)
+    return _MARK + line if result["received"] == result["done"] + result["duplicates"] else line
+
+
 #: What is done to nothing in an account, by its command.
 _OF_NO_VERSION: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "cache forget": _describe_forgotten,
     "cache clear": _describe_forgotten,
     "cache prune": _describe_forgotten,
     "cache import": _describe_imported,
+    "lock hold": _describe_hold,
+    "lock check": _describe_check,
+    "lock release": _describe_lock_release,
     "emulator start": _describe_start,
     "emulator stop": _describe_stop,
+    "queue move": _describe_move,
+    "queue work": _describe_work,
     "profile set": _describe_profile,
     "profile delete": lambda result: f"{_MARK}deleted profile {result['name']}",
 }

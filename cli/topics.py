@@ -13,6 +13,8 @@ TOPICS = {
     "paths": "How --set, --unset and --increment name a value.",
     "tables": "Entities: their types, their limits, the ledger.",
     "queues": "Queues and messages: receipts, encodings, limits.",
+    "worker": "A worker for a queue: the exit protocol, slow commands, how it ends.",
+    "once": "How a message has its effect once, although it comes twice.",
     "appends": "How many writers add lines to one log.",
     "copies": "How a blob is copied, and what guards both sides.",
     "snapshots": "How to keep a blob, and put it back.",

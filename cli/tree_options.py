@@ -123,26 +123,6 @@ class TreeCopyOptions(TreeOptions):
 
 
 @dataclass(frozen=True)
-class TreeGetOptions(TreeCopyOptions):
-    """What a get of a tree takes besides."""
-
-    if_exists: Annotated[
-        str | None,
-        typer.Option("--if-exists", metavar="skip", rich_help_panel=_TREES, help="Leave alone what is in the folder."),
-    ] = None
-
-    allow_empty: Annotated[
-        bool,
-        typer.Option("--allow-empty", rich_help_panel=_TREES, help="Let --mirror delete all, if nothing is there."),
-    ] = False
-
-    @property
-    def skips_existing(self) -> bool:
-        """Return whether what is in the folder is left alone, whatever it holds."""
-        return values.choice(values.not_empty(self.if_exists, "--if-exists"), "--if-exists", ("skip",)) is not None
-
-
-@dataclass(frozen=True)
 class TreePutOptions(TreeCopyOptions):
     """What a put of a tree takes besides."""
 

@@ -3,26 +3,41 @@
 import sys
 from typing import TYPE_CHECKING, Any
 
-from azguard.cli import result_stream, terminal
+from azguard.cli import line_query, result_stream, terminal
 from azguard.cli.output import Output, plain
 from azguard.cli.progress import ERASE, Progress
 from azguard.errors import OutputFailed
 from azguard.requests.pool import Done
 
 if TYPE_CHECKING:
-    from azguard.trees.items import TreeSummary
+    from azguard.trees.items import TreeItem, TreeSummary
 
 _WIDTH = 9
-_WRONG = ("failed", "unknown", "would refuse")
+_WRONG = ("failed", "unknown", "not tried", "would refuse")
+# So many lines are one table: the width of its columns is known only when all of them are there.
+_TABLE_LINES = 1000
 
 
 class Lines:
-    """The lines of a run; where they cannot be printed, the run goes on, and what failed is told on stderr."""
+    """The lines of a run; where they cannot be printed, the run goes on, and what failed is told on stderr.
+
+    ``end`` prints what is left of a table; ``finish`` tells at last whether all was printed.
+    """
 
     def __init__(self, out: Output) -> None:
+        """Begin without a line.
+
+        Raises:
+            UsageError: --query needs all lines at once.
+        """
         self._out = out
         self._failure: OutputFailed | None = None
         self._is_broken = False
+        self._sample = _build_sample()
+        #: What is to be in the next table, and the lines that it is made from.
+        self._rows: list[Any] = []
+        self._kept: list[Done] = []
+        line_query.check(out.query, plain(self._sample))
 
     def print(self, done: Done) -> None:
         """Print how one file ended.
@@ -32,13 +47,17 @@ class Lines:
             BrokenPipeError: its reader has gone.
         """
         value = _describe(done)
-        if self._out.summarizes is None:
-            self._out.show_line(value)
-        else:
+        if self._out.summarizes is not None:
             text = _to_text(done, value, color=self._out.color)
             # In one piece: the threads that draw the bar draw it between any two.
-            is_beside_bar = self._out.progress and terminal.is_terminal(sys.stdout)
-            self._out.print_line(f"{ERASE}{text}" if is_beside_bar else text)
+            self._out.print_line(f"{ERASE}{text}" if self._is_beside_bar else text)
+        elif self._out.format == "table":
+            self._rows += line_query.pick(self._out, value) if self._out.query else [_shorten(value)]
+            self._kept.append(done)
+            if len(self._kept) >= _TABLE_LINES:
+                self.end()
+        else:
+            self._show_picked(line_query.pick(self._out, value))
 
     def show(self, done: Done) -> None:
         """Print how one file ended, if that is possible."""
@@ -46,13 +65,22 @@ class Lines:
             try:
                 self.print(done)
             except (BrokenPipeError, OutputFailed) as failure:
-                self._failure = failure if isinstance(failure, OutputFailed) else None
-                self._is_broken = True
-                result_stream.silence(sys.stdout)
+                self._note(failure)
             else:
                 return
-        if done.outcome in _WRONG:
-            self._out.warn(_to_text(done, _describe(done), color=False))
+        self._tell_failed(done)
+
+    def end(self) -> None:
+        """Print what is left of a table, if that is possible."""
+        rows, self._rows = self._rows, []
+        kept, self._kept = self._kept, []
+        try:
+            if rows:
+                self._show_picked(rows)
+        except (BrokenPipeError, OutputFailed) as failure:
+            self._note(failure)
+            for each in kept:
+                self._tell_failed(each)
 
     def finish(self) -> None:
         """Say that not all lines were printed, at the end of a run that went well.
@@ -62,6 +90,36 @@ class Lines:
         """
         if self._failure is not None:
             raise self._failure
+
+    @property
+    def _is_beside_bar(self) -> bool:
+        return self._out.progress and terminal.is_terminal(sys.stdout)
+
+    def _show_picked(self, values: list[Any]) -> None:
+        if values and self._is_beside_bar:
+            sys.stdout.write(ERASE)
+        self._out.show_picked(values, self._sample)
+
+    def _tell_failed(self, done: Done) -> None:
+        if done.outcome in _WRONG:
+            self._out.warn(_to_text(done, _describe(done), color=False))
+
+    def _note(self, failure: BrokenPipeError | OutputFailed) -> None:
+        self._failure = failure if isinstance(failure, OutputFailed) else None
+        self._is_broken = True
+        result_stream.silence(sys.stdout)
+
+
+def _build_sample() -> "TreeItem":
+    from azguard.trees.items import CREATED, TreeItem
+
+    return TreeItem(address="blob:site/index.html", file="index.html", outcome=CREATED)
+
+
+def _shorten(value: dict[str, Any]) -> dict[str, Any]:
+    """Return a line as a row of a table, which has no place for a whole error."""
+    error = value.pop("error", None)
+    return value if error is None else {**value, "reason": f"{error['kind']} ({error['exit_code']})"}
 
 
 def tell(out: Output, summary: "TreeSummary", progress: Progress) -> None:

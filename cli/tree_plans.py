@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.cli import lifecycle_options, tree_output, values
+from azguard.cli import lifecycle_options, terminal, tree_output, values
 from azguard.cli.context import Environment
-from azguard.cli.tree_options import TreeGetOptions, TreeOptions, TreePutOptions
+from azguard.cli.tree_get_options import TreeGetOptions
+from azguard.cli.tree_options import TreeOptions, TreePutOptions
 from azguard.conditions.requested import RequestedConditions
 from azguard.errors import Partial, UsageError
 from azguard.requests.pool import Done, Job
@@ -16,6 +17,7 @@ from azguard.requests.pool import Done, Job
 if TYPE_CHECKING:
     from azguard.blobs.trees import BlobTree
     from azguard.cli.put_options import PutOptions
+    from azguard.trees.items import TreeSummary
     from azguard.trees.runs import Control
 
 
@@ -142,22 +144,25 @@ def _blobs(env: Environment, text: str, **settings: Any) -> "BlobTree":
 
 
 def _run(env: Environment, tree: Tree, given: TreeOptions, title: str) -> None:
-    from azguard.trees import runs
+    from azguard.trees import outage, runs
 
     lines = tree_output.Lines(env.out)
     if given.dry_run:
-        _preview(tree.preview(runs.Control(env.deadline)), lines.print, tree.address)
+        try:
+            _preview(tree.preview(runs.Control(env.deadline)), lines.print, tree.address)
+        finally:
+            lines.end()
+        lines.finish()
         return
     with env.out.progress_bar(title) as progress:
-        control = runs.Control(env.deadline, progress.at)
-        runs.run_phases(
-            tree.address,
-            tree.phases(control),
-            given.read_jobs(),
-            control,
-            lines.show,
-            lambda summary: tree_output.tell(env.out, summary, progress),
-        )
+        jobs = given.read_jobs()
+        control = runs.Control(env.deadline, progress.at, outage=outage.Outage(outage.ROUNDS * jobs))
+
+        def tell(summary: "TreeSummary") -> None:
+            lines.end()
+            tree_output.tell(env.out, summary, progress)
+
+        runs.run_phases(tree.address, tree.phases(control), jobs, control, lines.show, tell)
     lines.finish()
 
 
@@ -171,7 +176,7 @@ def _preview(found: Iterator[Done], show: Callable[[Done], None], address: str) 
             refused += 1
     if refused:
         raise Partial(
-            f"{refused} files of {address} would be refused",
+            f"{terminal.count(refused, 'file')} of {address} would be refused",
             address=address,
             hint="read what changed first: azguard blob get --recursive",
         )

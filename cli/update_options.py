@@ -225,10 +225,10 @@ class UpdateOptions:
             raise UsageError(
                 "which entities of the table?", hint="--where FILTER, or name one: entity:TABLE/PARTITION/ROW"
             )
-        elif kind not in (Kind.BLOB, Kind.CONTAINER):
+        elif kind not in (Kind.BLOB, *update_parts.COMPARED):
             raise UsageError(
                 f"the content of a {kind} cannot be updated",
-                hint="blob:CONTAINER/NAME, container:NAME or entity:TABLE/PARTITION/ROW",
+                hint="blob:CONTAINER/NAME, container:NAME, queue:NAME or entity:TABLE/PARTITION/ROW",
             )
         elif self.by_ledger:
             raise UsageError("--guard ledger is for entities", hint="for a blob that others write: --guard lease")

@@ -1,4 +1,4 @@
-"""What goes together in an update of tags, or of the metadata of a container."""
+"""What goes together in an update of tags, or of the metadata of a container or a queue."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -8,8 +8,13 @@ import typer
 from azguard.address import Kind
 from azguard.errors import UsageError
 
+#: What has metadata whose version the service does not compare → why no lease helps.
+COMPARED = {
+    Kind.CONTAINER: "its lease keeps no writer of metadata out",
+    Kind.QUEUE: "the Queue service has no leases",
+}
 AllowRace = Annotated[
-    bool, typer.Option("--allow-race", help="Of a container: accept a gap between comparing and writing.")
+    bool, typer.Option("--allow-race", help="Of a container or queue: accept a gap between comparing and writing.")
 ]
 
 
@@ -24,6 +29,7 @@ class PartOptions:
     snapshot_first: bool
     wait_lease: bool
     no_lineage: bool
+    lease_id: str | None
     guard: str | None
     op_id: str | None
     create: str | None
@@ -38,8 +44,8 @@ def check(given: PartOptions, kind: Kind) -> None:
     """
     if given.snapshot_first and kind is not Kind.BLOB:
         raise UsageError("--snapshot-first is of blobs: nothing else has snapshots", hint="leave it out")
-    if kind is Kind.CONTAINER:
-        _check_container(given)
+    if kind in COMPARED:
+        _check_compared(given, kind)
     elif given.allow_race:
         raise UsageError(
             "--allow-race changes nothing here: the service, or a lease, keeps other writers out", hint="leave it out"
@@ -48,17 +54,17 @@ def check(given: PartOptions, kind: Kind) -> None:
         _check_tags(given, kind)
 
 
-def _check_container(given: PartOptions) -> None:
+def _check_compared(given: PartOptions, kind: Kind) -> None:
     if not given.metadata:
-        raise UsageError("of a container only the metadata can be updated", hint="add --metadata --allow-race")
+        raise UsageError(f"of a {kind} only the metadata can be updated", hint="add --metadata --allow-race")
     refused = {"--guard lease": given.guard == "lease", "--wait-lease": given.wait_lease, "--fence": bool(given.fence)}
+    if kind is Kind.QUEUE:
+        refused["--lease-id"] = given.lease_id is not None
     for option in (option for option, is_given in refused.items() if is_given):
-        raise UsageError(
-            f"{option} does not apply to a container: its lease keeps no writer of metadata out", hint="leave it out"
-        )
+        raise UsageError(f"{option} does not apply to a {kind}: {COMPARED[kind]}", hint="leave it out")
     if not given.allow_race and not given.status:
         raise UsageError(
-            "the service compares no version of a container, so another writer may come between",
+            f"the service compares no version of a {kind}, so another writer may come between",
             hint="add --allow-race",
         )
 

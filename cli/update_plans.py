@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from azguard.accounts import trace
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.cli import edit_options, inputs
+from azguard.cli import edit_options, inputs, update_parts
 from azguard.cli.context import Environment
 from azguard.cli.edit_options import TypedEdit
 from azguard.cli.update_options import UpdateOptions
@@ -141,6 +141,10 @@ def resource(target: Target, given: UpdateOptions, op: str, lease_id: str | None
         if not given.by_ledger:
             return VersionedEntity(target)
         return LedgeredEntity(target, op=op, asks=given.op_id is not None)
+    if target.kind is Kind.QUEUE:
+        from azguard.queues.updating import QueueMetadataUpdate
+
+        return QueueMetadataUpdate(target)
     if given.tags or target.kind is Kind.CONTAINER:
         from azguard.blobs.updating_parts import BlobTags, ContainerMetadata
 
@@ -156,7 +160,7 @@ def resource(target: Target, given: UpdateOptions, op: str, lease_id: str | None
 
 
 def _name_guard(target: Target, given: UpdateOptions) -> str | None:
-    if target.kind is Kind.CONTAINER:
+    if target.kind in update_parts.COMPARED:
         return "compare"
     return "lease" if given.tags else None
 

@@ -6,16 +6,33 @@ from azguard.cli.words import Words
 
 #: What to type next.
 HINTS: Mapping[str, Words] = {
+    "claim_taken_over": "nothing is to be done: another worker has the message now",
+    "events_not_readable": "name the file that queue work --events wrote; it may be on another machine",
     "message_get_unknown": "wait, then run it again; azguard queue show {target} tells about how many there are",
+    "message_move_duplicated": (
+        "if its readers do not take each key once, delete one of the two; see azguard message peek {source}"
+    ),
+    "message_move_unknown": "look before you move it again: azguard message peek {destination}",
     "message_not_text": "--encoding base64 sends any bytes; the reader of the message has to decode it",
+    "move_without_destination": "name the queue: azguard queue move {target} TO",
+    "moves_not_counted": "say how many are to be moved at most: --count 1000",
+    "moved_to_itself": "name another queue",
+    "some_moves_failed": "each is named above; once its cause is mended, run it again for those that were not moved",
     "message_put_unknown": (
         "look before you put it again: azguard message peek {target}; readers that take a message once need no look"
     ),
     "message_too_large": "keep large content in a blob, and put its address",
+    "message_delete_unknown": "do nothing more with it: it is deleted, or another reader has it, who will delete it",
     "message_update_unknown": "receive it again when its time is over: azguard message get QUEUE",
     "metadata_changed": "azguard queue metadata get {target}, then decide",
     "never_received": "receive it first: azguard message get {container}; or name the receipt: --pop-receipt R",
+    "once_body_not_json": "leave --once-key out, or put JSON",
+    "once_key_malformed": "an expression such as order.id; see https://jmespath.org",
+    "once_key_missing": "try the expression on a message: azguard message peek QUEUE",
+    "once_table_missing": "azguard table create {target}",
+    "places_killed": "the messages come again when their time is over; start the worker again",
     "receipt_stale": "the last one who received it has the receipt that is good; do nothing more with this message",
+    "work_file_not_writable": "choose a file in a folder that is there and that you may write",
 }
 #: What happened, where the core's own sentence would have to name an option.
 WORDS: Mapping[str, Words] = {}

@@ -9,11 +9,13 @@ HINTS: Mapping[str, Words] = {
     "file_changed_while_read": "nothing was written; try again when its writer is done",
     "some_files_failed": "each line says why; then run it again, a put or get with --unchanged skip",
     "tree_folder_fails": "name another folder with -f DIR",
+    "tree_has_no_file": "is the address right? If nothing may be there: --allow-empty",
     "tree_is_no_folder": "without --recursive it is one file: azguard blob put CONTAINER/NAME -f FILE",
     "tree_last_missing": "name it as it is below the folder",
     "tree_mirror_is_empty": "is it the right one, and complete? If all is to be deleted: --allow-empty",
     "tree_name_refused": "read it alone, under another name: azguard blob get {target} -f FILE",
     "tree_pattern_malformed": "a pattern is like '*.css' or 'drafts/'; to leave files out, use --exclude",
+    "tree_service_gone": "run it again when the service answers; with --unchanged skip only the rest moves",
     "tree_stopped": "run it again: it begins with what is missing",
 }
 #: What happened, where the core's own sentence would have to name an option.

@@ -7,7 +7,7 @@ import typer
 from azguard.address import Kind
 from azguard.cli import context, deliveries, inputs, options
 from azguard.cli.groups import group
-from azguard.cli.tree_options import TreeGetOptions
+from azguard.cli.tree_get_options import TreeGetOptions
 from azguard.cli.wait_options import ReadOptions
 from azguard.conditions import operations
 

@@ -1,6 +1,7 @@
 """``azguard blob put``."""
 
-from typing import Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,6 +11,11 @@ from azguard.cli.groups import group
 from azguard.cli.put_options import PutOptions
 from azguard.cli.tree_options import TreePutOptions
 from azguard.conditions import operations
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from azguard.blobs.upload import Upload
 
 app = group("Write a blob.")
 
@@ -52,9 +58,7 @@ def put(
     Topics: conditions, fences, trees
     """
     from azguard.blobs import uploads
-    from azguard.blobs.existing import find_blob
     from azguard.blobs.upload import Upload, create_only
-    from azguard.requests import existing
     from azguard.requests.lineage import fresh_op
 
     env = context.of(ctx)
@@ -77,16 +81,18 @@ def put(
             any_type=given.blob_type is not None,
         ).add_lineage(wanted=not given.no_lineage)
         with env.out.progress_bar(f"put {target}", size) as progress:
-            written = given.keep_and_write(
-                upload,
-                lambda ready: existing.create(
-                    lambda: uploads.put(ready, stream, progress.at, allow_empty=given.takes_empty),
-                    lambda: find_blob(ready),
-                    skip=skip,
-                ),
-            )
+            write = partial(uploads.put, source=stream, progress=progress.at, allow_empty=given.takes_empty)
+            written = given.keep_and_write(upload, _or_leave_alone(write) if skip else write)
     env.reads.follow_parts(target, upload.conditions.expected_etag, written.etag, upload.stamp)
     # A file of another size was read from its middle, or changed meanwhile.
     whole = copy if size == getattr(written, "content_length", None) else None
     env.reads.record(target, written, whole, upload.stamp)
     env.out.show(written)
+
+
+def _or_leave_alone(write: "Callable[[Upload], Any]") -> "Callable[[Upload], Any]":
+    """Return a write that creates, and tells of what is there already."""
+    from azguard.blobs.existing import find_blob
+    from azguard.requests import existing
+
+    return lambda ready: existing.create(lambda: write(ready), lambda: find_blob(ready), skip=True)

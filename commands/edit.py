@@ -17,7 +17,7 @@ def edit(
         str,
         typer.Argument(
             metavar="ADDRESS",
-            help="blob:CONTAINER/NAME, container:NAME or entity:TABLE/PARTITION/ROW.",
+            help="blob:CONTAINER/NAME, container:NAME, queue:NAME or entity:TABLE/PARTITION/ROW.",
             autocompletion=completers.addresses,
         ),
     ],

@@ -6,12 +6,10 @@ import typer
 
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.atomic_files import write_atomically
-from azguard.cli import context, inputs, lifecycle_options, message_options, options, values
+from azguard.cli import context, lifecycle_options, message_options, message_receipts, options, values
 from azguard.cli.groups import group
-from azguard.cli.message_options import Content, Encoding, Json, Message, Number, PopReceipt, PutOptions
+from azguard.cli.message_options import ChangeOptions, Encoding, Message, Number, PopReceipt, PutOptions
 from azguard.conditions import operations
-from azguard.errors import UsageError
 from azguard.queues import contents, encodings, messages
 from azguard.requests.contents import require_empty
 
@@ -23,7 +21,8 @@ def put(ctx: typer.Context, queue: options.Queue, given: PutOptions) -> None:
     """Put a message at the end of a queue: the content of --content, of a file or of stdin.
 
     By default the content is text, and is sent as it is. --encoding base64 sends any bytes; Azure Functions expects
-    base64 unless it is told otherwise. raw is text that another program has encoded already.
+    base64 unless it is told otherwise. raw is base64 that another program made: it is sent as it is, and what is no
+    base64 is said.
 
     If the answer gets lost, it cannot be known whether the message was put (exit 74): nothing in the service tells.
     For an outbox, put it with --hidden, keep its id and receipt with your data, then message update --visible.
@@ -40,9 +39,11 @@ def put(ctx: typer.Context, queue: options.Queue, given: PutOptions) -> None:
     env.conditions(target)
     given.check()
     life = None if given.time_to_live is None else given.life_seconds
-    done = messages.put(target, given.read_text(), given.hidden_seconds, life, env.deadline)
+    text = given.read_text()
+    message_receipts.warn_of_readers(env, text, given.encoding)
+    done = messages.put(target, text, given.hidden_seconds, life, env.deadline)
     message = Target(target.account, Address(Kind.MESSAGE, (target.address.container, done.id)))
-    message_options.record_written(env, message, done)
+    message_receipts.record_written(env, message, done)
     env.out.show(done)
 
 
@@ -66,6 +67,9 @@ def get(
 
     An empty queue gives an empty list and exit 0.
 
+    With --encoding base64 the content is decoded, and with raw it is not; both say what is not base64. -f writes the
+    body alone. If the output cannot be written (exit 73), the error tells the receipts, which are remembered too.
+
     Examples:
         azguard message get jobs
         azguard message get jobs --num-messages 32 --visibility-timeout 5m
@@ -78,17 +82,9 @@ def get(
     env.conditions(target)
     values.choice(encoding, "--encoding", encodings.ENCODINGS)
     number, seconds = message_options.number(num_messages), message_options.visibility(visibility_timeout, 1)
-    body = inputs.output(file)
-    if body is not None and number > 1:
-        raise UsageError("-f takes the body of one message", hint="leave --num-messages out")
+    body = message_receipts.body_file(file, number)
     received = messages.receive(target, number, seconds, encoding, env.deadline)
-    for each in received:
-        if encoding == encodings.BASE64 and not each.shown.is_base64:
-            env.out.warn(f"{each.target} is not base64: Azure Functions would move it to its poison queue")
-        if body is not None:
-            write_atomically(body, each.body.read(encoding))
-    env.out.show_each(each.shown for each in received)
-    message_options.record(env, received)
+    message_receipts.deliver(env, received, encoding, body)
 
 
 @app.command(spec=options.operation(operations.QUEUE_PEEK_MESSAGES))
@@ -109,19 +105,10 @@ def peek(ctx: typer.Context, queue: options.Queue, num_messages: Number = "1") -
 
 
 @app.command(spec=options.operation(operations.QUEUE_UPDATE_MESSAGE))
-def update(
-    ctx: typer.Context,
-    message: Message,
-    content: Content = None,
-    encoding: Encoding = encodings.TEXT,
-    visibility_timeout: Annotated[
-        str | None, typer.Option("--visibility-timeout", metavar="DURATION", help="Hide it so long from now: 0 to 7d.")
-    ] = None,
-    visible: Annotated[bool, typer.Option("--visible", help="Let it be received at once.")] = False,
-    pop_receipt: PopReceipt = None,
-    file: Json = None,
-) -> None:
+def update(ctx: typer.Context, message: Message, given: ChangeOptions) -> None:
     """Change a message that you received: how long it stays hidden, and its content.
+
+    The content stays unless --content or -f gives another; -f - reads stdin.
 
     Each update ends the receipt and gives a new one, which is remembered. A stale receipt is exit 42: the message was
     received again, changed or deleted since. If the answer gets lost, so may be the new receipt (exit 74): then the
@@ -136,22 +123,24 @@ def update(
     env = context.of(ctx)
     target = env.locate(message, Kind.MESSAGE)
     env.conditions(target)
-    seconds = _seconds(visibility_timeout, visible=visible)
-    values.choice(encoding, "--encoding", encodings.ENCODINGS)
-    values.not_empty(content, "--content")
-    text = None if content is None else encodings.encode(content.encode("utf-8", "surrogateescape"), encoding)
-    receipt = message_options.receipt(env, target, pop_receipt, file)
-    done = messages.update(target, receipt, text, seconds, env.deadline)
-    message_options.record_written(env, target, done)
+    given.check()
+    seconds, text = given.hidden_seconds, given.read_text()
+    message_receipts.warn_of_readers(env, text, given.encoding)
+    receipt = message_receipts.choose(env, target, given.pop_receipt)
+    done = messages.update(target, receipt.text, text, seconds, env.deadline)
+    message_receipts.record_written(env, target, done)
     env.out.show(done)
 
 
 @app.command(spec=options.operation(operations.QUEUE_DELETE_MESSAGE))
-def delete(ctx: typer.Context, message: Message, pop_receipt: PopReceipt = None, file: Json = None) -> None:
+def delete(ctx: typer.Context, message: Message, pop_receipt: PopReceipt = None) -> None:
     """Delete a message that you received, if no one received it since.
 
-    The receipt guards the delete: the one that you give, that of the JSON of message get (-f), or the last one of this
-    scope. A stale one is exit 42. It stays good after the message is visible again, until another receives it.
+    The receipt guards the delete: the one that you give, that of the JSON of message get (@FILE), or the last one of
+    this scope. A stale one is exit 42. It stays good after the message is visible again, until another receives it.
+
+    If the answer gets lost, azguard asks again. With the last receipt of this scope, and while the message is still
+    hidden, it then knows that the message is deleted. Else another reader may have received it (exit 74).
 
     Examples:
         azguard message delete jobs/$ID
@@ -161,8 +150,8 @@ def delete(ctx: typer.Context, message: Message, pop_receipt: PopReceipt = None,
     env = context.of(ctx)
     target = env.locate(message, Kind.MESSAGE)
     env.conditions(target)
-    receipt = message_options.receipt(env, target, pop_receipt, file)
-    done = messages.delete(target, receipt, env.deadline)
+    receipt = message_receipts.choose(env, target, pop_receipt)
+    done = messages.delete(target, receipt.text, env.deadline, hidden_until=receipt.hidden_until)
     env.reads.forget(target)
     env.out.show(done)
 
@@ -183,17 +172,6 @@ def clear(ctx: typer.Context, queue: options.Queue, with_contents: options.WithC
     target = env.locate(queue, Kind.QUEUE)
     conditions = env.conditions(target)
     if not with_contents:
-        require_empty(contents.count, target, env.deadline.fresh(), lifecycle_options.confirm_delete(target))
+        confirm = lifecycle_options.confirm_clear(target)
+        require_empty(contents.count, target, env.deadline.fresh(), confirm, stays=True)
     env.out.show(messages.clear(target, conditions.guard, env.deadline.fresh()))
-
-
-def _seconds(text: str | None, *, visible: bool) -> int:
-    if visible and text is not None:
-        raise UsageError("--visible and --visibility-timeout do not go together", hint="leave one of them out")
-    if visible:
-        return 0
-    if text is None:
-        raise UsageError(
-            "--visibility-timeout is missing: each update sets it", hint="--visible, or --visibility-timeout 30s"
-        )
-    return message_options.visibility(text, 0)

@@ -13,7 +13,7 @@ from azguard.requests import existing
 from azguard.requests.contents import require_empty
 from azguard.requests.lineage import fresh_op
 
-app = group("Queues: create, show, exists, list, delete, metadata, acl.")
+app = group("Queues: create, show, exists, list, delete, work, move, poison, metadata, acl.")
 
 
 @app.command(spec=options.operation(operations.QUEUE_CREATE))

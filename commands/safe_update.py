@@ -27,7 +27,7 @@ def safe_update(
         str,
         typer.Argument(
             metavar="ADDRESS",
-            help="blob:CONTAINER/NAME, container:NAME, entity:TABLE/PARTITION/ROW or table:NAME.",
+            help="blob:CONTAINER/NAME, container:NAME, queue:NAME, entity:TABLE/PARTITION/ROW or table:NAME.",
             autocompletion=completers.addresses,
         ),
     ],
@@ -63,8 +63,8 @@ def safe_update(
     carry tags: with --metadata it is compared only, and does not stop a holder with a lower one afterwards.
 
     --tags updates the index tags of a blob, under a lease that azguard takes for each write, since the service
-    compares no version of tags. --metadata of a container is only compared with what was read, which --allow-race
-    accepts: another writer can come in between.
+    compares no version of tags. --metadata of a container or a queue is only compared with what was read, which
+    --allow-race accepts: another writer can come in between.
 
     An entity is JSON with the types of its properties, which edits keep. --guard ledger writes a row ~op~ID beside it
     in the same transaction, which is sound beside any writer, for creating too. These rows stay: azguard entity query

@@ -1,10 +1,14 @@
 """What a proxy can do to a request, and what it records about it."""
 
 import random
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from http import HTTPStatus
+
+# A blob may be called messages; only messages are asked for by number.
+_RECEIVE = re.compile(r"/messages\?(.*&)?numofmessages=")
 
 
 class Fault(Enum):
@@ -48,8 +52,12 @@ class Request:
 
     @property
     def writes(self) -> bool:
-        """Return whether it may change something."""
-        return self.method not in ("GET", "HEAD", "OPTIONS")
+        """Return whether it may change something. To receive messages is a GET, and hides them."""
+        return self.method not in ("GET", "HEAD", "OPTIONS") or self._receives
+
+    @property
+    def _receives(self) -> bool:
+        return _RECEIVE.search(self.path) is not None and "peekonly=" not in self.path
 
 
 @dataclass(frozen=True)

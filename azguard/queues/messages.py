@@ -4,6 +4,7 @@ A message that was received is hidden for a time, and has a receipt that ends wi
 receipt is its version: with it a write is of the message as it was received, or is refused.
 """
 
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from azguard.accounts.target import Target
@@ -21,6 +22,7 @@ from azguard.queues.message_results import (
 )
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
+from azguard.requests.service_dates import Answers
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict
 
@@ -29,7 +31,10 @@ T = TypeVar("T")
 GUARD = "receipt"
 _NOT_FOUND = "MessageNotFound"
 # Azure answers a stale receipt as it answers a message that is gone; the emulator and older services tell them apart.
-_STALE = (_NOT_FOUND, "PopReceiptMismatch")
+_MISMATCH = "PopReceiptMismatch"
+_STALE = (_NOT_FOUND, _MISMATCH)
+# The clocks of the service's machines differ by a second in its recorded answers, and its times have no fractions.
+_CLOCKS = timedelta(seconds=5)
 
 
 def put(queue: Target, text: str, visibility: int, time_to_live: int | None, deadline: Deadline) -> MessagePut:
@@ -150,22 +155,33 @@ def update(target: Target, receipt: str, text: str | None, visibility: int, dead
     )
 
 
-def delete(target: Target, receipt: str, deadline: Deadline) -> MessageDeleted:
+def delete(target: Target, receipt: str, deadline: Deadline, *, hidden_until: datetime | None = None) -> MessageDeleted:
     """Delete a message that was received.
 
-    After a lost answer the same request is sent again. If the message is gone then, it was deleted: by us, unless it
-    became visible meanwhile and another reader has received it.
+    After a lost answer the same request is sent again. That the message is not found then is no proof by itself: Azure
+    says the same of a message that another reader has received meanwhile. ``hidden_until`` is when others could receive
+    it, if the receipt is the last one that was given out: before that moment, by the service's clock, the message is
+    gone, and not received again.
 
     Raises:
         Changed: the receipt is stale.
+        OutcomeUnknown: the answer was lost, and another reader may have received the message.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-message2
     """
-    client = target.account.queue(target.address)
+    client, answers = target.account.queue(target.address), Answers()
     request = WriteRequest[object](
         target=target,
-        send=lambda: client.delete_message(target.address.name, receipt, **write_timeouts(deadline)),
+        send=lambda: client.delete_message(
+            target.address.name, receipt, raw_response_hook=answers.hear, **write_timeouts(deadline)
+        ),
         look=lambda _: Finding(Verdict.NOT_YET),
-        judge_refusal=_judge_delete,
+        judge_refusal=lambda refusal, _: Finding(_judge_delete(refusal, answers.date, hidden_until)),
+        unknown=OutcomeUnknown(
+            f"the delete of {target} was sent, and whether it was applied cannot be known: another reader "
+            "may have received it meanwhile",
+            address=str(target.address),
+            reason="message_delete_unknown",
+        ),
     )
     settled = _settle(request, receipt, deadline)
     return MessageDeleted(str(target.address), GUARD, settled.attempts)
@@ -204,8 +220,12 @@ def _clear(queue: Target, deadline: Deadline) -> None:
             return
 
 
-def _judge_delete(refusal: AzguardError, _: Finding[object]) -> Finding[object]:
-    return Finding(Verdict.COMMITTED if refusal.service_code == _NOT_FOUND else Verdict.NEVER)
+def _judge_delete(refusal: AzguardError, now: datetime | None, hidden_until: datetime | None) -> Verdict:
+    """Return what a refusal says of an earlier copy of the delete; ``now`` is the service's clock."""
+    if refusal.service_code == _MISMATCH:
+        return Verdict.NEVER  # It is there, so that nothing has deleted it.
+    is_hidden = now is not None and hidden_until is not None and now + _CLOCKS <= hidden_until
+    return Verdict.COMMITTED if refusal.service_code == _NOT_FOUND and is_hidden else Verdict.UNKNOWN
 
 
 def _settle(request: WriteRequest[T], receipt: str, deadline: Deadline) -> Settled[T]:

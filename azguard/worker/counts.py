@@ -1,0 +1,78 @@
+"""How many messages came to which end."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from azguard.worker.protocol import Outcome
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The counts at one moment."""
+
+    received: int
+    #: How many messages are being handled.
+    running: int
+    outcomes: Mapping[Outcome, int]
+    #: Of all commands that have ended.
+    command_seconds: float
+    commands: int
+    #: Receives whose answers were lost.
+    receives_in_doubt: int
+    #: Since the worker began.
+    seconds: float
+
+
+class Counts:
+    """Counts of several threads."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._began = now()
+        self._lock = threading.Lock()
+        self._outcomes: Counter[Outcome] = Counter()
+        self._received = 0
+        self._running = 0
+        self._command_seconds = 0.0
+        self._commands = 0
+        self._receives_in_doubt = 0
+
+    def note_received(self, number: int) -> None:
+        """Count messages that were received, which are being handled from now on."""
+        with self._lock:
+            self._received += number
+            self._running += number
+
+    def note_receive_in_doubt(self) -> None:
+        """Count a receive whose answer was lost."""
+        with self._lock:
+            self._receives_in_doubt += 1
+
+    def note_command(self, seconds: float) -> None:
+        """Count a command that has ended."""
+        with self._lock:
+            self._commands += 1
+            self._command_seconds += seconds
+
+    def note_end(self, outcome: Outcome) -> None:
+        """Count a message that is not handled any more."""
+        with self._lock:
+            self._running -= 1
+            self._outcomes[outcome] += 1
+
+    def take(self) -> Snapshot:
+        """Return the counts of now."""
+        with self._lock:
+            return Snapshot(
+                received=self._received,
+                running=self._running,
+                outcomes=MappingProxyType({each: self._outcomes[each] for each in Outcome}),
+                command_seconds=self._command_seconds,
+                commands=self._commands,
+                receives_in_doubt=self._receives_in_doubt,
+                seconds=self._now() - self._began,
+            )

@@ -1,0 +1,281 @@
+"""One message: claim it, run the command, keep it hidden meanwhile, and tell the service the outcome.
+
+What is not known after a lost answer is never guessed. If the answer to an update is lost, the receipt may have ended
+with it, and the new one is not known: the old one is used again, and if the service refuses it, the message is lost.
+It is received again when its time is over.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from azguard.errors import AzguardError, Changed, LockLost, UsageError
+from azguard.processes import clock
+from azguard.processes.command_place import PLACE_KILLED, CommandEnd
+from azguard.times import iso
+from azguard.worker.claims import DoneBefore, HeldByAnother
+from azguard.worker.holding import ClaimHold
+from azguard.worker.inbox import Inbox, Taken
+from azguard.worker.order import build_order, find_facts
+from azguard.worker.places import Place
+from azguard.worker.protocol import Outcome, Verdict, judge, judge_failure
+from azguard.worker.settings import WorkSettings
+
+# How soon an update is tried again that failed.
+_AGAIN_SECONDS = 1.0
+# How often to look whether the worker was told to stop.
+_LOOK_SECONDS = 0.25
+_STALE = "receipt_stale"
+_TAKEN_OVER = "claim_taken_over"
+
+
+@dataclass(frozen=True)
+class Settled:
+    """The outcome of a message."""
+
+    outcome: Outcome
+    reason: str
+    #: The exit status of the command, if it has run and ended by itself.
+    status: int | None = None
+    #: Whether the worker stops.
+    stops: bool = False
+    #: What else is to be recorded.
+    facts: dict[str, object] = field(default_factory=dict)
+    #: Why the command could not be started; None if that is not so.
+    error: AzguardError | None = None
+
+
+class MessageHandling:
+    """The handling of one message."""
+
+    def __init__(
+        self,
+        taken: Taken,
+        *,
+        settings: WorkSettings,
+        inbox: Inbox,
+        place: Place,
+        stop: threading.Event,
+        on_command: Callable[[float], None] = lambda seconds: None,
+        now: Callable[[], float] = clock.now,
+    ) -> None:
+        self._taken, self._settings, self._inbox, self._place = taken, settings, inbox, place
+        self._stop, self._on_command, self._now = stop, on_command, now
+        self._receipt = taken.receipt
+        self._hold = ClaimHold(settings.claims, settings.visibility, now)
+        #: Why the message counts as lost; None while it does not.
+        self._lost: str | None = None
+        self._is_stale = self._has_warned = False
+        # From before the request: the service may have counted from then.
+        self._due = taken.at + settings.visibility / 2
+
+    def handle(self) -> Settled:
+        """Handle it, and return the outcome."""
+        settled = self._handle()
+        key = self._hold.key
+        return settled if key is None else replace(settled, facts={**settled.facts, "key": key})
+
+    def _handle(self) -> Settled:
+        if self._stop.is_set():
+            return self._release("worker_stopped")
+        if (before := self._claim()) is not None:
+            return before
+        if self._taken.dequeue_count > self._settings.max_dequeue:
+            return self._settle(Verdict(Outcome.POISONED, "received_too_often"), None)
+        try:
+            ended, why = self._run()
+        except LockLost:
+            return self._settle(Verdict(Outcome.LOST, "claim_ended"), None)
+        except AzguardError as error:
+            if error.reason == PLACE_KILLED:
+                return self._release(PLACE_KILLED)
+            return replace(self._release("command_not_started"), stops=True, error=error)
+        return self._judge(ended, why)
+
+    def _claim(self) -> Settled | None:
+        """Claim the key of the message; return the outcome if it is not to be run."""
+        settings, taken = self._settings, self._taken
+        body = taken.received.body.read(settings.encoding)
+        try:
+            found = self._hold.take(lambda: settings.choose_key(body, taken.id), find_facts(taken, settings))
+        except UsageError as error:
+            # The body has no key: no further try will find one, unless it is the rule that is wrong.
+            stops = settings.strict
+            verdict = Verdict(Outcome.FAILED if stops else Outcome.POISONED, "no_key", stops)
+            settled = self._settle(verdict, None)
+            return replace(settled, facts={**settled.facts, "why": error.message})
+        except AzguardError as error:
+            self._hide(self._retry_seconds)
+            return Settled(Outcome.UNSETTLED, "not_claimed", facts={"why": error.message})
+        match found:
+            case DoneBefore(key=key):
+                return replace(self._delete(Outcome.DUPLICATE, "done_before", None), facts={"key": key})
+            case HeldByAnother(key=key, until=until, by=by):
+                self._hide(taken.find_held_seconds(until, settings.visibility, self._retry_seconds, self._now()))
+                return Settled(Outcome.HELD, "claimed_by_another", facts={"by": by, "until": iso(until), "key": key})
+        self._due = min(self._due, self._halve(self._now()))
+        return None
+
+    @property
+    def _retry_seconds(self) -> int:
+        return self._settings.find_retry_seconds(self._taken.dequeue_count)
+
+    def _halve(self, since: float) -> float:
+        """Return when to hide the message for longer, which was hidden at some moment, and to extend the claim."""
+        return since + min(self._settings.visibility, self._hold.ends - since) / 2
+
+    def _run(self) -> tuple[CommandEnd, str | None]:
+        """Run the command; return how it ended, and why it was ended if it did not end by itself."""
+        began = self._now()
+        self._place.start(build_order(self._taken, self._settings, self._hold.key, self._hold.ends))
+        max_at = float("inf") if self._settings.max_time is None else began + self._settings.max_time
+        ended_for: str | None = None
+        while True:
+            until = min(self._due, max_at if ended_for is None else float("inf"))
+            ended = self._place.wait(max(0.0, min(_LOOK_SECONDS, until - self._now())))
+            if ended is not None:
+                self._on_command(self._now() - began)
+                return ended, ended_for
+            if self._now() >= self._due:
+                self._keep()
+            why = self._find_reason_to_end(max_at)
+            if why is not None and ended_for is None:
+                ended_for = why
+                self._place.end()
+
+    def _find_reason_to_end(self, max_at: float) -> str | None:
+        if self._lost is not None:
+            return self._lost
+        if self._stop.is_set():
+            return "stopped"
+        return "max_time" if self._now() >= max_at else None
+
+    def _keep(self) -> None:
+        """Extend the claim, and hide the message for longer."""
+        at = self._now()
+        try:
+            self._hold.extend()
+            self._place.extend(self._hold.ends)
+            self._hide_longer()
+        except Changed as error:
+            self._lost = _TAKEN_OVER if error.reason == _TAKEN_OVER else _STALE
+            self._due = float("inf")
+        except AzguardError as error:
+            # In doubt or unreachable: only the service can say that the message is lost.
+            self._due = self._now() + _AGAIN_SECONDS
+            if not self._has_warned:
+                self._has_warned = True
+                self._settings.warn(f"message {self._taken.id} is not hidden for longer: {error.message}; trying again")
+        else:
+            self._due = self._halve(at)
+
+    def _hide_longer(self) -> None:
+        """Hide the message for longer.
+
+        Raises:
+            Changed: the receipt is stale, and there is no claim either.
+        """
+        if self._is_stale:
+            return
+        try:
+            self._send_hide(self._settings.visibility)
+        except Changed:
+            # Others that receive the message find its key claimed. So the command goes on, and its key can be done.
+            self._is_stale = True
+            if self._hold.key is None:
+                raise
+
+    def _judge(self, ended: CommandEnd, why: str | None) -> Settled:
+        status, count, settings = ended.status, self._taken.dequeue_count, self._settings
+        if self._lost is not None:
+            return self._settle(Verdict(Outcome.LOST, self._lost), status)
+        if ended.was_late:
+            return self._settle(Verdict(Outcome.LOST, "claim_ended"), None)
+        if why == "stopped":
+            return self._release("worker_stopped")
+        if why == "max_time":
+            return self._settle(judge_failure("max_time", count, settings), None)
+        if status is None or ended.was_unguarded:
+            return self._settle(judge_failure("guardian_killed", count, settings), None)
+        verdict = judge(status, count, settings)
+        if self._is_stale and verdict.outcome is Outcome.POISONED:
+            # It comes again, so that a copy would be one too many.
+            verdict = Verdict(Outcome.LOST, _STALE)
+        settled = self._settle(verdict, status)
+        return replace(settled, facts={**settled.facts, "left_running": list(ended.left)}) if ended.left else settled
+
+    def _settle(self, verdict: Verdict, status: int | None) -> Settled:
+        """Tell the service the outcome."""
+        reason = verdict.reason
+        match verdict.outcome:
+            case Outcome.DONE:
+                return self._finish(reason, status)
+            case Outcome.POISONED:
+                return self._poison(reason, status)
+            case Outcome.LOST:
+                if reason != _TAKEN_OVER:
+                    self._hold.give_up(reason, status)
+                return Settled(Outcome.LOST, reason, status)
+        seconds = self._retry_seconds
+        self._hold.give_up(reason, status)
+        if not self._hide(seconds):
+            return Settled(Outcome.LOST, _STALE, status, verdict.stops)
+        return Settled(verdict.outcome, reason, status, verdict.stops, facts={"retry_seconds": seconds})
+
+    def _finish(self, reason: str, status: int | None) -> Settled:
+        """Note that it is done, then delete the message: in between, another receive of it is a duplicate."""
+        try:
+            self._hold.finish()
+        except Changed:
+            return Settled(Outcome.LOST, _TAKEN_OVER, status)
+        except AzguardError as error:
+            return Settled(Outcome.UNSETTLED, "not_noted_as_done", status, facts={"why": error.message})
+        return self._delete(Outcome.DONE, reason, status)
+
+    def _delete(self, outcome: Outcome, reason: str, status: int | None) -> Settled:
+        try:
+            self._inbox.delete(self._taken, self._receipt)
+        except Changed:
+            return Settled(Outcome.LOST, _STALE, status)
+        except AzguardError as error:
+            return Settled(Outcome.UNSETTLED, "not_deleted", status, facts={"why": error.message})
+        return Settled(outcome, reason, status)
+
+    def _poison(self, reason: str, status: int | None) -> Settled:
+        """Send it to the poison queue, then delete it: a crash in between leaves two copies, and never none."""
+        try:
+            copy = self._inbox.send_to_poison(self._taken)
+        except AzguardError as error:
+            self._hold.give_up(reason, status)
+            self._hide(self._retry_seconds)
+            return Settled(Outcome.UNSETTLED, "not_moved_to_poison", status, facts={"why": error.message})
+        facts: dict[str, object] = {"poison_queue": self._settings.poison.address.container, "poison_id": copy}
+        try:
+            self._hold.poison(reason, status, copy)
+        except AzguardError as error:
+            facts["why"] = error.message
+        # If it cannot be deleted, it comes again, and there is one copy more.
+        is_deleted = self._delete(Outcome.POISONED, reason, status).outcome is Outcome.POISONED
+        return Settled(Outcome.POISONED, reason, status, facts={**facts, "deleted": is_deleted})
+
+    def _release(self, reason: str) -> Settled:
+        """Give the message back: it can be received at once."""
+        self._hold.give_up(reason, None)
+        self._hide(0)
+        return Settled(Outcome.RELEASED, reason)
+
+    def _hide(self, seconds: int) -> bool:
+        """Hide the message for so long, and return whether it is still ours; if that fails, its time runs as it is."""
+        try:
+            self._send_hide(seconds)
+        except Changed:
+            return False
+        except AzguardError:
+            return True
+        return True
+
+    def _send_hide(self, seconds: int) -> None:
+        receipt = self._receipt
+        # Until the answer is there, another receipt may have been given out.
+        self._receipt = replace(receipt, hidden_until=None)
+        self._receipt = self._inbox.hide(self._taken, receipt, seconds)

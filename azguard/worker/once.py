@@ -1,0 +1,260 @@
+"""Claims in a table: a row for each key, ``claimed`` until a time, then ``done``, ``failed`` or ``poisoned``.
+
+The partition is the queue; its poison queue has the same. All writes are conditional: one that was never claimed is
+inserted, every later write is of the version that was read. Each carries its op in the lineage, so that a lost answer
+is settled. The row also names its claim, so that its owner knows it again after a write of unknown outcome.
+
+When a claim expires is said by the service's clocks alone: the row's Timestamp, which the service sets with each
+write, and the term in the row. Who wants to take it over compares that with the date of the answer that brought the
+row. The owner counts its term from before it sent the request, which is earlier. So no clock has to be right; the
+owner's must only run evenly.
+
+Not guaranteed: an effect is done once only if it is recorded once it is done. If a worker is killed, or loses the
+service, between the end of a command and the record, the key runs again when the claim has expired. A command that is
+stopped in the middle has had a part of its effect.
+"""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+from azguard.accounts.target import Target
+from azguard.address import Address, Kind
+from azguard.conditions.operations import Condition
+from azguard.conditions.resolve import Conditions
+from azguard.errors import Changed, Exists, NotFound, OutcomeUnknown, Unavailable
+from azguard.queues.moving import POISON_SUFFIX
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import fresh_op
+from azguard.requests.service_dates import Answers
+from azguard.tables import calls, reads, writes
+from azguard.tables.calls import Stored
+from azguard.tables.edm import PARTITION_KEY, ROW_KEY, Entity
+from azguard.tables.write import EntityWrite, Verb
+from azguard.worker.claims import Claimed, DoneBefore, HeldByAnother, MessageFacts
+from azguard.worker.once_keys import escape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CLAIMED = "claimed"
+DONE = "done"
+FAILED = "failed"
+POISONED = "poisoned"
+# The clocks of the service's machines differ, and the date of an answer is in whole seconds.
+_SKEW_SECONDS = 3
+# Each conflict means that another worker got on.
+_MOST_CONFLICTS = 10
+# Of a long key, what is kept for people to read.
+_SHOWN_CHARACTERS = 1000
+_NO_TABLE = "TableNotFound"
+
+
+@dataclass(frozen=True)
+class OnceClaim(Claimed):
+    """A claim with the version of its row that is ours."""
+
+    target: Target
+    #: The name of this claim in the row.
+    claim: str
+    row: Entity
+    #: None if the answer that told it was lost: then it has to be read.
+    etag: str | None
+    lineage: str | None
+
+
+@dataclass(frozen=True)
+class OnceTable:
+    """Claims in one table."""
+
+    table: Target
+    #: Who claims, for people: the host and the process.
+    by: str
+    #: Claims whose outcome was not known, by their rows. They are not used, so each may be taken over at once.
+    _unused: dict[str, str] = field(default_factory=dict)
+
+    def check(self, deadline: Deadline) -> None:
+        """Refuse a table that is not there: with a wrong one, every key would be new.
+
+        Raises:
+            NotFound: there is no such table.
+        """
+        try:
+            calls.get(self._locate("-", "-"), deadline)
+        except NotFound as error:
+            if error.service_code == _NO_TABLE:
+                raise self._missing(error) from error
+
+    def claim(
+        self, key: str, message: MessageFacts, seconds: float, deadline: Deadline
+    ) -> OnceClaim | DoneBefore | HeldByAnother:
+        """Claim a key for so many seconds; see ``Claims``."""
+        target = self._locate(message.queue, key)
+        claim = fresh_op()
+        row: Entity = {
+            PARTITION_KEY: target.address.parts[1],
+            ROW_KEY: target.address.parts[2],
+            "state": CLAIMED,
+            "key": _to_shown(key),
+            "claim": claim,
+            "by": self.by,
+            "seconds": ceil(seconds),
+            "queue": message.queue,
+            "message": message.id,
+            "dequeue_count": message.dequeue_count,
+        }
+        try:
+            return self._insert(key, target, row, deadline)
+        except NotFound as error:
+            raise self._missing(error) from error
+        except Exists:
+            pass
+        except OutcomeUnknown:
+            self._unused[target.address.name] = claim
+            raise
+        return self._take_over(key, target, row, deadline)
+
+    def extend(self, claimed: Claimed, seconds: float, deadline: Deadline) -> OnceClaim:
+        """Let a claim last so many seconds from now; see ``Claims``."""
+        return self._write_own(_own(claimed), {"seconds": ceil(seconds)}, deadline)
+
+    def finish(self, claimed: Claimed, deadline: Deadline) -> None:
+        """Note that the key is done; see ``Claims``."""
+        self._write_own(_own(claimed), {"state": DONE}, deadline)
+
+    def give_up(self, claimed: Claimed, reason: str, status: int | None, deadline: Deadline) -> None:
+        """Let the key be claimed again; see ``Claims``."""
+        self._write_own(_own(claimed), {"state": FAILED, "reason": reason, "status": status}, deadline)
+
+    def poison(
+        self, claimed: Claimed, reason: str, status: int | None, deadline: Deadline, copy_id: str | None = None
+    ) -> None:
+        """Note that the message was moved to the poison queue; see ``Claims``."""
+        changes = {"state": POISONED, "reason": reason, "status": status, "poison_message": copy_id}
+        self._write_own(_own(claimed), changes, deadline)
+
+    def _missing(self, error: NotFound) -> NotFound:
+        return error.but(address=str(self.table.address), reason="once_table_missing")
+
+    def _locate(self, queue: str, key: str) -> Target:
+        parts = (self.table.address.container, find_partition(queue), escape(key))
+        return Target(self.table.account, Address(Kind.ENTITY, parts))
+
+    def _insert(self, key: str, target: Target, row: Entity, deadline: Deadline) -> OnceClaim:
+        return _claim_of(key, _write(Verb.INSERT, target, row, None, None, deadline))
+
+    def _take_over(
+        self, key: str, target: Target, row: Entity, deadline: Deadline
+    ) -> OnceClaim | DoneBefore | HeldByAnother:
+        """Claim a key that has a row, if it may be claimed."""
+        for _ in range(_MOST_CONFLICTS):
+            found, now = _read(target, deadline)
+            try:
+                if found is None:
+                    return self._insert(key, target, row, deadline)
+                if (held := self._judge(key, found, now)) is not None:
+                    return held
+                lineage = str(found.lineage)
+                return _claim_of(key, _write(Verb.REPLACE, target, row, found.etag, lineage, deadline))
+            except (Exists, Changed, NotFound) as error:
+                if error.service_code == _NO_TABLE:
+                    raise
+            except OutcomeUnknown:
+                self._unused[target.address.name] = str(row["claim"])
+                raise
+        raise Unavailable(
+            f"{target} was changed by others {_MOST_CONFLICTS} times while it was claimed", address=str(target.address)
+        )
+
+    def _judge(self, key: str, found: Stored, now: datetime | None) -> DoneBefore | HeldByAnother | None:
+        """Return why a key may not be claimed; None if it may."""
+        row = found.entity
+        if row.get("state") == DONE:
+            return DoneBefore(key)
+        if row.get("state") != CLAIMED or self._unused.get(str(row[ROW_KEY])) == row.get("claim"):
+            return None
+        written = reads.read_timestamp(found) or writes.parse_timestamp(found.etag) or now
+        if written is None:
+            raise Unavailable(f"the service does not tell when the claim of {key!r} was written")
+        until = written + timedelta(seconds=float(row.get("seconds", 0)) + _SKEW_SECONDS)
+        # An answer without a date proves nothing.
+        return None if now is not None and now >= until else HeldByAnother(key, until, str(row.get("by", "")))
+
+    def _write_own(self, own: OnceClaim, changes: Entity, deadline: Deadline) -> OnceClaim:
+        """Write the row of a claim that is ours, also if a write of ours of unknown outcome has moved its version."""
+        row = {**own.row, **changes}
+        for _ in range(_MOST_CONFLICTS):
+            if own.etag is not None:
+                try:
+                    return _claim_of(own.key, _write(Verb.REPLACE, own.target, row, own.etag, own.lineage, deadline))
+                except (Changed, NotFound) as error:
+                    if error.service_code == _NO_TABLE:
+                        raise
+            found, _ = _read(own.target, deadline)
+            if found is None or found.entity.get("claim") != own.claim:
+                raise _taken_over(own, found)
+            own = replace(own, etag=found.etag, lineage=str(found.lineage))
+            if found.entity.get("state") == DONE:
+                # By an earlier write of ours, of which the outcome was not known. What is done stays done.
+                return own
+        raise Unavailable(f"{own.target} changed {_MOST_CONFLICTS} times", address=str(own.target.address))
+
+
+def find_partition(queue: str) -> str:
+    """Return the partition of a queue's keys; its poison queue has the same."""
+    return queue.removesuffix(POISON_SUFFIX) or queue
+
+
+def _to_shown(key: str) -> str:
+    """Return a key as people read it: what cannot be printed, or is too long, is left out."""
+    return "".join(each if each.isprintable() else "\ufffd" for each in key[:_SHOWN_CHARACTERS])
+
+
+def _own(claimed: Claimed) -> OnceClaim:
+    assert isinstance(claimed, OnceClaim)
+    return claimed
+
+
+def _read(target: Target, deadline: Deadline) -> tuple[Stored | None, datetime | None]:
+    """Return a row, None if there is none, and when the service answered, by its own clock."""
+    answers = Answers()
+    hear: Callable[[Any], None] = answers.hear
+    try:
+        return calls.get(target, deadline, hear=hear), answers.date
+    except NotFound as error:
+        if error.service_code == _NO_TABLE:
+            raise
+        return None, None
+
+
+def _write(
+    verb: Verb, target: Target, row: Entity, etag: str | None, lineage: str | None, deadline: Deadline
+) -> tuple[EntityWrite, str | None]:
+    """Write a row where there is none, or over one version, and return the write with the ETag it made, if known."""
+    conditions = Conditions(guard="if-none-match")
+    if etag is not None:
+        conditions = Conditions({Condition.IF_MATCH.header: etag}, "if-match", etag, lineage=lineage)
+    made = EntityWrite(target, verb, row, conditions, fresh_op()).add_lineage()
+    return made, writes.write(made, deadline).etag
+
+
+def _claim_of(key: str, written: tuple[EntityWrite, str | None]) -> OnceClaim:
+    made, etag = written
+    return OnceClaim(
+        key=key,
+        target=made.target,
+        claim=str(made.entity["claim"]),
+        row=made.entity,
+        etag=etag,
+        lineage=made.stamp,
+    )
+
+
+def _taken_over(own: OnceClaim, found: Stored | None) -> Changed:
+    by = "its row was deleted" if found is None else f"{found.entity.get('by', 'another')} has it now"
+    return Changed(
+        f"the claim of {own.key!r} was taken over: {by}",
+        address=str(own.target.address),
+        reason="claim_taken_over",
+    )

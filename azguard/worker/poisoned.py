@@ -1,0 +1,152 @@
+"""The messages of a poison queue, and why each is there.
+
+A message has no room for a reason. It stands in the rows of the table of claims, and in the files of events that
+workers wrote: both name the message of the poison queue by its id. A message that another program put there, or that
+a worker without either has moved, has none.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, ClassVar
+
+from azguard import columns
+from azguard.accounts.target import Target
+from azguard.address import Address, Kind
+from azguard.errors import NotFound, UsageError
+from azguard.queues import messages, queues
+from azguard.queues.message_results import MessagePeeked
+from azguard.queues.moving import POISON_SUFFIX
+from azguard.requests.deadline import Deadline
+from azguard.tables import calls
+from azguard.worker.once import POISONED, find_partition
+
+#: What one request looks at.
+MOST_MESSAGES = 32
+# How much of a body is shown.
+_SHOWN_CHARACTERS = 80
+_COPY = "poison_message"
+_QUOTED = "'"
+
+
+@dataclass(frozen=True)
+class PoisonedMessage:
+    """A message of a poison queue, and what is known of how it came there."""
+
+    COLUMNS: ClassVar = (
+        columns.ADDRESS,
+        columns.Column(name="reason", rank=12),
+        columns.Column(name="status", rank=11),
+        columns.Column(name="dequeue_count", title="received", unit=columns.Unit.ITEMS, rank=8),
+        columns.Column(name="poisoned", rank=10),
+        columns.TEXT,
+    )
+
+    address: str
+    id: str
+    #: When it was put into the poison queue.
+    poisoned: datetime
+    #: The id that it had before; None if that is not known, and so with all below.
+    original_id: str | None
+    #: How often it was received before it was moved.
+    dequeue_count: int | None
+    reason: str | None
+    #: The exit status of the command, if it had one.
+    status: int | None
+    #: The beginning of its body, as the service keeps it.
+    text: str
+    #: The beginning of the text of which it is the base64; None if it is none.
+    decoded: str | None
+
+
+@dataclass(frozen=True)
+class PoisonList:
+    """The messages that a look shows, and about how many there are."""
+
+    queue: Target
+    messages: tuple[PoisonedMessage, ...]
+    count: int
+
+
+def find_poison_queue(queue: Target, named: str | None) -> Target:
+    """Return the poison queue of a queue: the named one, or the one of its name; a poison queue is its own."""
+    own = queue.address.container
+    name = named or (own if own.endswith(POISON_SUFFIX) else own + POISON_SUFFIX)
+    return Target(queue.account, Address(Kind.QUEUE, (name,)))
+
+
+def list_poisoned(
+    queue: Target, named: str | None, once_table: Target | None, events: Path | None, deadline: Deadline
+) -> PoisonList:
+    """Look at the messages of a poison queue, and join what is known of each; they stay as they are.
+
+    Raises:
+        NotFound: the poison queue, or the table, is not there.
+        UsageError: the file of events cannot be read.
+    """
+    poison = find_poison_queue(queue, named)
+    seen = messages.peek(poison, MOST_MESSAGES, deadline)
+    wanted = {each.id for each in seen}
+    known = {} if events is None else _read_events(events, wanted)
+    if once_table is not None and wanted:
+        known |= _read_rows(once_table, queue.address.container, wanted, deadline)
+    shown = tuple(_join(each, known.get(each.id, {})) for each in seen)
+    return PoisonList(poison, shown, queues.show(poison, deadline).approximate_message_count)
+
+
+def _join(seen: MessagePeeked, known: Mapping[str, Any]) -> PoisonedMessage:
+    return PoisonedMessage(
+        address=seen.address,
+        id=seen.id,
+        poisoned=seen.insertion_time,
+        original_id=known.get("id"),
+        dequeue_count=known.get("dequeue_count"),
+        reason=known.get("reason"),
+        status=known.get("status"),
+        text=_shorten(seen.text),
+        decoded=None if seen.decoded is None else _shorten(seen.decoded),
+    )
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
+
+
+def _read_rows(table: Target, queue: str, wanted: set[str], deadline: Deadline) -> dict[str, dict[str, Any]]:
+    """Return what the rows of a table tell about these messages."""
+    partition = find_partition(queue).replace(_QUOTED, _QUOTED * 2)
+    query = f"PartitionKey eq '{partition}' and state eq '{POISONED}'"
+    found = {}
+    try:
+        for page in calls.pages(table, deadline, query):
+            for each in page:
+                if (copy := each.entity.get(_COPY)) in wanted:
+                    found[str(copy)] = {**each.entity, "id": each.entity.get("message")}
+    except NotFound as error:
+        raise error.but(address=str(table.address), reason="once_table_missing") from error
+    return found
+
+
+def _read_events(path: Path, wanted: set[str]) -> dict[str, dict[str, Any]]:
+    """Return what a file of events tells about these messages, the last of each."""
+    try:
+        with path.open("rb") as lines:
+            return {each["poison_id"]: each for each in _parse(lines) if each.get("poison_id") in wanted}
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}", reason="events_not_readable") from None
+
+
+def _parse(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    """Yield the events of a file; a line that is torn, or another's, is none."""
+    for line in lines:
+        # Cheap: most lines of a long file are of other events.
+        if b'"poison_id"' not in line:
+            continue
+        try:
+            found = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(found, dict) and isinstance(found.get("poison_id"), str):
+            yield found

@@ -1,0 +1,63 @@
+"""The exit protocol: the outcome of a message, by the exit status of the command."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from azguard.worker.settings import WorkSettings
+
+# As in sysexits.h.
+DONE_STATUS, DATA_STATUS, AGAIN_STATUS = 0, 65, 75
+
+
+class Outcome(Enum):
+    """How the handling of a message ended."""
+
+    #: The command succeeded, and the message is deleted.
+    DONE = "done"
+    #: The command asked to be run again later.
+    RETRIED = "retried"
+    #: The command failed; the message is tried again.
+    FAILED = "failed"
+    #: It was moved to the poison queue.
+    POISONED = "poisoned"
+    #: Its receipt, or its claim, was lost: it is received again.
+    LOST = "lost"
+    #: Another worker has claimed its key.
+    HELD = "held"
+    #: Its key was done before: it is deleted, and nothing was run.
+    DUPLICATE = "duplicate"
+    #: It was given back, because the worker was told to stop.
+    RELEASED = "released"
+    #: Its outcome is not known, or could not be told to the service: it may be received again.
+    UNSETTLED = "unsettled"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome that a message is to have, and why."""
+
+    outcome: Outcome
+    reason: str
+    #: Whether the worker stops.
+    stops: bool = False
+
+
+def judge(status: int, dequeue_count: int, settings: WorkSettings) -> Verdict:
+    """Return the outcome for a message whose command ended with this status."""
+    if status == DONE_STATUS:
+        return Verdict(Outcome.DONE, "exit_status")
+    if status == AGAIN_STATUS:
+        return Verdict(Outcome.RETRIED, "asked_for_retry")
+    if status == DATA_STATUS:
+        return Verdict(Outcome.POISONED, "data_error")
+    if settings.strict:
+        # Never to the poison queue: the deployment is broken, and not the message.
+        return Verdict(Outcome.FAILED, "status_outside_protocol", stops=True)
+    return judge_failure("exit_status", dequeue_count, settings)
+
+
+def judge_failure(reason: str, dequeue_count: int, settings: WorkSettings) -> Verdict:
+    """Return the outcome for a message whose command failed."""
+    if dequeue_count >= settings.max_dequeue:
+        return Verdict(Outcome.POISONED, reason)
+    return Verdict(Outcome.FAILED, reason)

@@ -1,0 +1,229 @@
+"""``queue work``: receive messages and run a command for each, until told to stop.
+
+Not guaranteed: a message is handled at least once, and may be handled twice. See ``claims`` for the way out.
+"""
+
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from types import FrameType
+
+from azguard.errors import AzguardError, GaveUp, OutcomeUnknown, Partial, Unavailable
+from azguard.processes import command_place
+from azguard.processes.command_place import CommandPlace
+from azguard.processes.forwarded import ENDING
+from azguard.processes.signals import handle_unless_ignored
+from azguard.times import iso
+from azguard.worker.bell import Bell
+from azguard.worker.breaker import Breaker
+from azguard.worker.counts import Counts, Snapshot
+from azguard.worker.crew import Crew
+from azguard.worker.events import Events
+from azguard.worker.handling import MessageHandling, Settled
+from azguard.worker.inbox import Inbox, QueueInbox, Taken
+from azguard.worker.metrics import MetricsFile
+from azguard.worker.places import Workplace
+from azguard.worker.polling import Polling
+from azguard.worker.protocol import Outcome
+from azguard.worker.results import WorkEnd, summarize
+from azguard.worker.settings import WorkSettings
+
+#: The most messages that the service gives at once.
+_MOST_MESSAGES = 32
+# What people are told of at once.
+_TOLD = (Outcome.POISONED, Outcome.LOST, Outcome.UNSETTLED)
+# How often counts are shown.
+_TICK_SECONDS = 1.0
+
+
+def run(settings: WorkSettings, show: Callable[[Snapshot], None]) -> WorkEnd:
+    """Work until told to stop, and return what was done.
+
+    ``show`` is told the counts every second. Call it on the main thread, before any other thread is started.
+
+    Raises:
+        UsageError: a file of the settings cannot be written.
+        AzguardError: ``settings.prepare`` raised it.
+    """
+    places = CommandPlace.fork(settings.jobs, settings.environ)
+    try:
+        settings.prepare()
+        inbox = QueueInbox(settings.queue, settings.poison, settings.encoding)
+        return Worker(settings, inbox, places, show=show).run()
+    finally:
+        command_place.close_all(places)
+
+
+class Worker:
+    """One run of a worker."""
+
+    def __init__(
+        self,
+        settings: WorkSettings,
+        inbox: Inbox,
+        places: Sequence[Workplace],
+        *,
+        show: Callable[[Snapshot], None] = lambda counts: None,
+        now: Callable[[], float] = time.monotonic,
+        uniform: Callable[[float, float], float] = random.uniform,
+    ) -> None:
+        self._settings, self._inbox, self._show, self._now = settings, inbox, show, now
+        self._events = Events(settings.events, settings.warn)
+        self._metrics = MetricsFile(settings.metrics, settings.queue.address.container, settings.warn)
+        self._counts = Counts()
+        self._breaker = Breaker(settings.stop_after)
+        self._polling = Polling(settings.poll_interval, now, uniform)
+        self._bell = Bell()
+        self._crew = Crew(places, self._handle, self._bell.ring)
+        self._stop_commands = threading.Event()
+        self._signals: list[int] = []
+        self._received = 0
+        #: Why no more messages are taken; None while they are.
+        self._stopped_by: str | None = None
+        self._error: AzguardError | None = None
+
+    def run(self) -> WorkEnd:
+        """Work until told to stop.
+
+        Raises:
+            UsageError: the file of metrics cannot be written.
+        """
+        self._metrics.begin(self._counts.take())
+        with handle_unless_ignored(ENDING, self._on_signal):
+            self._crew.start()
+            try:
+                self._work()
+            finally:
+                self._crew.stop()
+                self._metrics.write(self._counts.take())
+                self._events.close()
+                self._bell.close()
+            return self._end()
+
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        self._signals.append(number)
+        if len(self._signals) > 1:
+            self._stop_commands.set()
+        self._bell.ring()
+
+    def _work(self) -> None:
+        while True:
+            self._tell_counts()
+            self._stopped_by = self._stopped_by or self._find_reason_to_stop()
+            was_idle = self._crew.busy == 0
+            if self._stopped_by is not None and (was_idle or self._crew.is_gone):
+                return
+            wanted = self._find_wanted()
+            if not wanted:
+                self._bell.wait(min(_TICK_SECONDS, self._polling.seconds_left or _TICK_SECONDS))
+                if self._settings.drain and self._crew.busy == 0:
+                    self._polling.ask_soon()
+                continue
+            found = self._receive(wanted)
+            if not found and was_idle and self._settings.drain and not self._polling.is_failing:
+                self._stopped_by = self._stopped_by or "drained"
+
+    def _tell_counts(self) -> None:
+        self._show(self._counts.take())
+        self._metrics.write_if_due(self._counts.take)
+
+    def _find_reason_to_stop(self) -> str | None:
+        if self._crew.failure is not None:
+            return "error"
+        if self._crew.is_gone:
+            self._error = AzguardError("the processes that ran the commands were killed", reason="places_killed")
+            return "error"
+        if self._breaker.tripped is not None:
+            return self._breaker.tripped
+        if self._signals:
+            self._settings.say(f"finishing what runs ({self._crew.busy}); another signal ends it")
+            return "signal"
+        return "max_messages" if self._received == self._settings.max_messages else None
+
+    def _find_wanted(self) -> int:
+        """Return how many messages to ask for: no more than can be handled at once, since their time runs."""
+        if self._stopped_by is not None or self._polling.seconds_left:
+            return 0
+        most = self._settings.max_messages
+        left = _MOST_MESSAGES if most is None else most - self._received
+        return min(_MOST_MESSAGES, left, self._crew.free)
+
+    def _receive(self, wanted: int) -> int:
+        """Receive messages and have them handled; return how many."""
+        try:
+            received = self._inbox.receive(wanted, self._settings.visibility)
+        except (OutcomeUnknown, Unavailable) as error:
+            self._bear(error)
+            return 0
+        except AzguardError as error:
+            self._error, self._stopped_by = error, "error"
+            return 0
+        self._polling.note_answer(len(received))
+        self._received += len(received)
+        self._counts.note_received(len(received))
+        for taken in received:
+            shown = taken.received.shown
+            self._note(taken, "received", insertion_time=iso(shown.insertion_time))
+            self._crew.give(taken)
+        return len(received)
+
+    def _bear(self, error: AzguardError) -> None:
+        """Go on after a receive that failed for now, unless there is no hope."""
+        if isinstance(error, OutcomeUnknown):
+            self._counts.note_receive_in_doubt()
+        was_failing = self._polling.is_failing
+        if not self._polling.note_failure(error, bears_all=not self._settings.drain):
+            self._error, self._stopped_by = error, "error"
+        elif not was_failing:
+            self._settings.warn(f"{error.message}; trying again")
+
+    def _handle(self, taken: Taken, place: Workplace) -> None:
+        """Handle a message; called by the threads of the crew."""
+        outcome, began = Outcome.UNSETTLED, self._now()
+        try:
+            handling = MessageHandling(
+                taken,
+                settings=self._settings,
+                inbox=self._inbox,
+                place=place,
+                stop=self._stop_commands,
+                on_command=self._counts.note_command,
+            )
+            settled = handling.handle()
+            outcome = settled.outcome
+            self._breaker.note(settled)
+            self._error = self._error or settled.error
+            facts = {"reason": settled.reason, "status": settled.status, "seconds": round(self._now() - began, 3)}
+            self._note(taken, outcome.value, **facts, **settled.facts)
+            if outcome in _TOLD:
+                self._settings.warn(_describe(taken, settled))
+        finally:
+            self._counts.note_end(outcome)
+
+    def _note(self, taken: Taken, event: str, **facts: object) -> None:
+        queue = self._settings.queue.address.container
+        self._events.note(event, queue=queue, id=taken.id, dequeue_count=taken.dequeue_count, **facts)
+
+    def _end(self) -> WorkEnd:
+        if self._crew.failure is not None:
+            raise self._crew.failure
+        counts = self._counts.take()
+        self._show(counts)
+        was_told_twice = len(self._signals) > 1
+        reason = "second_signal" if was_told_twice else str(self._stopped_by)
+        summary = summarize(str(self._settings.queue.address), counts, reason, self._events.lost)
+        if was_told_twice:
+            return WorkEnd(summary, 128 + self._signals[1])
+        if self._error is not None:
+            return WorkEnd(summary, self._error.exit_code, self._error)
+        if self._breaker.why is not None:
+            self._settings.warn(f"{self._breaker.why}; the worker stopped")
+            return WorkEnd(summary, GaveUp.exit_code)
+        return WorkEnd(summary, Partial.exit_code if counts.outcomes[Outcome.POISONED] else 0)
+
+
+def _describe(taken: Taken, settled: Settled) -> str:
+    status = "" if settled.status is None else f", exit status {settled.status}"
+    why = f": {settled.facts['why']}" if "why" in settled.facts else ""
+    return f"message {taken.id}: {settled.outcome.value} ({settled.reason}{status}){why}"

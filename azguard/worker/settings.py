@@ -1,0 +1,67 @@
+"""What a worker is to do."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from azguard.accounts.target import Target
+from azguard.queues.encodings import TEXT
+from azguard.worker.claims import Claims
+
+#: After so many receives a message that fails is moved to the poison queue.
+MAX_DEQUEUE = 5
+#: For how many seconds a message is hidden before that is extended.
+VISIBILITY_SECONDS = 60
+RETRY_SECONDS = 30
+# The time before a message is tried again grows up to this.
+_LONGEST_RETRY_SECONDS = 3600
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkSettings:
+    """What a worker is to do."""
+
+    queue: Target
+    #: Where messages go that cannot be handled.
+    poison: Target
+    command: Sequence[str]
+    environ: Mapping[str, str] = field(default_factory=dict)
+    encoding: str = TEXT
+    #: For how many seconds a message is hidden; extended at half of it.
+    visibility: int = VISIBILITY_SECONDS
+    #: After how many seconds a message that failed once is tried again; twice as long after each further receive.
+    retry_visibility: int = RETRY_SECONDS
+    max_dequeue: int = MAX_DEQUEUE
+    jobs: int = 1
+    #: Whether to end when the queue is empty.
+    drain: bool = False
+    #: End after so many messages; None is no end.
+    max_messages: int | None = None
+    #: Whether an exit status outside the protocol stops the worker.
+    strict: bool = False
+    #: After how many commands in a row that did not end with 0 the worker stops; None is never.
+    stop_after: int | None = None
+    #: After how many seconds a command is ended; None is never.
+    max_time: float | None = None
+    #: How many seconds a command has between TERM and KILL.
+    grace: float = 5.0
+    #: How many seconds an empty queue is left alone at most.
+    poll_interval: float = 5.0
+    events: Path | None = None
+    metrics: Path | None = None
+    #: Who handles a message is claimed there first; None is nowhere.
+    claims: Claims | None = None
+    #: The key to claim, of the bytes of a body and the id of its message.
+    choose_key: Callable[[bytes, str], str] = lambda body, message_id: message_id
+    #: Is called before the first message is received, once the places for commands are there.
+    prepare: Callable[[], None] = lambda: None
+    #: Is told how the worker goes on.
+    say: Callable[[str], None] = lambda text: None
+    #: Is told what people should know.
+    warn: Callable[[str], None] = lambda text: None
+
+    def find_retry_seconds(self, dequeue_count: int) -> int:
+        """Return after how many seconds a message is tried again that was received so often."""
+        longest = max(self.retry_visibility, _LONGEST_RETRY_SECONDS)
+        # A larger exponent says nothing more.
+        return min(longest, self.retry_visibility << min(20, max(0, dequeue_count - 1)))

@@ -1,0 +1,221 @@
+"""The options of queue work."""
+
+import os
+import platform
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from azguard import address
+from azguard.accounts.target import Target
+from azguard.address import Kind
+from azguard.cli import command_line, message_options, values
+from azguard.cli.context import Environment
+from azguard.cli.message_options import Encoding
+from azguard.cli.work_view import LiveCounts
+from azguard.errors import UsageError
+from azguard.processes import child
+from azguard.queues import encodings
+from azguard.queues.moving import POISON_SUFFIX
+from azguard.worker.counts import Snapshot
+from azguard.worker.once import OnceTable
+from azguard.worker.once_keys import KeyRule
+from azguard.worker.results import WorkEnd
+from azguard.worker.settings import MAX_DEQUEUE, WorkSettings
+
+_DAY_SECONDS = 86_400
+_LONGEST_SECONDS = 7 * _DAY_SECONDS
+_MOST_JOBS = 64
+_MOST = 10**9
+_SHORTEST_POLL_SECONDS = 0.1
+# The service's limit for the name of a queue.
+_LONGEST_NAME = 63
+
+
+@dataclass(frozen=True)
+class WorkOptions:
+    """The options of queue work, as typed."""
+
+    encoding: Encoding = encodings.TEXT
+    jobs: Annotated[str, typer.Option("--jobs", metavar="N", help="Run so many commands at a time.")] = "1"
+    drain: Annotated[bool, typer.Option("--drain", help="End when the queue is empty.")] = False
+    max_messages: Annotated[
+        str | None, typer.Option("--max-messages", metavar="N", help="End after so many messages.")
+    ] = None
+    visibility_timeout: Annotated[
+        str,
+        typer.Option(
+            "--visibility-timeout", metavar="DURATION", help="Hide a message so long; extended at half of it."
+        ),
+    ] = "60s"
+    retry_visibility: Annotated[
+        str,
+        typer.Option("--retry-visibility", metavar="DURATION", help="Wait before the first retry; then twice as long."),
+    ] = "30s"
+    max_dequeue: Annotated[
+        str, typer.Option("--max-dequeue", metavar="N", help="After so many failures it goes to the poison queue.")
+    ] = str(MAX_DEQUEUE)
+    poison_queue: Annotated[
+        str | None, typer.Option("--poison-queue", metavar="QUEUE", help="By default, QUEUE-poison.")
+    ] = None
+    max_time: Annotated[
+        str | None, typer.Option("--max-time", metavar="DURATION", help="End a command that runs longer: a failure.")
+    ] = None
+    grace: Annotated[str, typer.Option("--grace", metavar="DURATION", help="Wait between TERM and KILL.")] = "5s"
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop at an exit status other than 0, 65 and 75 (exit 75).")
+    ] = False
+    stop_after: Annotated[
+        str | None, typer.Option("--stop-after", metavar="N", help="Stop after N failures in a row (exit 75).")
+    ] = None
+    poll_interval: Annotated[
+        str, typer.Option("--poll-interval", metavar="DURATION", help="Ask an empty queue again after so long at most.")
+    ] = "5s"
+    once_table: Annotated[
+        str | None,
+        typer.Option("--once-table", metavar="TABLE", help="Claim each message in this table: done once, never again."),
+    ] = None
+    once_key: Annotated[
+        str | None,
+        typer.Option("--once-key", metavar="JMESPATH", help="Claim this value of the JSON body instead of the id."),
+    ] = None
+    events: Annotated[
+        str | None, typer.Option("--events", metavar="FILE", help="Append what happens to each message, as JSON lines.")
+    ] = None
+    metrics: Annotated[
+        str | None, typer.Option("--metrics", metavar="FILE", help="Keep the counts in this file, as OpenMetrics text.")
+    ] = None
+
+    def check(self, queue: Target) -> WorkSettings:
+        """Return what the options say, without the command.
+
+        Raises:
+            UsageError: one is malformed, or they contradict each other.
+        """
+        if self.once_key is not None and self.once_table is None:
+            raise UsageError("--once-key says what is claimed, and not where", hint="add --once-table TABLE")
+        return WorkSettings(
+            queue=queue,
+            poison=self._find_poison(queue),
+            command=(),
+            encoding=values.named(self.encoding, "--encoding", encodings.ENCODINGS),
+            visibility=message_options.visibility(self.visibility_timeout, 1),
+            retry_visibility=values.seconds(self.retry_visibility, "--retry-visibility", 0, _LONGEST_SECONDS),
+            max_dequeue=values.whole(self.max_dequeue, "--max-dequeue", 1, _MOST),
+            jobs=values.whole(self.jobs, "--jobs", 1, _MOST_JOBS),
+            drain=self.drain,
+            max_messages=values.count(self.max_messages, "--max-messages"),
+            strict=self.strict,
+            stop_after=values.count(self.stop_after, "--stop-after"),
+            max_time=None if self.max_time is None else _duration(self.max_time, "--max-time", 0.1),
+            grace=values.duration(self.grace, "--grace"),
+            poll_interval=_duration(self.poll_interval, "--poll-interval", _SHORTEST_POLL_SECONDS),
+            events=_file(self.events, "--events"),
+            metrics=_file(self.metrics, "--metrics"),
+        )
+
+    def _find_poison(self, queue: Target) -> Target:
+        own = queue.address.container
+        name = values.not_empty(self.poison_queue, "--poison-queue") or f"{own}{POISON_SUFFIX}"
+        if name == own:
+            raise UsageError("the poison queue is the queue itself", hint="choose another with --poison-queue")
+        if len(name) > _LONGEST_NAME:
+            raise UsageError(
+                f"{name} is too long for the name of a queue: it has {len(name)} characters, and {_LONGEST_NAME} are "
+                "allowed",
+                hint="choose another with --poison-queue",
+            )
+        return Target(queue.account, address.parse(name, Kind.QUEUE).address)
+
+
+@dataclass(frozen=True)
+class Watched:
+    """The settings of a worker whose messages stand above its counts, and what shows the counts."""
+
+    settings: WorkSettings
+    show: Callable[[Snapshot], None]
+
+
+def plan(env: Environment, words: list[str], given: WorkOptions) -> WorkSettings:
+    """Return what the command line describes.
+
+    Raises:
+        UsageError: the queue or the command is missing, or an option is wrong.
+        CommandNotFound, NotExecutable: there is no such command.
+    """
+    queue, command = split(words, env.argv)
+    checked = given.check(env.locate(queue, Kind.QUEUE))
+    child.check(command, env.environ)
+    settings = replace(checked, command=command, environ=dict(env.environ), say=env.out.info, warn=env.out.warn)
+    return settings if given.once_table is None else _claim_in(env, settings, given.once_table, given.once_key)
+
+
+def _claim_in(env: Environment, settings: WorkSettings, table: str, key: str | None) -> WorkSettings:
+    """Return settings with claims in a table, which is looked for before the first message is received."""
+    claims = OnceTable(env.locate(table, Kind.TABLE), f"{platform.node()} (pid {os.getpid()})")
+    return replace(
+        settings,
+        claims=claims,
+        choose_key=KeyRule(values.not_empty(key, "--once-key")).choose,
+        prepare=lambda: claims.check(env.deadline.fresh()),
+    )
+
+
+def split(words: list[str], argv: tuple[str, ...]) -> tuple[str, list[str]]:
+    """Return the queue and the command, which ``--`` divides.
+
+    Raises:
+        UsageError: one of them is missing, or there is more than one queue.
+    """
+    command = command_line.split(argv)[1][1:]
+    own = words[: len(words) - len(command)]
+    if not command or not command[0]:
+        raise UsageError("there is no command to run", hint="write it after --, as in: -- ./handle.sh")
+    if not own:
+        raise UsageError("there is no queue", hint="name it before --, as in: jobs -- ./handle.sh")
+    if len(own) > 1:
+        raise UsageError(
+            f"a worker has one queue, and these are {len(own)}: {', '.join(own)}", hint="start a worker for each queue"
+        )
+    return own[0], command
+
+
+@contextmanager
+def live_counts(env: Environment, settings: WorkSettings) -> Iterator[Watched]:
+    """Show the counts on a terminal, and messages above them; the line is gone after the block."""
+    counts = LiveCounts(settings.queue.address.container, enabled=env.out.progress)
+    told = replace(settings, say=counts.print_above(settings.say), warn=counts.print_above(settings.warn))
+    try:
+        yield Watched(told, counts.show)
+    finally:
+        counts.erase()
+
+
+def finish(env: Environment, ended: WorkEnd) -> None:
+    """Print what a worker did, and end with its status.
+
+    Raises:
+        AzguardError: what ended it.
+    """
+    if ended.error is None or ended.summary.received:
+        env.out.show(ended.summary)
+    if ended.error is not None:
+        env.out.flush()
+        raise ended.error
+    raise typer.Exit(ended.status)
+
+
+def _duration(text: str, option: str, least: float) -> float:
+    found = values.duration(text, option)
+    if found < least:
+        raise UsageError(f"{option} {text!r} is too short", hint=f"at least {least:g}s")
+    return found
+
+
+def _file(text: str | None, option: str) -> Path | None:
+    found = values.not_empty(text, option)
+    return None if found is None else Path(found)

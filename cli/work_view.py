@@ -1,0 +1,59 @@
+"""The counts of a worker in one line of a terminal."""
+
+import sys
+import time
+from collections.abc import Callable
+
+from azguard.cli import terminal
+from azguard.cli.progress import ERASE
+from azguard.worker.counts import Snapshot
+from azguard.worker.protocol import Outcome
+
+_REDRAW_SECONDS = 0.5
+# These are shown even while there are none.
+_ALWAYS = (Outcome.DONE,)
+
+
+class LiveCounts:
+    """Draws one line on stderr, again and again; what commands print comes above it."""
+
+    def __init__(self, queue: str, *, enabled: bool) -> None:
+        self._queue, self._enabled = queue, enabled
+        self._next = time.monotonic() + _REDRAW_SECONDS
+        self._drawn = False
+
+    def show(self, counts: Snapshot) -> None:
+        """Draw the counts, unless that was a moment ago."""
+        if not self._enabled or time.monotonic() < self._next:
+            return
+        self._next = time.monotonic() + _REDRAW_SECONDS
+        self._drawn = True
+        width = terminal.width(sys.stderr) - 1
+        # The blanks keep what a command prints apart from it.
+        sys.stderr.write(f"{ERASE}{describe(self._queue, counts)[: width - 2]}  ")
+        sys.stderr.flush()
+
+    def print_above(self, tell: Callable[[str], None]) -> Callable[[str], None]:
+        """Return what prints a message in place of the line, which is drawn again below it."""
+
+        def tell_above(text: str) -> None:
+            self.erase()
+            tell(text)
+
+        return tell_above
+
+    def erase(self) -> None:
+        """Erase the line."""
+        if self._drawn:
+            self._drawn = False
+            sys.stderr.write(ERASE)
+            sys.stderr.flush()
+
+
+def describe(queue: str, counts: Snapshot) -> str:
+    """Return the counts as one line; those that are zero are left out."""
+    shown = [
+        f"{number:,} {outcome.value}" for outcome, number in counts.outcomes.items() if number or outcome in _ALWAYS
+    ]
+    rate = counts.outcomes[Outcome.DONE] / counts.seconds if counts.seconds else 0.0
+    return f"{queue}: {', '.join(shown)}; {counts.running} running; {rate:.1f}/s"
