@@ -33,6 +33,7 @@ _WITHOUT_CONDITION = {
     Write.PUTS: "the version last read; never read: creates only, else 45",
     Write.CHANGES: "the version last read; never read: refused, 42",
 }
+_UNGUARDED = "nothing guards it: refused, 2, without `--last-writer-wins`"
 _LEASE = {
     Lease.NONE: "not looked at",
     Lease.OPTIONAL: "goes without; a wrong id is refused",
@@ -83,9 +84,10 @@ def _conditions_of(name: str, operation: Operation) -> tuple[str, ...]:
         taken = ["all five"]
     if operation.fences:
         taken.append("`--fence`")
+    is_unguarded = operation.write is Write.CHANGES and operation.guard is Guard.NONE
     return (
         f"`{name}`",
-        _WITHOUT_CONDITION[operation.write],
+        _UNGUARDED if is_unguarded else _WITHOUT_CONDITION[operation.write],
         ", ".join(taken) or "none",
         _ETAG[operation.guard] if operation.writes else "–",
         _LEASE[operation.lease],
@@ -204,12 +206,16 @@ _SECTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "paths": ("paths", ("", "YAML")),
     "tables": ("tables", ("Read entities", "Types", "Names and limits", "Write entities", "Update entities")),
     "queues": ("queues", ("", "Messages", "Encodings", "What guards a write")),
+    "worker": ("worker", ("", "Exit protocol", "Inside the command", "Slow commands", "How many, how long",
+                          "What is not guaranteed")),
+    "once": ("once", ("", "The key", "States", "Taking over", "What is guaranteed, and what is not")),
     "appends": ("appends", ("", "Many writers", "A lost answer to an append", "Long content")),
     "copies": ("copies", ("", "Conditions on the source", "A copy that takes time", "Not guaranteed")),
     "snapshots": ("copies", ("Snapshots", "Put a snapshot back", "Keep what you replace")),
     "trees": ("trees", ("", "Run it again", "Make one side like the other", "Which files", "Not guaranteed")),
     "leases": ("leases", ("", "After a crash", "Say who holds it", "Break a lease", "What is not guaranteed")),
-    "locks": ("locks", ("", "Wait for a lock", "Inside the command", "Several locks, and slots",
+    "locks": ("locks", ("", "Wait for a lock", "Inside the command", "Across steps", "History",
+                        "Several locks, and slots", "Who holds what", "Terraform", "Break a lock whose run is over",
                         "When the lock is lost", "What is not guaranteed")),
     "fences": ("fences", ("", "How it works", "What to know")),
     "output": ("output", ("", "Bytes", "Errors", "Switches")),

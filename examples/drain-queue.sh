@@ -1,0 +1,18 @@
+#!/bin/sh
+# Handle all messages of a queue, then end: from cron, for work that may wait.
+#
+#   */10 * * * * drain-queue.sh jobs handle.sh
+#
+# A second run beside one that is still busy does no harm: each message is given to one of them. cron mails what this
+# prints, which is nothing as long as all goes well.
+set -u
+queue=${1:?usage: drain-queue.sh QUEUE CMD [ARG...]}
+shift
+
+azguard queue work "$queue" --drain --jobs 4 --stop-after 20 --once-table Once -q -o none -- "$@"
+status=$?
+if [ "$status" -eq 20 ]; then
+    echo "Messages of $queue could not be handled:"
+    azguard queue poison list "$queue" --once-table Once -o table
+fi
+exit "$status"
