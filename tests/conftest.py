@@ -10,7 +10,7 @@ from _pytest.nodeid import coerce_node_id
 from hypothesis import HealthCheck, settings
 
 from azguard.emulators import azurite as emulator
-from azguard.emulators import azurite_install
+from azguard.emulators import azurite_install, background
 from azguard.emulators.state import Azurite
 from azguard.folders import Folders
 from tests.support import emulator_world, surroundings
@@ -83,7 +83,7 @@ def world(tmp_path: Path, azurite_script: Path) -> Iterator[World]:
     """Return a private world for commands; whatever emulator it leaves in the background is stopped."""
     made = emulator_world.make(tmp_path, azurite_script)
     yield made
-    emulator.stop(made.folder)
+    background.stop(made.folder)
 
 
 @pytest.fixture

@@ -103,6 +103,8 @@ SECOND_SNAPSHOT = Says(74, "a snapshot has no condition that a first one would b
 PUT_UNTRACED = Says(74, "nothing in the service tells whether a message is there, and sent again there could be two")
 RECEIPT_LOST = Says(74, "the receipt is stale by our own update or by another reader, and the new one is lost")
 STALE = Says(42, gone=True)
+TAKEN = Says(74, "it is not found for its receipt, and another reader could have received it")
+RECEIVED_UNTRACED = Says(74, "nothing in the service tells what was received, and received again it would be others")
 CLEARED = Says(74, "a clear that comes late deletes what was put until then")
 RECREATED = Says(74, "it was created meanwhile, and ours may have been there before that, and deleted")
 
@@ -139,6 +141,15 @@ class Stage(Protocol):
 
     def make_queue(self) -> None:
         """Create the queue of the row, which ``{queue}`` names; its metadata were read here."""
+
+    def make_poison(self) -> None:
+        """Create the queue of the row and its poison queue with the message ``new``."""
+
+    def put_message(self) -> None:
+        """Put ``old`` into the queue."""
+
+    def show_message(self) -> None:
+        """Let others receive the message; the receipt of that is known here."""
 
     def receive_message(self) -> None:
         """Put ``old`` into the queue and receive it, so that its receipt is known here; ``{message}`` names it."""
@@ -256,8 +267,21 @@ def _queue(stage: Stage) -> None:
     stage.make_queue()
 
 
+def _sent(stage: Stage) -> None:
+    stage.put_message()
+
+
+def _shown(stage: Stage) -> None:
+    stage.receive_message()
+    stage.show_message()
+
+
 def _message(stage: Stage) -> None:
     stage.receive_message()
+
+
+def _poison(stage: Stage) -> None:
+    stage.make_poison()
 
 
 def _entity(stage: Stage) -> None:
@@ -410,13 +434,25 @@ ROWS = (
         cells=_DELETED_ANYHOW),
     Row("message-put", "message put {queue} --content new", "POST messages", (_queue,),
         cells={column: PUT_UNTRACED for column in Column if column is not Column.REPLAYED} | {Column.REPLAYED: TWICE}),
+    # The second copy finds nothing more to receive; what the first received is hidden for its time.
+    Row("message-get", "message get {queue}", "GET messages", (_queue, _sent), leaves=b"",
+        cells={column: RECEIVED_UNTRACED for column in Column if column is not Column.REPLAYED}
+        | {Column.REPLAYED: TWICE}),
     Row("message-update", "message update {message} --visible --content new", "PUT message", (_queue, _message),
         cells={**_in((*ANSWER_LOST, Column.ZOMBIE_FIRST), RECEIPT_LOST), Column.REPLAYED: STALE}),
     Row("message-delete", "message delete {message}", "DELETE message", (_queue, _message), leaves=b"",
         cells={Column.REPLAYED: STALE}),
+    Row("message-update-shown", "message update {message} --visibility-timeout 5m", "PUT message", (_queue, _shown),
+        leaves=b"", cells={**_in((*ANSWER_LOST, Column.ZOMBIE_FIRST), RECEIPT_LOST), Column.REPLAYED: STALE}),
+    Row("message-delete-shown", "message delete {message}", "DELETE message", (_queue, _shown), leaves=b"",
+        cells={**_in((*ANSWER_LOST, Column.ZOMBIE_FIRST), TAKEN), Column.REPLAYED: STALE}),
     Row("message-clear", "message clear {queue} --last-writer-wins --with-contents", "DELETE messages",
         (_queue, _message), leaves=b"",
         cells={column: CLEARED for column in Column if column is not Column.REPLAYED} | {Column.REPLAYED: TWICE}),
+    Row("queue-move-put", "queue move {queue}-poison", "POST messages", (_poison,),
+        cells={column: PUT_UNTRACED for column in Column if column is not Column.REPLAYED} | {Column.REPLAYED: TWICE}),
+    Row("queue-move-delete", "queue move {queue}-poison", "DELETE message", (_poison,),
+        cells={Column.REPLAYED: STALE}),
     Row("update-read", _INCREMENT, "GET blob", (_one,), "PUT blob", leaves=_TWO),
     Row("update", _INCREMENT, "PUT blob", (_one,), leaves=_TWO),
     Row("update-create", _INCREMENT + " --create", "PUT blob", leaves=b'{"n": 1}'),
@@ -428,6 +464,8 @@ ROWS = (
     Row("update-container-metadata", "safe-update container:{container} --metadata --set-string n=2 --allow-race",
         "PUT metadata", (_container,), leaves=b"",
         cells={**_UNCONDITIONAL, Column.ZOMBIE_THEN: DONE}),
+    Row("update-queue-metadata", "safe-update queue:{queue} --metadata --set-string n=2 --allow-race",
+        "PUT metadata", (_queue,), leaves=b"", partial=True, cells={**_UNCONDITIONAL, Column.ZOMBIE_THEN: DONE}),
     Row("update-blocks", "safe-update blob:{blob} --append new", "PUT blocklist", (lambda stage: stage.put(LARGE),),
         leaves=LARGE + b"new"),
     Row("update-guard-acquire", _INCREMENT + " --guard lease", "PUT lease:acquire", (_one,), "PUT blob", leaves=_TWO),
@@ -614,6 +652,21 @@ CONTESTS = (
     Contest("entity-transaction", Column.ZOMBIE_LAST, Rival.AZGUARD, Says(42)),
     Contest("entity-transaction", Column.DROP, Rival.FOREIGN, DONE),
     Contest("entity-transaction", Column.RESET, Rival.FOREIGN, FOREIGN_COVERED),
+    Contest("queue-create", Column.DROP, Rival.AZGUARD, DONE),
+    Contest("queue-create", Column.DROP, Rival.FOREIGN, FOREIGN_COVERED),
+    Contest("queue-create", Column.RESET, Rival.AZGUARD, RECREATED),
+    Contest("queue-delete", Column.DROP, Rival.FOREIGN, RECREATED),
+    Contest("queue-metadata-set", Column.DROP, Rival.AZGUARD, DONE),
+    Contest("queue-metadata-set", Column.DROP, Rival.FOREIGN, FOREIGN_COVERED),
+    Contest("queue-metadata-set", Column.RESET, Rival.AZGUARD, MAY_STILL_ARRIVE),
+    Contest("update-queue-metadata", Column.DROP, Rival.AZGUARD, DONE),
+    Contest("update-queue-metadata", Column.DROP, Rival.FOREIGN, FOREIGN_COVERED),
+    Contest("update-queue-metadata", Column.RESET, Rival.AZGUARD, MAY_STILL_ARRIVE),
+    Contest("message-update-shown", Column.DROP, Rival.FOREIGN, RECEIPT_LOST),
+    Contest("message-update-shown", Column.RESET, Rival.FOREIGN, RECEIPT_LOST),
+    Contest("message-delete-shown", Column.DROP, Rival.FOREIGN, TAKEN),
+    Contest("message-delete-shown", Column.RESET, Rival.FOREIGN, Says(42)),
+    Contest("message-delete-shown", Column.ZOMBIE_THEN, Rival.FOREIGN, Says(42)),
     Contest("append", Column.RESET, Rival.APPENDER, Says(42)),
     Contest("append", Column.ZOMBIE_LAST, Rival.APPENDER, Says(42)),
     Contest("append", Column.RESET, Rival.TWIN, EQUAL_BYTES),
@@ -711,6 +764,14 @@ OUTAGES = (
     Outage("entity-delete", Column.FAIL_BEFORE, NO_FENCE),
     Outage("entity-transaction", Column.DROP, DONE),
     Outage("entity-transaction", Column.ZOMBIE_LAST, NO_FENCE),
+    Outage("queue-create", Column.DROP, DONE),
+    Outage("queue-create", Column.RESET, NO_FENCE),
+    Outage("update-queue-metadata", Column.DROP, DONE),
+    Outage("update-queue-metadata", Column.ZOMBIE_LAST, NO_FENCE),
+    Outage("message-update", Column.DROP, RECEIPT_LOST),
+    Outage("message-delete", Column.DROP, TAKEN),
+    Outage("message-delete", Column.RESET, NO_FENCE),
+    Outage("message-delete", Column.ZOMBIE_LAST, NO_FENCE),
     Outage("put-fence", Column.DROP, DONE),
     Outage("put-fence", Column.ZOMBIE_LAST, ON_ITS_FENCE),
     Outage("put-fence-adopt", Column.ZOMBIE_LAST, NO_FENCE),

@@ -1,9 +1,20 @@
-"""Queues in the matrix: what is there."""
+"""Queues in the matrix: what is there, and a rival who writes the metadata, or receives a message."""
 
-from azure.core.exceptions import ResourceNotFoundError
+from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
 
 from azguard.accounts.account import Account
+from azguard.accounts.target import Target
 from azguard.address import Address, Kind
+from azguard.errors import Exists
+from azguard.queues import queues
+from azguard.queues.updating import QueueMetadataUpdate
+from azguard.requests.deadline import Deadline
+from azguard.updates import update
+from azguard.updates.plan import UpdatePlan
+from tests.faults.matrix import Rival
+
+_THEIRS = {"theirs": "1"}
+_OP = "rivalrivalrivalr"
 
 
 def content(direct: Account, name: str) -> bytes | None:
@@ -14,3 +25,20 @@ def content(direct: Account, name: str) -> bytes | None:
         return None
     # A message that the network has sent twice is there twice.
     return "".join(dict.fromkeys(each.content for each in found)).encode()
+
+
+def compete(direct: Account, name: str, rival: Rival) -> None:
+    """Make the queue or, if it is there, write its metadata as another writer, and receive what can be received."""
+    address = Address(Kind.QUEUE, (name,))
+    client, target = direct.queue(address), Target(direct, address)
+    if rival is Rival.AZGUARD:
+        try:
+            queues.create(target, _THEIRS, Deadline(), _OP)
+        except Exists:
+            update.update(QueueMetadataUpdate(target), UpdatePlan(lambda _: b'{"theirs": "1"}', _OP), Deadline())
+        return
+    try:
+        client.create_queue(metadata=_THEIRS)
+    except ResourceExistsError:
+        client.set_queue_metadata(_THEIRS)
+    client.receive_message(visibility_timeout=300)

@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,8 @@ class Scene:
     @property
     def queue(self) -> str:
         """Return the name of the row's queue."""
-        return f"{'e-' if self.every else ''}{self.row.name}-{self.column.value}"[:63]
+        beside = f"{self.rival.value}-" if self.rival else "e-" if self.every else ""
+        return f"{beside}{self.row.name}-{self.column.value}"[:63]
 
     @property
     def words(self) -> list[str]:
@@ -162,11 +164,23 @@ class Scene:
             ran = self.cli.call("queue", *verb, self.queue)
             assert ran.code == 0, ran.err
 
-    def receive_message(self) -> None:
+    def put_message(self) -> None:
         ran = self.cli.call("message", "put", self.queue, "--content", "old")
         assert ran.code == 0, ran.err
         self.message_id = ran.json["id"]
+
+    def show_message(self) -> None:
+        ran = self.cli.call("message", "update", f"{self.queue}/{self.message_id}", "--visible")
+        assert ran.code == 0, ran.err
+
+    def receive_message(self) -> None:
+        self.put_message()
         assert self.cli.call("message", "get", self.queue).code == 0
+
+    def make_poison(self) -> None:
+        for name in (self.queue, f"{self.queue}-poison"):
+            assert self.cli.call("queue", "create", name).code == 0
+        assert self.cli.call("message", "put", f"{self.queue}-poison", "--content", "new").code == 0
 
     def insert(self) -> None:
         ran = self.cli.call("safe-update", f"entity:{self.entity}", "--create", "--set", "n=1")
@@ -271,6 +285,9 @@ class Scene:
         if self.row.service == "table":
             entities.compete(self.direct, self.entity, rival)
             return
+        if self.row.service == "queue":
+            queues.compete(self.direct, self.queue, rival)
+            return
         client = self.direct.blob(self._target.address)
         if rival in (Rival.APPENDER, Rival.TWIN):
             client.append_block(b"new\n" if rival is Rival.TWIN else b"theirs\n")
@@ -304,10 +321,7 @@ def scene(
 ) -> Iterator[Scene]:
     """Set up a cell against the Azurite on these ports: a proxy and a private world for the command."""
     direct = account.emulator(ports)
-    if row.service == "table":
-        entities.prepare(direct)
-    elif row.service == "blob":
-        _prepare(direct)
+    _prepare(row.service, tuple(ports.items()))
     made = Scene(row, column, CliWorld(root), direct, rival, every)
     with proxy.running(ports[row.service], made.decide) as running:
         made.running = running
@@ -318,11 +332,17 @@ def scene(
         yield made
 
 
-def _prepare(direct: account.Account) -> None:
-    try:
-        direct.container(address.parse(CONTAINER, Kind.CONTAINER).address).create_container()
-    except ResourceExistsError:
-        pass  # by an earlier cell
+@cache
+def _prepare(service: str, ports: tuple[tuple[str, int], ...]) -> None:
+    """Make what the cells of a service share, once for each process and Azurite."""
+    direct = account.emulator(dict(ports))
+    if service == "table":
+        entities.prepare(direct)
+    elif service == "blob":
+        try:
+            direct.container(address.parse(CONTAINER, Kind.CONTAINER).address).create_container()
+        except ResourceExistsError:
+            pass  # by another process
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import threading
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from azure.storage.blob import ContainerClient
 
+from azguard import atomic_files
 from azguard.accounts import account
 from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy
@@ -18,6 +20,7 @@ from azguard.requests.lineage import KEY, Lineage
 from azguard.trees import local_files
 from tests.faults.rules import Rule, at_random, by_rules
 from tests.support.cli_world import CliWorld, Ran
+from tests.support.emulator_world import until
 
 FILES = 24
 PATIENT = {"AZGUARD_WRITE_TIMEOUT": "1"}
@@ -167,6 +170,42 @@ def test_a_service_that_does_not_answer_is_one_error_before_any_file(tree: Tree,
     assert (ran.code, ran.stdout, tree.read()) == (53, b"", {})
 
 
+def test_a_put_ends_early_when_the_service_goes_away_and_names_what_it_did_not_try(
+    tree: Tree, storage: Azurite
+) -> None:
+    writes: list[Request] = []
+
+    def go_away(request: Request) -> Fault | Chosen:
+        writes.extend([request] if request.writes else [])
+        return Fault.FAIL_BEFORE if len(writes) > FILES // 4 else Fault.NONE
+
+    with proxy.running(storage.ports["blob"], go_away) as running:
+        ran = tree.put(running.port, "--timeout", "1", "--jobs", "2")
+        told = Counter(outcomes(ran.stdout).values())
+        assert (ran.code, set(told), told.total()) == (20, {"created", "unknown", "not tried"}, FILES), ran.err
+    # Two rounds of two files; two more may have begun before those had ended.
+    assert told["unknown"] <= 6
+    assert "did not answer any more" in ran.err
+    assert (tree.put(storage.ports["blob"], "--unchanged", "skip").code, len(tree.read())) == (0, FILES)
+
+
+def test_a_get_ends_early_when_the_service_goes_away(tree: Tree, storage: Azurite) -> None:
+    assert tree.put(storage.ports["blob"]).code == 0
+    read: list[Request] = []
+
+    def go_away(request: Request) -> Fault | Chosen:
+        read.append(request)
+        return Fault.FAIL_BEFORE if len(read) > FILES // 4 else Fault.NONE
+
+    with proxy.running(storage.ports["blob"], go_away) as running:
+        cli = tree.cli.through(running.port)
+        words = ("blob", "get", tree.container.container_name, "-f", "copy", "--recursive")
+        ran = cli.call(*words, "--timeout", "1", "--jobs", "2", env=PATIENT)
+    told = Counter(outcomes(ran.stdout).values())
+    assert (ran.code, set(told), told.total()) == (20, {"read", "failed", "not tried"}, FILES), ran.err
+    assert len(list((tree.cli.root / "copy").iterdir())) == told["read"]
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_file_is_read_whole_whatever_answers_get_lost(tree: Tree, storage: Azurite, seed: int) -> None:
     assert tree.put(storage.ports["blob"]).code == 0
@@ -203,6 +242,30 @@ def test_a_get_that_was_killed_leaves_no_part_of_a_file_under_its_name(tree: Tre
         ran = cli.call(*words)
     again = outcomes(ran.stdout)
     assert (ran.code, {name for name, outcome in again.items() if outcome == "unchanged"}) == (0, set(there))
+
+
+def test_a_get_that_is_interrupted_twice_leaves_no_part_of_a_file(tree: Tree, storage: Azurite) -> None:
+    container, copy = tree.container.container_name, tree.cli.root / "copy"
+    tree.container.upload_blob("large", bytes(20_000_000))
+    is_over = threading.Event()
+
+    def hold(request: Request) -> Fault | Chosen:
+        """Answer the first range of the blob, and no other one before the reader has ended."""
+        is_first = request.headers.get("x-ms-range", "bytes=0-").startswith("bytes=0-")
+        return Chosen(until=None if is_first else is_over.is_set)
+
+    with proxy.running(storage.ports["blob"], hold) as running:
+        reader = tree.cli.through(running.port).begin("blob", "get", container, "-f", "copy", "--recursive")
+        until(lambda: copy.exists() and any(atomic_files.is_unfinished(each.name) for each in copy.iterdir()))
+
+        def interrupt() -> bool:
+            reader.send_signal(signal.SIGINT)
+            return reader.poll() is not None
+
+        until(interrupt)
+        _, err = reader.communicate()
+        is_over.set()
+    assert (reader.returncode, list(copy.iterdir()), b"unknown" in err) == (130, [], True), err
 
 
 @pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET, Fault.FAIL_BEFORE])

@@ -18,12 +18,14 @@ from tests.faults.rules import operation
 from tests.races import lock_section
 from tests.races.lock_history import Ran
 from tests.races.log import run_of
+from tests.support import forked
+from tests.support.cli_world import command
 from tests.support.places import REPOSITORY
 
 LOCK = "blob:locks/x"
 # The operations of a lock run, and the moments at which it is killed: as a request arrives at the service, and when it
 # is done there and not yet heard of.
-_REQUESTS = ("PUT lease:acquire", "HEAD blob", "PUT metadata", "PUT lease:release")
+_REQUESTS = ("GET list", "PUT blob", "PUT lease:acquire", "PUT metadata", "DELETE blob", "PUT lease:release")
 _MANNERS = (*((request, moment) for request in _REQUESTS for moment in ("arrives", "done")),
             *(("section", "runs"),) * 6, *(("anything", "now"),) * 3)  # fmt: skip
 _LAST_WORDS = 2000
@@ -56,6 +58,8 @@ class Ground:
     folder: Path
     slots: int
     words: Sequence[str]
+    #: Whether a contender is a process started anew, which can be killed at an exact moment; else it is forked.
+    starts: bool = True
 
     def environ(self, run: str) -> dict[str, str]:
         """Return the environment of a contender, which says its name with each request."""
@@ -75,7 +79,8 @@ class Ground:
     def command(self, run: str, section: Sequence[str]) -> list[str]:
         """Return the command line of a contender."""
         script = [sys.executable, "-I", "-S", lock_section.__file__, str(self.folder), run, str(self.slots), *section]
-        return [sys.executable, "-m", "azguard", "lock", "run", LOCK, *self.words, "--", *script]
+        azguard = command if self.starts else forked.command
+        return azguard("lock", "run", LOCK, *self.words, "--", *script)
 
 
 class Contender:
@@ -123,10 +128,10 @@ class Contender:
     def _once(self, run: str) -> Ran:
         words, began = self._ground.folder / f"{run}.err", time.time()
         with open(words, "wb") as err, self._lock:
-            command = self._ground.command(run, self._sections.words(self._dice))
+            line = self._ground.command(run, self._sections.words(self._dice))
             self.run, self._killed = run, None
             self._process = Popen(
-                command, cwd=self._ground.folder, env=self._ground.environ(run), stdin=DEVNULL, stdout=err, stderr=err
+                line, cwd=self._ground.folder, env=self._ground.environ(run), stdin=DEVNULL, stdout=err, stderr=err
             )
         status = self._process.wait()
         said = "" if status == 0 else words.read_text(encoding="utf-8")[-_LAST_WORDS:]

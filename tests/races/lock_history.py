@@ -108,7 +108,8 @@ def check(history: History, slots: int, free_within: float) -> Findings:
     events, ran = history.events, history.ran
     entries = [event for event in events if event.what is What.ENTER]
     crowds = _crowds(events)
-    waits = [(each.run, wait) for each in ran for wait in _waits(history.leases, each)]
+    kills = [each.killed for each in ran if each.killed is not None]
+    waits = [(each.run, wait) for each in ran for wait in _waits(history.leases, each, kills)]
     found = (
         *_overlaps(events, crowds, slots),
         *_fences(entries),
@@ -178,8 +179,11 @@ def _runs(events: Sequence[Event], ran: Iterable[Ran]) -> Iterable[Violation]:
             yield Violation("not run", f"{each.run} ended with 0, and its section did not run to its end", evidence)
 
 
-def _waits(leases: Sequence[Lease], killed: Ran) -> Iterable[float]:
-    """Yield for each lock that a run held when it was killed how long no other could acquire it."""
+def _waits(leases: Sequence[Lease], killed: Ran, kills: Sequence[float]) -> Iterable[float]:
+    """Yield for each lock that a run held when it was killed how long no other could acquire it.
+
+    That counts from the last kill of any run: a waiter that is killed holds up those behind it.
+    """
     if killed.killed is None:
         return
     last = {lease.lock: lease for lease in leases if lease.run == killed.run}
@@ -187,4 +191,4 @@ def _waits(leases: Sequence[Lease], killed: Ran) -> Iterable[float]:
         others = (lease for lease in leases if lease.lock == held.lock and lease.run != killed.run and lease.granted)
         after = next((lease.at for lease in others if lease.at > held.at), None)
         if after is not None:
-            yield after - killed.killed
+            yield after - max(at for at in kills if at < after)

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from azguard.emulators import azurite
@@ -15,11 +15,12 @@ from azguard.faultproxy import proxy
 from azguard.faultproxy.proxy import Answer, Chosen, Request
 from azguard.folders import Folders
 from tests.faults.rules import operation
-from tests.races import lock_history, lock_section
+from tests.races import lock_history, lock_order, lock_section
 from tests.races.lock_contenders import Contender, Ground, Killer, Sections
 from tests.races.lock_history import Event, Findings, History, Lease, Ran, What
 from tests.races.log import blob_of, run_of
 from tests.races.weather import Weather
+from tests.support import forked
 
 # Until a lock that has come free is asked for again, and the command is started on a busy machine.
 _NOTICE_SECONDS = 3.0
@@ -35,7 +36,8 @@ class Settings:
     """What a race is like: so many contenders, each of whom runs so many sections.
 
     ``share`` is that of the requests that change something and meet a fault; of the reads, half as many do.
-    ``kill_every`` is in seconds, 0 is never. ``term`` is that of the leases, in seconds.
+    ``kill_every`` is in seconds, 0 is never. ``term`` is that of the leases, in seconds. The first ``plain`` contenders
+    do not know of the queue.
     """
 
     seed: str
@@ -46,6 +48,7 @@ class Settings:
     kill_every: float = 0.0
     term: int = 15
     kind: Sections = field(default_factory=Sections)
+    plain: int = 0
 
 
 @dataclass
@@ -82,12 +85,19 @@ def run(settings: Settings, most: float, watch: Callable[[str], None] = lambda t
             killer.on_answer(answer)
 
         with proxy.running(emulator.ports["blob"], decide, record=record) as between:
-            contenders = _contenders(settings, Ground(between.port, folder, settings.slots, _words(settings)))
+            contenders = _contenders(settings, _ground(settings, between.port, folder))
             began = time.monotonic()
             with _at_work(contenders, killer):
                 _wait(contenders, began + most, watch)
             seconds = time.monotonic() - began
         return _tally(settings, contenders, folder, weather, killer, seconds)
+
+
+def _ground(settings: Settings, port: int, folder: Path) -> Ground:
+    starts = settings.kill_every > 0
+    if not starts:
+        forked.command()  # starts what forks, once, before the threads of the contenders ask for it
+    return Ground(port, folder, settings.slots, _words(settings), starts)
 
 
 def _words(settings: Settings) -> list[str]:
@@ -96,8 +106,15 @@ def _words(settings: Settings) -> list[str]:
 
 
 def _contenders(settings: Settings, ground: Ground) -> list[Contender]:
+    without_queue = replace(ground, words=[*ground.words, "--no-fair"])
     return [
-        Contender(number, ground, settings.seed, settings.sections, settings.kind)
+        Contender(
+            number,
+            without_queue if number < settings.plain else ground,
+            settings.seed,
+            settings.sections,
+            settings.kind,
+        )
         for number in range(settings.contenders)
     ]
 
@@ -136,6 +153,8 @@ def _tally(
     free_within = settings.term + _NOTICE_SECONDS + (settings.term + _FAULT_SECONDS if settings.share else 0)
     leases = [lease for answer in weather.log if (lease := _lease(answer)) is not None]
     findings = lock_history.check(History(events, ran, leases, left), settings.slots, free_within)
+    overtaking = tuple(lock_order.find_overtaking(weather.log, ran))
+    findings = replace(findings, violations=findings.violations + overtaking)
     killed = [each for each in ran if each.killed is not None]
     entered = {event.run for event in events if event.what is What.ENTER}
     counts = Counter(

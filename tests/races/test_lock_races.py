@@ -54,6 +54,11 @@ def test_whoever_is_killed_is_gone_before_the_next_holder_is_inside(seed: str) -
     assert tally.counts["killed"] > 0
 
 
+def test_who_does_not_know_the_queue_is_served_and_does_no_harm(seed: str) -> None:
+    tally = _race(Settings(seed=seed, contenders=6, sections=3, plain=2, share=0.1))
+    assert tally.findings.entries == 18
+
+
 def test_three_slots_are_held_by_three_and_never_by_more(seed: str) -> None:
     tally = _race(Settings(seed=seed, contenders=9, sections=2, slots=3, kind=Sections(1.0, 2.0)))
     assert (tally.findings.entries, tally.findings.most, tally.findings.locks) == (18, 3, 3)

@@ -9,6 +9,7 @@ from email.utils import format_datetime
 from functools import cached_property
 from typing import Any
 from unittest.mock import patch
+from urllib.parse import parse_qs, urlsplit
 
 import requests
 from azure.core.exceptions import ResourceNotFoundError
@@ -16,13 +17,11 @@ from azure.core.pipeline.transport import RequestsTransport, RequestsTransportRe
 from jsonschema import Draft202012Validator
 
 from azguard.accounts import account
-from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
 from azguard.address import Kind, parse
 from azguard.blobs import blocks, uploads
 from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault
 from tests.support.cli_world import CliWorld, Ran
-from tests.support.evidence import find_operation
+from tests.support.evidence import find_operation, find_service
 from tests.support.places import REPOSITORY
 from tests.support.scenarios import Scenario
 
@@ -44,6 +43,12 @@ class Sent:
 
     operation: str
     headers: Mapping[str, str]
+    path: str = ""
+
+    @property
+    def receipt(self) -> str:
+        """Return the receipt of a message that it names."""
+        return parse_qs(urlsplit(self.path).query)["popreceipt"][0]
 
 
 @dataclass
@@ -134,11 +139,15 @@ class Stage:
 
     def sent(self) -> list[Sent]:
         """Return the requests of the last run, those that a script answered last."""
+        asked = [each.request for each in self.through.log[self.begun :]]
         log = [
-            Sent(find_operation(each.request.method, each.request.path, each.request.headers), each.request.headers)
-            for each in self.through.log[self.begun :]
+            Sent(self.find_operation(each.method, each.path, each.headers), each.headers, each.path) for each in asked
         ]
         return [*log, *self.scripted]
+
+    def find_operation(self, method: str, path: str, headers: Mapping[str, str]) -> str:
+        """Return the name of the operation that a request performs, or nothing."""
+        return find_operation(method, path, headers, find_service(self.scenario.operation))
 
     def look(self) -> Any:
         """Return everything that is there: the container, and its blobs with all that they carry."""
@@ -192,7 +201,7 @@ class Stage:
 
         def scripted(transport: RequestsTransport, request: Any, **settings: Any) -> Any:
             asked = {name.lower(): value for name, value in request.headers.items()}
-            operation = find_operation(request.method, request.url, asked)
+            operation = self.find_operation(request.method, request.url, asked)
             if operation != self.scenario.operation:
                 return send(transport, request, **settings)
             self.scripted.append(Sent(operation, asked))
@@ -217,19 +226,6 @@ def _describe(blob: Any) -> tuple[Any, ...]:
         blob.lease.state,
         blob.copy.id,
     )
-
-
-@contextmanager
-def staged(scenario: Scenario, cli: CliWorld, ports: Mapping[str, int]) -> Iterator[Stage]:
-    """Set a scenario up against the emulator on these ports, behind a proxy that records."""
-    with ExitStack() as stack:
-        through = stack.enter_context(proxy.running(ports["blob"], lambda _: Fault.NONE))
-        key = f"AccountName={EMULATOR_NAME};AccountKey={EMULATOR_KEY}"
-        endpoint = f"http://127.0.0.1:{through.port}/{EMULATOR_NAME}"
-        world = CliWorld(cli.root, f"{key};BlobEndpoint={endpoint}")
-        made = Stage(scenario, world, account.emulator(ports), through, stack)
-        made.prepare()
-        yield made
 
 
 def find_flaws(ran: Ran) -> list[str]:

@@ -10,7 +10,16 @@ from tests.support.cli_world import CliWorld, Ran
 from tests.support.condition_stage import LEASE
 
 #: What is filled into the command line of a scenario.
-FACTS = {"container": "site", "blob": "site/a", "source": "site/s", "lease": LEASE, "snapshot": "2026-11-21T10:00:00Z"}
+FACTS = {
+    "container": "site",
+    "blob": "site/a",
+    "source": "site/s",
+    "lease": LEASE,
+    "snapshot": "2026-11-21T10:00:00Z",
+    "queue": "jobs",
+    "message": "jobs/1",
+    "receipt": "R",
+}
 
 
 @dataclass(frozen=True)
@@ -37,5 +46,5 @@ def counting(root: Path) -> Iterator[Counted]:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.setblocking(False)
         endpoint = f"http://127.0.0.1:{listening.getsockname()[1]}/acc"
-        account = f"AccountName=acc;AccountKey=a2V5;BlobEndpoint={endpoint}"
+        account = f"AccountName=acc;AccountKey=a2V5;BlobEndpoint={endpoint};QueueEndpoint={endpoint}"
         yield Counted(CliWorld(root, account), listening)

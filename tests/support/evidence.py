@@ -203,14 +203,23 @@ class Form:
     methods: tuple[str, ...]
     query: Mapping[str, str]
     headers: Mapping[str, str]
+    #: What follows the name of the queue in its path, such as ``/messages/{id}``; None for blobs and containers.
+    place: str | None = None
 
     def fits(self, method: str, path: str, headers: Mapping[str, str]) -> bool:
         """Return whether a request may be of this operation; the names of its headers are in lower case."""
         return (
             method in self.methods
+            and self.place in (None, _place(path))
             and _what(path) == dict(self.query)
             and all(value in ("", headers.get(name)) and name in headers for name, value in self.headers.items())
         )
+
+    @property
+    def path(self) -> str:
+        """Return a path of such a request, with its query."""
+        query = "&".join(f"{key}={value}" for key, value in self.query.items())
+        return f"/acc/c{'/b' if self.place is None else self.place}?{query}"
 
     @property
     def rank(self) -> tuple[bool, int]:
@@ -218,34 +227,47 @@ class Form:
         return "x-ms-copy-source" in self.headers, len(self.headers)
 
 
-def find_operation(method: str, path: str, headers: Mapping[str, str]) -> str:
-    """Return the name of the operation of blobs and containers that a request performs, or nothing."""
-    fitting = [form for form in forms() if form.fits(method, path, headers)]
+def find_operation(method: str, path: str, headers: Mapping[str, str], service: str = "blob") -> str:
+    """Return the name of the operation of a service that a request performs, or nothing."""
+    fitting = [form for form in forms(service) if form.fits(method, path, headers)]
     return max(fitting, key=lambda form: form.rank).name if fitting else ""
 
 
 def find_form(name: str) -> Form:
     """Return what the request of an operation looks like."""
-    return next(form for form in forms() if form.name == name)
+    return next(form for form in forms(find_service(name)) if form.name == name)
+
+
+def find_service(name: str) -> str:
+    """Return the service of an operation of blobs, containers or queues."""
+    return "queue" if name.startswith("queue.") else "blob"
 
 
 @cache
-def forms() -> tuple[Form, ...]:
-    """Return the requests of all operations of blobs and containers."""
-    return tuple(_form(name, row["rest"]) for name, row in ROWS.items() if name.startswith(("blob.", "container.")))
+def forms(service: str) -> tuple[Form, ...]:
+    """Return the requests of all operations of a service."""
+    nouns = ("queue.",) if service == "queue" else ("blob.", "container.")
+    return tuple(_form(name, row["rest"]) for name, row in ROWS.items() if name.startswith(nouns))
 
 
 def _form(name: str, rest: str) -> Form:
     method, _, line = re.split(r" \(| ->", rest)[0].partition(" ")
     query = re.search(r"\?\S+", line)
     headers = dict(re.findall(r"(x-ms-[\w-]+)(?:: (\w+))?", line))
-    return Form(name, tuple(method.split("|")), _what(query[0] if query else ""), headers)
+    place = line.partition("?")[0].removeprefix("/{queue}") if find_service(name) == "queue" else None
+    return Form(name, tuple(method.split("|")), _what(query[0] if query else ""), headers, place)
+
+
+def _place(path: str) -> str:
+    """Return what follows the name of the queue in a path, or in a URL with the name of the account in its path."""
+    _, _, _, *rest = urlsplit(path).path.split("/")
+    return "".join(["/", *rest[:1], "/{id}" if rest[1:] else ""]) if rest else ""
 
 
 def _what(path: str) -> dict[str, str]:
     """Return the part of a query that says what is done."""
     query = parse_qs(urlsplit(path).query)
-    return {name: query[name][0] for name in ("comp", "restype") if name in query}
+    return {name: query[name][0] for name in ("comp", "restype", "peekonly") if name in query}
 
 
 def _lease(use: str) -> str:

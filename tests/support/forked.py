@@ -109,6 +109,7 @@ def _attend(asked: socket.socket) -> None:
     if pid := os.fork():
         for descriptor in sent:
             os.close(descriptor)
+        _await_end(pid, asked)
         _, status = os.waitpid(pid, 0)
         asked.sendall(str(os.waitstatus_to_exitcode(status)).encode())
         os._exit(0)
@@ -125,6 +126,17 @@ def _attend(asked: socket.socket) -> None:
     os.environb.update(environ)
     sys.argv = [str(REPOSITORY / "azguard/__main__.py"), *map(os.fsdecode, words)]
     sys.stdin, sys.stdout, sys.stderr = _stream(0), _stream(1), _stream(2)
+
+
+def _await_end(pid: int, client: socket.socket) -> None:
+    """Wait until a child ends, and kill it when its client is killed, on Linux; elsewhere return at once."""
+    if sys.platform != "linux":
+        return
+    waiting = select.poll()
+    waiting.register(os.pidfd_open(pid), select.POLLIN)
+    waiting.register(client, select.POLLHUP)
+    if client.fileno() in (found for found, _ in waiting.poll()):
+        os.kill(pid, signal.SIGKILL)
 
 
 def _stream(number: int) -> Any:

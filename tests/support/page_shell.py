@@ -60,7 +60,7 @@ class PageShell:
         from azguard.cli.app import run
 
         streams = sys.stdin, sys.stdout, sys.stderr
-        with here(self.folder, {**self._environ, **env}), patch.object(signals, "hasten"):
+        with here(self.folder, {**self._environ, **env}), patch.object(signals, "hasten", lambda status: None):
             sys.stdin = io.TextIOWrapper(io.BytesIO(stdin), "utf-8")
             sys.stdout = os.fdopen(os.dup(terminal), "w", encoding="utf-8")
             sys.stderr = os.fdopen(os.dup(terminal), "w", encoding="utf-8")
@@ -125,15 +125,15 @@ def _terminal() -> Iterator[tuple[int, list[str]]]:
         shown.append(b"".join(pieces).decode())
 
 
-def on_path(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
+def on_path(folder: Path, environ: Mapping[str, str], started: str = "lock|emulator|demo|completion") -> dict[str, str]:
     """Return the environment with an ``azguard`` on PATH that is this checkout's.
 
-    What runs other programs is started; all else is forked, which is quicker.
+    What runs other programs is ``started``; all else is forked, which is quicker.
     """
     folder.mkdir(exist_ok=True)
     script = folder / "azguard"
-    started, fork = shlex.join(command()), shlex.join(forked.command())
-    choice = f'case "$1" in lock|emulator|demo|completion) exec {started} "$@";; *) exec {fork} "$@";; esac'
+    start, fork = shlex.join(command()), shlex.join(forked.command())
+    choice = f'case "$1" in {started}) exec {start} "$@";; *) exec {fork} "$@";; esac'
     script.write_text(f"#!/bin/sh\n{choice}\n", encoding="utf-8")
     script.chmod(0o755)
     return {**environ, "PATH": f"{folder}:{environ['PATH']}"}

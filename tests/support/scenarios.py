@@ -1,9 +1,10 @@
-"""Each command of blobs and containers as it performs one operation: one row of data for each.
+"""Each command of blobs, containers and queues as it performs one operation: one row of data for each.
 
 ``tests/azurite/conditions`` walks every row through every condition that the evidence lists for its operation, and
 ``tests/system/test_refused_conditions.py`` through every other one. A new command needs a row: its operation by its
 name in the evidence, its words, and what has to be there before, as the names of methods of ``condition_stage.Stage``.
-``{blob}``, ``{container}``, ``{source}``, ``{lease}`` and the facts that a step leaves are filled in.
+``{blob}``, ``{container}``, ``{source}``, ``{queue}``, ``{message}``, ``{lease}`` and the facts that a step leaves are
+filled in.
 """
 
 import re
@@ -37,7 +38,7 @@ class Scenario:
 
     @property
     def noun(self) -> str:
-        """Return what the operation is about: a blob or a container."""
+        """Return what the operation is about: a blob, a container or a queue."""
         return self.operation.partition(".")[0]
 
     @property
@@ -128,6 +129,21 @@ SCENARIOS = (
     Scenario("container.get_properties", "lease show container:{container}"),
     Scenario("container.list_blobs", "lease list {container}"),
     Scenario("blob.lease_break", "lock break blob:{blob} --yes", ("leased",)),
+    Scenario("queue.create", "queue create {queue}-2"),
+    Scenario("queue.get_metadata", "queue show {queue}"),
+    Scenario("queue.get_metadata", "queue exists {queue}"),
+    Scenario("queue.get_metadata", "queue metadata get {queue}"),
+    Scenario("queue.set_metadata", "queue metadata set {queue} --metadata a=1"),
+    Scenario("queue.get_acl", "queue acl get {queue}"),
+    Scenario("queue.set_acl", "queue acl set {queue}", stdin=b"{}"),
+    Scenario("queue.delete", "queue delete {queue} --with-contents"),
+    Scenario("queue.put_message", "message put {queue} --content new"),
+    Scenario("queue.get_messages", "message get {queue}"),
+    Scenario("queue.peek_messages", "message peek {queue}"),
+    Scenario("queue.peek_messages", "queue poison list {queue} --poison-queue {queue}"),
+    Scenario("queue.update_message", "message update {message} --visible --pop-receipt {receipt}"),
+    Scenario("queue.delete_message", "message delete {message} --pop-receipt {receipt}"),
+    Scenario("queue.clear_messages", "message clear {queue} --with-contents"),
 )  # fmt: skip
 
 #: Those that the emulator can play.

@@ -1,19 +1,33 @@
-"""A blob service of a few lines: each request gets the next answer of a script, as a live one would give it."""
+"""A service of a few lines: each request for blobs or queues gets the next answer of a script, as a live one would."""
 
+import json
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests.support.places import REPOSITORY
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer: its status, the service's error code if it is a refusal, and headers."""
+    """An answer: its status, the service's error code if it is a refusal, headers, and a body."""
 
     status: int
     code: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+    @classmethod
+    def recorded(cls, name: str, number: int) -> "Answer":
+        """Return the answer of the live service in a recording, with its date."""
+        path = REPOSITORY / f"tests/data/recordings/{name}.json"
+        found = json.loads(path.read_text(encoding="utf-8"))["interactions"][number]
+        left_out = ("content-length", "transfer-encoding", "x-ms-error-code")
+        headers = {key: value for key, value in found["response_headers"].items() if key not in left_out}
+        return cls(found["status"], found["error_code"], headers, (found["response_body"] or "").encode())
 
 
 @dataclass
@@ -22,27 +36,34 @@ class Service:
 
     connection_string: str = ""
     asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    #: What comes next; the last answer is repeated.
+    script: list[Answer] = field(default_factory=list)
 
 
 @contextmanager
 def running(*script: Answer) -> Iterator[Service]:
     """Answer as the script says; its last answer is repeated."""
-    service, answers = Service(), list(script)
+    service = Service(script=list(script))
+    answers = service.script
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def _answer(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length", "0")))
+            service.paths.append(self.path)
             service.asked.append((self.command, {name.lower(): value for name, value in self.headers.items()}))
             answer = answers.pop(0) if len(answers) > 1 else answers[0]
-            self.send_response(answer.status)
-            head = {"x-ms-request-id": "1", "x-ms-version": "2025-01-05", "Content-Length": "0", **answer.headers}
+            self.send_response_only(answer.status)
+            length = {} if answer.status == HTTPStatus.NO_CONTENT else {"Content-Length": str(len(answer.body))}
+            head = {"x-ms-request-id": "1", "x-ms-version": "2025-01-05", **length, **answer.headers}
             for name, value in ({**head, "x-ms-error-code": answer.code} if answer.code else head).items():
                 self.send_header(name, value)
             self.end_headers()
+            self.wfile.write(answer.body)
 
-        do_GET = do_HEAD = do_PUT = do_DELETE = _answer
+        do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _answer
 
         def log_message(self, *_words: object) -> None:
             """Keep quiet."""
@@ -52,7 +73,7 @@ def running(*script: Answer) -> Iterator[Service]:
     thread.start()
     try:
         endpoint = f"http://127.0.0.1:{server.server_address[1]}/acc"
-        service.connection_string = f"AccountName=acc;AccountKey=a2V5;BlobEndpoint={endpoint}"
+        service.connection_string = f"AccountName=acc;AccountKey=a2V5;BlobEndpoint={endpoint};QueueEndpoint={endpoint}"
         yield service
     finally:
         server.shutdown()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 README = Page(REPOSITORY / "README.md")
 #: What pages make. A page begins without it, whatever ran before.
 _CONTAINERS, _TABLES = ("site", "locks"), ("Orders", "Settings")
+_QUEUES = ("jobs", "jobs-poison", "mails", "orders", "thumbnails")
 #: Words that a reader whose first language is not English stumbles over.
 _HARD = ("whoever", "nobody", "somebody", "anybody", "everybody", "in so many letters", "what becomes of")
 
@@ -36,6 +37,8 @@ def page_shell(page: Page, request: pytest.FixtureRequest, tmp_path: Path) -> Pa
         cli.call("container", "delete", name, "--last-writer-wins", "--with-contents")
     for name in _TABLES:
         cli.call("table", "delete", name, "--last-writer-wins", "--with-contents")
+    for name in _QUEUES:
+        cli.call("queue", "delete", name, "--last-writer-wins", "--with-contents")
     return PageShell(tmp_path, on_path(tmp_path / ".bin", cli.environ("docs")))
 
 

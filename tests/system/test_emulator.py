@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from azure.storage.blob import BlobServiceClient, ContainerClient
+from azure.storage.fileshare import ShareServiceClient
 
-from azguard.emulators import state
+from azguard.emulators import background, state
 from azguard.emulators.azurite import Stopped
 from azguard.processes import identity
 from tests.support.emulator_world import World, until
@@ -40,6 +41,8 @@ def test_start_answers_is_found_from_another_process_and_stop_ends_it(world: Wor
         "data": None,
         "log": str(world.folder / "azurite.log"),
         "started": started["started"],
+        "file_endpoint": started["file_endpoint"],
+        "files_pid": started["files_pid"],
     }
     status = world.json("emulator", "status")
     del started["already_running"]
@@ -53,7 +56,7 @@ def test_start_answers_is_found_from_another_process_and_stop_ends_it(world: Wor
     assert (world.processes(), state.load(world.folder)) == ([], None)
 
 
-_ENDPOINTS = ("blob_endpoint", "queue_endpoint", "table_endpoint")
+_ENDPOINTS = ("blob_endpoint", "queue_endpoint", "table_endpoint", "file_endpoint")
 
 
 def test_it_answers_at_the_same_ports_after_a_stop_where_they_are_free(world: World) -> None:
@@ -65,7 +68,7 @@ def test_it_answers_at_the_same_ports_after_a_stop_where_they_are_free(world: Wo
     with socket.create_server(("127.0.0.1", taken)):
         third = world.json("emulator", "start")
     same = [[run[name] == first[name] for name in _ENDPOINTS] for run in (second, third)]
-    assert same == [[True, True, True], [True, False, True]]
+    assert same == [[True, True, True, True], [True, False, True, True]]
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"ports": {"blob": 1}}', '{"ports": {"blob": "x"}}', "\x00"])
@@ -91,7 +94,8 @@ def test_of_several_starts_at_once_one_wins_and_the_others_report_it(world: Worl
     starts = [world.begin("emulator", "start") for _ in range(4)]
     results = [json.loads(each.communicate(timeout=60)[0]) for each in starts]
     assert sorted(result["already_running"] for result in results) == [False, True, True, True]
-    assert len({result["pid"] for result in results}) == len(world.processes()) == 1
+    assert (len({result["pid"] for result in results}), len({result["files_pid"] for result in results})) == (1, 1)
+    assert len(world.processes()) == 2
 
 
 def test_the_state_file_is_private(world: World) -> None:
@@ -300,3 +304,26 @@ def test_an_emulator_that_begins_empty_makes_the_cache_forget_the_one_before(wor
     world.run("emulator", "start", "--blob-port", port)
     left = world.run("cache", "list", "--all-scopes", "-o", "tsv").stdout
     assert ("container:site" in known, left) == (True, "")
+
+
+def test_file_shares_are_kept_with_the_rest_of_the_data(world: World) -> None:
+    def connect() -> ShareServiceClient:
+        return ShareServiceClient.from_connection_string(background.find_connection_string(world.folder), retry_total=0)
+
+    world.run("emulator", "start", "--data", "data")
+    connect().create_share("kept")
+    world.run("emulator", "stop")
+    world.run("emulator", "start", "--data", "data")
+    names = [share.name for share in connect().list_shares()]
+    world.run("emulator", "stop")
+
+    assert (names, world.processes()) == (["kept"], [])
+
+
+def test_a_taken_file_port_is_named_and_nothing_is_left_running(world: World) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        answer = world.run("emulator", "start", "--file-port", str(port))
+
+    assert (answer.returncode, answer.stderr.splitlines()[0]) == (78, f"error: port {port} is taken")
+    assert (world.processes(), state.load(world.folder)) == ([], None)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support import table_world
+from tests.support import queue_world, table_world
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.page_shell import on_path
 from tests.support.places import REPOSITORY
@@ -38,9 +38,7 @@ def content(world: CliWorld, blob: str = BLOB) -> str:
 
 
 def test_every_example_is_tested_and_runs_as_it_is() -> None:
-    tests = "".join(
-        path.read_text(encoding="utf-8") for path in (REPOSITORY / "tests" / "system").glob("test_*examples.py")
-    )
+    tests = "".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "tests" / "system").glob("test_*.py"))
     assert [each.name for each in sorted(EXAMPLES.iterdir()) if f'"{each.name}"' not in tests] == []
     assert [each.name for each in sorted(EXAMPLES.glob("*.sh")) if not os.access(each, os.X_OK)] == []
 
@@ -134,6 +132,46 @@ def test_an_exclusive_reader_has_the_status_of_its_command(shared: CliWorld) -> 
     assert shared.call("blob", "put", BLOB, stdin=b"x", scope="first").code == 0
     assert example(shared, "exclusive-read.sh", BLOB, "sh", "-c", "exit 7").code == 7
     assert example(shared, "exclusive-read.sh", "examples/missing", "cat").code == 44
+
+
+@pytest.fixture
+def outbox(shared: CliWorld) -> tuple[str, str]:
+    """Return a table and a queue for the outbox."""
+    return table_world.table(shared), queue_world.queue(shared)
+
+
+def look(world: CliWorld, table: str, queue: str) -> tuple[list[str], list[str]]:
+    """Return the messages that readers see, and the rows of the table."""
+    seen = [each["text"] for each in world.call("message", "peek", queue, "-o", "json").json]
+    rows = world.call("entity", "query", table, "--query", "[].RowKey", "-o", "json").json
+    return seen, ["outbox" if row.startswith("~outbox~") else row for row in rows]
+
+
+def test_a_message_is_shown_once_its_entity_is_saved(shared: CliWorld, outbox: tuple[str, str]) -> None:
+    table, queue = outbox
+    assert example(shared, "outbox.sh", table, "eu", queue, "1007", '{"state": "new"}').code == 0
+    assert look(shared, table, queue) == (["1007"], ["1007"])
+
+
+def test_a_message_whose_entity_cannot_be_saved_is_never_shown(shared: CliWorld, outbox: tuple[str, str]) -> None:
+    table, queue = outbox
+    assert shared.call("entity", "insert", f"{table}/eu/1007", "n:int32=1").code == 0
+    assert example(shared, "outbox.sh", table, "eu", queue, "1007", '{"state": "new"}').code == 45
+    assert (example(shared, "outbox.sh", table, "eu", queue).code, look(shared, table, queue)) == (0, ([], ["1007"]))
+
+
+@pytest.mark.parametrize("was_shown", [False, True])
+def test_what_a_run_left_hidden_is_shown_once_by_the_next(
+    shared: CliWorld, outbox: tuple[str, str], was_shown: bool
+) -> None:
+    table, queue = outbox
+    left = shared.call("message", "put", queue, "--content", "1007", "--hidden", "-o", "json", scope="killed").json
+    row = f"{table}/eu/~outbox~{left['id']}"
+    assert shared.call("entity", "insert", row, f"receipt={left['pop_receipt']}", scope="killed").code == 0
+    if was_shown:
+        assert shared.call("message", "update", f"{queue}/{left['id']}", "--visible", scope="killed").code == 0
+    assert example(shared, "outbox.sh", table, "eu", queue, scope="next").code == 0
+    assert look(shared, table, queue) == (["1007"], [])
 
 
 def _program(world: CliWorld, text: str) -> str:

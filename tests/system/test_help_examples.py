@@ -75,7 +75,14 @@ BEFORE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("container", "create", "logs", "--if-exists", "skip"),
         ("blob", "append", "logs/night", "--line", "all is well", "--create"),
     ),
+    "queue move": (("queue", "create", "jobs-poison"),),
+    "queue poison list": (
+        ("queue", "create", "jobs-poison", "--if-exists", "skip"),
+        ("table", "create", "Once", "--if-exists", "skip"),
+    ),
     "blob restore": (("blob", "snapshot", "site/config.json"),),
+    **dict.fromkeys(("lock check", "lock release"), (("lock", "hold", DEPLOY),)),
+    "lock log": (("lock", "run", DEPLOY, "--", "true"),),
     "lock show": (("lock", "run", DEPLOY, "--", "true"),),
     "lock list": (("lock", "run", DEPLOY, "--", "true"),),
     "lock break": (("lock", "run", DEPLOY, "--", "true"), ("lease", "acquire", DEPLOY)),
@@ -90,9 +97,11 @@ def prepare(cli: CliWorld, group: str) -> None:
     cli.file("boot.img", bytes(4096))
     cli.file("order.json", '{"status": "packed"}')
     cli.file("orders.jsonl", ORDERS)
+    cli.file("events.jsonl")
     (cli.root / "dist").mkdir(exist_ok=True)
     cli.file("dist/index.html", "<p>")
     cli.file("deploy.sh", "#!/bin/sh\n").chmod(0o755)
+    cli.file("handle.sh", "#!/bin/sh\n").chmod(0o755)
     assert cli.call("profile", "set", "prod", "--account-name", "contoso", "--auth-mode", "login").code == 0
     if group in _OF_QUEUES:
         prepare_queues(cli)
@@ -115,7 +124,7 @@ def prepare_blobs(cli: CliWorld) -> None:
 
 def prepare_queues(cli: CliWorld) -> None:
     """Make the queue anew; the others are gone."""
-    for queue in ("jobs", "orders", "mails"):
+    for queue in ("jobs", "orders", "mails", "jobs-poison"):
         cli.call("queue", "delete", queue, "--last-writer-wins", "--with-contents")
     assert cli.call("queue", "create", "jobs").code == 0
 
@@ -127,21 +136,22 @@ def prepare_tables(cli: CliWorld) -> None:
     assert cli.call("entity", "insert", "Orders/eu/1007", "status=new", "n:int64=5").code == 0
 
 
-@pytest.mark.parametrize("group", GROUPS)
-def test_the_examples_in_a_help_run(group: str, cli: CliWorld) -> None:
-    # A person's editor, for the examples that open one.
-    environ = on_path(cli.root / "bin", cli.environ(env={"VISUAL": "", "EDITOR": "true"}))
-    failed = []
-    runnable = {name: lines for name, lines in examples(group).items() if name not in NOT_THERE}
-    for name, lines in runnable.items():
-        for together in [[line] for line in lines] if name in ALTERNATIVES else [lines]:
-            prepare(cli, group)
-            for words in BEFORE.get(name, ()):
-                assert (cli.run if words[0] == "lock" else cli.call)(*words).code == 0
-            if group == "message":
-                environ = {**environ, "ID": cli.call("message", "put", "jobs", "--content", "x").json["id"]}
-            (cli.root / "statuses").unlink(missing_ok=True)
-            failed += [(name, each) for each in statuses(together, cli.root, environ) if each[1] != 0]
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [each for group in GROUPS for each in examples(group).items() if each[0] not in NOT_THERE],
+)
+def test_the_examples_in_a_help_run(name: str, lines: list[str], cli: CliWorld) -> None:
+    # A person's editor, for the examples that open one. No line needs a terminal, so that a lock is forked as well.
+    environ = on_path(cli.root / "bin", cli.environ(env={"VISUAL": "", "EDITOR": "true"}), started="emulator")
+    group, failed = name.split(maxsplit=1)[0], []
+    for together in [[line] for line in lines] if name in ALTERNATIVES else [lines]:
+        prepare(cli, group)
+        for words in BEFORE.get(name, ()):
+            assert (cli.fork if words[0] == "lock" else cli.call)(*words).code == 0
+        if group == "message":
+            environ = {**environ, "ID": cli.call("message", "put", "jobs", "--content", "x").json["id"]}
+        (cli.root / "statuses").unlink(missing_ok=True)
+        failed += [each for each in statuses(together, cli.root, environ) if each[1] != 0]
     assert failed == []
 
 

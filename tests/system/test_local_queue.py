@@ -24,7 +24,8 @@ WRITER = """
     from pathlib import Path
     from azguard.requests.deadline import Deadline
     from azguard.updates.local_queue import LocalQueue
-    with LocalQueue(Path(sys.argv[1]), "key", Deadline(3600)):
+    tell = lambda text: print(text, file=sys.stderr, flush=True)
+    with LocalQueue(Path(sys.argv[1]), "key", Deadline(3600), tell):
         print("turn", flush=True)
         sys.stdin.read()
 """
@@ -205,6 +206,9 @@ def test_an_interrupted_wait_leaves_nothing_behind(writers: Writers) -> None:
     holder = writers.start()
     await_turn(holder)
     waiter = writers.start()
+    # Between the ticket and the wait, an interrupt leaves the ticket to the next writer.
+    assert waiter.stderr is not None
+    assert waiter.stderr.readline() == "turn: waiting behind 1 on this machine\n"
     waiter.send_signal(signal.SIGINT)
     waiter.wait(20)
     assert len(writers.tickets()) == 1

@@ -147,3 +147,12 @@ def test_a_leader_that_fails_leads_again_until_it_ends_well(locks: CliWorld) -> 
 
 def test_a_leader_that_is_no_command_is_not_tried_again(locks: CliWorld) -> None:
     assert example(locks, "leader.sh", "leader", "./missing").code == 127
+
+
+@pytest.mark.timeout(200)
+def test_five_waiters_are_served_in_order_although_two_of_them_are_killed(locks: CliWorld) -> None:
+    environ = on_path(locks.root / "bin", locks.environ())
+    line = ["bash", str(EXAMPLES / "five-waiters.sh")]
+    # Twelve processes start one after the other, and the dead are passed over after 15 s.
+    ran = subprocess.run(line, cwd=locks.root, env=environ, capture_output=True, timeout=180, check=True)
+    assert ran.stdout.decode().splitlines() == ["served: job 1", "served: job 3", "served: job 5"]

@@ -1,4 +1,6 @@
-"""Every (command, condition) of blobs and containers that the service does not honour: exit 2, and nothing is asked.
+"""Every (command, condition) of blobs, containers and queues that the service does not honour.
+
+The exit status is 2, and nothing is asked.
 
 Which those are is said by the evidence, never by the table under test or by the help. The account is a port that counts
 who connects to it, and answers nothing.
@@ -97,9 +99,9 @@ def test_the_port_sees_a_request_that_is_made(counted: Counted) -> None:
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=str)
 def test_an_address_without_a_name_is_refused_before_any_request(scenario: Scenario, counted: Counted) -> None:
-    place = "blob" if scenario in _OF_BLOBS else "container"
+    place = next(each for each in ("blob", "message", "queue", "container") if f"{{{each}}}" in scenario.line)
     said = {}
-    for text in (*_NAMELESS, *(("site",) if place == "blob" else ())):
+    for text in (*_NAMELESS, *(("site",) if place in ("blob", "message") else ())):
         ran, asked = counted.call(*scenario.words({**FACTS, place: text}), stdin=scenario.stdin)
         said[text] = (ran.code, asked, ran.err[:6])
     assert said == dict.fromkeys(said, (2, False, "error:"))

@@ -22,7 +22,7 @@ code = '''
 import os, signal, sys
 from azguard.processes.terminal import in_foreground
 ignored = [n for n in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM) if signal.getsignal(n) is signal.SIG_IGN]
-print(in_foreground(), ignored, flush=True)
+print(in_foreground(), ignored, sys.dont_write_bytecode, flush=True)
 '''
 sys.exit(subprocess.run([sys.executable, "-c", code]).returncode + int(sys.argv[1]))
 """
@@ -33,7 +33,8 @@ def probed(status: int, wrapped: tuple[str, ...]) -> tuple[int, str]:
     words = [*wrapped, sys.executable, "-c", PROBE, str(status)]
     ours, theirs = pty.openpty()
     running = subprocess.Popen(
-        words, cwd=REPOSITORY, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+        words, cwd=REPOSITORY, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}, start_new_session=True,
+        stdin=theirs, stdout=theirs, stderr=theirs,
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )  # fmt: skip
     os.close(theirs)
@@ -56,8 +57,10 @@ AFTER_NOHUP = ("bash", "-c", 'trap "" INT HUP; "$@"; exit $?', "-")
 @pytest.mark.parametrize(
     "wrapped", [(), IN_A_SHELL, IN_THE_BACKGROUND, AFTER_NOHUP], ids=["leader", "shell", "background", "nohup"]
 )
-def test_what_the_tests_start_has_no_terminal_and_ignores_no_signal(wrapped: tuple[str, ...], status: int) -> None:
-    assert probed(status, wrapped) == (status, "False []")
+def test_what_the_tests_start_has_no_terminal_and_no_signal_ignored_and_keeps_modules(
+    wrapped: tuple[str, ...], status: int
+) -> None:
+    assert probed(status, wrapped) == (status, "False [] False")
 
 
 def test_we_have_shed_it_ourselves(tmp_path: Path) -> None:

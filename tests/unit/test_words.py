@@ -38,8 +38,20 @@ ALLOWED = {
     },
     # Node.js loads a file of ours before Azurite.
     "azguard.emulators.node": {"--require"},
+    # A program of its own, for other projects.
+    "azguard.emulators.files.__main__": {
+        "--account",
+        "--host",
+        "--location",
+        "--log",
+        "--port",
+        "--retention-days",
+        "--tied",
+    },
+    # It is started.
+    "azguard.emulators.files_process": {"--location", "--port", "--tied"},
     # Not another program's: the cache keeps each command as it would be typed, and exports carry it.
-    "azguard.cache.records": {"--blob-type", "--select"},
+    "azguard.cache.remarks": {"--blob-type", "--select"},
 }
 
 

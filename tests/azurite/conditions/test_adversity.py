@@ -1,15 +1,19 @@
-"""Each command of blobs and containers where nothing is, and where what answers is not the service."""
+"""Each command of blobs, containers and queues where nothing is, and where what answers is not the service."""
 
 import pytest
 
 from azguard.emulators.state import Azurite
 from tests.support.cli_world import CliWorld
-from tests.support.condition_stage import find_flaws, staged
+from tests.support.condition_stage import find_flaws
 from tests.support.scenarios import PLAYED, Scenario
+from tests.support.staging import staged
 
 _MAKES = {each.operation for each in PLAYED if each.expected.write == "puts"} | {"blob.put_block"}
 _NEEDS_BLOB = [each for each in PLAYED if each.noun == "blob" and each.operation not in _MAKES]
-_NEEDS_CONTAINER = [each for each in PLAYED if each.operation != "container.create"]
+_NEEDS_CONTAINER = [
+    each for each in PLAYED if each.noun in ("blob", "container") and each.operation != "container.create"
+]
+_NEEDS_QUEUE = [each for each in PLAYED if each.noun == "queue" and each.operation != "queue.create"]
 _HTML = {"content-type": "text/html", "server": "nginx", "etag": '"0x8D0000000000000"'}
 
 
@@ -26,6 +30,15 @@ def test_a_blob_that_is_missing_is_said_to_be(scenario: Scenario, cli: CliWorld,
 def test_a_container_that_is_missing_is_said_to_be(scenario: Scenario, cli: CliWorld, azurite: Azurite) -> None:
     with staged(scenario, cli, azurite.ports) as stage:
         stage.facts["container"], stage.facts["blob"] = "no-such-container", "no-such-container/b"
+        ran = stage.run(*scenario.anyhow)
+    is_question = scenario.line.split()[1] == "exists"
+    assert (ran.code, is_question or find_flaws(ran) == []) == (44, True), ran.err
+
+
+@pytest.mark.parametrize("scenario", _NEEDS_QUEUE, ids=str)
+def test_a_queue_that_is_missing_is_said_to_be(scenario: Scenario, cli: CliWorld, azurite: Azurite) -> None:
+    with staged(scenario, cli, azurite.ports) as stage:
+        stage.facts["queue"], stage.facts["message"] = "no-such-queue", "no-such-queue/1"
         ran = stage.run(*scenario.anyhow)
     is_question = scenario.line.split()[1] == "exists"
     assert (ran.code, is_question or find_flaws(ran) == []) == (44, True), ran.err

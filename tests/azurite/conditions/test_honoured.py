@@ -1,4 +1,6 @@
-"""Every (command, condition) of blobs and containers that the service honours: what fails, what holds, what is sent.
+"""Every (command, condition) of blobs, containers and queues that the service honours.
+
+What fails, what holds, and what is sent.
 
 The pairs, and the answers to them, come from the evidence in tests/data/semantics.yaml, never from the table under
 test. Where the emulator is known to answer otherwise than the live service (``SCRIPTED``), the refusal is scripted.
@@ -13,15 +15,17 @@ import pytest
 
 from azguard.emulators.state import Azurite
 from tests.support.cli_world import CliWorld, Ran
-from tests.support.condition_stage import LEASE, OTHER_LEASE, VALUES, Sent, Stage, find_flaws, staged
+from tests.support.condition_stage import LEASE, OTHER_LEASE, VALUES, Sent, Stage, find_flaws
 from tests.support.evidence import EXPECTED, HEADERS, ROWS, answer_to, failures
+from tests.support.queue_stage import QueueStage
 from tests.support.scenarios import NO_COMMAND, PLAYED, SCENARIOS, SCRIPTED, Scenario
+from tests.support.staging import staged
 from tests.system.test_unhonoured import REMOTE, command_at
 
 _HEADERS = {**{flag: header.lower() for flag, header in HEADERS.items()}, "--lease-id": "x-ms-lease-id"}
 # The header that names the version of the destination, and that of a source.
 _VERSIONS = ("if-match", "x-ms-source-if-match")
-OF_BLOBS = sorted(name for name in EXPECTED if name.startswith(("blob.", "container.")))
+WALKED = sorted(name for name in EXPECTED if name.startswith(("blob.", "container.", "queue.")))
 
 
 @dataclass(frozen=True)
@@ -195,13 +199,26 @@ def test_a_version_is_kept_whatever_keeps_it(scenario: Scenario, cli: CliWorld, 
     )
 
 
-def test_every_command_of_blobs_and_containers_is_walked() -> None:
+@pytest.mark.parametrize("scenario", [each for each in PLAYED if "{receipt}" in each.line], ids=str)
+def test_a_receipt_goes_out_with_the_request_and_decides(scenario: Scenario, cli: CliWorld, azurite: Azurite) -> None:
+    with staged(scenario, cli, azurite.ports) as stage:
+        assert isinstance(stage, QueueStage)
+        ours, others = stage.facts["receipt"], stage.client.send_message("other").pop_receipt
+        before = stage.look()
+        refused = stage.run_with(others).code
+        unchanged = stage.look() == before
+        done = stage.run_with(ours).code
+        sent = [each.receipt for each in stage.sent() if each.operation == scenario.operation]
+    assert (refused, unchanged, done, sent) == (42, True, 0, [ours])
+
+
+def test_every_command_of_blobs_containers_and_queues_is_walked() -> None:
     walked = {(scenario.command, scenario.operation) for scenario in SCENARIOS}
     missing = {
         (words, operation.name)
         for path in REMOTE
         for words in [" ".join(path)]
-        if (operation := command_at(path).spec.operation) is not None and operation.name in OF_BLOBS
+        if (operation := command_at(path).spec.operation) is not None and operation.name in WALKED
         if (words, operation.name) not in walked
     }
     assert missing == set()
@@ -209,9 +226,9 @@ def test_every_command_of_blobs_and_containers_is_walked() -> None:
 
 def test_every_operation_of_the_evidence_is_walked_or_has_no_command() -> None:
     walked = {scenario.operation for scenario in SCENARIOS}
-    assert (sorted(walked | set(NO_COMMAND)), walked & set(NO_COMMAND)) == (OF_BLOBS, set())
+    assert (sorted(walked | set(NO_COMMAND)), walked & set(NO_COMMAND)) == (WALKED, set())
 
 
 def test_what_is_scripted_is_what_the_evidence_says_of_the_emulator() -> None:
-    said = {name: str((ROWS[name].get("azurite_deviation"), failures(name))) for name in OF_BLOBS}
+    said = {name: str((ROWS[name].get("azurite_deviation"), failures(name))) for name in WALKED}
     assert [key for key, words in SCRIPTED.items() if words not in said[key[0]]] == []

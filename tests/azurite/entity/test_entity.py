@@ -185,6 +185,8 @@ class Records:
 
     def remove(self, target: Target, lease_id: str) -> None: ...
 
+    def record_move(self, target: Target, moved: object) -> None: ...
+
 
 def settings_of(said: list[str], now: float = 0.0) -> AcquireSettings:
     owner = Owner("me", "here", 1, "test", "2026-11-21T10:00:00Z", None)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.support import table_world
+from tests.support import queue_world, table_world
 from tests.support.cli_world import CliWorld, command
 
 
@@ -144,6 +144,15 @@ def test_the_version_that_was_read_is_offered_for_conditions(cli: CliWorld) -> N
         offered(cli, f"azguard blob put --scope other {name} --etag "),
         offered(cli, "azguard blob put --etag "),
     ] == [["@last", etag], [f"--if-match={etag}"], ["@last"], ["@last"], ["@last"]]
+
+
+def test_the_receipt_that_this_scope_got_is_offered(cli: CliWorld) -> None:
+    jobs = queue_world.queue(cli, "work")
+    (got,) = cli.call("message", "get", jobs).json
+    line = f"azguard message delete {jobs}/{got['id']} --pop-receipt "
+    assert [offered(cli, line), offered(cli, f"azguard message delete --scope other {jobs}/1 --pop-receipt ")] == [
+        ["@last", got["pop_receipt"]], ["@last"],
+    ]  # fmt: skip
 
 
 def test_locks_are_offered_by_their_bare_names(cli: CliWorld) -> None:

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 import yaml
 
-from azguard.blobs.properties import BlobShown
+from azguard.blobs.shown import BlobShown
 from azguard.cli import rendering
 from azguard.cli.layout import Layout
 from azguard.leases.facts import BrokenLease, LeaseFacts
@@ -65,7 +65,7 @@ def test_every_result_has_the_shape_that_scripts_rely_on(cli: CliWorld, blob: st
         ("lease show", ("lease", "show", f"blob:{blob}")),
         ("lease done", ("lease", "renew", f"blob:{blob}")),
         ("lease done", ("lease", "change", f"blob:{blob}")),
-        ("lease show", ("lock", "show", f"blob:{blob}")),
+        ("lock show", ("lock", "show", f"blob:{blob}")),
         ("lock list", ("lock", "list", site)),
         ("lease break", ("lease", "break", f"blob:{blob}", "--yes")),
         ("lease done", ("lease", "release", f"blob:{blob}")),
@@ -141,6 +141,7 @@ def test_every_result_about_a_queue_has_the_shape_that_scripts_rely_on(cli: CliW
     cases: list[tuple[str, tuple[str, ...]]] = [
         ("queue create", ("queue", "create", name, "--metadata", "a=1")),
         ("queue create", ("queue", "create", name, "--if-exists", "skip")),
+        ("queue create", ("queue", "create", f"{name}-poison")),
         ("queue show", ("queue", "show", name)),
         ("exists", ("queue", "exists", name)),
         ("queue list", ("queue", "list", "--prefix", name)),
@@ -151,6 +152,10 @@ def test_every_result_about_a_queue_has_the_shape_that_scripts_rely_on(cli: CliW
         ("message put", ("message", "put", name)),
         ("message peek", ("message", "peek", name)),
         ("message get", ("message", "get", name)),
+        ("queue move", ("queue", "move", f"{name}-poison")),
+        ("queue work", ("queue", "work", f"{name}-poison", "--drain", "--", "true")),
+        ("message put", ("message", "put", f"{name}-poison")),
+        ("queue poison list", ("queue", "poison", "list", name)),
         ("message delete", ("message", "clear", name, "--last-writer-wins", "--with-contents")),
         ("queue create", ("queue", "delete", name, "--last-writer-wins")),
     ]

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from azguard.cli.result_stream import UNDELIVERED
-from tests.support import forked
+from tests.support import forked, queue_world
 from tests.support.cli_world import CliWorld, command
 from tests.support.table_world import table
 
@@ -64,6 +64,15 @@ def test_an_entity_that_cannot_be_written_ends_so_too(cli: CliWorld) -> None:
     assert typed(cli, ">/dev/full", "entity", "insert", f"{orders}/eu/1", "n:int32=1").returncode == 73
     assert typed(cli, ">/dev/full", "entity", "query", orders).returncode == 73
     assert cli.call("entity", "get", f"{orders}/eu/1").json["n"] == 1
+
+
+def test_the_receipt_of_a_message_that_cannot_be_printed_is_told_and_remembered(cli: CliWorld) -> None:
+    jobs = queue_world.queue(cli, "work")
+    ran = typed(cli, ">/dev/full", "message", "get", jobs, "-o", "json")
+    error = json.loads(ran.stderr)["error"]
+    ((address, receipt),) = error["receipts"].items()
+    assert (ran.returncode, error["exit_code"], len(receipt) > 0) == (73, 73, True)
+    assert cli.call("message", "delete", address.removeprefix("message:")).code == 0
 
 
 @pytest.mark.parametrize("where", BAD_STDOUT)

@@ -1,11 +1,13 @@
-"""``safe-update`` of index tags, and of the metadata of a container."""
+"""``safe-update`` of index tags, and of the metadata of a container or a queue."""
 
 from typing import Any
 
 import pytest
 
 from azguard.blobs.updating_parts import BlobTags, ContainerMetadata
+from azguard.queues.updating import QueueMetadataUpdate
 from azguard.requests.lineage import KEY, Lineage
+from tests.support import queue_world
 from tests.support.blob_world import client, make
 from tests.support.cli_world import CliWorld
 
@@ -145,3 +147,77 @@ def test_what_does_not_apply_to_a_container_is_refused(cli: CliWorld, words: tup
 
 def test_a_missing_container_is_44(cli: CliWorld) -> None:
     assert update(cli, "container:nosuch", "--metadata", "--set-string", "a=1", "--allow-race").code == 44
+
+
+def queue_metadata(cli: CliWorld, name: str) -> Any:
+    return cli.call("queue", "metadata", "get", name).json["metadata"]
+
+
+def update_queue(cli: CliWorld, name: str, *words: str) -> Any:
+    return update(cli, f"queue:{name}", "--metadata", "--allow-race", *words)
+
+
+def test_metadata_of_a_queue_change_and_the_others_stay(cli: CliWorld) -> None:
+    jobs = queue_world.queue(cli)
+    cli.call("queue", "metadata", "set", jobs, "--metadata", "owner=ops", "--last-writer-wins")
+    ran = update_queue(cli, jobs, "--set-string", "stage=live")
+    found = cli.call("queue", "metadata", "get", jobs).json
+    assert (ran.json["guard"], ran.json["etag"], found["metadata"]) == (
+        "compare", found["etag"], {"owner": "ops", "stage": "live"},
+    )  # fmt: skip
+
+
+def test_metadata_of_a_queue_go_through_a_command(cli: CliWorld) -> None:
+    jobs = queue_world.queue(cli)
+    update_queue(cli, jobs, "--set-string", "stage=live")
+    ran = cli.call("safe-update", f"queue:{jobs}", "--metadata", "--allow-race", "--", "sed", "s/live/dead/")
+    assert (ran.code, queue_metadata(cli, jobs)) == (0, {"stage": "dead"})
+
+
+def test_metadata_of_a_queue_that_another_changes_meanwhile_are_kept(
+    cli: CliWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = queue_world.queue(cli)
+    prepare, rivals = QueueMetadataUpdate.prepare, [{"theirs": "1"}]
+
+    def compete(self: QueueMetadataUpdate, *arguments: Any) -> Any:
+        if rivals:
+            queue_world.sdk(cli, jobs).set_queue_metadata(rivals.pop())
+        return prepare(self, *arguments)
+
+    monkeypatch.setattr(QueueMetadataUpdate, "prepare", compete)
+    ran = update_queue(cli, jobs, "--set-string", "ours=1")
+    assert (ran.json["conflicts"], queue_metadata(cli, jobs)) == (1, {"theirs": "1", "ours": "1"})
+
+
+def test_a_key_works_once_on_a_queue(cli: CliWorld) -> None:
+    jobs = queue_world.queue(cli)
+    assert [update_queue(cli, jobs, "--increment", "n", "--op-id", "k").json["attempts"] for _ in range(2)] == [1, 0]
+    assert queue_metadata(cli, jobs) == {"n": "1"}
+
+
+def test_a_key_that_is_not_found_on_a_queue_is_unknown(cli: CliWorld) -> None:
+    ran = update(cli, f"queue:{queue_world.queue(cli)}", "--metadata", "--op-id", "k", "--status")
+    assert (ran.code, ran.json["outcome"]) == (74, "unknown")
+
+
+def test_what_the_scope_read_of_the_metadata_of_a_queue_follows(cli: CliWorld) -> None:
+    jobs = queue_world.queue(cli)
+    queue_metadata(cli, jobs)
+    assert update_queue(cli, jobs, "--set-string", "a=1").code == 0
+    assert cli.call("queue", "metadata", "set", jobs, "--metadata", "b=1", "--allow-race").code == 0
+
+
+def test_an_update_of_a_queue_is_shown_before_it_is_made(cli: CliWorld) -> None:
+    jobs = queue_world.queue(cli)
+    assert ('+  "a": "1"' in update_queue(cli, jobs, "--set-string", "a=1", "--dry-run").json["diff"]) is True
+    assert queue_metadata(cli, jobs) == {}
+
+
+def test_metadata_of_a_queue_that_become_too_large_are_not_sent(cli: CliWorld) -> None:
+    jobs = queue_world.queue(cli)
+    assert update_queue(cli, jobs, "--set-string", f"a={'x' * 8192}").code == 65
+
+
+def test_a_missing_queue_is_44(cli: CliWorld) -> None:
+    assert update_queue(cli, "nosuch", "--set-string", "a=1").code == 44

@@ -3,13 +3,16 @@
 import json
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
 
-from azguard.trees import local_files, uploads
+from azguard.blobs import blocks
+from azguard.blobs import uploads as blob_uploads
+from azguard.trees import local_files, local_folder, uploads
 from azguard.trees.local_files import LocalFile, PassedOver
 from tests.support.cli_world import CliWorld, Ran
 
@@ -217,6 +220,70 @@ def test_only_what_is_included_and_not_excluded_is_meant(cli: CliWorld, site: st
     assert (outcomes(ran), set(content(cli, site))) == ({"c.html": "deleted"}, {"a.css", "b.css"})
 
 
+#: Every character of ASCII that a name may have, in one name, and what is easily taken for another one.
+NAMES = (
+    "every !\"#$%&'()*+,-.:;<=>?@[]^_`{|}~",
+    "%41", "A", "a%20b", "a b", "a+b", "a?b=c&d", "#x", "x=1;y", "~", "-rf", "--help", "..x", "@x", "blob:x",
+    "\u00e9", "e\u0301", "\u00df", "ss", "\U0001f600", "\u4e2d/\u6587", "\u200bz", "Readme", "README",
+)  # fmt: skip
+
+
+def test_every_name_goes_there_and_comes_back_as_it_was(cli: CliWorld, site: str) -> None:
+    for name in NAMES:
+        file = cli.root / "dist" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(ascii(name))
+    ran = put(cli, "dist", f"{site}/p/")
+    assert (ran.code, set(outcomes(ran))) == (0, {f"p/{name}" for name in NAMES})
+    assert cli.call("blob", "get", f"{site}/p/", "-f", "back", "--recursive").code == 0
+    assert {name: (cli.root / "back" / name).read_text() for name in NAMES} == {name: ascii(name) for name in NAMES}
+    assert outcomes(put(cli, "back", f"{site}/p/", "--unchanged", "skip")) == dict.fromkeys(outcomes(ran), "unchanged")
+
+
+@pytest.mark.parametrize("twins", [("Readme", "README"), ("\u00e9", "e\u0301")], ids=ascii)
+def test_two_names_that_the_disk_takes_for_one_are_refused_by_name_and_the_rest_goes_on(
+    cli: CliWorld, site: str, twins: tuple[str, str]
+) -> None:
+    write(cli.root / "dist", **dict.fromkeys((*twins, "other"), "1"))
+    put(cli, "dist", site)
+    with patch.object(local_folder, "find_fold", lambda folder: partial(local_folder._normalize, case=True)):
+        ran = cli.call("blob", "get", site, "-f", "back", "--recursive", "--jobs", "1")
+    told = outcomes(ran)
+    assert (ran.code, sorted(told.values()), told["other"]) == (20, ["failed", "read", "read"], "read")
+    assert len(list((cli.root / "back").iterdir())) == 2
+
+
+def test_a_large_file_that_changes_while_it_is_read_is_begun_again_and_never_a_mixture(
+    cli: CliWorld, site: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blob_uploads, "SINGLE_BYTES", 1000)
+    monkeypatch.setattr(blocks, "BLOCK_BYTES", 1000)
+    file = write(cli.root / "dist", a="old" * 2000, b="1") / "a"
+    pieces: list[bytes] = []
+    read = local_files.UnchangedFile.read
+
+    def change_once(self: local_files.UnchangedFile, size: int = -1) -> bytes:
+        piece = read(self, size)
+        pieces.append(piece)
+        if len(pieces) == 3:
+            file.write_text("new" * 2000)
+        return piece
+
+    monkeypatch.setattr(local_files.UnchangedFile, "read", change_once)
+    ran = put(cli, "dist", site, "--jobs", "1")
+    assert (ran.code, content(cli, site)) == (0, {"a": b"new" * 2000, "b": b"1"}), ran.err
+
+
+def test_a_fence_guards_each_file(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", a="1", b="1")
+    put(cli, "dist", site, "--fence", "5")
+    cli.call("blob", "put", f"{site}/b", "--last-writer-wins", scope="other", stdin=b"without a fence")
+    write(cli.root / "dist", a="late", b="late")
+    ran = put(cli, "dist", site, "--fence", "3")
+    found = items(ran)
+    assert (ran.code, found["a"]["error"]["exit_code"], found["b"]["outcome"]) == (20, 77, "written")
+
+
 def test_a_name_the_service_does_not_take_fails_by_name_and_the_rest_goes_on(cli: CliWorld, site: str) -> None:
     write(cli.root / "dist", a="1", **{"b\\c": "1", "d.": "1"})
     ran = put(cli, "dist", site)
@@ -382,6 +449,43 @@ def test_a_run_whose_lines_cannot_be_printed_goes_on_and_tells_what_failed(cli: 
     assert (done.returncode, f"failed    {site}/z" in err, "3 replaced" in err) == (20, True, True), err
 
 
+def test_a_table_has_a_head_and_says_in_short_why_a_file_failed(cli: CliWorld, site: str) -> None:
+    cli.call("blob", "put", f"{site}/a", scope="other", stdin=b"theirs")
+    write(cli.root / "dist", a="mine", b="mine")
+    shown = put(cli, "dist", site, "-o", "table").out.splitlines()
+    head, *rows = [line.split() for line in shown if "address" in line or "blob:" in line]
+    assert (head, sorted(row[1:3] for row in rows)) == (
+        ["address", "outcome", "bytes", "etag", "reason"],
+        [["created", "4"], ["failed", "exists"]],
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full disk")
+def test_a_table_that_cannot_be_printed_leaves_what_failed_on_stderr(cli: CliWorld, site: str) -> None:
+    cli.call("blob", "put", f"{site}/a", scope="other", stdin=b"theirs")
+    write(cli.root / "dist", a="mine", b="mine")
+    with open("/dev/full", "w") as full:
+        running = cli.begin("blob", "put", "dist", site, "--recursive", "-o", "table", stdout=full)
+        _, told = running.communicate()
+    assert (running.returncode, b"warning: failed" in told, content(cli, site)["b"]) == (20, True, b"mine")
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ("outcome", ["created", "failed"]),
+        ("[].outcome", ["created", "failed"]),
+        ("[?outcome=='failed'].error.kind", ["exists"]),
+        ("[?outcome=='deleted'].address", []),
+    ],
+)
+def test_a_query_picks_from_each_line_or_picks_lines(cli: CliWorld, site: str, query: str, shown: list[str]) -> None:
+    cli.call("blob", "put", f"{site}/a", scope="other", stdin=b"theirs")
+    write(cli.root / "dist", a="mine", b="mine")
+    ran = put(cli, "dist", site, "--query", query)
+    assert (ran.code, sorted(map(json.loads, ran.out.splitlines()))) == (20, shown)
+
+
 def test_a_leased_blob_fails_by_name_and_the_rest_goes_on(cli: CliWorld, site: str) -> None:
     write(cli.root / "dist", a="1", b="1")
     put(cli, "dist", site)
@@ -400,3 +504,14 @@ def test_two_runs_at_a_time_write_each_file_and_tell_nothing_that_is_not_so(cli:
     assert [each.code for each in ended] == [0, 0], ended
     assert set(content(cli, site).values()) == {b"1"}
     assert set(outcomes(ended[0]).values()) | set(outcomes(ended[1]).values()) <= {"created", "replaced"}
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_get_of_nothing_is_not_found_unless_nothing_is_meant(cli: CliWorld, site: str, more: tuple[str, ...]) -> None:
+    words = ("blob", "get", f"{site}/nothing/", "-f", "out", "--recursive", *more)
+    ran = cli.call(*words)
+    is_folder_made = (cli.root / "out").exists()
+    meant = cli.call(*words, "--allow-empty")
+
+    assert (ran.code, ran.out, is_folder_made, meant.code) == (44, "", False, 0)
+    assert "has no file that is meant" in ran.err

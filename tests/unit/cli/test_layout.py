@@ -9,7 +9,7 @@ import pytest
 
 from azguard import columns
 from azguard.blobs.listing import BlobPrefix
-from azguard.blobs.properties import BlobShown
+from azguard.blobs.shown import BlobShown
 from azguard.cli import layout, rendering
 from azguard.cli.layout import Layout
 from azguard.tables.reads import PrintedEntity
@@ -118,3 +118,18 @@ def test_a_narrow_table_leaves_out_columns_by_their_rank() -> None:
     wanted = Layout((columns.ADDRESS, columns.LAST_MODIFIED, columns.FILE))
     shown = [rendering.fitting([row], wanted, width) for width in (60, 40, 20)]
     assert shown == [["address", "last_modified", "file"], ["address", "last_modified"], ["address"]]
+
+
+@pytest.mark.parametrize("language", ["C.UTF-8", "C"])
+def test_a_long_text_is_cut_so_that_the_other_columns_stay_whole(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, language: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("LC_ALL", language)
+    row = {"address": "message:jobs/1", "dequeue_count": 1, "content": "one\ntwo\t" + 100 * "x"}
+    rendering.show([row], Layout((columns.ADDRESS, columns.DEQUEUES, columns.CONTENT)), color=False)
+    shown = capsys.readouterr().out.splitlines()[-2]
+    end = "x" if language == "C" else "…"
+    assert (len(shown) <= 60, shown.split(), shown[-1]) == (
+        True, ["message:jobs/1", "1", f"one\\ntwo\\t{shown.split('t')[-1]}"], end,
+    )  # fmt: skip

@@ -15,6 +15,8 @@ WRITE: dict[str, Any] = {
     "conflicts": 0,
     "outcome": "committed",
 }
+SOON = "2026-11-21T10:00:00Z"
+MESSAGE = {"address": "message:jobs/1", "time_next_visible": SOON}
 LEASE = {**WRITE, "lease_id": "0f3c", "duration": 60, "lease_time": None}
 KEPT = "what was there is site/a?snapshot=T"
 BROKEN = {"held_by": "alice@build1", "age": 10_800}
@@ -50,6 +52,11 @@ BROKEN = {"held_by": "alice@build1", "age": 10_800}
         ),
         ("blob abort-copy", {"copy_status": "aborted"}, "✓ stopped the copy to site/a"),
         ("blob undelete", {}, "✓ brought back site/a"),
+        ("message put", {**MESSAGE, "insertion_time": SOON}, "✓ put message jobs/1"),
+        ("message put", {**MESSAGE, "insertion_time": "T"}, f"✓ put message jobs/1: visible at {SOON}"),
+        ("message update", MESSAGE, f"✓ changed message jobs/1: visible at {SOON}"),
+        ("message delete", {"address": "message:jobs/1"}, "✓ deleted message jobs/1"),
+        ("message clear", {"address": "queue:jobs"}, "✓ cleared queue jobs"),
     ],
 )
 def test_a_write_is_one_line(command: str, result: dict[str, Any], line: str) -> None:
@@ -81,6 +88,15 @@ def test_what_was_done_to_a_lease_is_one_line(result: dict[str, Any], line: str)
 def test_a_write_says_how_long_the_content_was(before: int | None, size: str) -> None:
     result = {**WRITE, "content_length": 16, "conflicts": 2, "attempts": 3}
     assert summaries.summarize(result, "safe-update", before) == f"✓ updated site/a: {size}, after 2 conflicts"
+
+
+@pytest.mark.parametrize(
+    ("failed", "line"),
+    [(0, "✓ moved 3 messages to jobs"), (1, "moved 3 messages to jobs: 1 failed")],
+)
+def test_a_move_of_messages_is_one_line(failed: int, line: str) -> None:
+    result = {"address": "queue:a", "destination": "queue:jobs", "moved": 3, "duplicated": 0, "failed": failed}
+    assert summaries.summarize({**result, "unknown": 0}, "queue move") == line
 
 
 def test_a_blob_read_into_a_file_is_one_line() -> None:
@@ -165,3 +181,14 @@ def test_the_arrow_between_two_lengths_is_spelled_in_ascii() -> None:
 def test_a_summary_cannot_drive_the_terminal() -> None:
     stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     assert summaries.show("✓ wrote site/a\x1b[2J", stream, color=False) == "✓ wrote site/a\\x1b[2J"
+
+
+@pytest.mark.parametrize(("counts", "line"), [
+    ({"received": 1, "done": 1}, "✓ handled 1 message of queue jobs: 1 done"),
+    ({"received": 3, "done": 1, "failed": 2}, "handled 3 messages of queue jobs: 1 done, 2 failed"),
+    ({"received": 0}, "✓ handled 0 messages of queue jobs"),
+])  # fmt: skip
+def test_a_worker_says_how_the_messages_ended(counts: dict[str, int], line: str) -> None:
+    outcomes = ("done", "retried", "failed", "poisoned", "lost", "held", "duplicates", "released", "unsettled")
+    result = {"address": "queue:jobs", **dict.fromkeys(outcomes, 0), **counts}
+    assert summaries.summarize(result, "queue work") == line

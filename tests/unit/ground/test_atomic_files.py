@@ -1,5 +1,6 @@
 """Files that are replaced whole or not at all."""
 
+import os
 import stat
 import sys
 from pathlib import Path
@@ -7,7 +8,8 @@ from typing import BinaryIO
 
 import pytest
 
-from azguard.atomic_files import replacing, write_atomically
+from azguard import atomic_files
+from azguard.atomic_files import discard_unfinished, remove_left, replacing, write_atomically
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="permissions and links of POSIX")
 
@@ -82,3 +84,54 @@ def test_a_symbolic_link_stays_and_its_target_is_replaced(tmp_path: Path) -> Non
     link.symlink_to(real)
     write_atomically(link, b"new")
     assert (link.is_symlink(), real.read_bytes()) == (True, b"new")
+
+
+def leave(file: Path, *, seconds: float) -> Path:
+    """Make a file that nothing has been written to for so many seconds."""
+    file.write_bytes(b"half")
+    moment = file.stat().st_mtime - seconds
+    os.utime(file, (moment, moment))
+    return file
+
+
+@posix
+def test_what_a_killed_process_left_is_deleted_and_nothing_else(tmp_path: Path) -> None:
+    leave(tmp_path / ".a.azguard-0123456789ab", seconds=61)
+    kept = [
+        leave(tmp_path / ".b.azguard-0123456789ab", seconds=30),
+        leave(tmp_path / ".a.azguard-0123", seconds=61),
+        leave(tmp_path / "a.azguard-0123456789ab", seconds=61),
+    ]
+    (tmp_path / ".c.azguard-0123456789ab").mkdir()
+    (tmp_path / ".d.azguard-0123456789ab").symlink_to(kept[0])
+    remove_left(tmp_path)
+    assert {each.name for each in tmp_path.iterdir()} == {
+        *(each.name for each in kept), ".c.azguard-0123456789ab", ".d.azguard-0123456789ab",
+    }  # fmt: skip
+
+
+@posix
+def test_what_a_living_process_writes_is_not_deleted_however_old_it_seems(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    with replacing(file) as stream:
+        stream.write(b"new")
+        stream.flush()
+        os.utime(stream.fileno(), (0, 0))
+        remove_left(tmp_path)
+    assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == {"a": b"new"}
+
+
+def test_a_folder_that_cannot_be_read_is_left_alone(tmp_path: Path) -> None:
+    remove_left(tmp_path / "missing")
+
+
+@posix
+def test_what_is_being_written_is_deleted_by_a_process_that_ends_at_once(tmp_path: Path) -> None:
+    def end() -> None:
+        with replacing(tmp_path / "a"):
+            discard_unfinished()
+            assert list(tmp_path.iterdir()) == []
+
+    with pytest.raises(FileNotFoundError):
+        end()
+    assert not atomic_files._unfinished

@@ -1,0 +1,54 @@
+"""Messages go with their queue, or with a clear: on a terminal, a person is asked."""
+
+import os
+import pty
+import subprocess
+
+import pytest
+
+from tests.support import queue_world
+from tests.support.cli_world import CliWorld, command
+
+DELETE, CLEAR = ("queue", "delete"), ("message", "clear")
+
+
+@pytest.fixture
+def jobs(cli: CliWorld) -> str:
+    return queue_world.queue(cli, "one", "two")
+
+
+@pytest.mark.parametrize(
+    ("words", "answer", "code", "question"),
+    [
+        (DELETE, "y", 0, "delete {} and the 2 messages in it? [y/N] "),
+        (DELETE, "n", 130, "delete {} and the 2 messages in it? [y/N] "),
+        (CLEAR, "yes", 0, "delete the 2 messages in {}? [y/N] "),
+        (CLEAR, "", 130, "delete the 2 messages in {}? [y/N] "),
+    ],
+)
+def test_on_a_terminal_it_asks(
+    cli: CliWorld, jobs: str, words: tuple[str, str], answer: str, code: int, question: str
+) -> None:
+    ours, theirs = pty.openpty()
+    running = subprocess.Popen(
+        command(*words, jobs, "--last-writer-wins"), cwd=cli.root, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs,
+        env=cli.environ(),
+    )  # fmt: skip
+    os.close(theirs)
+    said = b""
+    while b"[y/N] " not in said:
+        said += os.read(ours, 4096)
+    os.write(ours, f"{answer}\n".encode())
+    running.communicate(timeout=30)
+    os.close(ours)
+    left = cli.call("queue", "show", jobs, "--query", "approximate_message_count", "-o", "tsv")
+    there = {(DELETE, 0): (44, ""), (CLEAR, 0): (0, "0\n")}.get((words, code), (0, "2\n"))
+    assert (running.returncode, question.format(jobs) in said.decode(), (left.code, left.out)) == (code, True, there)
+
+
+@pytest.mark.parametrize(("words", "end"), [(DELETE, "with it"), (CLEAR, "would be deleted")])
+def test_messages_are_counted_where_no_person_can_be_asked(
+    cli: CliWorld, jobs: str, words: tuple[str, str], end: str
+) -> None:
+    ran = cli.call(*words, jobs, "--last-writer-wins", "-o", "json")
+    assert (ran.code, "2 messages" in ran.error["message"], ran.error["message"].endswith(end)) == (42, True, True)

@@ -1,0 +1,229 @@
+"""``queue work`` against the emulator, message by message."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.support import queue_world
+from tests.support.cli_world import CliWorld, Ran, command
+from tests.support.emulator_world import until
+
+# Handles a message as its body says: a number is its exit status.
+_SCRIPT = """#!/bin/sh
+body=$(cat)
+echo "$AZGUARD_MESSAGE_DEQUEUE_COUNT $body" >> "$LOG"
+case $body in [0-9]*) exit "$body" ;; esac
+"""
+
+
+@pytest.fixture
+def script(cli: CliWorld) -> str:
+    """Return a command that ends as a message says, and notes each in the file log."""
+    cli.file("handle.sh", _SCRIPT).chmod(0o755)
+    return "./handle.sh"
+
+
+def work(cli: CliWorld, queue: str, *words: str, options: tuple[str, ...] = ()) -> Ran:
+    """Drain a queue."""
+    env = {"LOG": str(cli.root / "log")}
+    return cli.fork("queue", "work", queue, "--drain", "-o", "json", *options, "--", *words, env=env)
+
+
+def bodies(cli: CliWorld, queue: str) -> list[str]:
+    """Return the messages of a queue that can be seen."""
+    return [each.content for each in queue_world.sdk(cli, queue).peek_messages(max_messages=32)]
+
+
+def count(cli: CliWorld, queue: str) -> int:
+    """Return how many messages a queue has, hidden ones included."""
+    return int(queue_world.sdk(cli, queue).get_queue_properties().approximate_message_count)
+
+
+@contextmanager
+def _running(cli: CliWorld, queue: str, *words: str) -> Iterator["subprocess.Popen[bytes]"]:
+    with open(cli.root / "out", "wb") as out:
+        options = ("--drain", "--visibility-timeout", "2s", "-o", "json")
+        process = cli.begin("queue", "work", queue, *options, "--", *words, stdout=out, stderr=subprocess.DEVNULL)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+
+def test_each_message_is_handled_once_and_deleted(cli: CliWorld, script: str) -> None:
+    queue = queue_world.queue(cli, "a", "b", "c")
+    ran = work(cli, queue, script, options=("--jobs", "2"))
+    assert (ran.code, ran.json["done"], count(cli, queue)) == (0, 3, 0)
+    assert sorted((cli.root / "log").read_text().splitlines()) == ["1 a", "1 b", "1 c"]
+
+
+@pytest.mark.parametrize(("status", "code", "outcome", "seen"), [
+    ("0", 0, "done", (0, None)),
+    ("75", 0, "retried", (1, None)),
+    ("3", 0, "failed", (1, None)),
+    ("65", 20, "poisoned", (0, ["65"])),
+])  # fmt: skip
+def test_the_exit_status_decides_about_the_message(
+    cli: CliWorld, script: str, status: str, code: int, outcome: str, seen: tuple[int, list[str] | None]
+) -> None:
+    queue = queue_world.queue(cli, status)
+    ran = work(cli, queue, script)
+    poisoned = bodies(cli, f"{queue}-poison") if outcome == "poisoned" else None
+    assert (ran.code, ran.json[outcome], (count(cli, queue), poisoned)) == (code, 1, seen)
+
+
+def test_a_message_that_fails_again_and_again_goes_to_the_poison_queue(cli: CliWorld, script: str) -> None:
+    queue = queue_world.queue(cli, "1")
+    ran = work(cli, queue, script, options=("--retry-visibility", "0", "--max-dequeue", "3"))
+    assert (ran.code, ran.json["failed"], ran.json["poisoned"]) == (20, 2, 1)
+    assert (cli.root / "log").read_text().splitlines() == ["1 1", "2 1", "3 1"]
+
+
+def test_the_text_of_a_poisoned_message_is_untouched(cli: CliWorld) -> None:
+    text = "a\nb  <&>\u00e9\t"
+    queue = queue_world.queue(cli, text)
+    work(cli, queue, "sh", "-c", "exit 65")
+    assert bodies(cli, f"{queue}-poison") == [text]
+
+
+@pytest.mark.parametrize(("encoding", "content"), [("text", b"YWJj"), ("base64", b"abc"), ("raw", b"YWJj")])
+def test_the_body_is_read_as_the_encoding_says(cli: CliWorld, encoding: str, content: bytes) -> None:
+    queue = queue_world.queue(cli, "YWJj")
+    work(cli, queue, "sh", "-c", 'cat > "$LOG"', options=("--encoding", encoding))
+    assert (cli.root / "log").read_bytes() == content
+
+
+def test_any_bytes_reach_the_command(cli: CliWorld) -> None:
+    queue, content = queue_world.queue(cli), bytes(range(256))
+    cli.call("message", "put", queue, "--encoding", "base64", stdin=content)
+    work(cli, queue, "sh", "-c", 'cat > "$LOG"', options=("--encoding", "base64"))
+    assert (cli.root / "log").read_bytes() == content
+
+
+def test_the_file_of_a_message_has_what_the_variables_have(cli: CliWorld) -> None:
+    queue = queue_world.queue(cli, "work")
+    names = ("ID", "DEQUEUE_COUNT", "INSERTION_TIME", "EXPIRATION_TIME")
+    shown = " ".join(f"$AZGUARD_MESSAGE_{name}" for name in names)
+    work(cli, queue, "sh", "-c", f'(echo "$AZGUARD_QUEUE {shown}"; cat "$AZGUARD_MESSAGE_FILE") > "$LOG"')
+    words, described = (cli.root / "log").read_text().splitlines()
+    found = json.loads(described)
+    assert words.split() == [str(found[name]) for name in ("queue", *(name.lower() for name in names))]
+    assert (found["content"], found["encoding"], found["is_base64"]) == ("work", "text", True)
+
+
+def test_what_the_command_prints_is_not_in_the_result(cli: CliWorld) -> None:
+    ran = work(cli, queue_world.queue(cli, "work"), "echo", "seen")
+    assert (ran.json["done"], "seen" in ran.err) == (1, True)
+
+
+def test_each_message_is_a_scope_of_its_own(cli: CliWorld) -> None:
+    queue = queue_world.queue(cli, "work")
+    words = ("queue", "work", queue, "--drain", "--", "sh", "-c", 'echo "$AZGUARD_SCOPE" > "$LOG"')
+    environ = cli.environ(env={"LOG": str(cli.root / "log")})
+    del environ["AZGUARD_SCOPE"]
+    assert cli._run(command(*words), b"", environ, 60).code == 0
+    assert (cli.root / "log").read_text().startswith(f"{queue}/")
+
+
+def test_a_slow_command_keeps_its_message(cli: CliWorld) -> None:
+    queue = queue_world.queue(cli, "work")
+    ran = work(cli, queue, "sleep", "5", options=("--visibility-timeout", "2s"))
+    assert (ran.json["received"], ran.json["done"], count(cli, queue)) == (1, 1, 0)
+
+
+def test_a_message_whose_receipt_is_refused_is_lost_and_its_command_ended(cli: CliWorld) -> None:
+    queue = queue_world.queue(cli, "work")
+    with _running(cli, queue, "sh", "-c", f'cp "$AZGUARD_MESSAGE_FILE" {cli.root}/facts; sleep 60') as running:
+        until((cli.root / "facts").exists, 40)
+        queue_world.sdk(cli, queue).clear_messages()
+        code = running.wait(40)
+    ran = json.loads((cli.root / "out").read_bytes())
+    assert (code, ran["lost"], ran["done"]) == (0, 1, 0)
+
+
+def test_max_time_ends_a_command(cli: CliWorld) -> None:
+    ran = work(cli, queue_world.queue(cli, "work"), "sleep", "60", options=("--max-time", "1s"))
+    assert (ran.code, ran.json["failed"]) == (0, 1)
+
+
+def test_it_ends_after_so_many_messages(cli: CliWorld, script: str) -> None:
+    queue = queue_world.queue(cli, "a", "b", "c")
+    ran = work(cli, queue, script, options=("--max-messages", "2"))
+    assert (ran.json["done"], ran.json["stopped_by"], count(cli, queue)) == (2, "max_messages", 1)
+
+
+def test_strict_poisons_nothing_and_stops(cli: CliWorld, script: str) -> None:
+    queue = queue_world.queue(cli, "3", "3", "3")
+    ran = work(cli, queue, script, options=("--strict", "--max-dequeue", "1"))
+    assert (ran.code, ran.json["received"], count(cli, queue)) == (75, 1, 3)
+
+
+def test_failures_in_a_row_stop_it(cli: CliWorld, script: str) -> None:
+    queue = queue_world.queue(cli, "75", "3", "75")
+    ran = work(cli, queue, script, options=("--stop-after", "2"))
+    assert (ran.code, ran.json["received"], "2 commands in a row failed" in ran.err) == (75, 2, True)
+
+
+@pytest.mark.parametrize(("command", "code"), [("./nowhere", 127), ("./plain", 126)])
+def test_a_command_that_cannot_run_is_said_before_a_message_is_taken(cli: CliWorld, command: str, code: int) -> None:
+    cli.file("plain", "x")
+    queue = queue_world.queue(cli, "work")
+    assert (work(cli, queue, command).code, bodies(cli, queue)) == (code, ["work"])
+
+
+def test_a_queue_that_is_not_there_is_said(cli: CliWorld) -> None:
+    assert work(cli, "nowhere", "true").code == 44
+
+
+@pytest.mark.parametrize(("words", "told"), [
+    (("queue", "work", "jobs"), "there is no command to run"),
+    (("queue", "work", "--", "true"), "there is no queue"),
+    (("queue", "work", "jobs", "mails", "--", "true"), "a worker has one queue"),
+    (("queue", "work", "jobs", "--jobs", "0", "--", "true"), "--jobs"),
+    (("queue", "work", "jobs", "--visibility-timeout", "8d", "--", "true"), "--visibility-timeout"),
+    (("queue", "work", "jobs", "--visibility-timeout", "0", "--", "true"), "--visibility-timeout"),
+    (("queue", "work", "jobs", "--max-time", "0", "--", "true"), "--max-time"),
+    (("queue", "work", "jobs", "--poison-queue", "jobs", "--", "true"), "the poison queue is the queue itself"),
+    (("queue", "work", "jobs", "--poison-queue", "A_b", "--", "true"), "is not a queue name"),
+    (("queue", "work", "j" * 60, "--", "true"), "too long for the name of a queue"),
+    (("queue", "work", "jobs", "--once-key", "id", "--", "true"), "--once-table"),
+    (("queue", "work", "jobs", "--events", "", "--", "true"), "--events"),
+    (("queue", "work", "jobs", "--if-match", "x", "--", "true"), "--if-match"),
+])  # fmt: skip
+def test_what_makes_no_sense_is_refused(cli: CliWorld, words: tuple[str, ...], told: str) -> None:
+    ran = cli.call(*words, "-o", "json") if "--" not in words else cli.call(*words)
+    assert (ran.code, told in ran.err) == (2, True)
+
+
+def test_a_file_that_cannot_be_written_is_said_before_a_message_is_taken(cli: CliWorld) -> None:
+    queue = queue_world.queue(cli, "work")
+    codes = [work(cli, queue, "true", options=(option, "/nowhere/x")).code for option in ("--events", "--metrics")]
+    assert (codes, bodies(cli, queue)) == ([2, 2], ["work"])
+
+
+def test_a_key_that_was_done_is_deleted_and_not_run_again(cli: CliWorld, script: str) -> None:
+    table = f"T{queue_world.queue(cli)}"
+    cli.call("table", "create", table)
+    queue = queue_world.queue(cli, '{"id": 1}', '{"id": 2}', '{"id": 1}')
+    ran = work(cli, queue, script, options=("--once-table", table, "--once-key", "id"))
+    assert (ran.json["done"], ran.json["duplicates"], count(cli, queue)) == (2, 1, 0)
+    assert len((cli.root / "log").read_text().splitlines()) == 2
+
+
+def test_claims_without_their_table_take_no_message(cli: CliWorld) -> None:
+    queue = queue_world.queue(cli, "work")
+    ran = work(cli, queue, "true", options=("--once-table", "Missing"))
+    assert (ran.code, bodies(cli, queue)) == (44, ["work"])
+
+
+def test_a_key_of_any_characters_harms_nothing(cli: CliWorld, script: str) -> None:
+    table = f"T{queue_world.queue(cli)}"
+    cli.call("table", "create", table)
+    queue = queue_world.queue(cli, '{"id": "a\\u0000b"}', '{"id": "\\ud800"}', '{"id": "é"}')
+    events = str(cli.root / "events")
+    ran = work(cli, queue, script, options=("--once-table", table, "--once-key", "id", "--events", events))
+    assert (ran.code, ran.json["done"]) == (0, 3)

@@ -1,0 +1,273 @@
+"""Real workers, killed, stopped and behind a network that loses answers: no key has its effect twice.
+
+Each message is in the queue twice, with one key. Each command notes its beginning, and its end, which is the effect.
+What is proved, of every key:
+
+- no two commands of it run at the same time;
+- once a worker has noted that it is done, no command of it begins;
+- it has one end. A second one is possible only if the worker of the first was killed between the end and its record,
+  and begins only when all of that worker is gone.
+"""
+
+import json
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from azguard.faultproxy import proxy
+from azguard.faultproxy.faults import Fault
+from tests.faults.rules import at_random
+from tests.support import queue_world, table_world
+from tests.support.cli_world import CliWorld
+from tests.support.emulator_world import until
+
+pytestmark = [
+    pytest.mark.xdist_group("races"),
+    pytest.mark.skipif(sys.platform != "linux", reason="stops and kills processes"),
+    pytest.mark.timeout(240),
+]
+
+_KEYS = 20
+_SHARE = 0.15
+_FAULTS = dict.fromkeys((Fault.DROP, Fault.FAIL_AFTER, Fault.RESET, Fault.FAIL_BEFORE, Fault.REPLAYED), 1.0)
+# azguard with claims of at least so many seconds: shorter than is good, so that a test need not wait for their end.
+_AZGUARD = """
+import sys
+from azguard.__main__ import main
+from azguard.worker import holding
+holding._SHORTEST_SECONDS = {}
+sys.exit(main())
+"""
+# Every fifth key goes to the poison queue when it is met for the first time.
+_COMMAND = """
+key=$(sed 's/.*"\\(k[0-9]*\\)".*/\\1/')
+echo "begin $key $WORKER" >> "$LOG"
+case $key in *[05]) mkdir "$LOG.$key" 2> /dev/null && { echo "fail $key $WORKER" >> "$LOG"; exit 65; } ;; esac
+sleep "0.$(( $$ % 4 ))"
+echo "end $key $WORKER" >> "$LOG"
+"""
+
+
+@dataclass(frozen=True)
+class Line:
+    """What a command noted: ``begin``, ``fail`` or ``end``; or ``gone``, when all of a worker was seen to be gone."""
+
+    what: str
+    key: str
+    worker: str
+
+
+@dataclass
+class Race:
+    """Workers on one queue, with one table."""
+
+    #: For what the test does itself.
+    cli: CliWorld
+    queue: str
+    table: str
+    #: For the workers.
+    through: CliWorld
+    workers: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
+    killed: set[str] = field(default_factory=set)
+
+    @property
+    def log(self) -> Path:
+        return self.cli.root / "log"
+
+    def start(self, name: str, script: str = _COMMAND, claim_seconds: float = 30.0) -> None:
+        words = (
+            *("queue", "work", self.queue, "--once-table", self.table, "--once-key", "key"),
+            *("--jobs", "2", "--visibility-timeout", "3s", "--retry-visibility", "1s", "--poll-interval", "0.2s"),
+            *("--max-dequeue", "1000", "--grace", "1s", "--events", str(self.events(name)), "--", "sh", "-c", script),
+        )
+        self.workers[name] = subprocess.Popen(
+            [sys.executable, "-c", _AZGUARD.format(claim_seconds), *words],
+            cwd=self.cli.root,
+            env=self.through.environ(env={"LOG": str(self.log), "WORKER": name}),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=(self.cli.root / f"{name}.err").open("wb"),
+        )
+
+    def events(self, name: str) -> Path:
+        return self.cli.root / f"{name}.jsonl"
+
+    def kill(self, name: str) -> None:
+        """Kill a worker with no warning; once all of it is gone, let its claims be as if they were old."""
+        self.killed.add(name)
+        self.workers[name].kill()
+        until(lambda: not self.is_alive(name), seconds=20)
+        with self.log.open("a", encoding="utf-8") as log:
+            log.write(f"gone - {name}\n")
+        pid = self.workers[name].pid
+        for row in self.rows():
+            if row["state"] == "claimed" and f"pid {pid})" in row["by"]:
+                address = f"{self.table}/{row['PartitionKey']}/{row['RowKey']}"
+                self.cli.call("entity", "merge", address, "seconds=-3600", "-o", "none")
+
+    def is_alive(self, name: str) -> bool:
+        """Return whether a worker, or anything that it has started, is there."""
+        wanted = {f"WORKER={name}".encode(), f"LOG={self.log}".encode()}
+        for each in Path("/proc").glob("[0-9]*/environ"):
+            try:
+                if wanted <= set(each.read_bytes().split(b"\0")):
+                    return True
+            except OSError:
+                continue
+        return False
+
+    def stop_all(self) -> None:
+        for name, worker in self.workers.items():
+            if name not in self.killed:
+                worker.terminate()
+        for worker in self.workers.values():
+            worker.wait(60)
+
+    def lines(self) -> list[Line]:
+        return [Line(*each.split()) for each in self.log.read_text().splitlines()] if self.log.exists() else []
+
+    def rows(self) -> list[dict[str, Any]]:
+        ran = self.cli.call("entity", "query", self.table, "-o", "json")
+        return [json.loads(line) for line in ran.out.splitlines()]
+
+    def is_over(self) -> bool:
+        counts = [queue_world.sdk(self.cli, name).get_queue_properties().approximate_message_count for name in self.all]
+        return counts == [0, 0]
+
+    @property
+    def all(self) -> Sequence[str]:
+        return self.queue, f"{self.queue}-poison"
+
+
+def find_violations(lines: Iterable[Line]) -> list[str]:
+    """Return what must not be, in the order in which it was noted."""
+    running: dict[str, str] = {}
+    ended: dict[str, str] = {}
+    gone: set[str] = set()
+    found = []
+    for number, line in enumerate(lines, 1):
+        match line.what:
+            case "gone":
+                gone.add(line.worker)
+            case "begin":
+                for what, by in (("beside", running.get(line.key)), ("after the effect by", ended.get(line.key))):
+                    if by is not None and by not in gone:
+                        found.append(f"line {number}: {line.key} begun by {line.worker} {what} {by}")
+                running[line.key] = line.worker
+            case "end":
+                ended[line.key] = running.pop(line.key, line.worker)
+            case "fail":
+                running.pop(line.key, None)
+    return found
+
+
+@contextmanager
+def race(cli: CliWorld, share: float, seed: str, keys: int = _KEYS, copies: int = 2) -> Iterator[Race]:
+    """Yield a race on a queue that has each key twice, with the table behind a network that loses answers."""
+    made = Race(cli, queue_world.queue(cli), table_world.table(cli), cli)
+    queue_world.sdk(cli, f"{made.queue}-poison").create_queue()
+    client = queue_world.sdk(cli, made.queue)
+    for _ in range(copies):
+        for number in range(keys):
+            client.send_message(json.dumps({"key": f"k{number}"}))
+    port = re.search(r"TableEndpoint=http://127\.0\.0\.1:(\d+)", str(cli.connection_string))
+    assert port is not None
+    with proxy.running(int(port[1]), at_random(int(seed), share, _FAULTS, reads=True)) as between:
+        text = str(cli.connection_string).replace(f":{port[1]}/", f":{between.port}/")
+        made.through = CliWorld(cli.root, text)
+        try:
+            yield made
+        finally:
+            for worker in made.workers.values():
+                worker.kill()
+                worker.wait(60)
+
+
+@pytest.mark.parametrize("kills", [0, 4])
+def test_no_key_has_its_effect_twice(cli: CliWorld, kills: int, pytestconfig: pytest.Config) -> None:
+    seed = str(pytestconfig.getoption("--race-seed"))
+    chance = random.Random(seed)
+    with race(cli, _SHARE, seed) as made:
+        for number in range(3):
+            made.start(f"w{number}")
+        for number in range(3, 3 + kills):
+            _await_lines(made, len(made.lines()) + chance.randrange(3, 9))
+            made.kill(f"w{number - 3}")
+            made.start(f"w{number}")
+        _bring_back(made, 90)
+        made.stop_all()
+        lines, rows = made.lines(), made.rows()
+        statuses = {name: worker.returncode for name, worker in made.workers.items() if name not in made.killed}
+    assert find_violations(lines) == []
+    assert {line.key for line in lines if line.what == "end"} == {f"k{number}" for number in range(_KEYS)}
+    assert {row["state"] for row in rows} == {"done"}
+    assert len(rows) == _KEYS
+    # 143: one that was told to stop before it had begun.
+    assert set(statuses.values()) <= {0, 20, 143}
+
+
+# One worker has a command that beats for ever; the others have the effect at once.
+_BEAT = """
+echo "begin k0 $WORKER" >> "$LOG"
+while [ "$WORKER" = stopped ]; do echo "beat k0 $WORKER" >> "$LOG"; sleep 0.1; done
+echo "end k0 $WORKER" >> "$LOG"
+"""
+
+
+def test_the_command_of_a_worker_that_is_stopped_ends_before_another_takes_its_claim_over(cli: CliWorld) -> None:
+    with race(cli, 0.0, "0", keys=1, copies=1) as made:
+        made.start("stopped", _BEAT, claim_seconds=8)
+        until(lambda: Line("beat", "k0", "stopped") in made.lines())
+        made.workers["stopped"].send_signal(signal.SIGSTOP)
+        made.start("next", _BEAT, claim_seconds=8)
+        until(lambda: Line("end", "k0", "next") in made.lines(), seconds=120)
+        made.workers["stopped"].send_signal(signal.SIGCONT)
+        until(lambda: '"event": "lost"' in made.events("stopped").read_text())
+        made.stop_all()
+        lines = made.lines()
+        assert [row["state"] for row in made.rows()] == ["done"]
+        assert made.is_over()
+    begun = lines.index(Line("begin", "k0", "next"))
+    assert [line.what for line in lines[begun:]] == ["begin", "end"]
+
+
+@pytest.mark.parametrize(
+    ("noted", "violations"),
+    [
+        (["begin k a", "end k a"], 0),
+        (["begin k a", "fail k a", "begin k b", "end k b"], 0),
+        (["begin k a", "begin k b"], 1),
+        (["begin k a", "begin k a"], 1),
+        (["begin k a", "end k a", "begin k b"], 1),
+        (["begin k a", "end k a", "begin k a"], 1),
+        (["begin k a", "gone - a", "begin k b", "end k b"], 0),
+        (["begin k a", "end k a", "gone - a", "begin k b"], 0),
+        (["begin k a", "gone - b", "begin k c"], 1),
+        (["begin k a", "begin l b", "end l b", "end k a"], 0),
+    ],
+)
+def test_a_history_is_judged(noted: list[str], violations: int) -> None:
+    assert len(find_violations(Line(*each.split()) for each in noted)) == violations
+
+
+def _await_lines(made: Race, count: int) -> None:
+    until(lambda: len(made.lines()) >= count or made.is_over())
+
+
+def _bring_back(made: Race, seconds: float) -> None:
+    """Move what is in the poison queue back to work until all is done."""
+    end = time.monotonic() + seconds
+    while not made.is_over():
+        assert time.monotonic() < end, (made.lines()[-20:], made.rows())
+        assert made.cli.call("queue", "move", f"{made.queue}-poison", "-o", "json").code == 0
+        time.sleep(0.2)

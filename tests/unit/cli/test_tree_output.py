@@ -1,0 +1,22 @@
+"""The lines of a tree beside the bar, on one terminal."""
+
+import pytest
+
+from azguard.cli import terminal
+from azguard.cli.output import Output
+from azguard.cli.progress import ERASE
+from azguard.cli.tree_output import Lines
+from azguard.trees.items import TreeItem
+
+
+@pytest.mark.parametrize("output", ["json", "tsv", "yaml", "table"])
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_what_is_printed_erases_the_bar_on_its_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], output: str, is_terminal: bool
+) -> None:
+    monkeypatch.setattr(terminal, "is_terminal", lambda stream: is_terminal)
+    lines = Lines(Output(output, progress=True))
+    lines.print(TreeItem("blob:c/a", None, "created").done())
+    lines.end()
+    shown = capsys.readouterr().out
+    assert (shown.count(ERASE), shown.startswith(ERASE), "blob:c/a" in shown) == (is_terminal, is_terminal, True)
