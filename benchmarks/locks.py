@@ -24,8 +24,8 @@ from benchmarks.speed import AZGUARD, HERE, world
 
 RUNS, HAND_OVERS, WAITERS, WAITING_SECONDS = 30, 20, (1, 4, 8), 60.0
 LOCK = ("lock", "run", "blob:speed/lock", "--wait", "1h")
-# Long enough for all others to be waiting when it ends.
-_HOLD_SECONDS = 1.5
+# Long enough for all others to be waiting when it ends; a busy machine starts them slowly.
+HOLD_SECONDS = 1.5
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,17 @@ def main() -> None:
     parser.add_argument("--hand-overs", type=int, default=HAND_OVERS, help="for each number of waiters")
     parser.add_argument("--waiters", type=int, nargs="+", default=list(WAITERS), help="how many wait at once")
     parser.add_argument("--waiting", type=float, default=WAITING_SECONDS, help="how long one is watched, in seconds")
+    parser.add_argument("--hold", type=float, default=HOLD_SECONDS, help="how long each holds it, in seconds")
     asked = parser.parse_args()
     with world() as (environ, folder):
-        subprocess.run([AZGUARD, "blob", "put", "speed/lock", "-o", "none"], env=environ, input=b"", check=True)
+        subprocess.run(
+            [AZGUARD, "blob", "put", "speed/lock", "--allow-empty", "-o", "none"], env=environ, input=b"", check=True
+        )
         lines = [*_starts(environ, folder, asked.runs), ""]
         with _through_a_proxy(environ) as (between, proxied):
             lines += [*_requests(proxied, between), ""]
-            lines += [*_hand_overs(proxied, between, asked.hand_overs, asked.waiters), ""]
-            lines += _waiting(proxied, between, folder, asked.waiting)
+            lines += [*_hand_overs(proxied, between, asked), ""]
+            lines += _waiting(proxied, between, folder, asked.waiting, asked.waiters)
     sys.stdout.write("\n".join(lines) + "\n")
 
 
@@ -110,22 +113,26 @@ def _requests(environ: Mapping[str, str], between: proxy.Proxy) -> list[str]:
     return ["| requests | before the command | after it |", "|---|---|---|", f"| | {before} | {len(sent) - before} |"]
 
 
-def _hand_overs(environ: Mapping[str, str], between: proxy.Proxy, count: int, waiters: Sequence[int]) -> list[str]:
+def _hand_overs(environ: Mapping[str, str], between: proxy.Proxy, asked: argparse.Namespace) -> list[str]:
+    count = asked.hand_overs
     lines = [
         f"| from a release to the start of the next command, {count} each | p50 | p90 | longest |", "|---|---|---|---|",
     ]  # fmt: skip
-    for number in waiters:
-        found = sorted(_handed_over(environ, between, count, number))
+    for number in asked.waiters:
+        found = sorted(_handed_over(environ, between, asked, number))
         p50, p90 = (found[min(len(found) - 1, int(len(found) * share))] for share in (0.5, 0.9))
         lines.append(f"| {number} waiting | {p50:.2f} s | {p90:.2f} s | {found[-1]:.2f} s |")
         sys.stderr.write(f"{number} waiting: done\n")
     return lines
 
 
-def _handed_over(environ: Mapping[str, str], between: proxy.Proxy, count: int, waiters: int) -> list[float]:
+def _handed_over(
+    environ: Mapping[str, str], between: proxy.Proxy, asked: argparse.Namespace, waiters: int
+) -> list[float]:
     """Let a lock go from hand to hand, with so many waiting each time; return the seconds that each took."""
+    count = asked.hand_overs
     with tempfile.TemporaryDirectory() as name:
-        hold = f'touch "$0/$AZGUARD_FENCE"; sleep {_HOLD_SECONDS}'
+        hold = f'touch "$0/$AZGUARD_FENCE"; sleep {asked.hold}'
         command = [AZGUARD, *LOCK, "-q", "--", "sh", "-c", hold, name]
         first, running = len(between.log), [_begun(command, environ) for _ in range(waiters + 1)]
         try:
@@ -144,31 +151,43 @@ def _handed_over(environ: Mapping[str, str], between: proxy.Proxy, count: int, w
     return [next(at for at in begun if at > free) - free for free in released if free < begun[-1]][:count]
 
 
-def _waiting(environ: Mapping[str, str], between: proxy.Proxy, folder: Path, seconds: float) -> list[str]:
-    """Watch one that waits for a lock that another holds."""
-    mark = folder / "held"
-    mark.unlink(missing_ok=True)
-    holder = _begun([AZGUARD, *LOCK, "--", "sh", "-c", f'touch "$0"; exec sleep {seconds + 60}', str(mark)], environ)
-    _until(mark.exists)
-    waiter = _begun([AZGUARD, *LOCK, "-q", "--", "true"], environ)
-    try:
-        time.sleep(5)  # until it has started
-        first, memory = _acquires(between), _memory(waiter.pid)
-        time.sleep(seconds)
-        asked, later = _acquires(between) - first, _memory(waiter.pid)
-        ticks = sum(_processor(pid) for pid in (waiter.pid, *_children(waiter.pid)))
-    finally:
-        _end([waiter, holder])
-    return [
-        f"| waiting, watched for {seconds:g} s | requests/s | azguard's memory | its guardian's | processor time |",
+def _waiting(
+    environ: Mapping[str, str], between: proxy.Proxy, folder: Path, seconds: float, waiters: Sequence[int]
+) -> list[str]:
+    """Watch those that wait for a lock that another holds."""
+    lines = [
+        f"| waiting, watched for {seconds:g} s | requests/s of each | azguard's memory | its guardian's "
+        "| processor time |",
         "|---|---|---|---|---|",
-        f"| | {asked / seconds:.2f} | {memory[0]:.0f} MiB, then {later[0]:.0f} MiB | {later[1]:.0f} MiB "
-        f"| {ticks:.1f} s, start included |",
     ]
+    for number in waiters:
+        mark = folder / "held"
+        mark.unlink(missing_ok=True)
+        command = ["sh", "-c", f'touch "$0"; exec sleep {seconds + 60}', str(mark)]
+        holder = _begun([AZGUARD, *LOCK, "--", *command], environ)
+        _until(mark.exists)
+        running = [_begun([AZGUARD, *LOCK, "-q", "--", "true"], environ) for _ in range(number)]
+        try:
+            time.sleep(5 + 2 * number)  # until they have started
+            first, memory = _asked_by_waiters(between), _memory(running[0].pid)
+            time.sleep(seconds)
+            asked, later = _asked_by_waiters(between) - first, _memory(running[0].pid)
+            ticks = sum(_processor(pid) for pid in (running[0].pid, *_children(running[0].pid)))
+        finally:
+            _end([*running, holder])
+        lines.append(
+            f"| {number} waiting | {asked / seconds / number:.2f} | {memory[0]:.0f} MiB, then {later[0]:.0f} MiB "
+            f"| {later[1]:.0f} MiB | {ticks:.1f} s, start included |"
+        )
+    return lines
 
 
-def _acquires(between: proxy.Proxy) -> int:
-    return sum(answer.request.headers.get("x-ms-lease-action") == "acquire" for answer in between.log)
+def _asked_by_waiters(between: proxy.Proxy) -> int:
+    """Count the requests, without those by which the holder renews the lease on the lock itself."""
+    return sum(
+        answer.request.headers.get("x-ms-lease-action") != "renew" or "%21" in answer.request.path
+        for answer in between.log
+    )
 
 
 def _memory(pid: int) -> tuple[float, float]:

@@ -1,19 +1,20 @@
 """How much memory a tree takes, by how many names its listing has: ``python -m benchmarks.many_names``.
 
-``put`` keeps a listing to compare with, and excludes all of it; ``delete`` deletes each name.
+``put`` keeps a listing to compare with, and excludes all of it; ``delete`` deletes each name; ``get`` makes the folder
+of each name, and reads nothing into it.
 
 The listing is simulated, since no emulator holds a million blobs; the cache is a real one. Each run is a process of its
 own, which tells its peak.
 """
 
-import resource
+import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
@@ -25,13 +26,17 @@ from azguard.conditions.requested import RequestedConditions
 from azguard.requests.deadline import Deadline
 from azguard.requests.written import WriteResult
 from azguard.trees.deletes import Deleting, TreeDelete
+from azguard.trees.downloads import TreeDownload
 from azguard.trees.index import Known
 from azguard.trees.patterns import Patterns
 from azguard.trees.runs import DEFAULT_JOBS, Control, run_phases
 from azguard.trees.uploads import TreeUpload
 
+if TYPE_CHECKING:
+    from azguard.cli.tree_plans import Tree
+
 # A million deletes take a quarter of an hour; a million names without them half a minute.
-_COUNTS = {"put": (1_000, 100_000, 1_000_000), "delete": (1_000, 100_000)}
+_COUNTS = {"put": (1_000, 100_000, 1_000_000), "delete": (1_000, 100_000), "get": (1_000, 100_000)}
 _MOMENT = datetime(2026, 11, 21, tzinfo=UTC)
 
 
@@ -40,10 +45,17 @@ class Simulated(BlobTree):
 
     count = 0
 
+    def check(self, deadline: Deadline) -> None:
+        """Find the container there."""
+
     def list_items(self, deadline: Deadline) -> Iterator[Any]:
         """Yield so many names."""
         for number in range(self.count):
             yield Known(f"assets/{number:07d}/some-file-name.bin", f'"0x{number:X}"', _MOMENT, 4096, None)
+
+    def get(self, target: Target, *_: Any) -> tuple[Any, str | None]:
+        """Read nothing."""
+        return WriteResult(str(target.address), '"0x1"', _MOMENT, "none", 1), None
 
     def delete(self, target: Target, conditions: Any, deadline: Deadline) -> WriteResult:
         """Delete nothing."""
@@ -75,10 +87,17 @@ def run(command: str, count: int) -> None:
             asked=asked,
             scope="bench",
             mirrors=True,
+            allows_empty=True,
         )
-        phases = (upload if command == "put" else delete).phases(control)
+        download = TreeDownload(
+            store=store, folder=Path(folder), patterns=Patterns(), reads=reads, asked=RequestedConditions()
+        )
+        trees: dict[str, Tree] = {"put": upload, "delete": delete, "get": download}
+        phases = trees[command].phases(control)
         run_phases("site", phases, DEFAULT_JOBS, control, lambda done: None, lambda summary: None)
-    sys.stdout.write(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024}\n")
+    # Not getrusage: its peak counts the process too from which this one was started.
+    peak = re.findall(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(encoding="ascii"))[0]
+    sys.stdout.write(f"{int(peak) // 1024}\n")
 
 
 def main() -> None:

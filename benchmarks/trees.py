@@ -1,14 +1,16 @@
-"""Measure trees of files, up and down: seconds and CPU seconds, beside the Azure CLI's batches and a loop of the SDK.
+"""Measure trees of files, up and down, beside AzCopy, the Azure CLI and a loop of the SDK; print the docs' tables.
 
-    python -m benchmarks.trees [--az DIRECTORY-OF-AZ] [--files N] [--mib N] [--rounds N]
+    python -m benchmarks.trees [--files N] [--mib N] [--rounds N] [--az FILE] [--azcopy FILE]
 
-The tools run in turn, A B C A B C …, each with an emulator of its own for each round, since Azurite slows down with
-many writes. The start of the program is part of each figure; CPU seconds are those of the tool, not of the emulator.
-Install ``az`` into a virtual environment of its own: its dependencies are not ours.
+``az`` and ``azcopy`` are measured where they are on PATH, or named. The tools run in turn, A B C A B C …, each with an
+emulator of its own for each round, since Azurite slows down with many writes. The start of the program is part of each
+figure; CPU seconds are those of the tool, not of the emulator. Install ``az`` into a virtual environment of its own,
+since its dependencies are not ours.
 """
 
 import argparse
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -16,10 +18,13 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
+from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
 from azguard.emulators import azurite
+from azguard.emulators.state import Azurite
 from azguard.folders import Folders
 from benchmarks.speed import AZGUARD, HERE
 
@@ -30,11 +35,11 @@ CONTAINER = "tree"
 
 @dataclass(frozen=True)
 class Tool:
-    """One way to move a tree."""
+    """One way to move a tree: its command lines, from a folder and the URL of a container with a SAS."""
 
     name: str
-    put: Callable[[Path], Sequence[str]]
-    get: Callable[[Path], Sequence[str]]
+    put: Callable[[Path, str], Sequence[str]]
+    get: Callable[[Path, str], Sequence[str]]
 
 
 class Cost(NamedTuple):
@@ -49,17 +54,23 @@ class Cost(NamedTuple):
 def main() -> None:
     """Run every tool on every tree and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--az", type=Path, help="the folder that has az")
+    parser.add_argument("--az", default=shutil.which("az"), help="the Azure CLI; by default, the one on PATH")
+    parser.add_argument("--azcopy", default=shutil.which("azcopy"), help="AzCopy; by default, the one on PATH")
     parser.add_argument("--files", type=int, default=2000, help="how many of 4 KiB; 2000 by default")
     parser.add_argument("--mib", type=int, default=1024, help="the size of the one large file; 1024 by default")
     parser.add_argument("--rounds", type=int, default=3, help="of each tool; 3 by default")
     asked = parser.parse_args()
+    tools = list_tools(asked.az, asked.azcopy)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for tree, count, size in (("small", asked.files, SMALL_BYTES), ("large", 1, asked.mib * MIB)):
+        for tree, title, count, size in (
+            ("small", f"{asked.files:,} files of 4 KiB", asked.files, SMALL_BYTES),
+            ("large", f"one file of {asked.mib:,} MiB", 1, asked.mib * MIB),
+        ):
             if count and size:
                 _make_files(folder / tree, count, size)
-                _compare(folder, tree, _list_tools(asked.az), asked.rounds)
+                sys.stdout.write("\n".join(write_table(title, _measure(folder, tree, tools, asked.rounds))) + "\n\n")
+                sys.stdout.flush()
 
 
 def _make_files(folder: Path, count: int, size: int) -> None:
@@ -69,44 +80,79 @@ def _make_files(folder: Path, count: int, size: int) -> None:
             file.writelines(os.urandom(min(size, MIB)) for _ in range(max(1, size // MIB)))
 
 
-def _list_tools(az: Path | None) -> Sequence[Tool]:
+def list_tools(az: str | None, azcopy: str | None) -> Sequence[Tool]:
+    """Return the ways to move a tree, of the tools that are there; ours is the first."""
     sdk = str(HERE / "sdk_trees.py")
     tools = [
         Tool(
             "azguard",
-            lambda folder: (AZGUARD, "blob", "put", str(folder), CONTAINER, "--recursive"),
-            lambda folder: (AZGUARD, "blob", "get", CONTAINER, "-f", str(folder), "--recursive"),
-        ),
-        Tool(
-            "SDK loop",
-            lambda folder: (sys.executable, sdk, "put", str(folder), CONTAINER),
-            lambda folder: (sys.executable, sdk, "get", str(folder), CONTAINER),
-        ),
+            lambda folder, url: (AZGUARD, "blob", "put", str(folder), CONTAINER, "--recursive"),
+            lambda folder, url: (AZGUARD, "blob", "get", CONTAINER, "-f", str(folder), "--recursive"),
+        )
     ]
-    if az is not None:
-        words = (str(az.absolute() / "az"), "storage", "blob")
+    if azcopy is not None:
+        # It takes no account key. The stars, which it reads itself, leave out the name of the folder.
+        way = (str(Path(azcopy).absolute()), "copy")
+        quiet = ("--recursive=true", "--log-level=NONE")
         tools.append(
             Tool(
-                "az batch",
-                lambda folder: (*words, "upload-batch", "-s", str(folder), "-d", CONTAINER, "-o", "none"),
-                lambda folder: (*words, "download-batch", "-s", CONTAINER, "-d", str(folder), "-o", "none"),
+                "`azcopy copy`",
+                lambda folder, url: (*way, f"{folder}/*", url, "--from-to=LocalBlob", *quiet),
+                lambda folder, url: (*way, url.replace("?", "/*?", 1), str(folder), "--from-to=BlobLocal", *quiet),
             )
         )
-    return tools
+    if az is not None:
+        words = (str(Path(az).absolute()), "storage", "blob")
+        tools.append(
+            Tool(
+                "`az storage blob upload-batch`, `download-batch`",
+                lambda folder, url: (*words, "upload-batch", "-s", str(folder), "-d", CONTAINER, "-o", "none"),
+                lambda folder, url: (*words, "download-batch", "-s", CONTAINER, "-d", str(folder), "-o", "none"),
+            )
+        )
+    return [
+        *tools,
+        Tool(
+            "the SDK in a pool of 16 threads, six connections a file",
+            lambda folder, url: (sys.executable, sdk, "put", str(folder), CONTAINER),
+            lambda folder, url: (sys.executable, sdk, "get", str(folder), CONTAINER),
+        ),
+    ]
 
 
-def _compare(folder: Path, tree: str, tools: Sequence[Tool], rounds: int) -> None:
+def _measure(folder: Path, tree: str, tools: Sequence[Tool], rounds: int) -> Mapping[str, Sequence[tuple[Cost, Cost]]]:
+    """Return what each round of each tool took, up and down."""
     found: dict[str, list[tuple[Cost, Cost]]] = {tool.name: [] for tool in tools}
     for turn in range(rounds):
-        for tool in tools:
-            found[tool.name].append(_run_both(tool, folder / tree, folder / f"{tree}-{tool.name}-{turn}"))
-    for way, title in enumerate(("up", "down")):
-        ours = [each[way] for each in found["azguard"]]
-        for name, costs in found.items():
-            _print(f"{tree} {title} {name}", ours, [each[way] for each in costs])
+        for number, tool in enumerate(tools):
+            found[tool.name].append(move(tool, folder / tree, folder / f"{tree}-{number}-{turn}"))
+    return found
 
 
-def _run_both(tool: Tool, source: Path, copy: Path) -> tuple[Cost, Cost]:
+def write_table(title: str, found: Mapping[str, Sequence[tuple[Cost, Cost]]]) -> list[str]:
+    """Return the lines of a table in Markdown: medians, the highest memory, and our time as a part of each other's."""
+    lines = [
+        f"| {title} | up: time | CPU | down: time | CPU | memory | azguard's time is, up and down |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    ours = next(iter(found.values()))
+    for name, costs in found.items():
+        cells = [name]
+        for way in range(2):
+            cells.append(f"{statistics.median(each[way].seconds for each in costs):.1f} s")
+            cells.append(f"{statistics.median(each[way].cpu for each in costs):.1f} s")
+        cells.append(f"{max(each[way].mib for each in costs for way in range(2)):.0f} MiB")
+        ratios = [
+            statistics.median(mine[way].seconds / other[way].seconds for mine, other in zip(ours, costs, strict=True))
+            for way in range(2)
+        ]
+        cells.append("" if costs is ours else f"{ratios[0]:.2f} and {ratios[1]:.2f} of it")
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def move(tool: Tool, source: Path, copy: Path) -> tuple[Cost, Cost]:
+    """Move a tree up and down with an emulator of its own, and return what both took."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("AZ", "PYTHON", "XDG_"))}
     with (
         tempfile.TemporaryDirectory() as home,
@@ -120,12 +166,31 @@ def _run_both(tool: Tool, source: Path, copy: Path) -> tuple[Cost, Cost]:
         }
         _run((AZGUARD, "container", "create", CONTAINER), environ)
         copy.mkdir()
-        up, down = _run(tool.put(source), environ), _run(tool.get(copy), environ)
-    if sorted(os.listdir(copy)) != sorted(os.listdir(source)):
+        url = _sign(running)
+        up, down = _run(tool.put(source, url), environ), _run(tool.get(copy, url), environ)
+    if [_describe(each) for each in sorted(copy.iterdir())] != [_describe(each) for each in sorted(source.iterdir())]:
         raise SystemExit(f"{tool.name} did not move all files")
     for each in copy.iterdir():
         each.unlink()
     return up, down
+
+
+def _describe(file: Path) -> tuple[str, int]:
+    return file.name, file.stat().st_size
+
+
+def _sign(running: Azurite) -> str:
+    """Return the URL of the container with a SAS, for tools that take no key."""
+    from azure.storage.blob import ContainerSasPermissions, generate_container_sas
+
+    sas = generate_container_sas(
+        EMULATOR_NAME,
+        CONTAINER,
+        account_key=EMULATOR_KEY,
+        permission=ContainerSasPermissions(read=True, write=True, list=True, create=True),
+        expiry=datetime.now(UTC) + timedelta(days=1),
+    )
+    return f"{running.blob_endpoint}/{CONTAINER}?{sas}"
 
 
 def _run(command: Sequence[str], environ: Mapping[str, str]) -> Cost:
@@ -137,21 +202,9 @@ def _run(command: Sequence[str], environ: Mapping[str, str]) -> Cost:
     seconds = time.perf_counter() - begun
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode != 0:
-        raise SystemExit(f"{' '.join(command)} ended with {child.returncode}")
+        raise SystemExit(f"{command[0]} ended with {child.returncode}")
     unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
     return Cost(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / unit)
-
-
-def _print(name: str, ours: Sequence[Cost], costs: Sequence[Cost]) -> None:
-    pairs = list(zip(ours, costs, strict=True))
-    sys.stdout.write(
-        f"{name:22} {statistics.median(each.seconds for each in costs):6.1f} s"
-        f"  CPU {statistics.median(each.cpu for each in costs):6.1f} s"
-        f"  peak {max(each.mib for each in costs):4.0f} MiB"
-        f"  azguard: {statistics.median(mine.seconds / other.seconds for mine, other in pairs):.2f} of its time,"
-        f" {statistics.median(mine.cpu / other.cpu for mine, other in pairs):.2f} of its CPU\n"
-    )
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":
