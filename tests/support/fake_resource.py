@@ -354,46 +354,73 @@ def _tried(call: Callable[[], Any]) -> Any:
         return None
 
 
+class Abandoned(BaseException):
+    """Another piece of work failed, so that this one does not go on."""
+
+
 class Baton:
-    """Threads of which one runs at a time, chosen at random by a seed at every step."""
+    """Threads of which one runs at a time, chosen at random by a seed at every step.
+
+    Each waits at a lock of its own, which the one before it opens. So a step wakes one thread, and nothing depends on
+    how fast the machine is.
+    """
+
+    #: More than any story takes that ends.
+    MOST_STEPS = 1_000_000
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
-        self._runs = threading.Condition()
+        self._turns: list[threading.Lock] = []
         self._alive: list[int] = []
-        self._now = -1
+        self._steps = 0
+        self._over = threading.Lock()
+        self._failures: list[BaseException] = []
 
     def run(self, works: Iterable[Callable[[Callable[[], None]], None]]) -> None:
-        """Run every piece of work in a thread of its own; each calls what it is given to let others go on."""
-        threads = [threading.Thread(target=self._one, args=(index, work)) for index, work in enumerate(works)]
+        """Run every piece of work in a thread of its own; each calls what it is given to let others go on.
+
+        What one raises ends them all, and is raised here.
+        """
+        threads = [
+            threading.Thread(target=self._one, args=(index, work), daemon=True) for index, work in enumerate(works)
+        ]
         self._alive = list(range(len(threads)))
+        self._turns = [threading.Lock() for _ in threads]
+        for turn in (*self._turns, self._over):
+            turn.acquire()
         for thread in threads:
             thread.start()
-        self._pass_on()
+        self._choose().release()
+        self._over.acquire()
         for thread in threads:
-            thread.join(60)
-        assert not any(thread.is_alive() for thread in threads), "an update never ended"
+            thread.join()
+        if self._failures:
+            raise self._failures[0]
 
     def _one(self, index: int, work: Callable[[Callable[[], None]], None]) -> None:
-        self._wait(index)
+        self._turns[index].acquire()
         try:
-            work(lambda: self._step(index))
-        finally:
-            self._alive.remove(index)
-            self._pass_on()
+            if not self._failures:
+                work(lambda: self._step(index))
+        except Abandoned:
+            pass
+        except BaseException as error:  # noqa: BLE001  # raised by run
+            self._failures.append(error)
+        self._alive.remove(index)
+        self._choose().release()
 
     def _step(self, index: int) -> None:
-        self._pass_on()
-        self._wait(index)
+        self._steps += 1
+        assert self._steps < self.MOST_STEPS, "an update never ends"
+        chosen = self._choose()
+        if chosen is not self._turns[index]:
+            chosen.release()
+            self._turns[index].acquire()
+        if self._failures:
+            raise Abandoned
 
-    def _pass_on(self) -> None:
-        with self._runs:
-            self._now = self._chance.choice(self._alive) if self._alive else -1
-            self._runs.notify_all()
-
-    def _wait(self, index: int) -> None:
-        with self._runs:
-            self._runs.wait_for(lambda: self._now == index)
+    def _choose(self) -> threading.Lock:
+        return self._turns[self._chance.choice(self._alive)] if self._alive else self._over
 
 
 def shown(error: AzguardError) -> dict[str, object]:

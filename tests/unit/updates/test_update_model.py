@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -246,3 +247,16 @@ def test_beside_a_wiper_what_was_killed_is_not_applied_again_where_its_attempts_
     with tempfile.TemporaryDirectory() as folder:
         world = World(seed, kills=0.5, wiper=True, folder=Path(folder)).play()
     assert (world.wrong(), world.others(OutcomeUnknown)) == ([], set())
+
+
+def test_what_one_writer_raises_ends_the_story_and_leaves_no_other_waiting() -> None:
+    def write_forever(step: Callable[[], None]) -> None:
+        while True:
+            step()
+
+    def fail(step: Callable[[], None]) -> None:
+        step()
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        Baton(random.Random(1)).run([write_forever, fail, write_forever])
