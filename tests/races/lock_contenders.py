@@ -60,6 +60,8 @@ class Ground:
     words: Sequence[str]
     #: Whether a contender is a process started anew, which can be killed at an exact moment; else it is forked.
     starts: bool = True
+    #: How the names of its runs begin; those that read under the lock begin with ``lock_section.READER``.
+    name: str = "contender"
 
     def environ(self, run: str) -> dict[str, str]:
         """Return the environment of a contender, which says its name with each request."""
@@ -123,7 +125,7 @@ class Contender:
     def _work(self) -> None:
         for turn in range(self._times):
             if not self._over.is_set():
-                self.ran.append(self._once(f"contender{self._number}.{turn}"))
+                self.ran.append(self._once(f"{self._ground.name}{self._number}.{turn}"))
 
     def _once(self, run: str) -> Ran:
         words, began = self._ground.folder / f"{run}.err", time.time()

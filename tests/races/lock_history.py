@@ -5,6 +5,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tests.races.lock_section import READER
+
+# What follows the name of a lock in those of the blobs beside it.
+_MARK = "!"
+
 
 class What(StrEnum):
     """An event in the log of the sections."""
@@ -29,6 +34,21 @@ class Event:
         """Read a line that a section wrote."""
         at, what, run, *rest = line.split()
         return cls(float(at), What(what), run, tuple(rest))
+
+    @property
+    def is_reader(self) -> bool:
+        """Return whether the section reads under the lock, beside other readers."""
+        return self.run.startswith(READER)
+
+    @property
+    def lock(self) -> str:
+        """Return the lock of an entry, under which a reader has a blob of its own."""
+        return self.rest[0].partition(_MARK)[0]
+
+    @property
+    def fence(self) -> int:
+        """Return the fence of an entry."""
+        return int(self.rest[1])
 
     def __str__(self) -> str:
         return f"{self.at:.3f} {self.what} {self.run} {' '.join(self.rest)}".rstrip()
@@ -101,15 +121,16 @@ class History:
 def check(history: History, slots: int, free_within: float) -> Findings:
     """Hold a history against the promises.
 
-    Not more than ``slots`` inside at once; fences that rise with each entry; every run that was not killed ran its
-    section once, from beginning to end, and ended with 0; who was killed holds up others for ``free_within`` seconds
-    at most.
+    Not more than ``slots`` inside at once, unless all of them are readers; fences that rise with each entry, and a
+    reader has that of a writer before it; every run that was not killed ran its section once, from beginning to end,
+    and ended with 0; who was killed holds up others for ``free_within`` seconds at most.
     """
     events, ran = history.events, history.ran
     entries = [event for event in events if event.what is What.ENTER]
     crowds = _crowds(events)
     kills = [each.killed for each in ran if each.killed is not None]
     waits = [(each.run, wait) for each in ran for wait in _waits(history.leases, each, kills)]
+    waits += [(each.run, wait) for each in ran for wait in _waits_for_reader(events, each, kills)]
     found = (
         *_overlaps(events, crowds, slots),
         *_fences(entries),
@@ -125,7 +146,7 @@ def check(history: History, slots: int, free_within: float) -> Findings:
         violations=found,
         entries=len(entries),
         most=max((len(crowd) for _, crowd in crowds), default=0),
-        locks=len({entry.rest[0] for entry in entries}),
+        locks=len({entry.lock for entry in entries}),
         waits=tuple(wait for _, wait in waits),
     )
 
@@ -150,18 +171,21 @@ def _overlaps(
         if event.what is What.OVERLAP:
             yield Violation("overlap", f"{event.run} saw {' and '.join(event.rest)} inside", (str(event),))
     for event, crowd in crowds:
-        if len(crowd) > slots:
+        if len(crowd) > slots and not all(run.startswith(READER) for run in crowd):
             yield Violation("overlap", f"{', '.join(sorted(crowd))} were inside at once", (str(event),))
 
 
 def _fences(entries: Iterable[Event]) -> Iterable[Violation]:
-    last: dict[str, Event] = {}
+    writers: dict[str, Event] = {}
+    highest: dict[str, Event] = {}
     for entry in entries:
-        lock, fence = entry.rest
-        before = last.get(lock)
-        if before is not None and int(before.rest[1]) >= int(fence):
-            yield Violation("fence", f"{lock} has fence {fence} after {before.rest[1]}", (str(before), str(entry)))
-        last[lock] = entry
+        before = (writers if entry.is_reader else highest).get(entry.lock)
+        if before is not None and before.fence >= entry.fence + entry.is_reader:
+            text = f"{entry.lock} has fence {entry.fence} after {before.fence}"
+            yield Violation("fence", text, (str(before), str(entry)))
+        if not entry.is_reader:
+            writers[entry.lock] = entry
+        highest[entry.lock] = max(highest.get(entry.lock, entry), entry, key=lambda each: each.fence)
 
 
 def _runs(events: Sequence[Event], ran: Iterable[Ran]) -> Iterable[Violation]:
@@ -192,3 +216,19 @@ def _waits(leases: Sequence[Lease], killed: Ran, kills: Sequence[float]) -> Iter
         after = next((lease.at for lease in others if lease.at > held.at), None)
         if after is not None:
             yield after - max(at for at in kills if at < after)
+
+
+def _waits_for_reader(events: Sequence[Event], killed: Ran, kills: Sequence[float]) -> Iterable[float]:
+    """Yield how long the next writer waited for a reader that was killed inside.
+
+    That counts from the last kill of any run, or from the last section that ended.
+    """
+    if killed.killed is None or not killed.run.startswith(READER):
+        return
+    own = {event.what for event in events if event.run == killed.run}
+    if What.ENTER not in own or What.LEAVE in own:
+        return
+    after = [each for each in events if each.what is What.ENTER and not each.is_reader and each.at > killed.killed]
+    if after:
+        leaves = (event.at for event in events if event.what is What.LEAVE)
+        yield after[0].at - max(at for at in (*kills, *leaves) if at < after[0].at)

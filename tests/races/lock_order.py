@@ -1,5 +1,6 @@
 """Were the waiters of a lock served in the order in which they came? Told from the requests that a proxy saw."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -7,9 +8,12 @@ from itertools import pairwise
 from azguard.faultproxy.proxy import Answer
 from tests.faults.rules import operation
 from tests.races.lock_history import Ran, Violation
+from tests.races.lock_section import READER
 from tests.races.log import blob_of, run_of
 
-_MARK = "!"
+# The blobs beside a lock: the tickets of its waiters, and one for each reader inside.
+_TICKET = re.compile(r".+![0-9]{10}")
+_READER = re.compile(r".+!reader-.+")
 # The term of the lease on a ticket: who does not renew it in time is passed over, rightly.
 _TICKET_SECONDS = 15.0
 
@@ -29,6 +33,11 @@ class Wait:
     granted: float | None = None
     is_ticket_deleted: bool = False
 
+    @property
+    def is_reader(self) -> bool:
+        """Return whether it reads under the lock, beside other readers."""
+        return self.run.startswith(READER)
+
     def has_kept_its_place(self) -> bool:
         """Return whether it renewed its ticket in time until it was served, and no other deleted it."""
         if self.made is None or self.granted is None or self.is_ticket_deleted:
@@ -38,7 +47,10 @@ class Wait:
 
 
 def find_overtaking(answers: Sequence[Answer], ran: Iterable[Ran]) -> list[Violation]:
-    """Return which runs were served before one that had its ticket before they first looked at the queue."""
+    """Return which runs were served before one that had its ticket before they first looked at the queue.
+
+    A reader may be served before another reader.
+    """
     killed = {each.run for each in ran if each.killed is not None}
     waits = [each for each in _read(answers).values() if each.granted is not None and each.run not in killed]
     return [
@@ -46,7 +58,8 @@ def find_overtaking(answers: Sequence[Answer], ran: Iterable[Ran]) -> list[Viola
         for first in waits
         if first.has_kept_its_place()
         for later in waits
-        if later.looked is not None
+        if not (first.is_reader and later.is_reader)
+        and later.looked is not None
         and later.looked > (first.made or 0.0)
         and (later.granted or 0.0) < (first.granted or 0.0)
     ]
@@ -60,14 +73,14 @@ def _read(answers: Sequence[Answer]) -> dict[str, Wait]:
         run, name, at = run_of(answer.request), blob_of(answer.request) or "", answer.answered or answer.sent or 0.0
         wait = waits.setdefault(run, Wait(run))
         what = operation(answer.request)
-        is_ticket = _MARK in name
+        is_ticket = _TICKET.fullmatch(name) is not None
         if what == "GET list" and wait.looked is None:
             wait.looked = answer.sent
         elif what == "PUT blob" and is_ticket:
             wait.ticket, wait.made, wait.kept = name, at, []
         elif what in ("PUT lease:acquire", "PUT lease:renew") and is_ticket:
             wait.kept.append(at)
-        elif what == "PUT lease:acquire":
+        elif what == "PUT lease:acquire" and wait.is_reader == (_READER.fullmatch(name) is not None):
             wait.granted = at
         elif what == "DELETE blob":
             _note_deletion(waits.values(), wait, name)

@@ -37,7 +37,7 @@ class Settings:
 
     ``share`` is that of the requests that change something and meet a fault; of the reads, half as many do.
     ``kill_every`` is in seconds, 0 is never. ``term`` is that of the leases, in seconds. The first ``plain`` contenders
-    do not know of the queue.
+    do not know of the queue. The last ``readers`` contenders read under the lock, beside each other.
     """
 
     seed: str
@@ -49,6 +49,7 @@ class Settings:
     term: int = 15
     kind: Sections = field(default_factory=Sections)
     plain: int = 0
+    readers: int = 0
 
 
 @dataclass
@@ -107,15 +108,11 @@ def _words(settings: Settings) -> list[str]:
 
 def _contenders(settings: Settings, ground: Ground) -> list[Contender]:
     without_queue = replace(ground, words=[*ground.words, "--no-fair"])
+    reading = replace(ground, words=[*ground.words, "--shared"], name=lock_section.READER)
+    others = settings.contenders - settings.plain - settings.readers
+    grounds = [without_queue] * settings.plain + [ground] * others + [reading] * settings.readers
     return [
-        Contender(
-            number,
-            without_queue if number < settings.plain else ground,
-            settings.seed,
-            settings.sections,
-            settings.kind,
-        )
-        for number in range(settings.contenders)
+        Contender(number, each, settings.seed, settings.sections, settings.kind) for number, each in enumerate(grounds)
     ]
 
 

@@ -2,6 +2,8 @@
 
     python -I -S lock_section.py FOLDER RUN SLOTS SECONDS [child] [stubborn]
 
+A RUN whose name begins with "reader" may be beside other readers, and beside none else.
+
 FOLDER/inside has a link for each section, which names the processes of that section. It is never removed by the
 section itself: the next holder looks whether those processes have really gone, however they ended. FOLDER/log has a
 line for each event, in the order in which they happened. Only what starts fast is imported.
@@ -14,6 +16,7 @@ from collections.abc import Callable
 
 # Longer than any race waits for it: it has to be ended.
 _FOREVER_SECONDS = 600
+READER = "reader"
 
 
 def main(folder: str, run: str, slots: int, seconds: float, manners: list[str]) -> None:
@@ -84,8 +87,9 @@ def _look(inside: str, run: str, slots: int, say: Callable[[str], object]) -> No
             os.unlink(os.path.join(inside, other))
         except FileNotFoundError:
             pass
-    if len(others) >= slots:
-        say(f"overlap {run} {' '.join(sorted(others))}")
+    rivals = [other for other in others if not (run.startswith(READER) and other.startswith(READER))]
+    if len(rivals) >= slots:
+        say(f"overlap {run} {' '.join(sorted(rivals))}")
 
 
 def _log(path: str) -> Callable[[str], object]:

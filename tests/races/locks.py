@@ -54,6 +54,7 @@ def main() -> int:
     parser.add_argument("--contenders", type=int, default=8)
     parser.add_argument("--sections", type=int, default=50, help="of each contender")
     parser.add_argument("--slots", type=int, default=1, help="how many may be inside at once")
+    parser.add_argument("--readers", type=int, default=0, help="how many of the contenders read beside each other")
     parser.add_argument("--share", type=float, default=0.0, help="of the requests that meet a fault")
     parser.add_argument(
         "--kill-every", type=float, default=0.0, metavar="SECONDS", help="kill -9 of azguard; 0 is never"

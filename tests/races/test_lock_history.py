@@ -100,3 +100,38 @@ def test_who_was_killed_holds_up_others_for_so_long_and_no_longer() -> None:
 def test_who_was_killed_and_held_nothing_any_more_holds_up_nobody() -> None:
     released = Lease(1.4, "a", "x", granted=False)
     assert held_up(Lease(0.9, "a", "x"), released, Lease(12.0, "b", "x")).waits == ()
+
+
+READ = """\
+1.0 enter a blob:locks/x 1
+2.0 leave a
+2.1 enter reader1 blob:locks/x!reader-1 1
+2.2 enter reader2 blob:locks/x!reader-2 1
+3.0 leave reader1
+3.1 leave reader2
+3.2 enter b blob:locks/x 2
+4.0 leave b"""
+ONE, TWO = Ran("reader1", 0), Ran("reader2", 0)
+
+
+def test_readers_are_beside_each_other_with_the_fence_of_the_writer_before_them() -> None:
+    assert found(READ, A, B, ONE, TWO) == Findings((), entries=4, most=2, locks=1, waits=())
+
+
+def test_a_reader_beside_a_writer_is_found() -> None:
+    early = READ.replace("2.1 enter reader1", "1.5 enter reader1")
+    assert found("\n".join(sorted(early.splitlines())), A, B, ONE, TWO).violations[0].text == (
+        "a, reader1 were inside at once"
+    )
+
+
+def test_a_reader_with_an_older_fence_and_a_writer_with_that_of_a_reader_are_found() -> None:
+    assert rules(READ.replace("!reader-2 1", "!reader-2 0"), A, B, ONE, TWO) == ["fence"]
+    assert rules(READ.replace("!reader-2 1", "!reader-2 2"), A, B, ONE, TWO) == ["fence"]
+
+
+def test_a_reader_that_was_killed_inside_holds_up_the_next_writer_for_so_long() -> None:
+    log = READ.replace("3.1 leave reader2", "3.1 gone reader2 b").replace("3.2 enter", "23.2 enter")
+    ran = (A, replace(B, ended=24.0), ONE, replace(TWO, status=-9, killed=2.5))
+    history = check(History(events(log.replace("4.0 leave", "24.0 leave")), ran), slots=1, free_within=10)
+    assert [violation.rule for violation in history.violations] == ["held up"]

@@ -69,11 +69,23 @@ def test_the_slot_of_who_is_killed_comes_free(seed: str) -> None:
     assert _race(hard).counts["killed"] > 0
 
 
+def test_readers_are_inside_together_and_never_beside_a_writer(seed: str) -> None:
+    tally = _race(Settings(seed=seed, contenders=6, readers=4, sections=3, share=0.1, kind=Sections(0.5, 1.0)))
+    assert (tally.findings.entries, tally.findings.most > 1, tally.findings.locks) == (18, True, 1)
+
+
+def test_a_reader_that_is_killed_is_gone_before_the_next_writer_is_inside(seed: str) -> None:
+    tally = _race(Settings(seed=seed, contenders=5, readers=3, sections=3, kill_every=5, kind=_HARD))
+    assert tally.counts["killed"] > 0
+
+
 @pytest.mark.parametrize("settings", [
     Settings(seed="", sections=50),
     Settings(seed="", sections=50, share=0.1),
     Settings(seed="", sections=20, kill_every=15, kind=_HARD),
     Settings(seed="", contenders=9, sections=20, slots=3, share=0.1, kill_every=15, kind=_HARD),
+    Settings(seed="", contenders=9, readers=6, sections=30, share=0.1, kind=Sections(0.0, 0.5)),
+    Settings(seed="", contenders=9, readers=6, sections=15, share=0.05, kill_every=15, kind=_HARD),
 ])  # fmt: skip
 @pytest.mark.timeout(0)
 def test_a_long_race_has_no_overlap(settings: Settings, seed: str, pytestconfig: pytest.Config) -> None:
