@@ -14,7 +14,7 @@ from azguard.cli.step_variables import StepVariables
 from azguard.conditions import lease_ids
 from azguard.errors import GaveUp, UsageError
 from azguard.leases.actions import LONGEST
-from azguard.locks import environment, holder, known
+from azguard.locks import environment, holder, known, queue, readers
 from azguard.locks.environment import LockLine
 from azguard.locks.holder import HoldPlan
 from azguard.locks.holds import Hold, Holds, LockHeld
@@ -53,6 +53,7 @@ class HoldOptions:
     slots: Annotated[
         str | None, typer.Option("--slots", metavar="N", help="Let N jobs hold it at a time; all give the same N.")
     ] = None
+    shared: lock_options.Shared = False
     fair: lock_options.Fair = True
     sequence: lock_options.SequenceNumber = None
     lease_duration: options.LeaseDuration = None
@@ -79,6 +80,7 @@ class HoldOptions:
             ("--while-pid", self.while_pid),
             ("--lease-duration", self.lease_duration),
             ("--slots", self.slots),
+            ("--shared", "given" if self.shared else None),
         )
         for option, value in others:
             if value is not None:
@@ -110,6 +112,7 @@ class HoldOptions:
             lock_container=self.lock_container,
             fair=self.fair,
             sequence=self.sequence,
+            shared=self.shared,
         ).check()
         if not checked.busy_status:
             raise UsageError(
@@ -144,6 +147,8 @@ def hold(env: Environment, name: str, given: HoldOptions) -> LockHeld:
     variables = StepVariables.of(given.env_file, env.environ)
     around = known.find_held_around(plan.request.target, env.environ, plan.holds)
     if around is not None and (sticky is None or not around.is_sticky):
+        if queue.is_reader_of(str(around.target.address), plan.request.target):
+            readers.check_reads(plan.request)
         known.confirm(around, plan.settings.patience_now())
         if sticky is not None:
             raise UsageError(f"this job holds {around.target} already", hint="release it first: azguard lock release")
@@ -211,7 +216,7 @@ def holds_of(env: Environment) -> Holds:
 def _plan(env: Environment, target: Target, given: HoldOptions, checked: lock_options.CheckedLockOptions) -> HoldPlan:
     owner = lease_options.this_process(env, f"azguard {env.command}", given.reason)
     return HoldPlan(
-        request=LockRequest(target, checked.slots, checked.sequence),
+        request=LockRequest(target, checked.slots, checked.sequence, checked.is_shared),
         settings=replace(
             lock_options.acquire_settings(env, owner, checked.seconds, create=not given.no_create),
             is_fair=given.fair,

@@ -41,6 +41,9 @@ ON_LOST = ("term", "kill", "continue")
 
 Fair = Annotated[bool, typer.Option("--fair/--no-fair", help="Wait behind those who came before; by default, yes.")]
 KeepLog = Annotated[bool, typer.Option("--log/--no-log", help="Add a line to the lock's history; by default, yes.")]
+Shared = Annotated[
+    bool, typer.Option("--shared", help="Hold it beside others with --shared; one without it is then kept out.")
+]
 SequenceNumber = Annotated[
     str | None,
     typer.Option("--sequence", metavar="N", help="Refuse to run (exit 42) once a higher N has had the lock."),

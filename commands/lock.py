@@ -41,9 +41,7 @@ def run(
     ] = None,
     fair: lock_options.Fair = True,
     sequence: lock_options.SequenceNumber = None,
-    shared: Annotated[
-        bool, typer.Option("--shared", help="Read beside others that read; a run without it is then kept out.")
-    ] = False,
+    shared: lock_options.Shared = False,
     lease_duration: options.LeaseDuration = None,
     grace: Annotated[
         str | None,

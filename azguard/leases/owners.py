@@ -271,6 +271,11 @@ def is_ticket(metadata: Mapping[str, str]) -> bool:
     return bool(find_value(metadata, TICKET))
 
 
+def is_reader(metadata: Mapping[str, str]) -> bool:
+    """Return whether the lease on a blob is that of a reader under a lock."""
+    return bool(find_value(metadata, READER))
+
+
 def find_value(metadata: Mapping[str, str], key: str) -> str:
     """Return a value by its key, whose case a service or a tool may have changed."""
     return next((value for name, value in metadata.items() if name.lower() == key), "")

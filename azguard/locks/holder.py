@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from azguard.errors import AzguardError, ConfigError, Locked, NotFound
-from azguard.locks import log, own_lease
+from azguard.locks import log, own_lease, readers
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.holds import Hold, Holds, HoldState, find_place
 from azguard.locks.renewal import HeldLock, Renewer, describe_late
@@ -171,7 +171,7 @@ class _Holder:
 
     def _describe(self, held: HeldLock) -> Hold:
         plan = self._plan
-        since = None if held.record is None else held.record.owner.since
+        since = held.since if held.record is None else held.record.owner.since
         until = None
         if since is not None and plan.lasts is not None:
             until = iso(datetime.fromisoformat(since) + timedelta(seconds=plan.lasts))
@@ -237,6 +237,8 @@ class _Holder:
         try:
             patience = Deadline(_RELEASE_SECONDS, answer_seconds=ANSWER_SECONDS)
             self._lost = own_lease.find_loss(own_lease.release(held.target, held.lease_id, patience))
+            if held.is_shared:
+                readers.delete(held.target)
         except (Locked, NotFound) as error:
             self._lost = error.message
         except AzguardError as error:

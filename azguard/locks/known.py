@@ -18,7 +18,7 @@ from azguard.leases import state as lease_state
 from azguard.leases.kept import LeaseRecords
 from azguard.leases.owners import FENCE
 from azguard.leases.state import LeaseState
-from azguard.locks import environment, log, own_lease
+from azguard.locks import environment, log, own_lease, queue, readers
 from azguard.locks.holds import Hold, Holds, HoldState
 from azguard.locks.log import LogLine
 from azguard.processes.identity import KnownProcess
@@ -196,9 +196,9 @@ def release(known: KnownLock, holds: Holds, records: LeaseRecords, deadline: Dea
 
 
 def _find_around(target: Target, environ: Mapping[str, str], holds: Holds) -> Iterator[KnownLock]:
-    """Yield what the environment says of a lock, or of a slot of it."""
+    """Yield what the environment says of a lock, of a slot of it, or of a reader's blob."""
     for text in dict.fromkeys(environ.get(environment.LOCK, "").split("\n")):
-        if not _is_slot(text, str(target.address)):
+        if not _is_slot(text, str(target.address)) and not queue.is_reader_of(text, target):
             continue
         slot = Target(target.account, parse(text).address)
         around = environment.find_outer_lock(slot, environ)
@@ -245,6 +245,8 @@ def _release(known: KnownLock, deadline: Deadline) -> str:
         if state.state == "available" and not is_next and known.hold is None:
             return "already_released"
         raise _build_lost(known.target, error.message).but(reason="lock_lost_before_release") from error
+    if owners.is_reader(found.metadata):
+        readers.delete(known.target)
     lost = own_lease.find_loss(found)
     if known.hold is not None and known.hold.keeps_history:
         _write_log(known, found, lost)

@@ -35,6 +35,7 @@ from azguard.locks.settings import AcquireSettings, LockRequest
 from azguard.requests import commits
 from azguard.requests.calls import send_once
 from azguard.requests.service_errors import status
+from azguard.times import iso
 
 # The look at the writer comes before the first renewal is due.
 _PART_OF_TERM = 1 / 3
@@ -88,6 +89,7 @@ class SharedLease:
             fence=owners.read_number(lock.metadata, FENCE) or 0,
             ends=sent_at + self._settings.seconds,
             is_shared=True,
+            since=iso(lock.answered_at),
         )
 
     def release(self) -> None:
@@ -145,23 +147,24 @@ class SharedLease:
 
 
 def find_around(lock: Target, environ: Mapping[str, str]) -> tuple[Target, OuterLock] | None:
-    """Return the blob and the lease by which a ``lock run`` around us reads under a lock; None if none does."""
+    """Return the blob and the lease by which what is around us reads under a lock; None if nothing does."""
     for line in environment.read_lines(environ):
-        if line.endpoint == lock.endpoint and queue.is_reader_of(line.lock, lock) and line.fence.isdecimal():
+        if line.endpoint == lock.endpoint and queue.is_reader_of(line.lock, lock):
             blob = Target(lock.account, Address(Kind.BLOB, (lock.address.container, line.lock.partition("/")[2])))
-            return blob, OuterLock(line.lease_id, int(line.fence))
+            around = environment.find_outer_lock(blob, environ)
+            return None if around is None else (blob, around)
     return None
 
 
 def check_reads(request: LockRequest) -> None:
-    """Refuse to hold a lock alone inside a command that reads under it: it would wait for its own end.
+    """Refuse to hold a lock alone inside a command or a job that reads under it: it would wait for its own end.
 
     Raises:
         UsageError: the lock is asked for alone.
     """
     if not request.is_shared:
         raise UsageError(
-            f"the lock run around this one reads under {request.target.address}, so that it cannot be held alone",
+            f"what is around this reads under {request.target.address}, so that it cannot be held alone",
             address=str(request.target.address),
             reason="lock_shared_around",
         )

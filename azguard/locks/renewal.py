@@ -47,6 +47,8 @@ class HeldLock:
     inherited: bool = False
     #: Whether it is held by a reader: then the target is a blob of the reader's own.
     is_shared: bool = False
+    #: When it was acquired, ISO 8601 by the service's clock, if no record says that.
+    since: str | None = None
     #: What the acquisition wrote on the lock; None if another run acquired it.
     record: "LockRecord | None" = None
 

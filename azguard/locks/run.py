@@ -7,7 +7,7 @@ finishing a write to somewhere that does not check the fence.
 import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -143,19 +143,24 @@ class LockRun:
             request = order[name]
             around = environment.find_outer_lock(request.target, self._plan.environ)
             reading = readers.find_around(request.target, self._plan.environ)
-            if around is not None and around.seconds is not None:
-                self._hold(self._renew_outer_lock(request.target, around, around.seconds))
-            elif around is not None:
-                self._held.append(self._confirm_outer_lock(request.target, around))
+            if around is not None:
+                self._inherit(request.target, around)
             elif reading is not None:
                 readers.check_reads(request)
-                self._held.append(replace(self._confirm_outer_lock(*reading), is_shared=True))
+                self._inherit(*reading)
             else:
                 self._hold(LockAcquisition(request, self._plan.settings, deadline).run())
                 self._acquired.append((request.target, self._held[-1]))
             self._plan.on_held(self._held[-1])
         if self._plan.state is not None:
             self._plan.state.wait()
+
+    def _inherit(self, target: Target, around: environment.OuterLock) -> None:
+        """Count a lock as held that is held around us."""
+        if around.seconds is None:
+            self._held.append(self._confirm_outer_lock(target, around))
+        else:
+            self._hold(self._renew_outer_lock(target, around, around.seconds))
 
     def _confirm_outer_lock(self, target: Target, around: environment.OuterLock) -> HeldLock:
         """Return a lock that the lock run around us holds, as the service confirms."""

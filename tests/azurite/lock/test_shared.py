@@ -1,12 +1,15 @@
-"""``lock run --shared``: readers beside each other, and never beside a writer."""
+"""``--shared``: readers beside each other, and never beside a writer."""
 
+import os
+import signal
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from tests.support.cli_world import CliWorld, command
 from tests.support.emulator_world import until
-from tests.support.lock_world import NOTHING, Locks, break_now, locks
+from tests.support.lock_world import NOTHING, Locks, break_now, is_gone, locks
 
 
 @pytest.fixture
@@ -86,3 +89,59 @@ def test_slots_and_readers_do_not_mix(world: Locks) -> None:
 def test_what_says_nothing_about_readers_is_refused_before_any_request(world: Locks, words: tuple[str, ...]) -> None:
     lock = world.new()
     assert (world.run(lock, "--shared", *words, "--", "true").code, world.state(lock)) == (2, "absent")
+
+
+OTHER_JOB = {"AZGUARD_SCOPE": "other"}
+
+
+def hold(world: Locks, lock: str, *words: str, env: dict[str, str] | None = None) -> Any:
+    """Hold a lock and return what was printed."""
+    ran = world.cli.run("lock", "hold", lock, *words, env=world.marked(env))
+    assert ran.code == 0, ran.err
+    return ran.json
+
+
+def test_two_jobs_read_over_their_steps_and_a_writer_comes_in_when_both_have_released(world: Locks) -> None:
+    lock = world.new()
+    first, second = hold(world, lock, "--shared", "--for", "1h"), hold(world, lock, "--shared", env=OTHER_JOB)
+    writer = world.begin(lock, "--wait", "10m", "--", "true", env={"AZGUARD_SCOPE": "third"})
+    until(lambda: "2 readers are under" in writer.err)
+    busy = world.cli.run("lock", "hold", lock, "--shared", "--no-wait", env=world.marked({"AZGUARD_SCOPE": "fourth"}))
+    checked = [world.cli.call("lock", "check", *name).json["address"] for name in ((), (lock,))]
+    released = [world.cli.call("lock", "release", lock, env=env).json for env in (None, None, OTHER_JOB)]
+    assert (busy.code, checked, first["until"] is not None) == (75, [first["address"]] * 2, True)
+    assert [(each["address"], each["outcome"]) for each in released] == [
+        (first["address"], "released"), (first["address"], "already_released"), (second["address"], "released")
+    ]  # fmt: skip
+    assert (writer.ended().code, world.left(lock), readers(world, lock)) == (0, NOTHING, [])
+
+
+def test_a_job_that_reads_runs_steps_under_its_lock_and_never_alone(world: Locks) -> None:
+    lock = world.new()
+    held = hold(world, lock, "--shared")
+    env = {
+        "AZGUARD_LOCK": held["address"],
+        "AZGUARD_LOCK_ENDPOINT": f"http://127.0.0.1:{world.cli.port}/devstoreaccount1",
+        "AZGUARD_LEASE_ID": held["lease_id"],
+        "AZGUARD_FENCE": str(held["fence"]),
+        "AZGUARD_LOCK_DURATION": "60",
+    }
+    step = world.run(lock, "--shared", "--no-wait", "--", "sh", "-c", "echo $AZGUARD_LEASE_ID", env=env)
+    alone = [world.run(lock, "--", "true", env=env).code, world.cli.call("lock", "hold", lock, env=env).code]
+    again = world.cli.call("lock", "hold", lock, "--shared", env=env).json
+    working = world.begin_working(lock, "--shared", "--grace", "1s", env=env)
+    break_now(world, held["address"])
+    assert (step.out, alone, again["outcome"], working.ended().code) == (
+        f"{held['lease_id']}\n", [2, 2], "already_held", 77
+    )  # fmt: skip
+    codes = [world.cli.call("lock", verb, env=env).code for verb in ("check", "release")]
+    assert (codes, world.processes()) == ([77, 77], [])
+
+
+def test_a_reader_over_steps_whose_process_is_killed_is_told_so_and_still_keeps_writers_out(world: Locks) -> None:
+    lock = world.new()
+    held = hold(world, lock, "--shared", "--lease-duration", "15s")
+    os.kill(held["pid"], signal.SIGKILL)
+    until(lambda: is_gone(held["pid"]))
+    busy = world.run(lock, "--no-wait", "--", "true", env=OTHER_JOB)
+    assert (world.cli.call("lock", "check", lock).code, busy.code) == (77, 75)
