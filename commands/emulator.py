@@ -18,6 +18,7 @@ app = groups.group("Run emulators on this machine: Azurite, and one of file shar
 _WAIT = "60s"
 _LAST_PORT = 65_535
 
+Smb = Annotated[bool, typer.Option("--smb", help="Serve the file shares over SMB, too; needs Samba.")]
 Wait = Annotated[str, typer.Option("--wait", metavar="DURATION", help="Wait this long for its answer.")]
 
 
@@ -35,6 +36,10 @@ def start(
     queue_port: Annotated[str | None, typer.Option("--queue-port", metavar="N", help="The port for queues.")] = None,
     table_port: Annotated[str | None, typer.Option("--table-port", metavar="N", help="The port for tables.")] = None,
     file_port: Annotated[str | None, typer.Option("--file-port", metavar="N", help="The port for file shares.")] = None,
+    smb: Smb = False,
+    smb_port: Annotated[
+        str | None, typer.Option("--smb-port", metavar="N", help="The port for SMB; implies --smb.")
+    ] = None,
     wait: Wait = _WAIT,
 ) -> None:
     """Start the emulator in the background, or say where it runs.
@@ -42,11 +47,13 @@ def start(
     azguard uses the Azurite on PATH if it has the version that azguard was tested with. Else it installs Azurite once,
     from npm. File shares, which Azurite lacks, are azguard's own. They take the ports of the last time, if free.
 
+    With --smb the file shares are served over SMB as well, if Samba is installed: same files, same locks.
+
     Examples:
         azguard emulator start && eval "$(azguard emulator env)"
     """
     env = _local(ctx)
-    ports = _ports({"blob": blob_port, "queue": queue_port, "table": table_port, "file": file_port})
+    ports = _ports({"blob": blob_port, "queue": queue_port, "table": table_port, "file": file_port, "smb": smb_port})
     if data == "":
         raise UsageError(
             "--data is empty", hint="an unset shell variable looks like this; leave the option out or set it"
@@ -56,6 +63,7 @@ def start(
         env.folders.emulator,
         env.environ,
         ports=ports,
+        smb=smb,
         data=data,
         wait=values.duration(wait, "--wait"),
         say=env.out.info,
@@ -105,7 +113,7 @@ def env_(
     ] = None,
     unset: Annotated[bool, typer.Option("--unset", help="Print the line that takes it away, after a stop.")] = False,
 ) -> None:
-    """Print the line that points a shell at the emulator.
+    """Print the lines that point a shell at the emulator.
 
     sh, bash, zsh: eval "$(azguard emulator env)". fish: azguard emulator env | source.
     PowerShell: azguard emulator env | Out-String | Invoke-Expression.
@@ -121,13 +129,15 @@ def env_(
         typer.echo(shell_exports.line_to_unset(syntax))
         return
     # The one secret azguard ever prints: the emulator's key, the same everywhere, which Microsoft publishes.
-    typer.echo(shell_exports.line(background.find_connection_string(env.folders.emulator), syntax))
+    current = background.find_current(env.folders.emulator)
+    typer.echo(shell_exports.lines(shell_exports.describe(current.connection_string, current.smb_port), syntax))
 
 
 @app.command(context_settings={"allow_interspersed_args": False})
 def run(
     ctx: typer.Context,
     command: Annotated[list[str], typer.Argument(metavar="CMD", help="The command and its arguments.")],
+    smb: Smb = False,
     wait: Wait = _WAIT,
 ) -> None:
     """Run a command with an emulator of its own; exit with its status.
@@ -142,8 +152,8 @@ def run(
     env = _local(ctx)
     child.check(command, env.environ)
     patience = values.duration(wait, "--wait")
-    with background.private(env.folders.emulator, env.environ, wait=patience, say=env.out.info) as mine:
-        code = child.run(command, {**env.environ, shell_exports.VARIABLE: mine.connection_string})
+    with background.private(env.folders.emulator, env.environ, smb=smb, wait=patience, say=env.out.info) as mine:
+        code = child.run(command, {**env.environ, **shell_exports.describe(mine.connection_string, mine.smb_port)})
     raise typer.Exit(code)
 
 

@@ -14,8 +14,10 @@ from azguard.emulators import azurite_install, background
 from azguard.emulators.state import Azurite
 from azguard.folders import Folders
 from tests.support import emulator_world, surroundings
+from tests.support import smb_emulator as smb_emulator_process
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import World
+from tests.support.smb_emulator import SmbEmulator
 
 # Before the first test starts a program.
 surroundings.shed()
@@ -76,6 +78,13 @@ def connection_string(azurite: Azurite) -> str:
 def azurite_script() -> Path:
     """Return the installed Azurite's script; installed first if need be."""
     return emulator_world.installation(azurite_install.ensure(Folders.of(os.environ).emulator, os.environ, print))
+
+
+@pytest.fixture(scope="session")
+def smb_emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmbEmulator]:
+    """Run a Files emulator with SMB; without Samba the test is skipped, but fails in CI."""
+    with smb_emulator_process.run(tmp_path_factory.mktemp("files")) as running:
+        yield running
 
 
 @pytest.fixture

@@ -40,6 +40,8 @@ class Status:
     #: Of the Files emulator; None if it does not run.
     file_endpoint: str | None = None
     files_pid: int | None = None
+    #: Where the shares are served over SMB; None if they are not.
+    smb_endpoint: str | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ class Started:
     #: Of the Files emulator; None if it does not run.
     file_endpoint: str | None = None
     files_pid: int | None = None
+    #: Where the shares are served over SMB; None if they are not.
+    smb_endpoint: str | None = None
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,19 @@ from azguard.emulators.azurite import DEFAULT_WAIT_SECONDS, Started, Status, Sto
 from azguard.emulators.files_process import FilesEmulator
 
 FILE = "file"
+SMB = "smb"
 _GRACE_SECONDS = 5.0
 _WITHOUT_FILES = "file shares are not emulated: Werkzeug is not installed"
+_WITHOUT_SMB = "file shares are served over REST alone"
 
 
 @dataclass(frozen=True)
-class Private:
-    """Emulators of one's own."""
+class Reach:
+    """How to reach emulators."""
 
     connection_string: str
+    #: The port on which Samba serves its shares; None if it does not.
+    smb_port: int | None = None
 
 
 def start(
@@ -27,25 +31,32 @@ def start(
     environ: Mapping[str, str],
     *,
     ports: Mapping[str, int] | None = None,
+    smb: bool = False,
     data: str | None = None,
     wait: float = DEFAULT_WAIT_SECONDS,
     say: Callable[[str], None],
 ) -> Started:
-    """Start the emulators in the background, or tell where they already run; see ``azurite.start``."""
+    """Start the emulators in the background, or tell where they already run; see ``azurite.start``.
+
+    With ``smb``, or a port for it, the shares are served over SMB as well, if Samba is installed.
+    """
     chosen = dict(ports or {})
     file_port = chosen.pop(FILE, None)
+    smb_port = chosen.pop(SMB, 0 if smb else None)
     started = azurite.start(folder, environ, ports=chosen, data=data, wait=wait, say=say)
     if not files_process.is_installed():
         say(_WITHOUT_FILES)
         return started
     location = None if started.data is None else str(Path(started.data) / FILE)
     try:
-        running = files_process.start(folder, environ, file_port, location, wait)
+        running = files_process.start(folder, environ, file_port, smb_port, location, wait)
     except BaseException:
         if not started.already_running:
             azurite.stop(folder)
         raise
-    return replace(started, file_endpoint=running.endpoint, files_pid=running.pid)
+    if smb_port is not None:
+        _say_problem(running, say)
+    return replace(started, file_endpoint=running.endpoint, files_pid=running.pid, smb_endpoint=running.smb_endpoint)
 
 
 def stop(folder: Path) -> Stopped:
@@ -63,11 +74,11 @@ def status(folder: Path) -> Status:
     running = files_process.find_running(folder)
     if running is None:
         return found
-    return replace(found, file_endpoint=running.endpoint, files_pid=running.pid)
+    return replace(found, file_endpoint=running.endpoint, files_pid=running.pid, smb_endpoint=running.smb_endpoint)
 
 
-def find_connection_string(folder: Path) -> str:
-    """Return the connection string of the emulators that run in the background.
+def find_current(folder: Path) -> Reach:
+    """Return the way to the emulators that run in the background.
 
     Raises:
         NotFound: none runs.
@@ -76,21 +87,29 @@ def find_connection_string(folder: Path) -> str:
 
 
 @contextmanager
-def private(folder: Path, environ: Mapping[str, str], *, wait: float, say: Callable[[str], None]) -> Iterator[Private]:
+def private(
+    folder: Path, environ: Mapping[str, str], *, smb: bool = False, wait: float, say: Callable[[str], None]
+) -> Iterator[Reach]:
     """Run emulators of one's own for the length of a ``with`` block; see ``azurite.private``."""
     with azurite.private(folder, environ, wait=wait, say=say) as mine:
         if not files_process.is_installed():
-            yield Private(mine.connection_string)
+            yield Reach(mine.connection_string)
             return
         with tempfile.TemporaryDirectory(prefix="azguard-files-") as data, tempfile.NamedTemporaryFile() as log:
-            found = files_process.launch(environ, 0, data, log.file, wait)
-            assert found is not None  # a free port is never taken
-            running, child = found
+            running, child = files_process.launch(environ, 0, 0 if smb else None, data, log.file, wait)
             try:
-                yield Private(_join(mine.connection_string, running))
+                _say_problem(running, say)
+                yield _join(mine.connection_string, running)
             finally:
                 azurite_process.discard(child)
 
 
-def _join(connection_string: str, running: FilesEmulator | None) -> str:
-    return connection_string if running is None else f"{connection_string};FileEndpoint={running.endpoint}"
+def _join(connection_string: str, running: FilesEmulator | None) -> Reach:
+    if running is None:
+        return Reach(connection_string)
+    return Reach(f"{connection_string};FileEndpoint={running.endpoint}", running.smb_port)
+
+
+def _say_problem(running: FilesEmulator, say: Callable[[str], None]) -> None:
+    if running.smb_problem:
+        say(f"{_WITHOUT_SMB}: {running.smb_problem}")

@@ -29,6 +29,8 @@ _LOCK = "files.lock"
 _DATA = "files-data"
 _STAY = b"stay"
 _LAST_WORDS = 5
+# How the line begins that tells why the shares are not served over SMB.
+_NOT_SERVED = "SMB: not served: "
 
 
 @dataclass(frozen=True)
@@ -44,11 +46,24 @@ class FilesEmulator:
     log: str
     #: When it was started: ISO 8601 in UTC.
     started: str
+    #: The port on which Samba serves the shares; None if it does not.
+    smb_port: int | None = None
+    #: Why the shares are not served over SMB, although that was wanted; else empty.
+    smb_problem: str = ""
 
     @property
     def endpoint(self) -> str:
         """Return the service's endpoint, without a trailing slash."""
         return f"http://127.0.0.1:{self.port}/{EMULATOR_NAME}"
+
+    @property
+    def smb_endpoint(self) -> str | None:
+        """Return where the shares are served over SMB; None if they are not."""
+        return None if self.smb_port is None else f"smb://127.0.0.1:{self.smb_port}"
+
+
+class _PortTaken(Exception):
+    """A port is taken."""
 
 
 def is_installed() -> bool:
@@ -65,11 +80,13 @@ def find_running(folder: Path) -> FilesEmulator | None:
     return found if identity.find_birth(found.pid) == found.birth else None
 
 
-def start(folder: Path, environ: Mapping[str, str], port: int | None, data: str | None, wait: float) -> FilesEmulator:
+def start(
+    folder: Path, environ: Mapping[str, str], port: int | None, smb: int | None, data: str | None, wait: float
+) -> FilesEmulator:
     """Start the Files emulator in the background, or return the one that runs already.
 
-    ``port`` None takes the last run's if it is free, else any; ``data`` is its folder, None for one that ends with it;
-    ``wait`` is in seconds.
+    ``port`` None takes the last run's if it is free, else any; so does ``smb`` 0, the port for SMB, and None is without
+    SMB; ``data`` is its folder, None for one that ends with it; ``wait`` is in seconds.
 
     Raises:
         ConfigError: the chosen port is taken, or the one that runs has another.
@@ -78,30 +95,44 @@ def start(folder: Path, environ: Mapping[str, str], port: int | None, data: str 
     with locked_file.hold(folder / _LOCK):
         running = find_running(folder)
         if running is None:
-            return _start(folder, environ, port, data, wait)
-        if port not in (None, running.port):
-            raise ConfigError(
-                f"the emulator is already running, but its file port is {running.port}", reason="emulator_differs"
-            )
+            return _start(folder, environ, port, smb, data, wait)
+        _check_same(running, port, smb)
         return running
 
 
-def _start(folder: Path, environ: Mapping[str, str], port: int | None, data: str | None, wait: float) -> FilesEmulator:
+def _check_same(running: FilesEmulator, port: int | None, smb: int | None) -> None:
+    different = ""
+    if port not in (None, running.port):
+        different = f"its file port is {running.port}"
+    elif smb is not None and running.smb_port is None and not running.smb_problem:
+        different = "without SMB"
+    elif smb and running.smb_port not in (None, smb):
+        different = f"its SMB port is {running.smb_port}"
+    if different:
+        raise ConfigError(f"the emulator is already running, but {different}", reason="emulator_differs")
+
+
+def _start(
+    folder: Path, environ: Mapping[str, str], port: int | None, smb: int | None, data: str | None, wait: float
+) -> FilesEmulator:
     if data is None:
         shutil.rmtree(folder / _DATA, ignore_errors=True)
     location = str(folder / _DATA) if data is None else data
-    tries = [port] if port is not None else [_find_last_port(folder), 0]
-    for each in dict.fromkeys(tries):
-        with open(folder / _LOG, "w+b") as log:
-            found = launch(environ, each, location, log, wait)
-        if found is not None:
-            running, child = found
+    last = _find_last_ports(folder)
+    preferred = (port or last.get("port", 0), None if smb is None else smb or last.get("smb_port", 0))
+    for rest, over_smb in dict.fromkeys([preferred, (port or 0, smb)]):
+        try:
+            with open(folder / _LOG, "w+b") as log:
+                running, child = launch(environ, rest, over_smb, location, log, wait)
             break
+        except _PortTaken as error:
+            taken = str(error)
     else:
-        raise ConfigError(f"port {port} is taken", reason="port_taken")
+        raise ConfigError(f"port {taken} is taken", reason="port_taken")
     try:
         write_atomically(folder / _FILE, json.dumps(asdict(running), indent=2).encode(), 0o600, durable=False)
-        write_atomically(folder / _LAST_FILE, json.dumps({"port": running.port}).encode(), 0o600, durable=False)
+        ports = {**last, "port": running.port} | ({"smb_port": running.smb_port} if running.smb_port else {})
+        write_atomically(folder / _LAST_FILE, json.dumps(ports).encode(), 0o600, durable=False)
         _release(child)
     except BaseException:
         discard(child)
@@ -122,18 +153,19 @@ def stop(folder: Path, grace_seconds: float) -> FilesEmulator | None:
 
 
 def launch(
-    environ: Mapping[str, str], port: int, location: str, log: IO[bytes], wait: float
-) -> tuple[FilesEmulator, Popen[bytes]] | None:
-    """Start an emulator and wait until it listens; return None if the port is taken.
+    environ: Mapping[str, str], port: int, smb: int | None, location: str, log: IO[bytes], wait: float
+) -> tuple[FilesEmulator, Popen[bytes]]:
+    """Start an emulator and wait until it listens; port 0 is any, ``smb`` None is without SMB.
 
     The process ends as soon as its standard input closes, as it does if we die.
 
     Raises:
         Unavailable: it ended, or did not listen within ``wait`` seconds.
     """
-    arguments = ["-m", "azguard.emulators.files", "--tied", "--port", str(port), "--location", location]
+    over_smb = [] if smb is None else ["--smb-port", str(smb)]
+    options = ["--tied", "--port", str(port), "--location", location, *over_smb]
     child = Popen(
-        [sys.executable, *arguments],
+        [sys.executable, "-m", "azguard.emulators.files", *options],
         cwd=os.path.sep,
         env=dict(environ),
         stdin=PIPE,
@@ -143,40 +175,50 @@ def launch(
         start_new_session=True,
     )
     try:
-        line = _read_line(child, wait)
+        lines = _read_lines(child, 1 if smb is None else 2, wait)
         born = identity.find_birth(child.pid)
-        if line and born is not None:
-            heard = int(line.rpartition(":")[2].partition("/")[0])
+        if lines and born is not None:
+            heard = int(lines[0].rpartition(":")[2].partition("/")[0])
             now = iso(datetime.now(UTC)) or ""
-            return FilesEmulator(child.pid, born, heard, location, str(log.name), now), child
+            running = FilesEmulator(child.pid, born, heard, location, str(log.name), now, *_read_smb(lines[1:]))
+            return running, child
         said = os.pread(log.fileno(), 1 << 16, 0).decode("utf-8", "replace")
     except BaseException:
         discard(child)
         raise
     discard(child)
-    if port and f":{port}: " in said:
-        return None
+    for each in (port, smb):
+        if each and f":{each}: " in said:
+            raise _PortTaken(str(each))
     detail = tuple(f"files: {each}" for each in said.splitlines()[-_LAST_WORDS:])
     raise Unavailable("the Files emulator ended before it answered", detail=detail)
 
 
-def _read_line(child: Popen[bytes], wait: float) -> str:
-    """Return the first line that a process prints; empty if it ends before.
+def _read_smb(lines: list[str]) -> tuple[int | None, str]:
+    """Return the port of SMB, or why there is none."""
+    if not lines:
+        return None, ""
+    port = lines[0].rpartition(":")[2]
+    return (int(port), "") if port.isdecimal() else (None, lines[0].removeprefix(_NOT_SERVED))
+
+
+def _read_lines(child: Popen[bytes], count: int, wait: float) -> list[str]:
+    """Return the first lines that a process prints; none if it ends before.
 
     Raises:
-        Unavailable: it prints none in time.
+        Unavailable: it does not print them in time.
     """
     assert child.stdout is not None
     until = time.monotonic() + wait
     said = b""
-    while not said.endswith(b"\n"):
+    while said.count(b"\n") < count:
         if not wait_readable([child.stdout], max(0.0, until - time.monotonic())):
             raise Unavailable(f"the Files emulator did not answer within {wait:g} s", reason="emulator_slow")
         part = os.read(child.stdout.fileno(), 4096)
         if not part:
-            return ""
+            return []
         said += part
-    return said.decode().strip()
+    return said.decode().splitlines()
 
 
 def _release(child: Popen[bytes]) -> None:
@@ -193,9 +235,11 @@ def _release(child: Popen[bytes]) -> None:
     child.returncode = 0
 
 
-def _find_last_port(folder: Path) -> int:
+def _find_last_ports(folder: Path) -> dict[str, int]:
+    """Return the ports of the last run, by their fields; a record that is damaged counts as none."""
     try:
-        found = json.loads((folder / _LAST_FILE).read_text(encoding="utf-8"))["port"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return 0
-    return found if isinstance(found, int) and 0 < found < 1 << 16 else 0
+        found = json.loads((folder / _LAST_FILE).read_text(encoding="utf-8"))
+        ports = dict(found)
+    except (OSError, ValueError, TypeError):
+        return {}
+    return {name: port for name, port in ports.items() if isinstance(port, int) and 0 < port < 1 << 16}

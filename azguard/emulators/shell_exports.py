@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from azguard.errors import UsageError
 
 VARIABLE = "AZURE_STORAGE_CONNECTION_STRING"
+#: The port on which the shares are served over SMB: Azure Storage has no variable for it.
+SMB_VARIABLE = "AZGUARD_SMB_PORT"
 SHELLS = ("sh", "fish", "powershell")
 # A connection string holds no quote, so quoting it needs no escapes in any of the three.
 _FORMS = {
@@ -13,9 +15,9 @@ _FORMS = {
     "powershell": "$env:{variable} = '{value}'",
 }
 _UNSET_FORMS = {
-    "sh": "unset {variable}",
-    "fish": "set -e {variable}",
-    "powershell": "Remove-Item Env:{variable} -ErrorAction SilentlyContinue",
+    "sh": "unset {variable} {smb}",
+    "fish": "set -e {variable} {smb}",
+    "powershell": "Remove-Item Env:{variable}, Env:{smb} -ErrorAction SilentlyContinue",
 }
 _SYNTAX_OF = {
     **dict.fromkeys(("sh", "bash", "zsh", "dash", "ash", "ksh", "mksh", "busybox"), "sh"),
@@ -39,14 +41,19 @@ def check(shell: str) -> None:
         )
 
 
-def line(connection_string: str, shell: str) -> str:
-    """Return the line that exports the connection string in a syntax of ``SHELLS``."""
-    return _FORMS[shell].format(variable=VARIABLE, value=connection_string)
+def describe(connection_string: str, smb_port: int | None) -> dict[str, str]:
+    """Return the variables that point at an emulator, by name."""
+    return {VARIABLE: connection_string} | ({} if smb_port is None else {SMB_VARIABLE: str(smb_port)})
+
+
+def lines(variables: Mapping[str, str], shell: str) -> str:
+    """Return the lines that export variables in a syntax of ``SHELLS``."""
+    return "\n".join(_FORMS[shell].format(variable=name, value=value) for name, value in variables.items())
 
 
 def line_to_unset(shell: str) -> str:
-    """Return the line that takes the connection string away again, in a syntax of ``SHELLS``."""
-    return _UNSET_FORMS[shell].format(variable=VARIABLE)
+    """Return the line that takes all of them away again, in a syntax of ``SHELLS``."""
+    return _UNSET_FORMS[shell].format(variable=VARIABLE, smb=SMB_VARIABLE)
 
 
 def guess(environ: Mapping[str, str], parent: str) -> str:

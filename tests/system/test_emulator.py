@@ -43,6 +43,7 @@ def test_start_answers_is_found_from_another_process_and_stop_ends_it(world: Wor
         "started": started["started"],
         "file_endpoint": started["file_endpoint"],
         "files_pid": started["files_pid"],
+        "smb_endpoint": None,
     }
     status = world.json("emulator", "status")
     del started["already_running"]
@@ -308,7 +309,9 @@ def test_an_emulator_that_begins_empty_makes_the_cache_forget_the_one_before(wor
 
 def test_file_shares_are_kept_with_the_rest_of_the_data(world: World) -> None:
     def connect() -> ShareServiceClient:
-        return ShareServiceClient.from_connection_string(background.find_connection_string(world.folder), retry_total=0)
+        return ShareServiceClient.from_connection_string(
+            background.find_current(world.folder).connection_string, retry_total=0
+        )
 
     world.run("emulator", "start", "--data", "data")
     connect().create_share("kept")

@@ -21,7 +21,7 @@ def test_env_works_as_the_help_says_in_each_shell(world: World, shell: str) -> N
     # The login shell is another one: what counts is who asks.
     environ = {**world.environ, "SHELL": "/usr/bin/fish" if shell != "fish" else "/bin/bash"}
     told = subprocess.run([shell, "-c", script], cwd=world.root, env=environ, capture_output=True, text=True)
-    assert (told.stdout.strip(), told.stderr) == (background.find_connection_string(world.folder), "")
+    assert (told.stdout.strip(), told.stderr) == (background.find_current(world.folder).connection_string, "")
 
 
 def test_env_without_an_emulator_exits_44_and_prints_nothing(world: World) -> None:
@@ -60,14 +60,19 @@ def test_env_for_an_unknown_shell_is_refused(world: World) -> None:
     ],
 )
 def test_the_line_is_in_the_shells_own_syntax(shell: str, line: str) -> None:
-    assert shell_exports.line("A=b;C=d", shell) == line
+    assert shell_exports.lines(shell_exports.describe("A=b;C=d", None), shell) == line
+
+
+def test_a_port_for_smb_has_a_line_of_its_own() -> None:
+    lines = shell_exports.lines(shell_exports.describe("A=b", 4450), "sh")
+    assert lines == "export AZURE_STORAGE_CONNECTION_STRING='A=b'\nexport AZGUARD_SMB_PORT='4450'"
 
 
 def test_the_line_that_takes_it_away_is_in_the_shells_own_syntax() -> None:
     assert [shell_exports.line_to_unset(shell) for shell in shell_exports.SHELLS] == [
-        "unset AZURE_STORAGE_CONNECTION_STRING",
-        "set -e AZURE_STORAGE_CONNECTION_STRING",
-        "Remove-Item Env:AZURE_STORAGE_CONNECTION_STRING -ErrorAction SilentlyContinue",
+        "unset AZURE_STORAGE_CONNECTION_STRING AZGUARD_SMB_PORT",
+        "set -e AZURE_STORAGE_CONNECTION_STRING AZGUARD_SMB_PORT",
+        "Remove-Item Env:AZURE_STORAGE_CONNECTION_STRING, Env:AZGUARD_SMB_PORT -ErrorAction SilentlyContinue",
     ]
 
 

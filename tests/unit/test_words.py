@@ -46,10 +46,13 @@ ALLOWED = {
         "--log",
         "--port",
         "--retention-days",
+        "--smb-port",
         "--tied",
     },
     # It is started.
-    "azguard.emulators.files_process": {"--location", "--port", "--tied"},
+    "azguard.emulators.files_process": {"--location", "--port", "--smb-port", "--tied"},
+    # Samba is started.
+    "azguard.emulators.files.samba": {"--debug-stdout", "--foreground", "--no-process-group", "--version"},
     # Not another program's: the cache keeps each command as it would be typed, and exports carry it.
     "azguard.cache.remarks": {"--blob-type", "--select"},
 }

@@ -10,6 +10,7 @@
 ``store``        shares and what is in them: found, read, changed
 ``database``     the tables behind it
 ``disk``         files and folders on the disk
+``samba``        the shares over SMB: a private Samba
 ``records``      what is kept of a share, a directory, a file
 ``leases``       the states of a lease
 ``headers``      properties, metadata and ranges in headers

@@ -9,7 +9,12 @@ import signal
 import sys
 import tempfile
 import threading
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from azguard.emulators.files.samba import Samba
 
 #: The account of Azurite, and its key, which everyone knows.
 ACCOUNT = "devstoreaccount1"
@@ -30,34 +35,65 @@ def main(argv: list[str] | None = None) -> int:
         filename=options.log,
         format="%(asctime)s %(message)s",
     )
-    if options.location is not None:
-        return _serve(Path(options.location), accounts, options)
-    with tempfile.TemporaryDirectory(prefix="azguard-files-") as folder:
-        return _serve(Path(folder), accounts, options)
+    try:
+        if options.location is not None:
+            return _serve(Path(options.location), accounts, options)
+        with tempfile.TemporaryDirectory(prefix="azguard-files-") as folder:
+            return _serve(Path(folder), accounts, options)
+    except KeyboardInterrupt:
+        # A signal before it served, or while it ended.
+        return 1
 
 
 def _serve(folder: Path, accounts: dict[str, bytes], options: argparse.Namespace) -> int:
     from azguard.emulators.files import server
+    from azguard.emulators.files.samba import PortTaken
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if options.tied:
         threading.Thread(target=_end_with_stdin, daemon=True).start()
-    try:
-        running = server.serve(folder, accounts, options.host, options.port, retention_days=options.retention_days)
-    except BlockingIOError:
-        _say(f"error: {folder} is in use by another emulator")
-        return 1
-    except OSError as error:
-        _say(f"error: {options.host}:{options.port}: {error.strerror}")
-        return 1
-    sys.stdout.write(f"Azure Files emulator: http://{options.host}:{running.port}/{next(iter(accounts))}\n")
-    sys.stdout.flush()
-    try:
-        signal.pause()
-    except KeyboardInterrupt:
-        pass
-    running.stop()
+    with ExitStack() as ends:
+        try:
+            samba, smb = _start_samba(accounts, options, ends)
+            running = server.serve(
+                folder, accounts, options.host, options.port, retention_days=options.retention_days, samba=samba
+            )
+        except PortTaken as error:
+            _say(f"error: {options.host}:{options.smb_port}: {error}")
+            return 1
+        except BlockingIOError:
+            _say(f"error: {folder} is in use by another emulator")
+            return 1
+        except OSError as error:
+            _say(f"error: {options.host}:{options.port}: {error.strerror}")
+            return 1
+        ends.callback(running.stop)
+        sys.stdout.write(f"Azure Files emulator: http://{options.host}:{running.port}/{next(iter(accounts))}\n{smb}")
+        sys.stdout.flush()
+        try:
+            signal.pause()
+        except KeyboardInterrupt:
+            pass
     return 0
+
+
+def _start_samba(
+    accounts: dict[str, bytes], options: argparse.Namespace, ends: ExitStack
+) -> "tuple[Samba | None, str]":
+    """Start Samba for the first account, if it is wanted; return it, and the line that tells of it."""
+    from azguard.emulators.files.samba import PortTaken, Samba, Unserved
+
+    if options.smb_port is None:
+        return None, ""
+    name, key = next(iter(accounts.items()))
+    try:
+        samba = Samba(name, base64.b64encode(key).decode(), options.host, options.smb_port)
+    except PortTaken:
+        raise
+    except Unserved as error:
+        return None, f"SMB: not served: {error}\n"
+    ends.callback(samba.stop)
+    return samba, f"SMB: {options.host}:{samba.port}\n"
 
 
 def _end_with_stdin() -> None:
@@ -85,6 +121,9 @@ def _build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--account", action="append", metavar="NAME:KEY", help=f"default: {ACCOUNT} with its known key")
     parser.add_argument(
         "--retention-days", type=int, default=0, metavar="N", help="how long a deleted share can be restored"
+    )
+    parser.add_argument(
+        "--smb-port", type=int, metavar="N", help="serve the shares over SMB, too; needs Samba; 0 takes a free port"
     )
     parser.add_argument("--tied", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--log", metavar="FILE", help="where to write a line for each request")

@@ -16,6 +16,7 @@ from werkzeug.serving import BaseWSGIServer, ThreadedWSGIServer, WSGIRequestHand
 from azguard.emulators.files import answers, shares, signatures
 from azguard.emulators.files.errors import ServiceError
 from azguard.emulators.files.routes import find_operation
+from azguard.emulators.files.samba import Samba, Unserved
 from azguard.emulators.files.store import Store
 from azguard.emulators.files.wire import Answer, Request, read_request
 
@@ -26,14 +27,18 @@ _LOG = logging.getLogger("azguard.emulators.files")
 # A range of 4 MiB, or a document.
 _LARGEST_BODY = 4 * 1024**2 + 65_536
 _OLDEST_VERSION = "2018-11-09"
+# The methods by which shares are made, renamed and deleted.
+_CHANGING = ("PUT", "DELETE")
 _BODYLESS = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 
 
 class Application:
     """Answers requests; one at a time, but for the content that is sent."""
 
-    def __init__(self, store: Store, accounts: Mapping[str, bytes]) -> None:
+    def __init__(self, store: Store, accounts: Mapping[str, bytes], samba: Samba | None = None) -> None:
         self._store = store
+        #: What serves the shares over SMB as well; None if they are not.
+        self._samba = samba
         #: The key of each account.
         self._accounts = accounts
 
@@ -46,7 +51,7 @@ class Application:
             answer = self._answer(environ, method, head)
         except ServiceError as error:
             answer = answers.respond_error(error, request_id, self._store.now(), head=method == "HEAD")
-        except (OSError, sqlite3.Error):
+        except (OSError, sqlite3.Error, Unserved):
             _LOG.exception("%s %s", method, environ["RAW_URI"])
             answer = Answer(500, {"x-ms-error-code": "InternalError"})
         given = {name.lower(): value for name, value in head}
@@ -70,7 +75,10 @@ class Application:
         operation = find_operation(request)
         with self._store.transaction():
             self._check(request, key, operation.needs, environ["REMOTE_ADDR"])
-            return operation.run(self._store, request)
+            answer = operation.run(self._store, request)
+            if self._samba is not None and request.method in _CHANGING and not request.path:
+                self._samba.publish(self._store.list_smb_folders())
+            return answer
 
     def _check(self, request: Request, key: bytes, needs: signatures.Needs, address: str) -> None:
         now = self._store.now()
@@ -108,24 +116,34 @@ class _Handler(WSGIRequestHandler):
         _LOG.info(message, *args)
 
 
-def make_server(store: Store, accounts: Mapping[str, bytes], host: str, port: int) -> BaseWSGIServer:
+def make_server(application: Application, host: str, port: int) -> BaseWSGIServer:
     """Return a server that listens already; port 0 takes a free one.
 
     Raises:
         OSError: the port is taken. Werkzeug itself would end the process.
     """
     with socket.create_server((host, port)) as listening:
-        server = ThreadedWSGIServer(host, port, Application(store, accounts), _Handler, fd=listening.fileno())
+        server = ThreadedWSGIServer(host, port, application, _Handler, fd=listening.fileno())
     server.daemon_threads = True
     return server
 
 
-def serve(folder: Path, accounts: Mapping[str, bytes], host: str, port: int, *, retention_days: int = 0) -> "Running":
-    """Start a server in a thread of this process, as tests do."""
+def serve(
+    folder: Path,
+    accounts: Mapping[str, bytes],
+    host: str,
+    port: int,
+    *,
+    retention_days: int = 0,
+    samba: Samba | None = None,
+) -> "Running":
+    """Start a server in a thread of this process, as tests do; ``samba`` serves the shares, too."""
     store = Store(folder, retention_days=retention_days)
     with store.transaction():
         shares.forget_expired(store)
-    return Running(make_server(store, accounts, host, port), store)
+        if samba is not None:
+            samba.publish(store.list_smb_folders())
+    return Running(make_server(Application(store, accounts, samba), host, port), store)
 
 
 class Running:

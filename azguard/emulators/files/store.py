@@ -55,6 +55,14 @@ class Store:
                 self._journal.unlink(missing_ok=True)
                 self._is_renaming = False
 
+    def list_smb_folders(self) -> dict[str, Path]:
+        """Return the folders of the shares that are served over SMB, by the names of the shares."""
+        return {
+            share.name: self.disk.locate(share.root)
+            for share in self.database.list_shares()
+            if not share.snapshot and share.deleted is None and share.settings.get("x-ms-enabled-protocols") != "NFS"
+        }
+
     def next_version(self) -> tuple[str, float]:
         """Return an ETag that never was, and the time for Last-Modified."""
         now = self.now()

@@ -1,0 +1,179 @@
+"""The Files emulator over SMB: a private Samba that serves the same shares, and ends with the emulator."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from smbprotocol.exceptions import SMBException
+from smbprotocol.open import (
+    CreateDisposition,
+    CreateOptions,
+    FilePipePrinterAccessMask,
+    ImpersonationLevel,
+    Open,
+    ShareAccess,
+)
+
+from azguard.processes import identity
+from tests.support import smb_emulator as worlds
+from tests.support.emulator_world import World, until
+from tests.support.smb_emulator import SmbEmulator
+
+_READ_WRITE = FilePipePrinterAccessMask.GENERIC_READ | FilePipePrinterAccessMask.GENERIC_WRITE
+_SHARE_ALL = ShareAccess.FILE_SHARE_READ | ShareAccess.FILE_SHARE_WRITE | ShareAccess.FILE_SHARE_DELETE
+
+
+def _open(tree: Any, path: str) -> Open:
+    handle = Open(tree, path)
+    handle.create(
+        ImpersonationLevel.Impersonation,
+        _READ_WRITE,
+        0,
+        _SHARE_ALL,
+        CreateDisposition.FILE_OPEN_IF,
+        CreateOptions.FILE_NON_DIRECTORY_FILE,
+    )
+    return handle
+
+
+def _find_samba(parent: int) -> list[int]:
+    """Return the Samba processes that a process started."""
+    found = [identity.find(int(each.name)) for each in Path("/proc").iterdir() if each.name.isdigit()]
+    mine = {each.pid for each in found if each is not None and each.parent == parent}
+    return [each.pid for each in found if each is not None and each.group in mine and not each.has_ended]
+
+
+def _find_folder(pids: list[int]) -> Path:
+    """Return the folder that Samba keeps its state in."""
+    words = [Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") for pid in pids]
+    config = next(each[each.index(b"-s") + 1] for each in words if b"-s" in each)
+    return Path(os.fsdecode(config)).parent
+
+
+def test_what_is_written_over_smb_is_read_over_rest_and_has_a_new_etag(smb_emulator: SmbEmulator) -> None:
+    share = smb_emulator.service.create_share("both-ways")
+    file = share.get_file_client("a.txt")
+    file.upload_file(b"over REST")
+    before = file.get_file_properties().etag
+    with smb_emulator.connect("both-ways") as tree:
+        handle = _open(tree, "a.txt")
+        seen = handle.read(0, 9)
+        handle.write(b"over SMB!", 0)
+        handle.close()
+        _open(tree, "made.txt").close()
+
+    assert (seen, file.download_file().readall()) == (b"over REST", b"over SMB!")
+    assert file.get_file_properties().etag != before
+    assert [each["name"] for each in share.list_directories_and_files()] == ["a.txt", "made.txt"]
+
+
+def test_a_share_is_there_over_smb_at_once_and_gone_with_its_deletion(smb_emulator: SmbEmulator) -> None:
+    service = smb_emulator.service
+    service.create_share("first")
+    with smb_emulator.connect("first") as first:
+        handle = _open(first, "a.txt")
+        service.create_share("second")
+        with smb_emulator.connect("second"):
+            pass
+        service.delete_share("first")
+        with pytest.raises(SMBException, match="STATUS_NETWORK_NAME_DELETED"):
+            handle.write(b"lost", 0)
+    with pytest.raises(SMBException, match="STATUS_BAD_NETWORK_NAME"), smb_emulator.connect("first"):
+        pass
+
+
+def test_another_key_is_refused(smb_emulator: SmbEmulator) -> None:
+    smb_emulator.service.create_share("locked")
+    other = SmbEmulator(smb_emulator.endpoint, smb_emulator.smb_port, smb_emulator.pid, key="wrong")
+    with pytest.raises(SMBException, match="STATUS_LOGON_FAILURE"), other.connect("locked"):
+        pass
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_samba_ends_with_the_emulator_however_that_ends(tmp_path: Path, number: int) -> None:
+    if not Path("/proc").is_dir():
+        pytest.skip("lists processes by /proc")
+    with worlds.run(tmp_path) as emulator:
+        emulator.service.create_share("open")
+        with emulator.connect("open") as tree:
+            _open(tree, "a.txt")
+            pids = _find_samba(emulator.pid)
+            folder = _find_folder(pids)
+            births = {pid: identity.find_birth(pid) for pid in pids}
+            os.kill(emulator.pid, number)
+            until(lambda: not any(birth and identity.find_birth(pid) == birth for pid, birth in births.items()))
+    # A shell, the server, its two helpers, and a process for the connection.
+    assert len(pids) >= 5
+    assert not folder.exists()
+
+
+def test_it_runs_as_an_ordinary_user(tmp_path: Path) -> None:
+    worlds.need_samba()
+    if os.getuid() != 0:
+        pytest.skip("the other tests run as an ordinary user")
+    script = (
+        "from azguard.emulators.files.samba import Samba; s = Samba('a', 'a2V5', '127.0.0.1', 0); s.stop(); print('ok')"
+    )
+    # The folders above may be closed to other users: the modules are copied to where they are not.
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        place.chmod(stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO)
+        module = Path(sys.modules["azguard.emulators.files.samba"].__file__ or "")
+        source = module.read_text().replace('find_spec("smbprotocol")', "__spec__")
+        (place / "samba.py").write_text(source)
+        done = subprocess.run(
+            ["/usr/bin/python3", "-c", script.replace("azguard.emulators.files.samba", "samba")],
+            cwd=place,
+            user=65534,
+            group=65534,
+            extra_groups=[],
+            env={"PATH": "/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+        )
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+
+
+def test_start_and_status_name_its_port_and_run_passes_it_on(world: World) -> None:
+    worlds.need_samba()
+    started = world.json("emulator", "start", "--smb")
+    status = world.json("emulator", "status")
+    line = world.run("emulator", "env").stdout.splitlines()[1]
+    answer = world.run("emulator", "run", "--smb", "--", "sh", "-c", "echo $AZGUARD_SMB_PORT")
+    port = started["smb_endpoint"].rpartition(":")[2]
+
+    assert (status["smb_endpoint"], line) == (f"smb://127.0.0.1:{port}", f"export AZGUARD_SMB_PORT='{port}'")
+    assert (answer.returncode, answer.stdout.strip().isdecimal(), answer.stdout.strip() != port) == (0, True, True)
+
+
+def test_an_emulator_that_runs_without_smb_is_not_given_it(world: World) -> None:
+    world.run("emulator", "start")
+    answer = world.run("emulator", "start", "--smb")
+
+    assert (answer.returncode, answer.stderr.splitlines()[0]) == (
+        78,
+        "error: the emulator is already running, but without SMB",
+    )
+
+
+def test_without_samba_it_says_so_and_serves_rest_alone() -> None:
+    script = (
+        "import sys; from azguard.emulators.files import samba, __main__; samba._FOLDERS = (); "
+        "sys.exit(__main__.main(['--port', '0', '--smb-port', '0', '--tied']))"
+    )
+    environ = {**os.environ, "PATH": os.devnull}
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    rest, smb = process.stdout.readline(), process.stdout.readline()
+    process.communicate(timeout=60)
+
+    assert rest.startswith("Azure Files emulator: http://127.0.0.1:")
+    assert smb == "SMB: not served: Samba is not installed: install the packages samba and samba-common-bin\n"
