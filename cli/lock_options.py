@@ -14,11 +14,13 @@ import typer
 from azguard.accounts import trace
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.cli import command_line, ending, lease_options, lock_names, options, values
+from azguard.cli import ending, guarded_options, lease_options, lock_names, options, values
 from azguard.cli.context import Environment
-from azguard.errors import GaveUp, UsageError
+from azguard.errors import UsageError
 from azguard.leases.actions import DEFAULT_SECONDS, LONGEST, SHORTEST
 from azguard.leases.owners import Owner
+from azguard.locks.environment import is_under_lock
+from azguard.locks.guarded_run import GuardedCommand
 from azguard.locks.hold import hold_lock
 from azguard.locks.run import LockPlan
 from azguard.locks.settings import AcquireSettings, LockRequest
@@ -27,9 +29,6 @@ from azguard.processes import child
 if TYPE_CHECKING:
     from azguard.locks.terraform import StateGuard
 
-# As everything in azguard waits; by then a crashed holder's lease has ended.
-_WAIT_SECONDS = 60.0
-_GRACE_SECONDS = 5.0
 _NOT_SHARED = {
     "--slots": "readers have no number, and writers are alone",
     "--sequence": "of readers beside each other, none is the newest",
@@ -37,7 +36,6 @@ _NOT_SHARED = {
 }
 # As large as the ids of CI runs, and what other tools can read as a number.
 _HIGHEST_SEQUENCE = 2**63 - 1
-ON_LOST = ("term", "kill", "continue")
 
 Fair = Annotated[bool, typer.Option("--fair/--no-fair", help="Wait behind those who came before; by default, yes.")]
 KeepLog = Annotated[bool, typer.Option("--log/--no-log", help="Add a line to the lock's history; by default, yes.")]
@@ -98,25 +96,18 @@ class LockOptions:
             UsageError: they contradict each other, or one is malformed.
         """
         slots = 1 if self.slots is None else values.whole(self.slots, "--slots", 1, 1000)
-        if self.wait is not None and self.no_wait:
-            raise UsageError("--wait and --no-wait contradict each other", hint="leave one of them out")
+        wait = guarded_options.read_wait(self.wait, no_wait=self.no_wait)
         seconds = _term(self.lease_duration)
-        grace = _GRACE_SECONDS if self.grace is None else values.duration(self.grace, "--grace")
-        if grace > seconds / 3:
-            raise UsageError(
-                f"--grace {grace:g}s is more than a third of the lease's {seconds} s, which renewals need",
-                hint=f"at most --grace {seconds // 3}s",
-            )
         return CheckedLockOptions(
             slots=slots,
             sequence=_sequence(self.sequence, slots),
             is_shared=self._check_shared(),
             seconds=seconds,
-            wait=0.0 if self.no_wait else _wait(self.wait),
-            grace=grace,
-            on_lost=str(values.choice(self.on_lost, "--on-lost", ON_LOST)),
-            busy_status=_busy_status(self.conflict_exit_code),
-            heartbeat=_file(self.heartbeat_file),
+            wait=wait,
+            grace=guarded_options.read_grace(self.grace, seconds, "the lease's term", "which renewals need"),
+            on_lost=str(values.choice(self.on_lost, "--on-lost", guarded_options.ON_LOST)),
+            busy_status=guarded_options.read_busy_status(self.conflict_exit_code),
+            heartbeat=guarded_options.read_heartbeat(self.heartbeat_file),
         )
 
     def _check_shared(self) -> bool:
@@ -155,21 +146,6 @@ class TableLock:
                 raise UsageError(f"{option} is about a lock", hint="add --with-table-lock, or leave it out")
 
 
-def split(words: Sequence[str], argv: Sequence[str], *, has_state: bool = False) -> tuple[list[str], list[str]]:
-    """Return the addresses and the command, which ``--`` divides; beside a Terraform state there may be no address.
-
-    Raises:
-        UsageError: one of them is missing.
-    """
-    command = command_line.split(argv)[1][1:]
-    addresses = list(words[: len(words) - len(command)])
-    if not command or not command[0]:
-        raise UsageError("there is no command to run", hint="write it after --, as in: -- ./deploy.sh")
-    if not addresses and not has_state:
-        raise UsageError("there is no lock", hint="name it before --, as in: deploy-prod -- ./deploy.sh")
-    return addresses, command
-
-
 def plan(
     env: Environment, addresses: Sequence[str], command: Sequence[str], given: LockOptions
 ) -> tuple[LockPlan, int]:
@@ -187,16 +163,21 @@ def plan(
         ending.warn(each.target, checked.wait + checked.seconds, env.out.warn_once)
     planned = LockPlan(
         locks=requests,
-        command=command,
-        environ=env.environ,
+        command=GuardedCommand(
+            words=command,
+            environ=env.environ,
+            grace=checked.grace,
+            on_lost=checked.on_lost,
+            say=env.out.info,
+            address=str(targets[0].address) if len(targets) == 1 else None,
+            heartbeat=checked.heartbeat,
+            is_nested=is_under_lock(env.environ),
+        ),
         settings=replace(
             acquire_settings(env, _owner(env, command, given), checked.seconds, create=not given.no_create),
             is_fair=given.fair,
         ),
         wait=checked.wait,
-        grace=checked.grace,
-        on_lost=checked.on_lost,
-        heartbeat=checked.heartbeat,
         keeps_log=given.log,
         on_held=lambda held: env.out.note(f"holding {held.target}{_describe_fence(held.fence)}"),
         state=None if given.terraform is None else _state_guard(env, given.terraform, checked.wait),
@@ -234,17 +215,13 @@ def around_write(env: Environment, target: Target, asked: TableLock) -> Iterator
         return
     table = Target(target.account, Address(Kind.TABLE, target.address.parts[:1]))
     blob = lock_names.locate_designated(env, table, asked.lock_container)
-    wait = _wait(asked.wait)
+    wait = guarded_options.read_wait(asked.wait)
     settings = acquire_settings(
         env, lease_options.this_process(env, f"azguard {env.command}"), DEFAULT_SECONDS, create=True
     )
     ending.warn(blob, wait + DEFAULT_SECONDS, env.out.warn_once)
     with hold_lock(blob, settings, wait, env.environ) as held:
         yield lambda: None if held is None else held.check()
-
-
-def _wait(text: str | None) -> float:
-    return _WAIT_SECONDS if text is None else values.duration(text, "--wait")
 
 
 def _sequence(text: str | None, slots: int) -> int | None:
@@ -257,11 +234,6 @@ def _sequence(text: str | None, slots: int) -> int | None:
             hint="leave one of them out",
         )
     return values.whole(text, "--sequence", 0, _HIGHEST_SEQUENCE)
-
-
-def _busy_status(text: str | None) -> int:
-    """Return the exit status for a lock that others hold."""
-    return GaveUp.exit_code if text is None else values.whole(text, "--conflict-exit-code", 0, 255)
 
 
 def acquire_settings(env: Environment, owner: Owner, seconds: int, *, create: bool) -> AcquireSettings:
@@ -286,8 +258,3 @@ def _owner(env: Environment, command: Sequence[str], given: LockOptions) -> Owne
 
 def _term(text: str | None) -> int:
     return DEFAULT_SECONDS if text is None else values.seconds(text, "--lease-duration", SHORTEST, LONGEST)
-
-
-def _file(text: str | None) -> Path | None:
-    found = values.not_empty(text, "--heartbeat-file")
-    return None if found is None else Path(found)

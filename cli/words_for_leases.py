@@ -43,6 +43,7 @@ HINTS: Mapping[str, Words] = {
     "lock_lost_before_release": "what was done under it may have run beside another holder",
     "lock_lost_before_start": "the command was not run",
     "lock_lost_before_write": "nothing was written: run it again",
+    "lock_lost_unfenced": "what it did last may have run beside another holder: look at it before you run it again",
     "lock_not_acquired": "nothing was run under it; try again",
     "lock_not_held": "stop here: what follows would run without the lock",
     "sticky_until_is_over": "nothing was held; --until 4h, or a time that is still to come",

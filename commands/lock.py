@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from azguard.cli import completers, context, lock_names, lock_options, options
+from azguard.cli import completers, context, guarded_options, lock_names, lock_options, options
 from azguard.cli.groups import group
 from azguard.locks import run as core
 
@@ -25,16 +25,9 @@ def run(
             autocompletion=completers.locks,
         ),
     ],
-    wait: Annotated[
-        str | None, typer.Option("--wait", metavar="DURATION", help="Wait this long for the locks; by default, 60s.")
-    ] = None,
-    no_wait: Annotated[bool, typer.Option("--no-wait", help="Do not wait.")] = False,
-    conflict_exit_code: Annotated[
-        str | None,
-        typer.Option(
-            "--conflict-exit-code", "-E", metavar="N", help="Exit with N if others hold a lock; by default, 75."
-        ),
-    ] = None,
+    wait: guarded_options.Wait = None,
+    no_wait: guarded_options.NoWait = False,
+    conflict_exit_code: guarded_options.ConflictExitCode = None,
     slots: Annotated[
         str | None,
         typer.Option("--slots", metavar="N", help="Let N jobs hold it at a time; all give the same N."),
@@ -43,18 +36,9 @@ def run(
     sequence: lock_options.SequenceNumber = None,
     shared: lock_options.Shared = False,
     lease_duration: options.LeaseDuration = None,
-    grace: Annotated[
-        str | None,
-        typer.Option("--grace", metavar="DURATION", help="Wait between TERM and KILL; by default, 5s."),
-    ] = None,
-    on_lost: Annotated[
-        str,
-        typer.Option("--on-lost", metavar="term|kill|continue", help="Choose how the command ends if a lock is lost."),
-    ] = "term",
-    heartbeat_file: Annotated[
-        str | None,
-        typer.Option("--heartbeat-file", metavar="FILE", help="Keep this file as long as the locks are held."),
-    ] = None,
+    grace: guarded_options.Grace = None,
+    on_lost: guarded_options.OnLost = "term",
+    heartbeat_file: guarded_options.HeartbeatFile = None,
     no_create: Annotated[bool, typer.Option("--no-create", help="Do not create a lock blob that is missing.")] = False,
     lock_container: options.LockContainer = None,
     terraform: Annotated[
@@ -118,7 +102,7 @@ def run(
     Topics: locks, fences
     """
     env = context.of(ctx)
-    addresses, command = lock_options.split(words, env.argv, has_state=terraform is not None)
+    addresses, command = guarded_options.split(words, env.argv, needs_lock=terraform is None)
     given = lock_options.LockOptions(
         wait=wait,
         no_wait=no_wait,

@@ -4,6 +4,7 @@ azguard itself acquires and renews the leases. The command runs under a second, 
 it when azguard says so, when azguard is gone, or when the last renewal it heard of is about to run out.
 
 ``run``          acquire, run, renew, release
+``guarded_run``  a command under locks of any kind
 ``settings``     which lock to acquire, and how
 ``acquire``      acquire one lock, and wait for it
 ``slot_leases``  ask for the leases of a lock, and write the holder's record

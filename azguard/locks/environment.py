@@ -15,6 +15,8 @@ FENCE = "AZGUARD_FENCE"
 ENDPOINT = "AZGUARD_LOCK_ENDPOINT"
 #: Of a lock that no process around us holds: the term of its lease in seconds, else empty.
 DURATION = "AZGUARD_LOCK_DURATION"
+#: The files that are locked around a command through SMB, as JSON: see ``smb/environment``.
+FILE_LOCKS = "AZGUARD_FILE_LOCKS"
 
 
 class OuterLock(NamedTuple):
@@ -37,6 +39,11 @@ class LockLine(NamedTuple):
 
 
 _COLUMNS = (LOCK, ENDPOINT, LEASE_ID, FENCE, DURATION)
+
+
+def is_under_lock(environ: Mapping[str, str]) -> bool:
+    """Return whether a lock of any kind is held around us."""
+    return LOCK in environ or FILE_LOCKS in environ
 
 
 def export_locks(held: Sequence[tuple[Target, str, int]]) -> dict[str, str]:

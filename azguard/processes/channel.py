@@ -1,10 +1,15 @@
 """Messages between azguard and the guardian: one JSON object per line, over a pair of sockets."""
 
 import json
+import os
 import socket
 import threading
 from collections import deque
 from typing import Any
+
+# What goes with an open file, since a file alone cannot be sent. No reader sees it.
+_HANDED_OVER = {"handed": "over"}
+_MOST_FILES = 8
 
 
 class Channel:
@@ -15,6 +20,8 @@ class Channel:
         self._outgoing: deque[bytes] = deque()
         self._sending = threading.Lock()
         self._rest = b""
+        #: Open files that the other side has handed over.
+        self.received: list[int] = []
 
     def fileno(self) -> int:
         """Return the file descriptor, for ``select``."""
@@ -32,16 +39,26 @@ class Channel:
             finally:
                 self._sending.release()
 
+    def hand_over(self, descriptor: int) -> None:
+        """Send an open file, which the receiver keeps open in ``received``. To be called while no other sends."""
+        try:
+            socket.send_fds(self._end, [json.dumps(_HANDED_OVER).encode() + b"\n"], [descriptor])
+        except OSError:
+            pass  # the other side is gone, which the receiver of its messages notices
+
     def receive(self) -> list[dict[str, Any]] | None:
         """Wait for something to arrive and return the messages that are whole by then; None is the other's end."""
         try:
-            arrived = self._end.recv(65536)
+            arrived, descriptors, _, _ = socket.recv_fds(self._end, 65536, _MOST_FILES)
         except OSError:
-            arrived = b""
+            return None
+        for each in descriptors:
+            os.set_inheritable(each, False)  # noqa: FBT003  # it takes no keyword
+            self.received.append(each)
         if not arrived:
             return None
         *lines, self._rest = (self._rest + arrived).split(b"\n")
-        return [json.loads(line) for line in lines]
+        return [message for message in map(json.loads, lines) if message != _HANDED_OVER]
 
     def close(self) -> None:
         """Close this end, which the other notices."""

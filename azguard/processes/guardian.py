@@ -124,6 +124,13 @@ class Guardian:
         """Call ``hear`` whenever this channel has something while the command runs, until it returns False."""
         self._others[other] = hear
 
+    def keep_open(self, descriptor: int) -> None:
+        """Have the guardian keep a file open until the command has ended, whatever happens to us meanwhile.
+
+        To be called before ``start``, while no other thread uses the guardian.
+        """
+        self._channel.hand_over(descriptor)
+
     def pass_on(self, number: int) -> None:
         """Send a signal to the command and all that is in its group."""
         self.was_told_to_end = self.was_told_to_end or number in ENDING
