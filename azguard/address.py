@@ -46,7 +46,9 @@ _PARTS = {
     Kind.ENTITY: ("TABLE", "PARTITION", "ROW"), Kind.QUEUE: ("NAME",), Kind.MESSAGE: ("QUEUE", "ID"),
     Kind.SHARE: ("NAME",), Kind.DIR: ("SHARE", "PATH"), Kind.FILE: ("SHARE", "PATH"),
 }  # fmt: skip
-_SUFFIXES = {Kind.BLOB: ("snapshot", "versionid"), Kind.SHARE: ("snapshot",)}
+_SUFFIXES = {
+    Kind.BLOB: ("snapshot", "versionid"), Kind.SHARE: ("snapshot",), Kind.DIR: ("snapshot",), Kind.FILE: ("snapshot",),
+}  # fmt: skip
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z")
 # A SAS names its version first, and its signature somewhere.
 _SAS_BEGINS = re.compile(r"\?(?:sv=\d{4}-\d\d-\d\d(?:&|$)|(?:[^/?]*&)?sig=.)", re.IGNORECASE)
@@ -83,6 +85,11 @@ class Address:
     def name(self) -> str:
         """Return the last part: the blob's name, the row, the message id, the path."""
         return self.parts[-1]
+
+    @property
+    def path(self) -> str:
+        """Return the path inside a share; empty for the share itself."""
+        return self.parts[1] if len(self.parts) > 1 else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -241,7 +241,10 @@ def _proof(settings: Mapping[str, str]) -> tuple[Auth, str | None]:
 def local_emulator(folders: Folders) -> Account:
     """Return the account of the emulator that runs on this machine, or of its usual ports."""
     from azguard.accounts import account
-    from azguard.emulators import state
+    from azguard.emulators import files_process, state
 
     running = state.load(folders.emulator)
-    return account.emulator(running.ports if running is not None else None)
+    if running is None:
+        return account.emulator()
+    files = files_process.find_running(folders.emulator)
+    return account.emulator({**running.ports, **({} if files is None else {"file": files.port})})

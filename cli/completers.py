@@ -25,7 +25,10 @@ SECONDS = 2.0
 _MOST = 200
 # The kinds of resources whose names can be offered, and how each is written.
 _LEASABLE = {"blob": "CONTAINER/NAME", "container": "NAME"}
-_NAMED = {**_LEASABLE, "table": "NAME", "entity": "TABLE/PARTITION/ROW", "queue": "NAME"}
+_NAMED = {
+    **_LEASABLE, "table": "NAME", "entity": "TABLE/PARTITION/ROW", "queue": "NAME", "share": "NAME",
+    "dir": "SHARE/PATH", "file": "SHARE/PATH",
+}  # fmt: skip
 
 #: Asks an account for what begins with the unfinished word.
 Listing = Callable[[Any, str, "TypedLine"], Iterator[Candidate]]
@@ -49,6 +52,16 @@ def tables(ctx: typer.Context, incomplete: str) -> list[Candidate]:
 def queues(ctx: typer.Context, incomplete: str) -> list[Candidate]:
     """Return queues."""
     return _in_time(_list_queues, ctx.obj, incomplete)
+
+
+def shares(ctx: typer.Context, incomplete: str) -> list[Candidate]:
+    """Return shares."""
+    return _in_time(_list_shares, ctx.obj, incomplete)
+
+
+def files(ctx: typer.Context, incomplete: str) -> list[Candidate]:
+    """Return shares, then the directories and files in one of them."""
+    return _in_time(_list_files, ctx.obj, incomplete)
 
 
 def entities(ctx: typer.Context, incomplete: str) -> list[Candidate]:
@@ -100,7 +113,10 @@ def profiles(ctx: typer.Context) -> list[Candidate]:
         return []
 
 
-_BY_KIND = {"blob": blobs, "container": containers, "table": tables, "entity": entities, "queue": queues}
+_BY_KIND = {
+    "blob": blobs, "container": containers, "table": tables, "entity": entities, "queue": queues, "share": shares,
+    "dir": files, "file": files,
+}  # fmt: skip
 
 
 def _complete_prefixed(kinds: Mapping[str, str], ctx: typer.Context, incomplete: str) -> list[Candidate]:
@@ -138,6 +154,31 @@ def _list_tables(account: Any, incomplete: str, _line: "TypedLine") -> Iterator[
 
     for table in list_tables(account, Deadline(SECONDS), incomplete, _MOST):
         yield table.name, "table"
+
+
+def _list_shares(account: Any, incomplete: str, _line: "TypedLine") -> Iterator[Candidate]:
+    from azguard.files.shares import list_shares
+    from azguard.requests.deadline import Deadline
+
+    for share in list_shares(account, Deadline(SECONDS), prefix=incomplete or None, limit=_MOST):
+        yield share.name, "share"
+
+
+def _list_files(account: Any, incomplete: str, line: "TypedLine") -> Iterator[Candidate]:
+    from azguard.accounts.target import Target
+    from azguard.address import Address, Kind
+    from azguard.files.listing import list_entries
+    from azguard.requests.deadline import Deadline
+
+    folder, slash, begun = incomplete.rpartition("/")
+    if not slash:
+        yield from ((f"{name}/", meaning) for name, meaning in _list_shares(account, incomplete, line))
+        return
+    share, _, path = folder.partition("/")
+    target = Target(account, Address(Kind.DIR, (share, path)))
+    for entry in list_entries(target, Deadline(SECONDS), prefix=begun or None, limit=_MOST):
+        name = f"{folder}/{entry.name}"
+        yield (f"{name}/", "dir") if entry.type == Kind.DIR else (name, "file")
 
 
 def _list_queues(account: Any, incomplete: str, _line: "TypedLine") -> Iterator[Candidate]:

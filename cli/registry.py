@@ -82,6 +82,9 @@ COMMANDS = {
         _PARTS_OF_QUEUE,
     ),
     "message": Entry("message", "Messages of queues: put, get, peek, update, delete, clear."),
+    "share": Entry("share", "File shares: create, show, exists, list, delete."),
+    "dir": Entry("dir", "Directories of file shares: create, show, exists, list, delete."),
+    "file": Entry("file", "Files of file shares: show, exists, list, delete."),
     "lease": Entry(
         "lease",
         "Leases: acquire, renew, release, break, show, list, wait.",

@@ -61,8 +61,7 @@ HINTS: Mapping[str, Words] = {
     "profiles_not_toml": "mend the file, or move it away",
     "sas_unsigned": "quote it in the shell: an & in it ends the command otherwise",
     "suffix_malformed": "core.windows.net, core.chinacloudapi.cn or such",
-    "queue_needs_credentials": "--account-key, --sas-token or login",
-    "table_needs_credentials": "--account-key, --sas-token or login",
+    "service_needs_credentials": "--account-key, --sas-token or login",
     "token_service_silent": "check the network, then try again",
     "url_of_another_account": "add a SAS to the URL, or name that account's credentials",
 }

@@ -13,7 +13,7 @@ from azguard.emulators import azurite as emulator
 from azguard.emulators import azurite_install, background
 from azguard.emulators.state import Azurite
 from azguard.folders import Folders
-from tests.support import emulator_world, surroundings
+from tests.support import emulator_world, files_world, surroundings
 from tests.support import smb_emulator as smb_emulator_process
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import World
@@ -99,6 +99,19 @@ def world(tmp_path: Path, azurite_script: Path) -> Iterator[World]:
 def cli(tmp_path: Path, connection_string: str) -> CliWorld:
     """Return a private folder to run command lines in, against this run's Azurite."""
     return CliWorld(tmp_path, connection_string)
+
+
+@pytest.fixture(scope="session")
+def files_connection_string(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Run the Files emulator on a free port and return its connection string, which names no other service."""
+    with files_world.running(tmp_path_factory.mktemp("files")) as found:
+        yield found
+
+
+@pytest.fixture
+def files_cli(tmp_path: Path, files_connection_string: str) -> CliWorld:
+    """Return a private folder to run command lines in, against this run's Files emulator."""
+    return CliWorld(tmp_path, files_connection_string)
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from azguard.urls import same_host
 if TYPE_CHECKING:
     from azure.data.tables import TableClient, TableServiceClient
     from azure.storage.blob import BlobClient, BlobServiceClient, ContainerClient
+    from azure.storage.fileshare import ShareClient, ShareDirectoryClient, ShareFileClient, ShareServiceClient
     from azure.storage.queue import QueueClient, QueueServiceClient
 
     from azguard.accounts.logins import Login
@@ -154,7 +155,8 @@ class Account:
         """
         from azure.data.tables import TableClient
 
-        return TableClient(self._table_endpoint(), address.container, credential=self._credential(), **self._plain())
+        endpoint = self._private_endpoint("table")
+        return TableClient(endpoint, address.container, credential=self._credential(), **self._plain())
 
     def table_service(self) -> "TableServiceClient":
         """Return the SDK's client of the whole table service.
@@ -164,7 +166,7 @@ class Account:
         """
         from azure.data.tables import TableServiceClient
 
-        return TableServiceClient(self._table_endpoint(), credential=self._credential(), **self._plain())
+        return TableServiceClient(self._private_endpoint("table"), credential=self._credential(), **self._plain())
 
     def queue(self, address: Address) -> "QueueClient":
         """Return the SDK's client of one queue, or of the queue a message is in; it encodes no message.
@@ -174,9 +176,8 @@ class Account:
         """
         from azure.storage.queue import QueueClient
 
-        return QueueClient(
-            self._queue_endpoint(), queue_name=address.container, credential=self._credential(), **self._plain()
-        )
+        endpoint = self._private_endpoint("queue")
+        return QueueClient(endpoint, queue_name=address.container, credential=self._credential(), **self._plain())
 
     def queue_service(self) -> "QueueServiceClient":
         """Return the SDK's client of the whole queue service.
@@ -186,19 +187,66 @@ class Account:
         """
         from azure.storage.queue import QueueServiceClient
 
-        return QueueServiceClient(self._queue_endpoint(), credential=self._credential(), **self._plain())
+        return QueueServiceClient(self._private_endpoint("queue"), credential=self._credential(), **self._plain())
 
-    def _queue_endpoint(self) -> str:
-        endpoint = self.endpoint("queue")
+    def share_service(self) -> "ShareServiceClient":
+        """Return the SDK's client of the whole file service.
+
+        Raises:
+            ConfigError: no credentials were given; the File service knows no anonymous access.
+        """
+        from azure.storage.fileshare import ShareServiceClient
+
+        return ShareServiceClient(self._private_endpoint("file"), **self._file_settings())
+
+    def share(self, address: Address) -> "ShareClient":
+        """Return the SDK's client of one share, or of the share that something is in.
+
+        Raises:
+            ConfigError: see ``share_service``.
+        """
+        from azure.storage.fileshare import ShareClient
+
+        endpoint = self._private_endpoint("file")
+        return ShareClient(endpoint, address.container, snapshot=address.snapshot, **self._file_settings())
+
+    def directory(self, address: Address) -> "ShareDirectoryClient":
+        """Return the SDK's client of one directory, or of the root of a share.
+
+        Raises:
+            ConfigError: see ``share_service``.
+        """
+        return self.share(address).get_directory_client(address.path)
+
+    def file(self, address: Address) -> "ShareFileClient":
+        """Return the SDK's client of one file.
+
+        Raises:
+            ConfigError: see ``share_service``.
+        """
+        return self.share(address).get_file_client(address.path)
+
+    def _private_endpoint(self, service: str) -> str:
+        """Return the endpoint of a service that knows no anonymous access."""
+        endpoint = self.endpoint(service)
         if self.auth is Auth.ANONYMOUS:
-            raise ConfigError("the Queue service knows no anonymous access", reason="queue_needs_credentials")
+            raise ConfigError(
+                f"the {service.title()} service knows no anonymous access", reason="service_needs_credentials"
+            )
         return endpoint
 
-    def _table_endpoint(self) -> str:
-        endpoint = self.endpoint("table")
-        if self.auth is Auth.ANONYMOUS:
-            raise ConfigError("the Table service knows no anonymous access", reason="table_needs_credentials")
-        return endpoint
+    def _file_settings(self) -> dict[str, Any]:
+        # As text, because a rename has to send the signature for its source too.
+        credential = (self.secret or "").lstrip("?") if self.auth is Auth.SAS else self._credential()
+        return {
+            **self._plain(),
+            "credential": credential,
+            # The service drops a dot at the end of a name, and so takes the name for another one, unless it is told.
+            "allow_trailing_dot": True,
+            "allow_source_trailing_dot": True,
+            # A login has to say which of its rights it means; there is only this one.
+            "token_intent": "backup" if self.auth is Auth.LOGIN else None,
+        }
 
     def _credential(self) -> Any:
         if self.auth is Auth.KEY:

@@ -3,7 +3,11 @@
 The evidence is tests/data/semantics.yaml; tests/unit/conditions/test_operations.py holds the two together row by row.
 Where the evidence is open, or at odds with what azguard promises, the reason stands beside the row.
 
-No command does these yet: ``share.*``, ``directory.*``, ``file.*``;
+No command does these yet: ``share.set_properties``, ``share.get_metadata``, ``share.set_metadata``,
+``share.get_acl``, ``share.set_acl``, ``share.get_stats``, ``share.snapshot``; ``directory.set_properties``,
+``directory.get_metadata``, ``directory.set_metadata``, ``directory.rename``; ``file.create``, ``file.get``,
+``file.set_properties``, ``file.get_metadata``, ``file.set_metadata``, ``file.put_range``, ``file.list_ranges``,
+``file.copy``, ``file.abort_copy``, ``file.rename``, ``file.list_handles``, ``file.force_close_handles``;
 ``blob.put_append_blob``, ``blob.put_page_blob``, ``blob.get_metadata``, ``container.get_metadata``. Some of them are
 steps of a command: ``metadata get`` reads the properties.
 

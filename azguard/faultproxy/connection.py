@@ -133,6 +133,8 @@ class Connection:
         answer = await read_head(upstream.reader)
         said = await read_whole(body_of_answer(upstream.reader, answer, request.method))
         self._record(_to_answer(request, Fault.REPLAYED, answer, sent, _parts(answer, said)))
+        if answer.closes:
+            self.close()
         self._used = asyncio.get_running_loop().time()
 
     async def _spoil_answer(

@@ -2,6 +2,7 @@
 
 ``actions``   acquire, renew, change, release, break
 ``kinds``     the kinds of resources that have leases: one row for each
+``file_lease``  the SDK's client of a lease on a share or a file
 ``state``     the state of a lease
 ``outcome``   find the outcome of an operation whose answer was lost
 ``owners``    the record that a holder leaves

@@ -10,6 +10,7 @@ from azguard.address import Kind
 from azguard.conditions import operations
 from azguard.conditions.operations import Operation
 from azguard.errors import UsageError
+from azguard.leases.file_lease import FileLease
 
 
 class Action(StrEnum):
@@ -73,6 +74,33 @@ KINDS = {
         client=lambda target: target.account.container(target.address),
         properties=lambda client: client.get_container_properties,
         lease=_blob_lease,
+    ),
+    Kind.SHARE: LeaseKind(
+        actions={
+            Action.ACQUIRE: operations.SHARE_LEASE_ACQUIRE,
+            Action.RENEW: operations.SHARE_LEASE_RENEW,
+            Action.CHANGE: operations.SHARE_LEASE_CHANGE,
+            Action.RELEASE: operations.SHARE_LEASE_RELEASE,
+            Action.BREAK: operations.SHARE_LEASE_BREAK,
+        },
+        read=operations.SHARE_GET_PROPERTIES,
+        client=lambda target: target.account.share(target.address),
+        properties=lambda client: client.get_share_properties,
+        lease=FileLease,
+    ),
+    # The lease of a file has no term, so that it cannot be renewed.
+    Kind.FILE: LeaseKind(
+        actions={
+            Action.ACQUIRE: operations.FILE_LEASE_ACQUIRE,
+            Action.CHANGE: operations.FILE_LEASE_CHANGE,
+            Action.RELEASE: operations.FILE_LEASE_RELEASE,
+            Action.BREAK: operations.FILE_LEASE_BREAK,
+        },
+        read=operations.FILE_GET_PROPERTIES,
+        client=lambda target: target.account.file(target.address),
+        properties=lambda client: client.get_file_properties,
+        lease=FileLease,
+        finite=False,
     ),
 }
 

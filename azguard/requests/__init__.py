@@ -5,6 +5,7 @@
 ``verdicts``        what a look at the resource says about a write in doubt
 ``commits``         tells that a write is committed, so that no interruption denies it
 ``lineage``         the last writes of a resource, kept in its metadata, by which an outcome is known
+``service_codes``  the codes of the service that say more than their status
 ``service_errors``  what a refusal says → one of our errors
 ``pool``            writes, a few at a time, and how they ended
 ``deadline``        the time that is left

@@ -5,13 +5,14 @@ Source: Blob, File, Queue and Table service error codes in the REST reference.
 """
 
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlsplit
 
 from azguard import errors
 from azguard.accounts import proxies
 from azguard.accounts.target import Target
 from azguard.accounts.transport import NotOfTheService, not_of_the_service
+from azguard.requests import service_codes
 
 _AUTHENTICATION = {
     "AuthenticationFailed", "InvalidAuthenticationInfo", "NoAuthenticationInformation", "MissingAuthenticationHeader",
@@ -22,82 +23,14 @@ _FOREIGN_WRITE = {
     "BlobAlreadyExists", "BlobNotFound", "EntityAlreadyExists", "EntityNotFound", "ResourceNotFound",
     *_CONFLICTING_BLOCKS,
 }  # fmt: skip
-_BUSY = {
-    "SharingViolation", "DeletePending", "SMBDeletePending", "FileLockConflict", "PendingCopyOperation", "SystemInUse",
-    "CannotDeleteFileOrDirectory", "ShareSnapshotInProgress",
-}  # fmt: skip
 
 
-class Refusal(NamedTuple):
-    """What a code of the service means."""
-
-    words: str
-    reason: str
-
-
-# What is wrong with a table or a queue, which an entity or a message would be in.
-_PARENTS = {
-    "TableBeingDeleted": Refusal("{0} is still being deleted", reason="table_being_deleted"),
-    "QueueBeingDeleted": Refusal("{0} is still being deleted", reason="queue_being_deleted"),
-    "TableNotFound": Refusal("there is no table {0}", reason="table_not_found"),
-    "QueueNotFound": Refusal("there is no queue {0}", reason="queue_not_found"),
-}
-# What the Table service means by a 400 or 413 that its message does not tell.
-_TABLES = {
-    "InvalidInput": Refusal("a value or the filter is not what the service understands", reason="table_input"),
-    "PropertyLimitExceeded": Refusal("the entity has more than 252 properties", reason="too_many_properties"),
-    "TooManyProperties": Refusal("the entity has more than 252 properties", reason="too_many_properties"),
-    "EntityTooLarge": Refusal("the entity has more than 1 MiB", reason="value_too_large"),
-    "RequestBodyTooLarge": Refusal("the request is too large", reason="value_too_large"),
-    "PropertyValueTooLarge": Refusal("a property has more than 64 KiB", reason="value_too_large"),
-    "KeyValueTooLarge": Refusal("a key has more than 1 KiB", reason="key_too_long"),
-    "PropertyNameTooLong": Refusal(
-        "the name of a property has more than 255 characters", reason="property_name_too_long"
-    ),
-    "PropertyNameInvalid": Refusal("the name of a property is not valid", reason="property_name_malformed"),
-    "PropertiesNeedValue": Refusal("a key is missing", reason="entity_without_key"),
-    "DuplicatePropertiesSpecified": Refusal("a property is given twice", reason="property_given_twice"),
-    "InvalidValueType": Refusal("a value does not have the type of its property", reason="value_of_other_type"),
-    "OutOfRangeInput": Refusal("a value is beyond what its type takes", reason="value_out_of_range"),
-}
-# What else a conflict may be.
-_STATES = {
-    "BlobArchived": Refusal("{0} is in the archive", reason="blob_is_archived"),
-    "BlobBeingRehydrated": Refusal("{0} is still on its way out of the archive", reason="blob_is_rehydrating"),
-    "SnapshotsPresent": Refusal("{0} has snapshots", reason="has_snapshots"),
-    "BlobIsSealed": Refusal("{0} is sealed", reason="blob_is_sealed"),
-    "BlockCountExceedsLimit": Refusal("{0} has all the blocks that it can have", reason="too_many_blocks"),
-}
+_BEING_DELETED = service_codes.Refusal("{0} is busy: {1}", reason="busy")
 _SAYS_LATER = (408, 429)
 #: The emulator's answer to a request that it does not know, with 501.
 NOT_IMPLEMENTED = "APINotImplemented"
 # Without its container nothing can have been written.
-_NOWHERE = ("ContainerNotFound", "TableNotFound", "QueueNotFound")
-# What a refusal because of a lease means, by how its code begins; the first that fits holds.
-_LEASES = {
-    "LeaseIdMissing": Refusal("{0} is leased, and no lease id was given", reason="lease_id_missing"),
-    "LeaseAlreadyPresent": Refusal("{0} is leased by another holder", reason="leased_by_another"),
-    # Also where nothing is leased at all: the service calls that a mismatch too.
-    "LeaseIdMismatchWithLeaseOperation": Refusal("that lease on {0} is not held", reason="lease_not_held"),
-    "LeaseIdMismatch": Refusal("{0} is leased under another id", reason="leased_under_another_id"),
-    "LeaseNotPresentWithLeaseOperation": Refusal("there is no lease on {0}", reason="no_lease"),
-    "LeaseNotPresent": Refusal("the lease on {0} is not held any more", reason="lease_over"),
-    "LeaseLost": Refusal("the lease on {0} is not held any more", reason="lease_over"),
-    "LeaseIsBreakingAndCannotBeAcquired": Refusal(
-        "the lease on {0} is being broken, so it cannot be acquired", reason="leased_by_another"
-    ),
-    "LeaseIsBreakingAndCannotBeChanged": Refusal(
-        "the lease on {0} is being broken, and its id cannot be changed any more", reason="lease_breaking"
-    ),
-    "LeaseIsBrokenAndCannotBeRenewed": Refusal(
-        "the lease on {0} was broken, and cannot be renewed", reason="lease_broken"
-    ),
-    "LeaseAlreadyBroken": Refusal("the lease on {0} is broken already", reason="lease_broken_already"),
-    "Lease": Refusal("the lease on {0} does not allow it: {1}", reason="lease_refuses"),
-    "InfiniteLeaseDurationRequired": Refusal(
-        "the lease on {0} must be infinite for this", reason="infinite_lease_required"
-    ),
-}
+_NOWHERE = ("ContainerNotFound", "TableNotFound", "QueueNotFound", "ShareNotFound")
 
 
 def service_code(error: BaseException) -> str | None:
@@ -167,7 +100,8 @@ def translate(error: BaseException, target: Target, *, expected_etag: str | None
         return _without_status(error, target, facts)
     if code in _AUTHENTICATION or found in (401, 403):
         return _build_denial(error, code, target, facts)
-    if found in (409, 412):
+    # A file whose writes wait in the cache of an SMB client is answered with 408 or 500.
+    if found in (409, 412) or code in service_codes.BUSY:
         return _conflict(found, code or "", target, expected_etag, facts)
     return _by_status(found, code, error, target, facts)
 
@@ -208,8 +142,8 @@ def _build_denial(error: BaseException, code: str | None, target: Target, facts:
 def _build_bad_request(
     code: str | None, error: BaseException, target: Target, facts: dict[str, Any]
 ) -> errors.BadRequest:
-    if target.kind.service == "table" and code in _TABLES:
-        refusal = _TABLES[code]
+    if target.kind.service == "table" and code in service_codes.TABLES:
+        refusal = service_codes.TABLES[code]
         return errors.BadRequest(
             f"the service refused this for {target}: {refusal.words}",
             detail=(_first_line(error),),
@@ -244,24 +178,26 @@ def _not_asked(foreign: NotOfTheService, target: Target, facts: dict[str, Any]) 
 def _conflict(
     found: int, code: str, target: Target, expected_etag: str | None, facts: dict[str, Any]
 ) -> errors.AzguardError:
-    for beginning, refusal in _LEASES.items():
+    for beginning, refusal in service_codes.LEASES.items():
         if code.startswith(beginning):
             return errors.Locked(refusal.words.format(target, code), reason=refusal.reason, **facts)
     if code.endswith("AlreadyExists"):
         return errors.Exists(f"{target} exists already", **facts)
-    if code in _PARENTS:
-        refusal = _PARENTS[code]
+    if code in service_codes.PARENTS:
+        refusal = service_codes.PARENTS[code]
         return errors.Locked(refusal.words.format(target.address.container), reason=refusal.reason, **facts)
-    if code in _BUSY or code.endswith("BeingDeleted"):
-        return errors.Locked(f"{target} is busy: {code}", reason="busy", **facts)
+    if code in service_codes.BUSY or code.endswith("BeingDeleted"):
+        busy = service_codes.BUSY.get(code, _BEING_DELETED)
+        return errors.Locked(busy.words.format(target, code), reason=busy.reason, **facts)
     if code == "BlobImmutableDueToPolicy":
         return errors.Forbidden(f"{target} is immutable by policy", **facts)
     if found == HTTPStatus.PRECONDITION_FAILED:
         return errors.Changed(_describe_change(target, expected_etag), expected_etag=expected_etag, **facts)
-    state = _STATES.get(code)
+    state = service_codes.STATES.get(code)
     why = code or str(found) if state is None else state.words.format(target)
     reason = None if state is None else state.reason
-    return errors.BadRequest(f"the service refused this for {target}: {why}", reason=reason, **facts)
+    values = {"container": target.address.container}
+    return errors.BadRequest(f"the service refused this for {target}: {why}", reason=reason, values=values, **facts)
 
 
 def _describe_change(target: Target, expected_etag: str | None) -> str:
@@ -273,9 +209,13 @@ def _describe_change(target: Target, expected_etag: str | None) -> str:
 def _not_found(target: Target, code: str | None, facts: dict[str, Any]) -> errors.NotFound:
     container = target.address.container
     values = {"container": container}
-    if code in _PARENTS:
-        refusal = _PARENTS[code]
+    if code in service_codes.PARENTS:
+        refusal = service_codes.PARENTS[code]
         return errors.NotFound(refusal.words.format(container), reason=refusal.reason, values=values, **facts)
+    if code == "ParentNotFound":
+        parent = "/".join(target.address.parts).rpartition("/")[0]
+        values = {"parent": parent}
+        return errors.NotFound(f"there is no directory {parent}", reason="parent_not_found", values=values, **facts)
     if code != "ContainerNotFound":
         return errors.NotFound(f"there is no {target.kind} {target}", **facts)
     inside = len(target.address.parts) > 1

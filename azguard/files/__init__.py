@@ -1,0 +1,16 @@
+"""Shares, directories and files: Azure Files over REST.
+
+The service evaluates no conditions. What a lease protects (shares and files) is compared and written under one; what
+has no lease (directories) can only be compared.
+
+``shares``       create, show, list and delete shares
+``directories``  create, show and delete directories
+``files``        show and delete files
+``listing``      what is in a directory
+``contents``     whether a share is empty
+``existing``     what a create finds
+``described``    directories and files as commands show them
+``writes``       one write, and its outcome where the answer is lost
+``guarding``     lease, compare, write: how a write of a share or a file is guarded
+``owner_notes``  the record of who holds the lease of a guarded write
+"""

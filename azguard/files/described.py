@@ -1,0 +1,178 @@
+"""Directories and files as commands show them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar
+
+from azguard import columns
+from azguard.address import Address
+from azguard.conditions.etags import quote
+from azguard.leases.owners import OWNER
+from azguard.requests.lineage import KEY
+
+_OWN = (KEY, OWNER)
+
+
+@dataclass(frozen=True)
+class DirectoryShown:
+    """A directory's properties."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.LAST_MODIFIED, columns.ETAG, columns.ATTRIBUTES)
+
+    address: str
+    name: str
+    share: str
+    etag: str
+    last_modified: datetime
+    attributes: str | None
+    created: datetime | None
+    written: datetime | None
+    changed: datetime | None
+    permission_key: str | None
+    file_id: str | None
+    parent_id: str | None
+    metadata: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class FileShown:
+    """A file's properties."""
+
+    COLUMNS: ClassVar = (
+        columns.ADDRESS, columns.CONTENT_LENGTH, columns.CONTENT_TYPE, columns.LAST_MODIFIED, columns.ETAG,
+        columns.LEASE_STATE,
+    )  # fmt: skip
+
+    address: str
+    name: str
+    share: str
+    etag: str
+    last_modified: datetime
+    content_length: int
+    content_type: str | None
+    content_encoding: str | None
+    content_language: str | None
+    content_disposition: str | None
+    cache_control: str | None
+    content_md5: str | None
+    attributes: str | None
+    created: datetime | None
+    #: When its content was written last, as SMB clients see it.
+    written: datetime | None
+    changed: datetime | None
+    permission_key: str | None
+    file_id: str | None
+    parent_id: str | None
+    lease_status: str | None
+    lease_state: str | None
+    lease_duration: str | None
+    copy_id: str | None
+    copy_status: str | None
+    copy_progress: str | None
+    metadata: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class EntryListed:
+    """A directory or a file of a list, which tells neither metadata nor leases."""
+
+    COLUMNS: ClassVar = (
+        columns.TYPE, columns.NAME, columns.ADDRESS, columns.CONTENT_LENGTH, columns.LAST_MODIFIED, columns.ETAG,
+    )  # fmt: skip
+
+    address: str
+    name: str
+    #: ``dir`` or ``file``.
+    type: str
+    etag: str | None
+    last_modified: datetime | None
+    #: None of a directory.
+    content_length: int | None
+    attributes: str | None
+    created: datetime | None
+    written: datetime | None
+    changed: datetime | None
+    permission_key: str | None
+    file_id: str | None
+
+
+def describe_directory(address: Address, found: Any) -> DirectoryShown:
+    """Return the SDK's properties of a directory as a plain value."""
+    return DirectoryShown(
+        address=str(address),
+        name=address.path.rpartition("/")[2],
+        share=address.container,
+        etag=quote(found.etag),
+        last_modified=found.last_modified,
+        attributes=found.file_attributes,
+        created=found.creation_time,
+        written=found.last_write_time,
+        changed=found.change_time,
+        permission_key=found.permission_key,
+        file_id=found.file_id,
+        parent_id=found.parent_id,
+        metadata=drop_own(found.metadata),
+    )
+
+
+def describe_file(address: Address, found: Any) -> FileShown:
+    """Return the SDK's properties of a file as a plain value."""
+    settings, lease, copied = found.content_settings, found.lease, found.copy
+    return FileShown(
+        address=str(address),
+        name=address.path.rpartition("/")[2],
+        share=address.container,
+        etag=quote(found.etag),
+        last_modified=found.last_modified,
+        content_length=found.size,
+        content_type=settings.content_type or None,
+        content_encoding=settings.content_encoding or None,
+        content_language=settings.content_language or None,
+        content_disposition=settings.content_disposition or None,
+        cache_control=settings.cache_control or None,
+        content_md5=_encode(settings.content_md5),
+        attributes=found.file_attributes,
+        created=found.creation_time,
+        written=found.last_write_time,
+        changed=found.change_time,
+        permission_key=found.permission_key,
+        file_id=found.file_id,
+        parent_id=found.parent_id,
+        lease_status=lease.status,
+        lease_state=lease.state,
+        lease_duration=lease.duration,
+        copy_id=copied.id,
+        copy_status=copied.status,
+        copy_progress=copied.progress,
+        metadata=drop_own(found.metadata),
+    )
+
+
+def describe_entry(address: Address, found: Any) -> EntryListed:
+    """Return one item of the SDK's listing as a plain value."""
+    return EntryListed(
+        address=str(address),
+        name=found.name,
+        type=address.kind.value,
+        etag=quote(found.etag) if found.etag else None,
+        last_modified=found.last_modified,
+        content_length=None if found.is_directory else found.size,
+        attributes=found.file_attributes,
+        created=found.creation_time,
+        written=found.last_write_time,
+        changed=found.change_time,
+        permission_key=found.permission_key,
+        file_id=found.file_id,
+    )
+
+
+def drop_own(metadata: Mapping[str, str] | None) -> dict[str, str]:
+    """Return metadata without azguard's own entries."""
+    return {key: value for key, value in (metadata or {}).items() if key.lower() not in _OWN}
+
+
+def _encode(digest: bytes | None) -> str | None:
+    import base64
+
+    return None if not digest else base64.b64encode(bytes(digest)).decode()

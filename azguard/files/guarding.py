@@ -1,0 +1,93 @@
+"""Lease, compare, write: how a write of a share or a file is guarded, which the service itself does not do.
+
+The lease keeps out all writers that use REST, and programs that want to open the file for writing over SMB. An ETag
+that is unchanged does not prove that none of those has the file open: only the lease does, which is not granted then.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from azguard.accounts.target import Target
+from azguard.address import Kind
+from azguard.conditions.resolve import Conditions
+from azguard.errors import Changed
+from azguard.files import owner_notes, writes
+from azguard.files.writes import FileWrite, Held
+from azguard.leases import guard
+from azguard.leases.kept import LeaseRecords
+from azguard.leases.owners import Owner
+from azguard.requests.deadline import Deadline
+from azguard.requests.written import WriteResult
+
+
+@dataclass(frozen=True)
+class Guarding:
+    """What the lease of a guarded write needs: where it is recorded, and who takes it."""
+
+    records: LeaseRecords
+    #: Left in the metadata of a file, whose lease has no end.
+    owner: Owner
+
+
+def perform(write: FileWrite, guarding: Guarding, deadline: Deadline, *, drops_owner: bool = False) -> WriteResult:
+    """Write under the guard that the conditions name.
+
+    ``drops_owner`` says that the write itself takes the record of the lease's holder away, as other metadata do.
+
+    Raises:
+        Changed: it is not the version that the conditions name.
+        Locked: another holds the lease, or has the file open for writing.
+        OutcomeUnknown: the answer was lost, and whether it was applied cannot be known.
+    """
+    if write.conditions.expected_etag is None:
+        return writes.send(write, None, deadline)
+    with hold(write.target, write.conditions, guarding, deadline) as held:
+        done = writes.send(write, held, held.lease.patience)
+        if write.is_delete:
+            held.lease.is_gone = True
+        elif has_note(write.target, held) and not drops_owner:
+            done = replace(owner_notes.remove(write.target, held, deadline), attempts=done.attempts)
+        return done
+
+
+@contextmanager
+def hold(target: Target, conditions: Conditions, guarding: Guarding, deadline: Deadline) -> Iterator[Held]:
+    """Hold a lease on the very version that the conditions name; our own lease of a file tells who holds it.
+
+    Raises:
+        Changed: it is another version.
+        Locked: another holds it, or has the file open for writing.
+    """
+    with guard.hold(target, conditions.lease_id, guarding.records, deadline) as lease:
+        held = Held(lease, writes.fetch(target, lease.lease_id, deadline))
+        if conditions.expected_etag not in (None, held.etag):
+            raise to_changed(target, conditions.expected_etag, held.etag)
+        if not has_note(target, held):
+            yield held
+            return
+        before = held.etag
+        try:
+            held = owner_notes.leave(target, held, guarding.owner, deadline)
+            yield held
+        except BaseException:
+            moved = None if lease.is_gone else owner_notes.withdraw(target, held, before, deadline)
+            if moved is not None:
+                guarding.records.record_move(target, moved)
+            raise
+
+
+def has_note(target: Target, held: Held) -> bool:
+    """Return whether the lease tells who holds it. That of a share need not: it ends by itself."""
+    return held.lease.is_own and target.kind is Kind.FILE
+
+
+def to_changed(target: Target, expected_etag: str | None, current_etag: str | None) -> Changed:
+    """Return the error for a resource that is no longer the version that a write is for."""
+    return Changed(
+        f"{target} changed since you read it",
+        address=str(target.address),
+        expected_etag=expected_etag,
+        current_etag=current_etag,
+        reason="share_or_file_changed",
+    )

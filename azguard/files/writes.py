@@ -1,0 +1,128 @@
+"""One write of a share, a directory or a file: sent once, and settled if its answer is lost.
+
+What a lost answer means is told by the lineage in the metadata, or by our own lease: what changed while only we could
+write, changed by us.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from azguard.accounts.target import Target
+from azguard.address import Kind
+from azguard.conditions.etags import quote
+from azguard.conditions.resolve import Conditions
+from azguard.errors import AzguardError, NotFound
+from azguard.leases.guard import GuardLease
+from azguard.requests.calls import read
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY, Lineage
+from azguard.requests.settle import Finding, WriteRequest, send_until_settled
+from azguard.requests.verdicts import Verdict
+from azguard.requests.written import WriteResult
+
+
+@dataclass(frozen=True)
+class Held:
+    """The version that is there while a lease is held on it."""
+
+    lease: GuardLease
+    #: The SDK's properties.
+    found: Any
+
+    @property
+    def etag(self) -> str:
+        """Return the ETag in quotes."""
+        return quote(self.found.etag)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileWrite:
+    """A write of a share, a directory or a file."""
+
+    target: Target
+    conditions: Conditions
+    #: Sends it once, with these headers; returns what the SDK does.
+    send: Callable[[Mapping[str, str], Deadline], Any]
+    #: The op in the lineage that it leaves in the metadata, if it leaves one.
+    op: str | None = None
+    is_delete: bool = False
+
+
+def fetch(target: Target, lease_id: str | None, deadline: Deadline) -> Any:
+    """Return the SDK's properties of a share, a directory or a file, the lineage in its metadata included.
+
+    Raises:
+        NotFound: it is not there.
+        Locked: another lease than that one is held on it.
+    """
+    account, address = target.account, target.address
+    headers = Conditions(lease_id=lease_id).request_headers
+    if target.kind is Kind.SHARE:
+        share = account.share(address)
+        return read(lambda t: share.get_share_properties(headers=dict(headers), **t), target, deadline)
+    if target.kind is Kind.DIR:
+        directory = account.directory(address)
+        return read(lambda t: directory.get_directory_properties(headers=dict(headers), **t), target, deadline)
+    file = account.file(address)
+    return read(lambda t: file.get_file_properties(headers=dict(headers), **t), target, deadline)
+
+
+def send(write: FileWrite, held: Held | None, deadline: Deadline) -> WriteResult:
+    """Send a write, under the lease that is held, until its outcome is known.
+
+    Raises:
+        OutcomeUnknown: the answer was lost, and whether it was applied cannot be known.
+    """
+    lease_id = write.conditions.lease_id if held is None else held.lease.lease_id
+    headers = Conditions(lease_id=lease_id).request_headers
+    request = WriteRequest[Any](
+        target=write.target,
+        send=lambda: write.send(dict(headers), deadline),
+        look=lambda patience: _find_outcome(write, held, patience),
+        expected_etag=write.conditions.expected_etag,
+        # Under our own lease, a copy that comes late is refused once the lease is given back.
+        resend=held is not None and held.lease.is_own,
+    )
+    settled = send_until_settled(request, deadline)
+    answer = settled.answer if isinstance(settled.answer, Mapping) else {}
+    etag = answer.get("etag")
+    return WriteResult(
+        address=str(write.target.address),
+        etag=None if etag is None else quote(etag),
+        last_modified=answer.get("last_modified"),
+        guard=write.conditions.guard,
+        attempts=settled.attempts,
+    )
+
+
+def _find_outcome(write: FileWrite, held: Held | None, patience: Deadline) -> Finding[Any]:
+    is_alone = held is not None and held.lease.is_running
+    try:
+        found = _fetch_whatever_lease(write.target, None if held is None else held.lease.lease_id, patience)
+    except NotFound:
+        # Only the holder of the lease could delete it.
+        return Finding(Verdict.COMMITTED if write.is_delete and is_alone else Verdict.UNKNOWN)
+    version = {"etag": found.etag, "last_modified": found.last_modified}
+    if write.op is not None:
+        history = Lineage.parse((found.metadata or {}).get(KEY))
+        if write.op in history:
+            return Finding(Verdict.COMMITTED, version if history.entries[0][0] == write.op else {"etag": None})
+    if held is None or not is_alone:
+        return Finding(Verdict.UNKNOWN)
+    if quote(found.etag) == held.etag:
+        return Finding(Verdict.NOT_YET)
+    is_ours = write.op is None and not write.is_delete
+    return Finding(Verdict.COMMITTED, version) if is_ours else Finding(Verdict.UNKNOWN)
+
+
+def _fetch_whatever_lease(target: Target, lease_id: str | None, patience: Deadline) -> Any:
+    """Return the properties, whether that lease is still held or not."""
+    try:
+        return fetch(target, lease_id, patience)
+    except NotFound:
+        raise
+    except AzguardError:
+        if lease_id is None:
+            raise
+        return fetch(target, None, patience)

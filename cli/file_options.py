@@ -1,0 +1,45 @@
+"""The options of the commands for shares, directories and files."""
+
+import re
+from typing import Annotated
+
+import typer
+
+from azguard.accounts.target import Target
+from azguard.address import Kind
+from azguard.cli import completers, lease_options
+from azguard.cli.context import Environment
+from azguard.files.guarding import Guarding
+
+Share = Annotated[str, typer.Argument(metavar="SHARE", help="The share, or its URL.", autocompletion=completers.shares)]
+Directory = Annotated[
+    str, typer.Argument(metavar="SHARE/PATH", help="The directory, or its URL.", autocompletion=completers.files)
+]
+File = Annotated[
+    str, typer.Argument(metavar="SHARE/PATH", help="The file, or its URL.", autocompletion=completers.files)
+]
+Folder = Annotated[
+    str,
+    typer.Argument(metavar="SHARE[/PATH]", help="The share or directory, or its URL.", autocompletion=completers.files),
+]
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+def locate_folder(env: Environment, text: str) -> Target:
+    """Return the directory, or the share whose root, a command looks into.
+
+    Raises:
+        UsageError: the address is malformed, or names something else.
+    """
+    if _URL.match(text):
+        is_share = env.location(text).address.kind is Kind.SHARE
+        return env.locate(text, Kind.SHARE if is_share else Kind.DIR)
+    prefix, colon, _ = text.partition(":")
+    is_share = prefix == Kind.SHARE if colon else "/" not in text
+    return env.locate(text, Kind.SHARE if is_share else Kind.DIR)
+
+
+def guarding(env: Environment) -> Guarding:
+    """Return where the lease of a guarded write is recorded, and who takes it."""
+    owner = lease_options.this_process(env, f"azguard {env.command}")
+    return Guarding(lease_options.CacheRecords(env), owner)

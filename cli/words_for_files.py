@@ -1,0 +1,29 @@
+"""The words of the command line for shares, directories and files: see ``hint_table``."""
+
+import shlex
+from collections.abc import Mapping
+
+from azguard.cli.words import Words
+
+
+def _show_again(facts: Mapping[str, object]) -> str:
+    """Return the command that shows what is there now."""
+    kind, _, target = str(facts["address"]).partition(":")
+    return f"azguard {kind} show {shlex.quote(target)}, then decide"
+
+
+#: What to type next.
+HINTS: Mapping[str, Words] = {
+    "directory_not_empty": "a directory is deleted when it is empty; see azguard file list {target}",
+    "file_delete_pending": "wait until the program that has it open closes it; then try again",
+    "file_is_open": "wait until that program closes it; then try again",
+    "file_is_read_only": "take the attribute away: azguard file set-properties {target} --attributes None",
+    "parent_not_found": "azguard dir create {parent}",
+    "path_of_other_type": "see what is there: azguard file list {container}",
+    "share_being_deleted": "that takes the service 30 seconds or more; then try again",
+    "share_has_snapshots": "--delete-snapshots include deletes them too",
+    "share_or_file_changed": _show_again,
+    "share_not_found": "azguard share create {container}",
+}
+#: What happened, where the core's own sentence would have to name an option.
+WORDS: Mapping[str, Words] = {}

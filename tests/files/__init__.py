@@ -1,0 +1,1 @@
+"""Shares, directories and files against the real Files emulator."""

@@ -1,0 +1,176 @@
+"""Shares, directories and files are created, shown, listed and deleted, each under its guard."""
+
+import uuid
+
+import pytest
+
+from azguard.faultproxy.faults import Fault
+from tests.support import files_world
+from tests.support.cli_world import CliWorld
+
+ANYHOW = "--last-writer-wins"
+RACE = "--allow-race"
+LOST = [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET, Fault.FAIL_BEFORE, Fault.REPLAYED]
+
+
+@pytest.fixture
+def name() -> str:
+    return f"s{uuid.uuid4().hex[:20]}"
+
+
+@pytest.fixture
+def share(files_cli: CliWorld) -> str:
+    return files_world.share(files_cli)
+
+
+def test_a_share_is_created_shown_listed_and_deleted(files_cli: CliWorld, name: str) -> None:
+    created = files_cli.call("share", "create", name, "--metadata", "owner=me", "--quota", "7").json
+    shown = files_cli.call("share", "show", name).json
+    listed = files_cli.call("share", "list", "--prefix", name).json
+    deleted = files_cli.call("share", "delete", name).json
+    assert (created["guard"], shown["etag"], shown["quota"], shown["metadata"], listed) == (
+        "if-none-match", created["etag"], 7, {"owner": "me"}, [shown],
+    )  # fmt: skip
+    assert (deleted["guard"], deleted["outcome"]) == ("lease", "committed")
+    assert [files_cli.call("share", verb, name).code for verb in ("exists", "show")] == [44, 44]
+
+
+def test_a_directory_is_created_shown_listed_and_deleted(files_cli: CliWorld, share: str) -> None:
+    created = files_cli.call("dir", "create", f"{share}/a b é", "--metadata", "owner=me").json
+    shown = files_cli.call("dir", "show", f"{share}/a b é").json
+    listed = files_cli.call("dir", "list", share).json
+    assert (created["guard"], shown["etag"], shown["metadata"]) == ("if-none-match", created["etag"], {"owner": "me"})
+    assert [(each["address"], each["type"], each["etag"]) for each in listed] == [
+        (f"dir:{share}/a b é", "dir", created["etag"])
+    ]
+    assert files_cli.call("dir", "delete", f"{share}/a b é", RACE).json["guard"] == "compare"
+    assert [files_cli.call("dir", verb, f"{share}/a b é").code for verb in ("exists", "show")] == [44, 44]
+
+
+def test_files_are_shown_listed_and_deleted(files_cli: CliWorld) -> None:
+    file = files_world.make(files_cli, b"content", "plan.", metadata={"owner": "me"})
+    share = file.partition("/")[0]
+    files_cli.call("dir", "create", f"{share}/reports")
+    shown = files_cli.call("file", "show", file).json
+    listed = files_cli.call("file", "list", share).json
+    assert (shown["content_length"], shown["metadata"], shown["lease_state"]) == (7, {"owner": "me"}, "available")
+    assert [(each["type"], each["name"], each["content_length"]) for each in listed] == [
+        ("dir", "reports", None), ("file", "plan.", 7),
+    ]  # fmt: skip
+    assert files_cli.call("dir", "list", share).json == listed[:1]
+    deleted = files_cli.call("file", "delete", file, "--etag", shown["etag"])
+    assert (deleted.json["guard"], files_cli.call("file", "exists", file).code) == ("lease", 44)
+
+
+@pytest.mark.parametrize("noun", ["share", "dir"])
+def test_what_exists_is_left_alone(files_cli: CliWorld, share: str, noun: str) -> None:
+    address = share if noun == "share" else f"{share}/d"
+    files_cli.call("dir", "create", f"{share}/d", scope="other")
+    ran = files_cli.call(noun, "create", address, "-o", "json")
+    skipped = files_cli.call(noun, "create", address, "--if-exists", "skip")
+    assert (ran.code, ran.error["kind"], skipped.code, skipped.json["outcome"]) == (45, "exists", 0, "exists")
+
+
+@pytest.mark.parametrize("fault", LOST)
+@pytest.mark.parametrize("noun", ["share", "dir"])
+def test_a_create_whose_answer_is_lost_is_settled(files_cli: CliWorld, share: str, noun: str, fault: Fault) -> None:
+    address = f"{share}x" if noun == "share" else f"{share}/d"
+    ran, log = files_world.spoilt(files_cli, fault, noun, "create", address, which="PUT ")
+    assert (ran.code, ran.json["outcome"], ("PUT", True) in log) == (0, "committed", True)
+
+
+@pytest.mark.parametrize("fault", LOST)
+@pytest.mark.parametrize("noun", ["share", "file"])
+def test_a_delete_of_what_was_read_is_settled_by_its_lease(files_cli: CliWorld, noun: str, fault: Fault) -> None:
+    file = files_world.make(files_cli)
+    address = file.partition("/")[0] if noun == "share" else file
+    etag = files_cli.call(noun, "show", address).json["etag"]
+    words = ["--with-contents"] if noun == "share" else []
+    ran, _ = files_world.spoilt(files_cli, fault, noun, "delete", address, "--etag", etag, *words, which="DELETE ")
+    assert (ran.code, ran.json["guard"], files_cli.call(noun, "exists", address).code) == (0, "lease", 44)
+    assert files_cli.call("lease", "list", "--held").json == []
+
+
+def test_a_delete_of_whatever_is_there_is_in_doubt_without_its_answer(files_cli: CliWorld) -> None:
+    file = files_world.make(files_cli)
+    ran, log = files_world.spoilt(files_cli, Fault.DROP, "file", "delete", file, ANYHOW, which="DELETE ")
+    assert (ran.code, log) == (74, [("DELETE", True)])
+
+
+def test_another_version_is_not_deleted_and_the_lease_is_given_back(files_cli: CliWorld) -> None:
+    file = files_world.make(files_cli)
+    etag = files_cli.call("file", "show", file).json["etag"]
+    files_world.client(files_cli, file).upload_file(b"theirs")
+    ran = files_cli.call("file", "delete", file, "--etag", etag, "-o", "json")
+    shown = files_cli.call("file", "show", file).json
+    assert (ran.code, ran.error["expected_etag"], ran.error["current_etag"]) == (42, etag, shown["etag"])
+    assert (shown["lease_state"], shown["metadata"]) == ("available", {})
+
+
+def test_a_leased_file_is_not_deleted_and_its_own_holder_can(files_cli: CliWorld) -> None:
+    file = files_world.make(files_cli)
+    etag = files_cli.call("file", "show", file).json["etag"]
+    lease = files_world.client(files_cli, file).acquire_lease()
+    ran = files_cli.call("file", "delete", file, "--etag", etag, "-o", "json")
+    assert (ran.code, ran.error["kind"]) == (49, "locked")
+    assert files_cli.call("file", "delete", file, "--etag", etag, "--lease-id", lease.id).code == 0
+
+
+def test_what_was_never_read_is_deleted_only_if_that_is_said(files_cli: CliWorld) -> None:
+    file = files_world.make(files_cli)
+    share = file.partition("/")[0]
+    assert [
+        files_cli.call(*words, "-o", "json").code
+        for words in (("file", "delete", file), ("share", "delete", share, "--with-contents"))
+    ] == [42, 42]
+    assert files_cli.call("share", "delete", share, ANYHOW, "-o", "json").error["contents"] == 1
+    assert files_cli.call("file", "delete", file, ANYHOW).json["guard"] == "none"
+    assert files_cli.call("share", "delete", share, ANYHOW).code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "hint"),
+    [
+        (("dir", "create", "{share}/a/b"), 44, "azguard dir create {share}/a"),
+        (("dir", "show", "nothing-here/a"), 44, "azguard share create nothing-here"),
+        (("file", "list", "nothing-here"), 44, "azguard share create nothing-here"),
+        (
+            ("dir", "delete", "{share}/full", ANYHOW),
+            40,
+            "a directory is deleted when it is empty; see azguard file list {share}/full",
+        ),
+        (("dir", "show", "{share}"), 2, None),
+        (("file", "show", "{share}/a//b"), 2, None),
+        (("file", "show", "{share}/full"), 40, "see what is there: azguard file list {share}"),
+    ],
+)
+def test_an_error_tells_the_way_out(
+    files_cli: CliWorld, share: str, words: tuple[str, ...], code: int, hint: str | None
+) -> None:
+    for path in ("full", "full/inner"):
+        files_world.sdk(files_cli, share).create_directory(path)
+    ran = files_cli.call(*(word.format(share=share) for word in words), "-o", "json")
+    assert (ran.code, hint is None or ran.error["hint"] == hint.format(share=share)) == (code, True)
+
+
+def test_conditions_that_the_service_ignores_are_refused(files_cli: CliWorld) -> None:
+    file = files_world.make(files_cli)
+    for word in ("--if-match", "--if-unmodified-since", "--fence"):
+        assert files_cli.call("file", "delete", file, word, "1").code == 2
+
+
+def test_the_emulators_account_includes_files(files_cli: CliWorld) -> None:
+    from azguard.accounts.credentials import from_connection_string
+
+    assert (
+        from_connection_string("UseDevelopmentStorage=true").endpoint("file")
+        == "http://127.0.0.1:10004/devstoreaccount1"
+    )
+
+
+def test_a_url_names_what_an_address_does(files_cli: CliWorld) -> None:
+    file = files_world.make(files_cli, path="d.txt")
+    url = files_world.client(files_cli, file).url
+    assert files_cli.call("file", "show", url).json["address"] == f"file:{file}"
+    share = file.partition("/")[0]
+    assert files_cli.call("file", "list", url.rpartition("/")[0]).json == files_cli.call("file", "list", share).json

@@ -1,0 +1,104 @@
+"""Shares and files for tests: an emulator of theirs, and what is made, and looked into, past azguard."""
+
+import os
+import re
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.emulators import azurite_process, files_process
+from azguard.faultproxy import proxy
+from azguard.faultproxy.faults import Fault, Request
+from tests.support.cli_world import CliWorld, Ran
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[str]:
+    """Run a Files emulator on a free port; return its connection string, which names no other service."""
+    with tempfile.TemporaryFile() as log:
+        found = files_process.launch(os.environ, 0, str(folder), log, 60)
+        assert found is not None
+        emulator, child = found
+        try:
+            yield (
+                f"DefaultEndpointsProtocol=http;AccountName={EMULATOR_NAME};AccountKey={EMULATOR_KEY};"
+                f"FileEndpoint={emulator.endpoint}"
+            )
+        finally:
+            azurite_process.discard(child)
+
+
+def share(cli: CliWorld) -> str:
+    """Return a new share of no other test's."""
+    name = f"s{uuid.uuid4().hex[:20]}"
+    sdk(cli, name).create_share()
+    return name
+
+
+def sdk(cli: CliWorld, name: str) -> Any:
+    """Return the SDK's client of a share."""
+    from azure.storage.fileshare import ShareClient
+
+    return ShareClient.from_connection_string(str(cli.connection_string), name, retry_total=0)
+
+
+def make(cli: CliWorld, content: bytes = b"old", path: str = "plan.txt", **settings: Any) -> str:
+    """Write a file in a new share as another tool does, and return its address."""
+    name = share(cli)
+    sdk(cli, name).get_file_client(path).upload_file(content, **settings)
+    return f"{name}/{path}"
+
+
+def client(cli: CliWorld, file: str) -> Any:
+    """Return the SDK's client of a file."""
+    name, _, path = file.partition("/")
+    return sdk(cli, name).get_file_client(path)
+
+
+def names(cli: CliWorld, share: str, folder: str = "") -> list[str]:
+    """Return the names of all that is in a folder, past azguard."""
+    return [each.name for each in sdk(cli, share).list_directories_and_files(folder)]
+
+
+def port(cli: CliWorld) -> int:
+    """Return the port of the emulator."""
+    found = re.search(r"FileEndpoint=http://127\.0\.0\.1:(\d+)", str(cli.connection_string))
+    assert found is not None
+    return int(found[1])
+
+
+def through(cli: CliWorld, proxy_port: int) -> CliWorld:
+    """Return the same folder, with the emulator behind a proxy."""
+    text = str(cli.connection_string)
+    begins = "FileEndpoint=http://127.0.0.1:"
+    return replace(cli, connection_string=text.replace(f"{begins}{port(cli)}", f"{begins}{proxy_port}"))
+
+
+def spoilt(
+    cli: CliWorld, fault: Fault, *words: str, which: str, stdin: bytes = b""
+) -> tuple[Ran, list[tuple[str, bool]]]:
+    """Run a command whose first request with ``which`` in its method and target meets a fault.
+
+    Return what it left, and which of those requests were really done.
+    """
+    met: list[Request] = []
+
+    def decide(request: Request) -> Fault:
+        if which not in f"{request.method} {request.path}" or met:
+            return Fault.NONE
+        met.append(request)
+        return fault
+
+    with proxy.running(port(cli), decide) as between:
+        ran = through(cli, between.port).call(*words, "-o", "json", "--timeout", "10s", stdin=stdin)
+    log = [
+        (each.request.method, each.committed)
+        for each in between.log
+        if which in f"{each.request.method} {each.request.path}"
+    ]
+    return ran, log
