@@ -27,7 +27,6 @@ COMMANDS: Mapping[str, Ours] = {
     "download": Ours("blob get", _BLOB, "-f FILE"),
     "cat": Ours("blob get", _BLOB),
     "ls": Ours("blob list", _CONTAINER),
-    "dir": Ours("blob list", _CONTAINER),
     "rm": Ours("blob delete", _BLOB),
     "del": Ours("blob delete", _BLOB),
     "mkdir": Ours("container create", _CONTAINER),
@@ -161,7 +160,6 @@ OPTIONS: Mapping[str, str] = {
 ELSEWHERE: Mapping[str, str] = {
     "queue stats": "az storage queue stats",
     "queue generate-sas": "az storage queue generate-sas",
-    "share": "az storage share",
     "directory": "az storage directory",
     "file": "az storage file",
     "account": "az storage account",

@@ -15,6 +15,7 @@ TOPICS = {
     "queues": "Queues and messages: receipts, encodings, limits.",
     "worker": "A worker for a queue: the exit protocol, slow commands, how it ends.",
     "once": "How a message has its effect once, although it comes twice.",
+    "files": "File shares: what guards a write, and who has a file open.",
     "appends": "How many writers add lines to one log.",
     "copies": "How a blob is copied, and what guards both sides.",
     "snapshots": "How to keep a blob, and put it back.",

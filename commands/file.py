@@ -73,7 +73,6 @@ def delete(ctx: typer.Context, file: file_options.File) -> None:
     prove that no program has the file open over SMB; the lease does: it is not granted then (exit 49).
 
     Examples:
-        azguard file delete team/plan.txt
         azguard file delete team/plan.txt --last-writer-wins
 
     Topics: files

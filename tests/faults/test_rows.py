@@ -31,6 +31,11 @@ _ELSEWHERE = {
         ("blob wait", "container list", "table list", "queue list", "status", "lock list", "lock show", "lease wait"),
         "it reads",
     ),
+    **dict.fromkeys(
+        ("share create", "share delete", "dir create", "dir delete", "file delete"),
+        "tests/files/test_lifecycle.py, since the Files emulator is another server",
+    ),
+    **dict.fromkeys(("share list", "dir list", "file list"), "it reads"),
     "profile set": "it writes a file of this machine",
 }
 # Leases of containers are those of blobs at another address: one code, one set of rows.

@@ -71,6 +71,11 @@ class Page:
         return "<!-- own emulator -->" in self.text
 
     @property
+    def is_about_files(self) -> bool:
+        """Return whether its commands are for the Files emulator alone."""
+        return self.path.name == "files.md"
+
+    @property
     def steps(self) -> list[Step]:
         """Return what to run, in the order of the page."""
         found = [*self._prepared(), *self._blocks()]

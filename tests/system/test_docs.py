@@ -22,6 +22,7 @@ README = Page(REPOSITORY / "README.md")
 #: What pages make. A page begins without it, whatever ran before.
 _CONTAINERS, _TABLES = ("site", "locks"), ("Orders", "Settings")
 _QUEUES = ("jobs", "jobs-poison", "mails", "orders", "thumbnails")
+_SHARES = ("team",)
 #: Words that a reader whose first language is not English stumbles over.
 _HARD = ("whoever", "nobody", "somebody", "anybody", "everybody", "in so many letters", "what becomes of")
 
@@ -32,7 +33,13 @@ def page_shell(page: Page, request: pytest.FixtureRequest, tmp_path: Path) -> Pa
     if page.has_own_emulator:
         world: World = request.getfixturevalue("world")
         return PageShell(world.root, on_path(world.bin, world.environ | {"AZGUARD_SCOPE": "docs"}))
-    cli: CliWorld = request.getfixturevalue("cli")
+    if page.is_about_files:
+        cli: CliWorld = request.getfixturevalue("files_cli")
+        for name in _SHARES:
+            words = ("--last-writer-wins", "--with-contents", "--delete-snapshots", "include")
+            cli.call("share", "delete", name, *words)
+        return PageShell(tmp_path, on_path(tmp_path / ".bin", cli.environ("docs")))
+    cli = request.getfixturevalue("cli")
     for name in _CONTAINERS:
         cli.call("container", "delete", name, "--last-writer-wins", "--with-contents")
     for name in _TABLES:

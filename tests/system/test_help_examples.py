@@ -11,6 +11,7 @@ import pytest
 from azguard.cli.help_text import HelpText
 from azguard.cli.registry import COMMANDS
 from docs.generate import commands
+from tests.support import files_world
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import World
 from tests.support.page_shell import on_path
@@ -20,7 +21,7 @@ GROUPS = [name for name in COMMANDS if name not in ("demo", "emulator", "complet
 # Whose examples are alternatives: each finds what the others change.
 ALTERNATIVES = (
     "blob delete", "container delete", "table delete", "queue delete", "entity delete", "entity transaction",
-    "lease acquire",    "lease release", "lease break", "lock break", "profile delete",
+    "share delete", "dir delete", "file delete", "lease acquire",    "lease release", "lease break", "lock break", "profile delete",
 )  # fmt: skip
 
 
@@ -50,6 +51,7 @@ DEPLOY = "blob:locks/deploy-prod"
 # Groups whose examples speak of one service.
 _OF_BLOBS, _OF_TABLES = ("blob", "container", "lock"), ("entity", "table")
 _OF_QUEUES = ("queue", "message")
+_OF_FILES = ("share", "dir", "file")
 # Of commands whose examples speak of more: what there is besides, and is not with the others.
 BEFORE: dict[str, tuple[tuple[str, ...], ...]] = {
     "container create": (("container", "delete", "site", "--with-contents"),),
@@ -75,6 +77,12 @@ BEFORE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("container", "create", "logs", "--if-exists", "skip"),
         ("blob", "append", "logs/night", "--line", "all is well", "--create"),
     ),
+    "share create": (("share", "delete", "team", "--with-contents", "--last-writer-wins"),),
+    "share delete": (
+        ("file", "delete", "team/plan.txt", "--last-writer-wins"),
+        ("dir", "delete", "team/reports", "--last-writer-wins"),
+    ),
+    "dir create": (("dir", "delete", "team/reports", "--last-writer-wins"),),
     "queue move": (("queue", "create", "jobs-poison"),),
     "queue poison list": (
         ("queue", "create", "jobs-poison", "--if-exists", "skip"),
@@ -106,6 +114,9 @@ def prepare(cli: CliWorld, group: str) -> None:
     if group in _OF_QUEUES:
         prepare_queues(cli)
         return
+    if group in _OF_FILES:
+        prepare_files(cli)
+        return
     if group not in _OF_TABLES:
         prepare_blobs(cli)
     if group not in _OF_BLOBS:
@@ -129,6 +140,15 @@ def prepare_queues(cli: CliWorld) -> None:
     assert cli.call("queue", "create", "jobs").code == 0
 
 
+def prepare_files(cli: CliWorld) -> None:
+    """Make the share anew, with a directory and a file that another tool wrote; the others are gone."""
+    for share in ("team", "archive"):
+        cli.call("share", "delete", share, "--last-writer-wins", "--with-contents", "--delete-snapshots", "include")
+    for words in (("share", "create", "team"), ("dir", "create", "team/reports")):
+        assert cli.call(*words).code == 0
+    files_world.sdk(cli, "team").get_file_client("plan.txt").upload_file(b"ship it")
+
+
 def prepare_tables(cli: CliWorld) -> None:
     """Make the table anew, with an entity."""
     cli.call("table", "delete", "Orders", "--last-writer-wins", "--with-contents")
@@ -140,10 +160,11 @@ def prepare_tables(cli: CliWorld) -> None:
     ("name", "lines"),
     [each for group in GROUPS for each in examples(group).items() if each[0] not in NOT_THERE],
 )
-def test_the_examples_in_a_help_run(name: str, lines: list[str], cli: CliWorld) -> None:
+def test_the_examples_in_a_help_run(name: str, lines: list[str], request: pytest.FixtureRequest) -> None:
+    group, failed = name.split(maxsplit=1)[0], []
+    cli: CliWorld = request.getfixturevalue("files_cli" if group in _OF_FILES else "cli")
     # A person's editor, for the examples that open one. No line needs a terminal, so that a lock is forked as well.
     environ = on_path(cli.root / "bin", cli.environ(env={"VISUAL": "", "EDITOR": "true"}), started="emulator")
-    group, failed = name.split(maxsplit=1)[0], []
     for together in [[line] for line in lines] if name in ALTERNATIVES else [lines]:
         prepare(cli, group)
         for words in BEFORE.get(name, ()):

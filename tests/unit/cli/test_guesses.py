@@ -94,7 +94,7 @@ def test_every_foreign_option_is_one_of_ours_somewhere(option: str) -> None:
         ("cp no-such-file site/a", "azguard blob get no-such-file -f site/a"),
         ("cp /dev/null site/a", "azguard blob put site/a -f /dev/null"),
         ("cp", "azguard blob get CONTAINER/NAME -f FILE, or azguard blob put CONTAINER/NAME -f FILE"),
-        ("share list", "azguard does not do that yet; use az storage share"),
+        ("account show", "azguard does not do that yet; use az storage account"),
         ("xyzzy", "azguard --help"),
         ("blob xyzzy", "azguard blob --help"),
         ("blob get site/a --xyzzy", "azguard blob get --help"),
