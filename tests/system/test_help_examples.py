@@ -21,7 +21,8 @@ GROUPS = [name for name in COMMANDS if name not in ("demo", "emulator", "complet
 # Whose examples are alternatives: each finds what the others change.
 ALTERNATIVES = (
     "blob delete", "container delete", "table delete", "queue delete", "entity delete", "entity transaction",
-    "share delete", "dir delete", "file delete", "lease acquire",    "lease release", "lease break", "lock break", "profile delete",
+    "share delete", "dir delete", "file delete", "lease acquire", "lease release", "lease break",
+    "lock break", "profile delete",
 )  # fmt: skip
 
 
