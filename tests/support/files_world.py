@@ -21,9 +21,7 @@ from tests.support.cli_world import CliWorld, Ran
 def running(folder: Path) -> Iterator[str]:
     """Run a Files emulator on a free port; return its connection string, which names no other service."""
     with tempfile.TemporaryFile() as log:
-        found = files_process.launch(os.environ, 0, str(folder), log, 60)
-        assert found is not None
-        emulator, child = found
+        emulator, child = files_process.launch(os.environ, 0, None, str(folder), log, 60)
         try:
             yield (
                 f"DefaultEndpointsProtocol=http;AccountName={EMULATOR_NAME};AccountKey={EMULATOR_KEY};"
