@@ -9,7 +9,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, Protocol
@@ -184,20 +184,58 @@ def run_each(
 
 
 def _drive(jobs: Iterable[Job], width: int, tally: Tally, stop: Callable[[], None]) -> None:
-    """Begin the jobs, in a thread that no signal interrupts."""
-    failure: BaseException | None = None
-    with ThreadPoolExecutor(width, "job") as pool:
-        running = set[Future[None]]()
-        try:
-            for job in jobs:
-                while tally.lags and not tally.is_closed:
-                    time.sleep(_READER_PAUSE_SECONDS)
-                if tally.is_closed:
-                    break
-                running.add(pool.submit(tally.run, job))
-                if len(running) == width:  # None waits, since its deadline has begun.
-                    running = wait(running, return_when=FIRST_COMPLETED).not_done
-        except BaseException as error:  # noqa: BLE001  # raised again in the thread that waits
-            failure = error
-            stop()
-    tally.finish(failure)
+    """Run the jobs in this and in further threads, which no signal interrupts."""
+    supply = _Supply(jobs, width, tally, stop)
+    supply.work()
+    for thread in supply.threads:
+        thread.join()
+    tally.finish(supply.failure)
+
+
+class _Supply:
+    """Threads that each take a job when they can begin it: to hand jobs over to them would cost a switch for each."""
+
+    def __init__(self, jobs: Iterable[Job], width: int, tally: Tally, stop: Callable[[], None]) -> None:
+        self._jobs = iter(jobs)
+        self._width = width
+        self._tally = tally
+        self._stop = stop
+        self._lock = threading.Lock()
+        self._is_over = False
+        #: All but the first one. None is added once the jobs are over.
+        self.threads: list[threading.Thread] = []
+        #: Why there are no more jobs, if what makes them failed.
+        self.failure: BaseException | None = None
+
+    def work(self) -> None:
+        """Run jobs until there are no more."""
+        while (job := self._take()) is not None:
+            self._tally.run(job)
+
+    def _take(self) -> Job | None:
+        """Return the next job, None if there is none, and have another thread take the one after it."""
+        with self._lock:
+            if self._is_over:
+                return None
+            job: Job | None = None
+            try:
+                self._wait_for_reader()
+                if not self._tally.is_closed:
+                    job = next(self._jobs, None)
+                if job is not None and len(self.threads) < self._width - 1:
+                    self._add_thread()
+            except BaseException as error:  # noqa: BLE001  # raised again in the thread that waits
+                self.failure = error
+                self._stop()
+            self._is_over = job is None
+            return job
+
+    def _wait_for_reader(self) -> None:
+        while self._tally.lags and not self._tally.is_closed:
+            time.sleep(_READER_PAUSE_SECONDS)
+
+    def _add_thread(self) -> None:
+        thread = threading.Thread(target=self.work, name=f"job_{len(self.threads)}")
+        with suppress(RuntimeError):  # Where the system has no thread left, those that run take all jobs.
+            thread.start()
+            self.threads.append(thread)
