@@ -8,7 +8,8 @@ from azguard.cache import remarks
 from azguard.cache.records import Key
 from azguard.cli import deliveries, layout
 from azguard.cli.context import Environment
-from azguard.cli.output import Output, plain
+from azguard.cli.output import Output
+from azguard.cli.plain_values import plain
 from azguard.tables import reads
 from azguard.tables.calls import Stored
 

@@ -13,7 +13,7 @@ import typer
 from azguard.accounts.target import Target
 from azguard.cli import line_query, terminal, values
 from azguard.cli.context import Environment
-from azguard.cli.output import plain
+from azguard.cli.plain_values import plain
 from azguard.errors import AzguardError, UsageError
 
 if TYPE_CHECKING:

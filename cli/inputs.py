@@ -108,7 +108,7 @@ def write_json(path: Path, result: object) -> None:
     """
     import json
 
-    from azguard.cli.output import plain
+    from azguard.cli.plain_values import plain
     from azguard.cli.result_stream import build_output_failed
 
     text = json.dumps(plain(result), indent=2, ensure_ascii=False) + "\n"

@@ -3,19 +3,19 @@
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
-from datetime import datetime
-from enum import Enum
+from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 import typer
 
 from azguard.cli import result_stream, terminal
+from azguard.cli.plain_values import plain
 from azguard.cli.progress import Progress
 from azguard.errors import OutputFailed, UsageError
-from azguard.times import iso
 
 FORMATS = ("json", "table", "tsv", "yaml", "none")
+# json.dumps makes another one for each line.
+_to_json_line = json.JSONEncoder(ensure_ascii=False).encode
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Output:
                 self._print(values, [sample])
         elif self.format != "none":
             for each in values:
-                _line(json.dumps(each, ensure_ascii=False) if self.format == "json" else _tsv(each))
+                _line(_to_json_line(each) if self.format == "json" else _tsv(each))
         self.flush()
 
     def print_line(self, text: str) -> None:
@@ -164,7 +164,7 @@ class Output:
     def json_lines(self, records: Iterable[Mapping[str, object]]) -> None:
         """Print one JSON object per line, whatever the format: what another program reads back."""
         for record in records:
-            _line(json.dumps(record, ensure_ascii=False))
+            _line(_to_json_line(record))
 
     def pass_on(self, chunk: bytes) -> None:
         """Print on stderr what a command printed that is not the result."""
@@ -212,24 +212,6 @@ class Output:
         """Print what is happening, for ``--verbose``."""
         if self.is_verbose:
             _to(sys.stderr, text, color=self.colors_messages)
-
-
-def plain(value: object) -> Any:
-    """Return a result as what JSON knows: dataclasses as objects, times as ISO 8601, enums as their value."""
-    if is_dataclass(value) and not isinstance(value, type):
-        printed = (each.name for each in fields(value) if "is_unprinted" not in each.metadata)
-        return {name: plain(getattr(value, name)) for name in printed}
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, datetime):
-        return iso(value)
-    if isinstance(value, Mapping):
-        return {str(key): plain(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(each) for each in value]
-    if isinstance(value, (str, int, float, bool)) or value is None:
-        return value
-    return str(value)
 
 
 def _check_query(query: str | None) -> str | None:

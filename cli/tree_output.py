@@ -4,7 +4,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from azguard.cli import line_query, result_stream, terminal
-from azguard.cli.output import Output, plain
+from azguard.cli.output import Output
+from azguard.cli.plain_values import plain
 from azguard.cli.progress import ERASE, Progress
 from azguard.errors import OutputFailed
 from azguard.requests.pool import Done
