@@ -69,7 +69,7 @@ def run(
     the command too.
 
     Waiters are served in the order in which they came, on all machines. Each keeps a small blob beside the lock while
-    it waits. A waiter that dies is passed over after 15 s. Without the right to list the container there is no order.
+    it waits. A waiter that dies is passed over within 15 s. Without the right to list the container there is no order.
 
     With --shared any number of runs hold the lock beside each other, and a run without --shared waits until they have
     ended. Those that come after it wait behind it.

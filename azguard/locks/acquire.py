@@ -132,10 +132,10 @@ class LockAcquisition:
         # A listing that was made just now tells as much as a request that is refused.
         may_be_free = not is_new or self._request.slots > 1 or place.is_lock_free
         if self._request.is_shared:
-            held = self._shared.ask(seen) if place.is_first and seen is not None and place.is_lock_free else None
+            held = self._shared.ask(seen) if place.may_ask and seen is not None and place.is_lock_free else None
             if held is not None:
                 return held
-        elif self._leases.is_perhaps_held or (place.is_first and may_be_free):
+        elif self._leases.is_perhaps_held or (place.may_ask and may_be_free):
             held = self._leases.ask_for_each(place.known, is_missing=is_new and place.is_lock_missing)
             if held is not None:
                 return held

@@ -22,6 +22,11 @@ _FASTEST = 4.5
 # The second waiter is the first one soon; the others have time.
 _SECOND_SECONDS = (0.4, 1.2)
 _LATER_SECONDS = (1.5, 3.0)
+# A free lock is left so long to the waiter ahead. One that lives asks for it every 1.2 s, so that three of its requests
+# may be lost. One that has died is passed over then, although the lease on its ticket lasts longer.
+_LEFT_SECONDS = 8.0
+# It is left so much longer for each further waiter ahead: those behind the first one come in their order too.
+_LEFT_SECONDS_EACH = 3.0
 
 
 class Place:
@@ -36,6 +41,8 @@ class Place:
         #: What was seen last; None before the first look.
         self.seen: QueueLook | None = None
         self._seen_at = 0.0
+        #: Since when the lock has been seen free, in one and the same version; None if it is held.
+        self._free_since: float | None = None
 
     @property
     def number(self) -> int | None:
@@ -51,6 +58,11 @@ class Place:
     def is_first(self) -> bool:
         """Return whether no waiter is ahead of us; for a reader, no writer."""
         return self.seen is not None and self._count_ahead(besides_readers=self._is_shared) == 0
+
+    @property
+    def may_ask(self) -> bool:
+        """Return whether it is our turn, or those ahead leave a free lock alone."""
+        return self.is_first or self._is_left_alone
 
     @property
     def is_lock_missing(self) -> bool:
@@ -72,7 +84,8 @@ class Place:
     def pauses(self) -> tuple[float, float]:
         """Return the shortest and the longest pause until we ask or look again, in seconds."""
         if not self.is_first or self.seen is None:
-            return _SECOND_SECONDS if self._count_ahead() == 1 else _LATER_SECONDS
+            is_soon = self._count_ahead() == 1 or self._free_since is not None
+            return _SECOND_SECONDS if is_soon else _LATER_SECONDS
         faster = min(_FASTEST, max(1.0, _FASTER_PER_WAITER * (self.waiting + 1)))
         return _FIRST_SECONDS[0] / faster, _FIRST_SECONDS[1] / faster
 
@@ -87,8 +100,14 @@ class Place:
         is_asking = self.is_first and self._ticket.number is not None and not self._is_shared
         if is_asking and now - self._seen_at < _LOOK_SECONDS:
             return False
+        before = self.known
         self.seen = queue.look(self._target, self._time.start())
         self._seen_at = now
+        if not self.is_lock_free or self.known is None:
+            self._free_since = None
+        elif self._free_since is None or before is None or before.etag != self.known.etag:
+            # A look can take seconds: it was free when the answer came, and perhaps not when it was asked for.
+            self._free_since = self._settings.now()
         self._ticket.adopt(self.seen)
         if self.is_first:
             self._ticket.delete_dead(self.seen)
@@ -107,6 +126,13 @@ class Place:
     def leave(self) -> None:
         """Delete our ticket, if we have one."""
         self._ticket.leave()
+
+    @property
+    def _is_left_alone(self) -> bool:
+        if self._ticket.number is None or self._free_since is None:
+            return False
+        patience = _LEFT_SECONDS + _LEFT_SECONDS_EACH * (self._count_ahead() - 1)
+        return self._seen_at - self._free_since >= patience
 
     def _count_ahead(self, *, besides_readers: bool = False) -> int:
         if self.seen is None:

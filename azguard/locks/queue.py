@@ -3,7 +3,8 @@
 A ticket is a blob ``NAME!0000000007`` beside the lock ``NAME``. Its number is one more than the highest that its waiter
 saw, and the service creates it only if there is none: so a waiter that begins to look once another has its ticket comes
 after that one. (That is the order of Lamport's bakery.) The waiter holds a short lease on its ticket. A ticket whose
-lease has ended is of a waiter that died: it is passed over, and the first of the living deletes it.
+lease has ended is of a waiter that died: it is passed over, and the first of the living deletes it. A waiter
+that leaves a free lock alone for some seconds is passed over too, and keeps its ticket.
 
 The queue gives the order and nothing else. Who holds the lock is decided by the lease on the lock alone.
 """

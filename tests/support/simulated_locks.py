@@ -162,7 +162,8 @@ class Simulation:
         elif asked.what == "PUT lease:acquire" and asked.name == LOCK:
             sender.granted = True
             for each in self.contenders:
-                each.lost_place |= each is not sender and self._has_lapsed(each)
+                # The names of tickets are given again.
+                each.lost_place |= not each.granted and self._has_lapsed(each)
 
     def _has_lapsed(self, contender: Contender) -> bool:
         """Return whether the lease on its newest ticket has ended: then others rightly pass it over."""
