@@ -52,7 +52,16 @@ ALLOWED = {
     # It is started.
     "azguard.emulators.files_process": {"--location", "--port", "--smb-port", "--tied"},
     # Samba is started.
-    "azguard.emulators.files.samba": {"--debug-stdout", "--foreground", "--no-process-group", "--version"},
+    "azguard.emulators.files.samba": {
+        "--debug-stdout",
+        "--foreground",
+        "--map-root-user",
+        "--no-process-group",
+        "--user",
+        "--version",
+    },
+    # Samba is asked.
+    "azguard.emulators.files.open_files": {"--json"},
     # Not another program's: the cache keeps each command as it would be typed, and exports carry it.
     "azguard.cache.remarks": {"--blob-type", "--select"},
 }

@@ -10,7 +10,11 @@
 ``store``        shares and what is in them: found, read, changed
 ``database``     the tables behind it
 ``disk``         files and folders on the disk
-``samba``        the shares over SMB: a private Samba
+``smb``          the shares over SMB: what follows, put together
+``samba``        a private Samba in front of the shares
+``smb_client``   the emulator's own way into it
+``arbiter``      what each operation of REST opens over SMB, so that conflicts are real
+``open_files``   what SMB clients have open
 ``records``      what is kept of a share, a directory, a file
 ``leases``       the states of a lease
 ``headers``      properties, metadata and ranges in headers

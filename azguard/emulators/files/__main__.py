@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from azguard.emulators.files.samba import Samba
+    from azguard.emulators.files.smb import Smb
 
 #: The account of Azurite, and its key, which everyone knows.
 ACCOUNT = "devstoreaccount1"
@@ -54,9 +54,9 @@ def _serve(folder: Path, accounts: dict[str, bytes], options: argparse.Namespace
         threading.Thread(target=_end_with_stdin, daemon=True).start()
     with ExitStack() as ends:
         try:
-            samba, smb = _start_samba(accounts, options, ends)
+            smb, line = _start_smb(accounts, options, ends)
             running = server.serve(
-                folder, accounts, options.host, options.port, retention_days=options.retention_days, samba=samba
+                folder, accounts, options.host, options.port, retention_days=options.retention_days, smb=smb
             )
         except PortTaken as error:
             _say(f"error: {options.host}:{options.smb_port}: {error}")
@@ -68,7 +68,7 @@ def _serve(folder: Path, accounts: dict[str, bytes], options: argparse.Namespace
             _say(f"error: {options.host}:{options.port}: {error.strerror}")
             return 1
         ends.callback(running.stop)
-        sys.stdout.write(f"Azure Files emulator: http://{options.host}:{running.port}/{next(iter(accounts))}\n{smb}")
+        sys.stdout.write(f"Azure Files emulator: http://{options.host}:{running.port}/{next(iter(accounts))}\n{line}")
         sys.stdout.flush()
         try:
             signal.pause()
@@ -77,23 +77,22 @@ def _serve(folder: Path, accounts: dict[str, bytes], options: argparse.Namespace
     return 0
 
 
-def _start_samba(
-    accounts: dict[str, bytes], options: argparse.Namespace, ends: ExitStack
-) -> "tuple[Samba | None, str]":
+def _start_smb(accounts: dict[str, bytes], options: argparse.Namespace, ends: ExitStack) -> "tuple[Smb | None, str]":
     """Start Samba for the first account, if it is wanted; return it, and the line that tells of it."""
-    from azguard.emulators.files.samba import PortTaken, Samba, Unserved
+    from azguard.emulators.files.samba import PortTaken, Unserved
+    from azguard.emulators.files.smb import Smb
 
     if options.smb_port is None:
         return None, ""
     name, key = next(iter(accounts.items()))
     try:
-        samba = Samba(name, base64.b64encode(key).decode(), options.host, options.smb_port)
+        smb = Smb(name, base64.b64encode(key).decode(), options.host, options.smb_port)
     except PortTaken:
         raise
     except Unserved as error:
         return None, f"SMB: not served: {error}\n"
-    ends.callback(samba.stop)
-    return samba, f"SMB: {options.host}:{samba.port}\n"
+    ends.callback(smb.stop)
+    return smb, f"SMB: {options.host}:{smb.port}\n"
 
 
 def _end_with_stdin() -> None:

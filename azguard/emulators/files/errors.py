@@ -23,12 +23,22 @@ CODES: Mapping[str, tuple[int, str]] = {
         403,
         "This request is not authorized to perform this operation using this service.",
     ),
+    "CannotDeleteFileOrDirectory": (
+        409,
+        "The file or directory could not be deleted because it is in use by an SMB client.",
+    ),
     "CannotVerifyCopySource": (
         409,
         "The source request body for copy source does not match requested length to write on target.",
     ),
+    "ClientCacheFlushDelay": (
+        408,
+        "The specified resource state could not be flushed from an SMB client in the specified time.",
+    ),
+    "DeletePending": (409, "The specified resource is marked for deletion by an SMB client."),
     "DirectoryNotEmpty": (409, "The specified directory is not empty."),
     "FileInvalidPermission": (400, "The specified file permission is not valid."),
+    "FileLockConflict": (409, "A portion of the specified file is locked by an SMB client."),
     "FileTooLarge": (400, "The specified file size is larger than the largest file that is allowed."),
     "InvalidHeaderValue": (400, "The value for one of the HTTP headers is not in the correct format."),
     "InvalidInput": (400, "One of the request inputs is not valid."),
@@ -84,6 +94,7 @@ CODES: Mapping[str, tuple[int, str]] = {
     "ShareNotFound": (404, "The specified share does not exist."),
     "ShareSnapshotCountExceeded": (409, "The maximum number of share snapshots has been reached."),
     "ShareSnapshotOperationNotSupported": (400, "Share snapshot of the share is not supported for this operation."),
+    "SharingViolation": (409, "The specified resource may be in use by an SMB client."),
     "UnsupportedHttpVerb": (405, "The resource doesn't support specified Http Verb."),
 }
 

@@ -45,13 +45,14 @@ def list_directory(store: Store, request: Request) -> Answer:
     include = _read_include(request)
     prefix = make_key(request.query.get("prefix", ""))
     known = store.database.list_nodes(share.root, directory.path)
+    start = f"{directory.path}/" if directory.path else ""
+    deleted = store.smb.find_deleted(store.disk.locate(share.root)) if store.smb and not share.snapshot else ()
     names = {
         make_key(name): name
         for name in store.disk.list_names(share.root, directory.path)
-        if make_key(name).startswith(prefix)
+        if make_key(name).startswith(prefix) and start + name not in deleted
     }
     keys, marker = answers.take_page(names, _decode(request.query.get("marker")), request.query.get("maxresults"))
-    start = f"{directory.path}/" if directory.path else ""
     nodes = [store.refresh(share, start + names[key], known.get(make_key(start) + key)) for key in keys]
     root = answers.element(
         "EnumerationResults",

@@ -100,6 +100,23 @@ class Node:
         return cls(**{**found, "lease": Lease(**found["lease"]), "ranges": ranges})
 
 
+@dataclass(frozen=True)
+class OpenHandle:
+    """A file or directory that an SMB client has open."""
+
+    #: Its number in Samba.
+    id: int
+    #: From the folder of the share, with slashes; empty for the root.
+    path: str
+    session: str
+    #: Address and port of the client.
+    client: str
+    #: When it was opened, in seconds since 1970.
+    opened: float
+    #: Read, Write, Delete.
+    access: tuple[str, ...]
+
+
 def make_key(path: str) -> str:
     """Return the path by which a directory or file is found."""
     return path.lower()

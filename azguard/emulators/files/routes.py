@@ -14,6 +14,7 @@ from azguard.emulators.files import (
     renames,
     shares,
 )
+from azguard.emulators.files.arbiter import Opens
 from azguard.emulators.files.errors import ServiceError
 from azguard.emulators.files.signatures import Needs
 from azguard.emulators.files.store import Store
@@ -28,6 +29,27 @@ class Operation:
 
     run: Callable[[Store, Request], Answer]
     needs: Needs
+    #: How it opens its file over SMB, if the shares are served so.
+    opens: Opens = Opens.NOTHING
+
+
+#: How operations open their file over SMB; the others do not.
+_OPENS: Mapping[Callable[[Store, Request], Answer], Opens] = {
+    copies.copy: Opens.REPLACE,
+    directories.delete: Opens.DELETE,
+    files.create: Opens.REPLACE,
+    files.delete: Opens.DELETE,
+    files.get: Opens.READ,
+    files.lease: Opens.LEASE,
+    files.set_metadata: Opens.CHANGE,
+    files.set_properties: Opens.CHANGE,
+    files.show: Opens.LOOK,
+    files.show_metadata: Opens.LOOK,
+    ranges.put: Opens.WRITE,
+    ranges.show: Opens.READ,
+    renames.rename_directory: Opens.RENAME,
+    renames.rename_file: Opens.RENAME,
+}
 
 
 def _of_share(run: Callable[[Store, Request], Answer], account: str, service: str = "") -> Operation:
@@ -35,7 +57,7 @@ def _of_share(run: Callable[[Store, Request], Answer], account: str, service: st
 
 
 def _of_item(run: Callable[[Store, Request], Answer], letters: str) -> Operation:
-    return Operation(run, Needs(letters, "o", letters))
+    return Operation(run, Needs(letters, "o", letters), _OPENS.get(run, Opens.NOTHING))
 
 
 _LIST = Operation(listings.list_directory, Needs("l", "c", "l"))

@@ -3,6 +3,7 @@
 Not guaranteed: that Samba answers as Windows or Azure Files does in everything. SMB snapshots are not served.
 """
 
+import grp
 import importlib.util
 import os
 import pwd
@@ -32,8 +33,15 @@ _NOT_READ = "Can't load"
 _LONGEST_FOLDER = 40
 # The shell that runs smbd removes its folder in the end, also if we are killed. smbd signals its whole process group
 # when it ends; the shell survives that. A Samba that never listened keeps its folder for our next try.
-_RUN_AND_REMOVE = 'trap : HUP INT TERM; "$@"; [ ! -e "$0/listens" ] || rm -rf -- "$0"'
+# Closing a handle has smbd start another server, which would stay.
+_RUN_AND_REMOVE = """
+trap : HUP INT TERM
+"$@"
+[ ! -s "$0/pid/samba-dcerpcd.pid" ] || kill "$(cat "$0/pid/samba-dcerpcd.pid")"
+[ ! -e "$0/listens" ] || rm -rf -- "$0"
+"""
 _LISTENS = "listens"
+_ADMINISTRATORS = "S-1-5-32-544"
 _ANY_HOST = "0.0.0.0"  # noqa: S104  # compared, not listened on
 
 _GLOBAL = """\
@@ -92,6 +100,7 @@ class Programs:
     pdbedit: str
     smbcontrol: str
     smbstatus: str
+    net: str
 
 
 def find_programs(path: str | None = None) -> Programs:
@@ -103,7 +112,7 @@ def find_programs(path: str | None = None) -> Programs:
     if importlib.util.find_spec("smbprotocol") is None:
         raise Unserved(_NO_CLIENT)
     folders = os.pathsep.join([os.environ.get("PATH", "") if path is None else path, *_FOLDERS])
-    found = {name: shutil.which(name, path=folders) for name in ("pdbedit", "smbcontrol", "smbstatus")}
+    found = {name: shutil.which(name, path=folders) for name in ("pdbedit", "smbcontrol", "smbstatus", "net")}
     servers = [each for name in _SERVERS if (each := shutil.which(name, path=folders))]
     smbd = next((each for each in servers if _is_samba(each)), None)
     if smbd is None or not all(found.values()):
@@ -129,6 +138,7 @@ class Samba:
         self.config = self.folder / "smb.conf"
         self._listen_host = host
         self._shares: dict[str, Path] = {}
+        self._may_close = False
         try:
             self._prepare(account, key)
             self.port, self._process = self._start(port)
@@ -136,25 +146,43 @@ class Samba:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise
 
-    def publish(self, shares: Mapping[str, Path]) -> None:
-        """Serve these folders under these names; clients of others lose them, with all they have open there."""
+    def publish(self, shares: Mapping[str, Path]) -> list[str]:
+        """Serve these folders under these names; clients of others lose them, with all they have open there.
+
+        Return the names of those that are served no more, or from another folder.
+        """
         if shares == self._shares:
-            return
+            return []
         gone = [name for name, folder in self._shares.items() if shares.get(name) != folder]
         self._shares = dict(shares)
         self._write_config()
         self._control("reload-config")
         for name in gone:
             self._control("close-share", name)
+        return gone
 
     def ask_status(self, *options: str) -> str:
         """Return what ``smbstatus`` prints.
 
         Raises:
-            Unserved: it fails, as it does for an ordinary user.
+            Unserved: it fails.
         """
-        done = self._run([self.programs.smbstatus, "-s", str(self.config), *options])
-        return done.stdout
+        # smbstatus insists on being root. In a namespace of its own, an ordinary user is.
+        prefix = () if os.getuid() == 0 else ("unshare", "--user", "--map-root-user")
+        return self._run([*prefix, self.programs.smbstatus, "-s", str(self.config), *options]).stdout
+
+    def allow_closing(self) -> None:
+        """Make the account one of those who may close the handles of others: it is once its next session begins.
+
+        Raises:
+            Unserved: it fails.
+        """
+        if self._may_close:
+            return
+        group = grp.getgrgid(os.getgid()).gr_name
+        options = (f"sid={_ADMINISTRATORS}", f"unixgroup={group}", "type=builtin", "ntgroup=Administrators")
+        self._run([self.programs.net, "-s", str(self.config), "groupmap", "add", *options])
+        self._may_close = True
 
     def stop(self) -> None:
         """End it with all its processes, and remove its folder."""

@@ -6,6 +6,7 @@ import sqlite3
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,8 @@ from werkzeug.serving import BaseWSGIServer, ThreadedWSGIServer, WSGIRequestHand
 from azguard.emulators.files import answers, shares, signatures
 from azguard.emulators.files.errors import ServiceError
 from azguard.emulators.files.routes import find_operation
-from azguard.emulators.files.samba import Samba, Unserved
+from azguard.emulators.files.samba import Unserved
+from azguard.emulators.files.smb import Smb
 from azguard.emulators.files.store import Store
 from azguard.emulators.files.wire import Answer, Request, read_request
 
@@ -35,10 +37,10 @@ _BODYLESS = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 class Application:
     """Answers requests; one at a time, but for the content that is sent."""
 
-    def __init__(self, store: Store, accounts: Mapping[str, bytes], samba: Samba | None = None) -> None:
+    def __init__(self, store: Store, accounts: Mapping[str, bytes], smb: Smb | None = None) -> None:
         self._store = store
         #: What serves the shares over SMB as well; None if they are not.
-        self._samba = samba
+        self._smb = smb
         #: The key of each account.
         self._accounts = accounts
 
@@ -75,9 +77,11 @@ class Application:
         operation = find_operation(request)
         with self._store.transaction():
             self._check(request, key, operation.needs, environ["REMOTE_ADDR"])
+        admitted = nullcontext() if self._smb is None else self._smb.admit(self._store, request, operation.opens)
+        with admitted, self._store.transaction():
             answer = operation.run(self._store, request)
-            if self._samba is not None and request.method in _CHANGING and not request.path:
-                self._samba.publish(self._store.list_smb_folders())
+            if self._smb is not None and request.method in _CHANGING and not request.path:
+                self._smb.publish(self._store)
             return answer
 
     def _check(self, request: Request, key: bytes, needs: signatures.Needs, address: str) -> None:
@@ -135,15 +139,15 @@ def serve(
     port: int,
     *,
     retention_days: int = 0,
-    samba: Samba | None = None,
+    smb: Smb | None = None,
 ) -> "Running":
-    """Start a server in a thread of this process, as tests do; ``samba`` serves the shares, too."""
+    """Start a server in a thread of this process, as tests do; ``smb`` serves the shares, too."""
     store = Store(folder, retention_days=retention_days)
     with store.transaction():
         shares.forget_expired(store)
-        if samba is not None:
-            samba.publish(store.list_smb_folders())
-    return Running(make_server(Application(store, accounts, samba), host, port), store)
+    if smb is not None:
+        smb.begin(store)
+    return Running(make_server(Application(store, accounts, smb), host, port), store)
 
 
 class Running:

@@ -8,17 +8,31 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 from azguard.atomic_files import write_atomically
 from azguard.emulators.files import answers
 from azguard.emulators.files.database import Database
 from azguard.emulators.files.disk import Disk
 from azguard.emulators.files.errors import ServiceError
-from azguard.emulators.files.records import DIRECTORY, FILE, Node, ShareRecord, make_key, parent_of
+from azguard.emulators.files.records import DIRECTORY, FILE, Node, OpenHandle, ShareRecord, make_key, parent_of
 from azguard.emulators.files.wire import Request
 
 #: The permission of what was made without one.
 DEFAULT_PERMISSION = "O:SYG:SYD:(A;;FA;;;BA)(A;;FA;;;SY)(A;;0x1301bf;;;AU)(A;;0x1200a9;;;BU)"
+
+
+class OpenFiles(Protocol):
+    """What SMB clients have open."""
+
+    def list_handles(self, folder: Path) -> list[OpenHandle]:
+        """Return the handles of clients in the folder of a share."""
+
+    def find_deleted(self, folder: Path) -> set[str]:
+        """Return the paths, from the folder of a share, of what is gone as soon as its last handle is closed."""
+
+    def close_handles(self, handles: list[OpenHandle]) -> int:
+        """Close handles; return how many are closed."""
 
 
 class Store:
@@ -31,6 +45,8 @@ class Store:
         #: For how many days a deleted share can be restored; 0 is not at all.
         self.retention_days = retention_days
         self.now = now
+        #: What SMB clients have open; None if the shares are not served over SMB.
+        self.smb: OpenFiles | None = None
         #: What is renamed just now: written before the disk changes, removed after the tables have.
         self._journal = folder / "rename.json"
         self._is_renaming = self._journal.exists()
@@ -57,11 +73,16 @@ class Store:
 
     def list_smb_folders(self) -> dict[str, Path]:
         """Return the folders of the shares that are served over SMB, by the names of the shares."""
-        return {
-            share.name: self.disk.locate(share.root)
-            for share in self.database.list_shares()
-            if not share.snapshot and share.deleted is None and share.settings.get("x-ms-enabled-protocols") != "NFS"
-        }
+        return {share.name: self.disk.locate(share.root) for share in self.list_smb_shares()}
+
+    def list_smb_shares(self) -> list[ShareRecord]:
+        """Return the shares that are served over SMB."""
+        return [share for share in self.database.list_shares() if self.serves_smb(share)]
+
+    def serves_smb(self, share: ShareRecord) -> bool:
+        """Return whether a share is served over SMB, if shares are at all."""
+        is_there = not share.snapshot and share.deleted is None
+        return is_there and share.settings.get("x-ms-enabled-protocols") != "NFS"
 
     def next_version(self) -> tuple[str, float]:
         """Return an ETag that never was, and the time for Last-Modified."""
