@@ -58,8 +58,8 @@ ALLOWED = {
         "--map-root-user",
         "--no-process-group",
         "--user",
-        "--version",
     },
+    "azguard.emulators.files.samba_programs": {"--version"},
     # Samba is asked.
     "azguard.emulators.files.open_files": {"--json"},
     # Not another program's: the cache keeps each command as it would be typed, and exports carry it.

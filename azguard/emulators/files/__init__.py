@@ -12,6 +12,7 @@
 ``disk``         files and folders on the disk
 ``smb``          the shares over SMB: what follows, put together
 ``samba``        a private Samba in front of the shares
+``samba_programs``  its programs and its config
 ``smb_client``   the emulator's own way into it
 ``arbiter``      what each operation of REST opens over SMB, so that conflicts are real
 ``open_files``   what SMB clients have open

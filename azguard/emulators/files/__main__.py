@@ -47,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _serve(folder: Path, accounts: dict[str, bytes], options: argparse.Namespace) -> int:
     from azguard.emulators.files import server
-    from azguard.emulators.files.samba import PortTaken
+    from azguard.emulators.files.samba_programs import PortTaken
 
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if options.tied:
@@ -79,7 +79,7 @@ def _serve(folder: Path, accounts: dict[str, bytes], options: argparse.Namespace
 
 def _start_smb(accounts: dict[str, bytes], options: argparse.Namespace, ends: ExitStack) -> "tuple[Smb | None, str]":
     """Start Samba for the first account, if it is wanted; return it, and the line that tells of it."""
-    from azguard.emulators.files.samba import PortTaken, Unserved
+    from azguard.emulators.files.samba_programs import PortTaken, Unserved
     from azguard.emulators.files.smb import Smb
 
     if options.smb_port is None:

@@ -15,7 +15,7 @@ from azguard.emulators.files import smb_client
 from azguard.emulators.files.errors import ServiceError
 from azguard.emulators.files.headers import read_range
 from azguard.emulators.files.records import DIRECTORY, Node, ShareRecord, make_key
-from azguard.emulators.files.samba import Unserved
+from azguard.emulators.files.samba_programs import Unserved
 from azguard.emulators.files.smb_client import ALL, ATTRIBUTES, DELETE, READ, WRITE, Gone, Handle, Refused, SmbClient
 from azguard.emulators.files.store import Store
 from azguard.emulators.files.wire import Request, read_request

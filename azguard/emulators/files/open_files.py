@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from azguard.emulators.files.records import OpenHandle
-from azguard.emulators.files.samba import Samba, Unserved
+from azguard.emulators.files.samba import Samba
+from azguard.emulators.files.samba_programs import Unserved
 from azguard.emulators.files.smb_client import SmbClient
 
 _LOG = logging.getLogger("azguard.emulators.files")

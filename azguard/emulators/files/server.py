@@ -17,7 +17,7 @@ from werkzeug.serving import BaseWSGIServer, ThreadedWSGIServer, WSGIRequestHand
 from azguard.emulators.files import answers, shares, signatures
 from azguard.emulators.files.errors import ServiceError
 from azguard.emulators.files.routes import find_operation
-from azguard.emulators.files.samba import Unserved
+from azguard.emulators.files.samba_programs import Unserved
 from azguard.emulators.files.smb import Smb
 from azguard.emulators.files.store import Store
 from azguard.emulators.files.wire import Answer, Request, read_request
