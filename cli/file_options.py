@@ -22,6 +22,12 @@ Folder = Annotated[
     str,
     typer.Argument(metavar="SHARE[/PATH]", help="The share or directory, or its URL.", autocompletion=completers.files),
 ]
+Path = Annotated[
+    str,
+    typer.Argument(
+        metavar="SHARE[/PATH]", help="The file, directory or share, or its URL.", autocompletion=completers.files
+    ),
+]
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -31,12 +37,25 @@ def locate_folder(env: Environment, text: str) -> Target:
     Raises:
         UsageError: the address is malformed, or names something else.
     """
+    return _locate(env, text, Kind.DIR)
+
+
+def locate_path(env: Environment, text: str) -> Target:
+    """Return the file, directory or share that an address names; without a prefix, a path is that of a file.
+
+    Raises:
+        UsageError: the address is malformed, or names something else.
+    """
+    return _locate(env, text, Kind.DIR if text.startswith(f"{Kind.DIR}:") else Kind.FILE)
+
+
+def _locate(env: Environment, text: str, inside: Kind) -> Target:
     if _URL.match(text):
         is_share = env.location(text).address.kind is Kind.SHARE
-        return env.locate(text, Kind.SHARE if is_share else Kind.DIR)
+        return env.locate(text, Kind.SHARE if is_share else inside)
     prefix, colon, _ = text.partition(":")
     is_share = prefix == Kind.SHARE if colon else "/" not in text
-    return env.locate(text, Kind.SHARE if is_share else Kind.DIR)
+    return env.locate(text, Kind.SHARE if is_share else inside)
 
 
 def guarding(env: Environment) -> Guarding:

@@ -60,6 +60,16 @@ _PARTS_OF_QUEUE = MappingProxyType(
     }
 )
 
+_PARTS_OF_FILE = MappingProxyType(
+    {
+        "show": "file",
+        "exists": "file",
+        "list": "file",
+        "delete": "file",
+        "handle": "file_handle",
+    }
+)
+
 # In the order of --help.
 COMMANDS = {
     "safe-update": Entry("safe_update", "Read, change and write back, exactly once."),
@@ -84,7 +94,7 @@ COMMANDS = {
     "message": Entry("message", "Messages of queues: put, get, peek, update, delete, clear."),
     "share": Entry("share", "File shares: create, show, exists, list, delete."),
     "dir": Entry("dir", "Directories of file shares: create, show, exists, list, delete."),
-    "file": Entry("file", "Files of file shares: show, exists, list, delete."),
+    "file": Entry("file", "Files of file shares: show, exists, list, delete, handle.", _PARTS_OF_FILE),
     "lease": Entry(
         "lease",
         "Leases: acquire, renew, release, break, show, list, wait.",

@@ -241,6 +241,19 @@ def _describe_work(result: Mapping[str, Any]) -> str:
     return _MARK + line if result["received"] == result["done"] + result["duplicates"] else line
 
 
+def _describe_closed(result: Mapping[str, Any]) -> str:
+    """Return how many handles were closed, and how many were not."""
+    name = _name(result)
+    if result["outcome"] == "unchanged":
+        which = "no handle" if result["handle_id"] is None else f"no handle {result['handle_id']}"
+        return f"there is {which} open on {name}"
+    closed = result["closed"]
+    line = f"closed {'the handles' if closed is None else terminal.count(closed, 'handle')} on {name}"
+    if result["failed"]:
+        return f"{line}, and failed to close {result['failed']:,}"
+    return _MARK + _join(line, _tries(result))
+
+
 #: What is done to nothing in an account, by its command.
 _OF_NO_VERSION: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "cache forget": _describe_forgotten,
@@ -252,6 +265,7 @@ _OF_NO_VERSION: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "lock release": _describe_lock_release,
     "emulator start": _describe_start,
     "emulator stop": _describe_stop,
+    "file handle close": _describe_closed,
     "queue move": _describe_move,
     "queue work": _describe_work,
     "profile set": _describe_profile,

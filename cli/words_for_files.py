@@ -15,8 +15,8 @@ def _show_again(facts: Mapping[str, object]) -> str:
 #: What to type next.
 HINTS: Mapping[str, Words] = {
     "directory_not_empty": "a directory is deleted when it is empty; see azguard file list {target}",
-    "file_delete_pending": "wait until the program that has it open closes it; then try again",
-    "file_is_open": "wait until that program closes it; then try again",
+    "file_delete_pending": "see who has it open: azguard file handle list {target}",
+    "file_is_open": "see which program: azguard file handle list {target}",
     "file_is_read_only": "take the attribute away: azguard file set-properties {target} --attributes None",
     "parent_not_found": "azguard dir create {parent}",
     "path_of_other_type": "see what is there: azguard file list {container}",

@@ -7,7 +7,7 @@ No command does these yet: ``share.set_properties``, ``share.get_metadata``, ``s
 ``share.get_acl``, ``share.set_acl``, ``share.get_stats``, ``share.snapshot``; ``directory.set_properties``,
 ``directory.get_metadata``, ``directory.set_metadata``, ``directory.rename``; ``file.create``, ``file.get``,
 ``file.set_properties``, ``file.get_metadata``, ``file.set_metadata``, ``file.put_range``, ``file.list_ranges``,
-``file.copy``, ``file.abort_copy``, ``file.rename``, ``file.list_handles``, ``file.force_close_handles``;
+``file.copy``, ``file.abort_copy``, ``file.rename``;
 ``blob.put_append_blob``, ``blob.put_page_blob``, ``blob.get_metadata``, ``container.get_metadata``. Some of them are
 steps of a command: ``metadata get`` reads the properties.
 

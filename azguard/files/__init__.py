@@ -7,6 +7,7 @@ has no lease (directories) can only be compared.
 ``directories``  create, show and delete directories
 ``files``        show and delete files
 ``listing``      what is in a directory
+``handles``      who has what open over SMB, and closing it
 ``contents``     whether a share is empty
 ``existing``     what a create finds
 ``described``    directories and files as commands show them

@@ -35,6 +35,7 @@ _ELSEWHERE = {
         ("share create", "share delete", "dir create", "dir delete", "file delete"),
         "tests/files/test_lifecycle.py, since the Files emulator is another server",
     ),
+    "file handle close": "tests/files/test_handles.py, since the Files emulator is another server",
     **dict.fromkeys(("share list", "dir list", "file list"), "it reads"),
     "profile set": "it writes a file of this machine",
 }

@@ -1,0 +1,142 @@
+"""Handles that programs hold over SMB: who has a file or directory open, and how an operator closes it.
+
+No request goes before these, because a path in delete pending answers no other.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import Any, ClassVar
+
+from azguard import columns
+from azguard.accounts.target import Target
+from azguard.errors import AzguardError, NotFound
+from azguard.requests.calls import page_timeouts, pages, write_timeouts
+from azguard.requests.deadline import Deadline
+from azguard.requests.settle import Finding, WriteRequest, send_until_settled
+from azguard.requests.verdicts import Verdict
+
+
+@dataclass(frozen=True)
+class Handle:
+    """One handle that a program holds."""
+
+    COLUMNS: ClassVar = (
+        columns.HANDLE_PATH, columns.HANDLE_ID, columns.CLIENT, columns.CLIENT_NAME, columns.ACCESS,
+        columns.OPENED,
+    )  # fmt: skip
+
+    handle_id: str
+    #: The share and the path in it. The service does not tell whether that is a file or a directory.
+    path: str
+    #: The IP address and port of the client.
+    client: str
+    #: The name of the client's machine; None from a service that does not tell it.
+    client_name: str | None
+    #: ``Read``, ``Write``, ``Delete``; empty from a service that does not tell it.
+    access: tuple[str, ...]
+    opened: datetime | None
+    #: When the client connected again the last time; None if it never did.
+    reconnected: datetime | None
+    session_id: str | None
+    file_id: str | None
+    parent_id: str | None
+
+
+@dataclass(frozen=True)
+class HandlesClosed:
+    """What closing handles did."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.CLOSED, columns.FAILED, columns.OUTCOME)
+
+    address: str
+    #: The one that was to be closed; None if all were.
+    handle_id: str | None
+    #: None if an answer was lost, which may have told of some.
+    closed: int | None
+    failed: int
+    attempts: int
+    #: ``committed``; ``unchanged`` if none was open.
+    outcome: str
+
+
+def list_handles(target: Target, deadline: Deadline, *, recursive: bool = False, limit: int | None) -> Iterator[Handle]:
+    """Yield the handles on a file, a directory or the root of a share; ``recursive`` those on all below it, too.
+
+    Raises:
+        NotFound: there is nothing at that path.
+    Source: https://learn.microsoft.com/rest/api/storageservices/list-handles
+    """
+    settings = {"results_per_page": limit, **page_timeouts(deadline)}
+    found = _client(target).list_handles(recursive=recursive or None, **settings)
+    share = target.address.container
+    for item in islice(pages(found, target, deadline), limit):
+        yield _describe(share, item)
+
+
+def close(target: Target, handle_id: str | None, deadline: Deadline, *, recursive: bool = False) -> HandlesClosed:
+    """Close one handle on a path, or all of them; ``recursive`` closes those on all below it, too.
+
+    The program that held it gets an error at its next use of the file; what it had not written yet is lost.
+
+    After a lost answer it is asked for again, and a handle that was opened since is closed with the others.
+
+    Raises:
+        NotFound: there is nothing at that path.
+        OutcomeUnknown: no answer came until the deadline.
+    Source: https://learn.microsoft.com/rest/api/storageservices/force-close-handles
+    """
+    client = _client(target)
+
+    def send() -> Mapping[str, int]:
+        timeouts = write_timeouts(deadline)
+        if handle_id is not None:
+            return dict(client.close_handle(handle_id, **timeouts))
+        return dict(client.close_all_handles(recursive=recursive or None, **timeouts))
+
+    request = WriteRequest[Mapping[str, int]](
+        target=target,
+        send=send,
+        look=lambda _: Finding(Verdict.NOT_YET),
+        is_idempotent=True,
+        judge_refusal=_judge_refusal,
+    )
+    settled = send_until_settled(request, deadline)
+    closed, failed = settled.answer["closed_handles_count"], settled.answer["failed_handles_count"]
+    is_known = not settled.doubts
+    return HandlesClosed(
+        address=str(target.address),
+        handle_id=handle_id,
+        closed=closed if is_known else None,
+        failed=failed,
+        attempts=settled.attempts,
+        outcome="unchanged" if is_known and not closed and not failed else "committed",
+    )
+
+
+def _judge_refusal(refusal: AzguardError, found: Finding[Mapping[str, int]]) -> Finding[Mapping[str, int]]:
+    """Return that it is done if the path is gone after a lost answer: a file in delete pending goes with its handle."""
+    if isinstance(refusal, NotFound):
+        return Finding(Verdict.COMMITTED, {"closed_handles_count": 0, "failed_handles_count": 0})
+    return found
+
+
+def _client(target: Target) -> Any:
+    # The service takes the same requests for files and directories; the client of directories can ask for all below.
+    return target.account.directory(target.address)
+
+
+def _describe(share: str, found: Any) -> Handle:
+    return Handle(
+        handle_id=found.id,
+        path=f"{share}/{found.path}" if found.path else share,
+        client=found.client_ip,
+        client_name=found.client_name or None,
+        access=tuple(found.access_rights or ()),
+        opened=found.open_time,
+        reconnected=found.last_reconnect_time,
+        session_id=found.session_id,
+        file_id=found.file_id,
+        parent_id=found.parent_id,
+    )
