@@ -176,6 +176,8 @@ def of(ctx: typer.Context) -> Environment:
         ctx.obj = Environment(
             ctx.meta.get(SHARED, {}), ctx.meta.get(OPERATION), command, os.environ, ctx.meta.get(ARGV, ())
         )
+        # Typer keeps the arguments of a command's last run, and this context with them.
+        ctx.call_on_close(lambda: setattr(ctx, "obj", None))
         # A wrong --output is said before anything is done.
         if ctx.obj.out.is_verbose:
             from azguard.cli import tracing

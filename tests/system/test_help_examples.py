@@ -36,9 +36,12 @@ def statuses(lines: list[str], cwd: Path, environ: Mapping[str, str]) -> list[tu
     return list(zip(lines, map(int, (cwd / "statuses").read_text().split()), strict=True))
 
 
+EXAMPLES = {name: HelpText(command.help).examples for name, command in commands()}
+
+
 def examples(group: str) -> dict[str, list[str]]:
     """Return the examples of each command of a group, or of a command that stands for itself."""
-    return {name: HelpText(command.help).examples for name, command in commands() if name.split()[0] == group}
+    return {name: lines for name, lines in EXAMPLES.items() if name.split()[0] == group}
 
 
 # What the emulator cannot do: no copy of it is ever pending, and it keeps nothing that was deleted.

@@ -38,7 +38,8 @@ def kinds() -> list[type]:
     return [
         getattr(importlib.import_module(name), node.name)
         for name, path in MODULES.items()
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if "COLUMNS: ClassVar" in (source := path.read_text(encoding="utf-8"))
+        for node in ast.parse(source).body
         if isinstance(node, ast.ClassDef) and "COLUMNS: ClassVar" in ast.unparse(node)
     ]
 
