@@ -1,13 +1,16 @@
 """Imports go down only: every module is in a room, every room on a floor, and a room imports rooms below its own."""
 
 import ast
-from collections.abc import Iterator
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 from tests.support.places import REPOSITORY
+
+# One process reads the source of the product, once.
+pytestmark = pytest.mark.xdist_group("source of the product")
 
 # From the ground up. Rooms of one floor stand side by side and never import each other.
 FLOORS = (
@@ -42,14 +45,17 @@ def modules() -> dict[str, Path]:
 MODULES = modules()
 
 
-def imports(path: Path) -> Iterator[str]:
-    """Yield the modules of the product that a module imports, inside functions and under TYPE_CHECKING too."""
+@cache
+def imports(path: Path) -> frozenset[str]:
+    """Return the modules of the product that a module imports, inside functions and under TYPE_CHECKING too."""
+    found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from (each.name for each in node.names if each.name.split(".")[0] == "azguard")
+            found |= {each.name for each in node.names if each.name.split(".")[0] == "azguard"}
         elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "azguard":
             names = (f"{node.module}.{each.name}" for each in node.names)
-            yield from (name if name in MODULES else str(node.module) for name in names)
+            found |= {name if name in MODULES else str(node.module) for name in names}
+    return frozenset(found)
 
 
 def room(module: str) -> str:
@@ -70,7 +76,7 @@ def test_a_room_imports_itself_and_the_floors_below(mine: str) -> None:
 
 
 def test_no_imports_make_a_circle() -> None:
-    TopologicalSorter({name: set(imports(path)) for name, path in MODULES.items()}).prepare()
+    TopologicalSorter({name: imports(path) for name, path in MODULES.items()}).prepare()
 
 
 def test_commands_are_imported_by_name_only() -> None:

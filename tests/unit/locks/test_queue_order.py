@@ -162,10 +162,14 @@ MUTANTS: Mapping[str, Any] = {
 }  # fmt: skip
 
 
+# The first seed that tells; it is tried first, since the stories of some mutants are long.
+TELLING = {"the dead are never skipped": 1, "the ticket is not renewed": 11}
+
+
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_mutant_is_caught(mutant: str) -> None:
     with MUTANTS[mutant]:
-        caught = (_is_caught(seed) for seed in range(20))
+        caught = (_is_caught(seed) for seed in (TELLING.get(mutant, 0), *range(20)))
         assert any(caught)
 
 

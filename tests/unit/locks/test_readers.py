@@ -121,8 +121,17 @@ MUTANTS: Mapping[str, Any] = {
 }
 
 
+# The first seed that tells; it is tried first.
+TELLING = {
+    "a writer does not look for readers": 5,
+    "a writer counts no reader": 4,
+    "a reader does not look for a writer": 20,
+}
+
+
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_mutant_is_caught(mutant: str) -> None:
     with MUTANTS[mutant]:
-        caught = (bool(violations(contend(f"mutant {seed}", STORMY, kills=0.0))) for seed in range(60))
+        seeds = (TELLING[mutant], *range(60))
+        caught = (bool(violations(contend(f"mutant {seed}", STORMY, kills=0.0))) for seed in seeds)
         assert any(caught)
