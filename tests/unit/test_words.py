@@ -88,7 +88,9 @@ def find_words(module: str) -> tuple[set[str], list[str], list[str]]:
 @pytest.mark.parametrize("name", sorted({room(module) for module in CORE}))
 def test_a_room_of_the_core_names_no_option_shows_no_command_line_and_gives_no_hint(name: str) -> None:
     modules = [module for module in CORE if room(module) == name]
-    allowed = {module: (ALLOWED.get(module, set()), [], []) for module in modules}
+    allowed: dict[str, tuple[set[str], list[str], list[str]]] = {
+        module: (ALLOWED.get(module, set()), [], []) for module in modules
+    }
     assert {module: find_words(module) for module in modules} == allowed
 
 
