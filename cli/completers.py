@@ -24,10 +24,9 @@ Candidate = tuple[str, str]
 SECONDS = 2.0
 _MOST = 200
 # The kinds of resources whose names can be offered, and how each is written.
-_LEASABLE = {"blob": "CONTAINER/NAME", "container": "NAME"}
+_LEASABLE = {"blob": "CONTAINER/NAME", "container": "NAME", "share": "NAME", "file": "SHARE/PATH"}
 _NAMED = {
-    **_LEASABLE, "table": "NAME", "entity": "TABLE/PARTITION/ROW", "queue": "NAME", "share": "NAME",
-    "dir": "SHARE/PATH", "file": "SHARE/PATH",
+    **_LEASABLE, "table": "NAME", "entity": "TABLE/PARTITION/ROW", "queue": "NAME", "dir": "SHARE/PATH",
 }  # fmt: skip
 
 #: Asks an account for what begins with the unfinished word.

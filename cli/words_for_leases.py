@@ -25,14 +25,15 @@ HINTS: Mapping[str, Words] = {
     "lease_reason_empty": "an unset shell variable looks like this; leave the option out",
     "lease_reason_malformed": "--reason 'migration of the schema'",
     "break_condition_without_version": "leave the condition out, or name the version: --if-match ETAG",
+    "break_at_once": "leave out --lease-break-period",
     "break_not_confirmed": (
         "--yes; or only if it is what you think: --if-owner NAME, --if-older-than 2h, --if-match ETAG"
     ),
-    "kind_without_lease": "blob:CONTAINER/NAME or container:NAME",
+    "kind_without_lease": "blob:CONTAINER/NAME, container:NAME, share:NAME or file:SHARE/PATH",
     "lease_not_named": "--lease-id ID, or @held",
     "lease_lasts_until_released": "leave it out: it lasts until it is released or broken",
     "lease_not_broken": "nothing was broken; look again: azguard lease show {address}",
-    "lease_without_term": "say --infinite",
+    "lease_without_term": "--infinite, without --lease-duration: it lasts until it is released or broken",
     "lock_blob_missing": "leave out --no-create, and it is made",
     "hold_lost_before": "look what ran since; to take it anew, empty AZGUARD_LOCK: AZGUARD_LOCK= azguard lock hold …",
     "hold_not_recorded": "the lock was released; set AZGUARD_CACHE_DIR",

@@ -16,7 +16,7 @@ _Leasable = Annotated[
     str,
     typer.Argument(
         metavar="ADDRESS",
-        help="blob:CONTAINER/NAME or container:NAME, or its URL.",
+        help="blob:CONTAINER/NAME, container:NAME, share:NAME or file:SHARE/PATH, or its URL.",
         autocompletion=completers.leasable_addresses,
     ),
 ]
@@ -27,7 +27,7 @@ _ProposedLeaseId = Annotated[
     str | None, typer.Option("--proposed-lease-id", metavar="GUID", help="Use this id; by default, a new one.")
 ]
 
-app = group("Leases of blobs and containers: acquire, renew, change, release, break, show, list, wait.")
+app = group("Leases of blobs, containers, shares and files: acquire, renew, change, release, break, show, list, wait.")
 
 
 @app.command(spec=options.operation(operations.BLOB_LEASE_ACQUIRE))
@@ -48,12 +48,15 @@ def acquire(
     azguard records the id on this machine before it sends the request. Other commands take it as --lease-id @held.
     After a crash, "lease list --held" shows it, and "lease release" releases it. -o tsv prints the id alone.
 
-    --reason writes a record into the metadata of the blob: who holds the lease, since when, and why. "lease show" and
-    refused writers show it. This write changes the ETag, and azguard remembers the new one. "lease release" removes the
-    record. A write that replaces the metadata, such as blob put, removes it too.
+    The lease of a file has no term: --infinite is its only one, so that it stays when its holder dies.
+
+    --reason writes a record into the metadata of the blob, share or file: who holds the lease, since when, and why.
+    "lease show" and refused writers show it. This write changes the ETag, and azguard remembers the new one. "lease
+    release" removes the record. A write that replaces the metadata, such as blob put, removes it too.
 
     Not guaranteed: a finite lease ends by itself, also while its holder is paused. After that the service refuses only
     those writes of the holder that carry the lease id. The lease of a container prevents its deletion, nothing else.
+    That of a share guards the share itself, not the files in it.
 
     Examples:
         azguard lease acquire blob:site/config.json --lease-duration 30s

@@ -33,10 +33,11 @@ def list_(ctx: typer.Context, container: lease_list_options.Container = None, *,
     With --held the service is asked for each; what it proves to be over, because it was deleted, broken or taken by
     another, is forgotten. Without an answer the list is of what is remembered (state: unknown, or ended).
 
-    --account lists the leases of all containers, and those on the containers themselves, with who holds them, as far as
-    a record says: of azguard, Terraform, WebJobs or a virtual machine. With it, --stale or --watch, JSON is one object
-    a line, unless --query picks from the list. A container that you may not list is named, the others are listed, and
-    the exit status is 20.
+    --account lists the leases of all containers, and those on the containers and shares themselves, with who holds
+    them, as far as a record says: of azguard, Terraform, WebJobs or a virtual machine. With it, --stale or --watch,
+    JSON is one object a line, unless --query picks from the list. A container that you may not list is named, the
+    others are listed, and the exit status is 20. If the shares cannot be listed, a warning says so. The service does
+    not list the leases of files.
 
     Examples:
         azguard lease list site

@@ -33,7 +33,7 @@ def list_(
     With --account, --stale or --watch it also lists the locks of other programs, with their kind: terraform, pulumi,
     webjobs (also Functions), event-hubs, restic, vm-disk. JSON is one object a line then, unless --query picks from
     the list. The --prefix of --account is of CONTAINER/NAME. A container that you may not list is named, the others
-    are listed, and the exit status is 20.
+    are listed, and the exit status is 20. Shares that are leased are listed too.
 
     The age is by the clock of the service. Of event-hubs and restic it is the time since the last renewal. --stale
     leaves out what has no time that is certain, and says how many.

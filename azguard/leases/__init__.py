@@ -11,6 +11,7 @@
 ``conventions``  how other programs say who holds what: a class for each
 ``holding``   something that is held, as a listing shows it
 ``holdings``  who holds what in an account
+``share_holdings``  the leases on the shares of an account
 ``watching``  what changes between two such listings
 ``owner_records``  the record written under the lease
 ``facts``     one lease, its holder and its age, as commands show it

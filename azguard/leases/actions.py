@@ -174,7 +174,12 @@ def break_(target: Target, period: int | None, conditions: Conditions, deadline:
         Locked: there is no lease to break.
         Changed: a condition did not hold.
         OutcomeUnknown: it was sent, and whether it was done cannot be known.
+        UsageError: a period is given for a lease that has no term.
     """
+    if period is not None and not kind_of(target).finite:
+        raise UsageError(
+            f"the lease of a {target.kind} ends at once when it is broken", str(target.address), reason="break_at_once"
+        )
 
     def look_for_it(patience: Deadline) -> Finding[Facts]:
         state = look(target, patience)

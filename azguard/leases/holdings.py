@@ -1,6 +1,7 @@
 """Who holds what in an account, or in one container of it: leases, and what other programs lock without a lease.
 
-Containers are listed a few at a time. What is found comes in order of container and name, in constant memory.
+Containers are listed a few at a time. What is found comes in order of container and name, in constant memory; then the
+shares.
 
 Not guaranteed: a listing is no snapshot. What is taken and released while it runs may be missed.
 """
@@ -18,7 +19,7 @@ from azguard.accounts.account import Account
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError, Forbidden, NotFound, Partial
-from azguard.leases import conventions, listing, owners
+from azguard.leases import conventions, listing, owners, share_holdings
 from azguard.leases.conventions import UNKNOWN, Claim
 from azguard.leases.holding import Holding, build_holding
 from azguard.leases.state import LeaseState
@@ -104,13 +105,32 @@ class HoldingsList:
         self.tally = Tally()
 
     def of_account(self, account: Account) -> Iterator[Holding]:
-        """Yield what is held in all containers, and the leases of the containers themselves.
+        """Yield what is held in all containers, and the leases of the containers themselves; then those of the shares.
 
-        A container that may not be listed is reported, and the others go on.
+        A container that may not be listed is reported, and the others go on. So are the shares: an account or a
+        credential may be without them.
 
         Raises:
             AzguardError: the containers themselves cannot be listed, or the service does not answer.
         """
+        if "blob" not in account.endpoints and "file" in account.endpoints:
+            yield from self._list_shares(account)
+            return
+        yield from self._of_containers(account)
+        try:
+            yield from self._list_shares(account)
+        except AzguardError as error:
+            self._report(error)
+
+    def _list_shares(self, account: Account) -> Iterator[Holding]:
+        for state in share_holdings.list_states(account, self._deadline, self._selection.prefix):
+            claim = conventions.find(state, bytes)
+            if claim is None and state.state in (self._selection.states or ()) and state.state != _NEVER_LEASED:
+                claim = _NO_CLAIM
+            if claim is not None:
+                yield from self._choose(state, claim)
+
+    def _of_containers(self, account: Account) -> Iterator[Holding]:
         waiting = deque[tuple[LeaseState, Queue[Holding | _End]]]()
         containers = self._list_containers(account)
         with ThreadPoolExecutor(_PARALLEL, "containers") as pool:

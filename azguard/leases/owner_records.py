@@ -1,7 +1,11 @@
-"""The record of who holds a lease, written into a blob's metadata under that lease."""
+"""The record of who holds a lease, written into the metadata of a blob, a share or a file under that lease.
+
+The service compares the version of a blob. It compares none of a share or a file: there the lease alone keeps others
+from writing between a look and a write.
+"""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -19,10 +23,13 @@ from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.requests.verdicts import verdict_from_lineage
 from azguard.times import iso
 
+# Whose metadata no other writer can overwrite while the lease is held.
+_CARRIERS = (Kind.BLOB, Kind.SHARE, Kind.FILE)
+
 
 @dataclass(frozen=True)
 class Version:
-    """A version of a blob: its ETag, and the metadata that came with it."""
+    """A version of a resource: its ETag, and the metadata that came with it."""
 
     etag: str
     metadata: Mapping[str, str]
@@ -45,9 +52,9 @@ def check_kind(target: Target) -> None:
     """Refuse a resource whose metadata cannot carry an owner record.
 
     Raises:
-        UsageError: it is no blob.
+        UsageError: its lease does not keep others from overwriting them.
     """
-    if target.kind is not Kind.BLOB:
+    if target.kind not in _CARRIERS:
         raise UsageError(
             f"a {target.kind} cannot carry the record of its holder: other writers can overwrite its metadata",
             address=str(target.address),
@@ -61,7 +68,7 @@ def read_version(target: Target, deadline: Deadline, lease_id: str | None = None
 
     Raises:
         Locked: ``lease_id`` is not held.
-        NotFound: there is no such blob.
+        NotFound: there is no such resource.
     """
     found = state.look(target, deadline, lease_id)
     return Version(found.etag, found.metadata, found.answered_at)
@@ -86,7 +93,7 @@ def leave(target: Target, lease_id: str, owner: Owner, deadline: Deadline) -> Mo
         version = read_version(target, deadline, lease_id)
         record = set_service_time(owner, version).as_metadata()
         try:
-            return change_metadata(target, version, {OWNER: record}, _tie_to(lease_id, version), deadline)
+            return change_metadata(target, version, {OWNER: record}, tie_to(target, lease_id, version), deadline)
         except Changed:
             if deadline.passed:
                 raise
@@ -103,7 +110,7 @@ def remove(target: Target, lease_id: str, deadline: Deadline) -> Moved | None:
         if OWNER not in {key.lower() for key in version.metadata}:
             return None
         try:
-            return change_metadata(target, version, {OWNER: None}, _tie_to(lease_id, version), deadline)
+            return change_metadata(target, version, {OWNER: None}, tie_to(target, lease_id, version), deadline)
         except Changed:
             if deadline.passed:
                 raise
@@ -124,7 +131,7 @@ def change_metadata(
         OutcomeUnknown: it was sent, and whether it was applied cannot be known.
     """
     op = new_op(os.urandom(12))
-    client = target.account.blob(target.address)
+    send = _sender(target)
     others = {key: value for key, value in version.metadata.items() if key.lower() not in (*added, KEY)}
     lineage = Lineage.parse(version.metadata.get(KEY)).after(op, version.etag)
     kept = {key: value for key, value in added.items() if value is not None}
@@ -141,7 +148,7 @@ def change_metadata(
 
     request = WriteRequest(
         target=target,
-        send=lambda: client.set_blob_metadata(metadata, headers=conditions.request_headers, **write_timeouts(deadline)),
+        send=lambda: send(dict(metadata), headers=dict(conditions.request_headers), **write_timeouts(deadline)),
         look=look,
         expected_etag=version.etag,
     )
@@ -150,5 +157,20 @@ def change_metadata(
     return Moved(version.etag, answer.get("etag"), answer.get("last_modified"), str(lineage))
 
 
-def _tie_to(lease_id: str, version: Version) -> Conditions:
+def tie_to(target: Target, lease_id: str, version: Version) -> Conditions:
+    """Return what keeps a write to that version: the lease, and of a blob the version itself."""
+    if target.kind is not Kind.BLOB:
+        return Conditions(lease_id=lease_id)
     return Conditions({"If-Match": version.etag}, lease_id=lease_id)
+
+
+def _sender(target: Target) -> Callable[..., Any]:
+    """Return the SDK's method that replaces all metadata of a resource."""
+    sender: Callable[..., Any]
+    if target.kind is Kind.SHARE:
+        sender = target.account.share(target.address).set_share_metadata
+    elif target.kind is Kind.FILE:
+        sender = target.account.file(target.address).set_file_metadata
+    else:
+        sender = target.account.blob(target.address).set_blob_metadata
+    return sender

@@ -74,6 +74,7 @@ class ListedAccount:
     blobs: Mapping[str, Iterable[Any]]
     #: The error instead of the listing of a container.
     errors: Mapping[str, Exception] = field(default_factory=dict)
+    endpoints: Mapping[str, str] = field(default_factory=lambda: {"blob": "http://127.0.0.1/a"})
     leased_containers: Mapping[str, Any] = field(default_factory=dict)
     contents: Mapping[str, bytes] = field(default_factory=dict)
     #: The containers whose blobs were asked for.

@@ -1,0 +1,69 @@
+"""Leases on shares and files: the commands are those of blobs; a file has no term, and a record says who holds it."""
+
+import pytest
+
+from tests.support import files_world
+from tests.support.cli_world import CliWorld
+
+
+@pytest.fixture
+def file(files_cli: CliWorld) -> str:
+    return files_world.make(files_cli)
+
+
+@pytest.mark.parametrize(("kind", "term"), [("share", ["--lease-duration", "15s"]), ("file", ["--infinite"])])
+def test_a_lease_is_acquired_changed_shown_and_released(
+    files_cli: CliWorld, file: str, kind: str, term: list[str]
+) -> None:
+    address = f"{kind}:{file if kind == 'file' else file.partition('/')[0]}"
+    taken = files_cli.call("lease", "acquire", address, *term, "--reason", "repair").json
+    shown = files_cli.call("lease", "show", address).json
+    held = files_cli.call("lease", "list", "--held").json
+    other = files_cli.call("lease", "acquire", address, *term, "-o", "json", scope="other")
+    changed = files_cli.call("lease", "change", address).json
+    released = files_cli.call("lease", "release", address)
+    after = files_cli.call("lease", "show", address).json
+    assert (shown["state"], shown["owner"]["reason"], shown["clock"]) == ("held", "repair", "service")
+    assert [(each["address"], each["lease_id"]) for each in held] == [(address, taken["lease_id"])]
+    assert (other.code, other.error["service_code"]) == (49, "LeaseAlreadyPresent")
+    assert changed["lease_id"] != taken["lease_id"]
+    assert (released.code, after["state"], after["last_owner"]) == (0, "free", None)
+    assert files_cli.call("lease", "list", "--held").json == []
+
+
+def test_only_the_lease_of_a_share_has_a_term_to_renew(files_cli: CliWorld, file: str) -> None:
+    share = f"share:{file.partition('/')[0]}"
+    files_cli.call("lease", "acquire", share, "--lease-duration", "15s")
+    files_cli.call("lease", "acquire", f"file:{file}", "--infinite")
+    assert files_cli.call("lease", "renew", share).json["duration"] == 15
+    refused = [
+        files_cli.call("lease", *words, "-o", "json")
+        for words in (
+            ("renew", f"file:{file}"),
+            ("acquire", f"file:{file}", "--lease-duration", "15s"),
+            ("acquire", f"file:{file}"),
+            ("break", f"file:{file}", "--yes", "--lease-break-period", "10"),
+            ("acquire", f"dir:{share[6:]}/d"),
+        )
+    ]
+    assert [(ran.code, bool(ran.error["hint"])) for ran in refused] == [(2, True)] * 5
+    assert "--infinite" in refused[1].error["hint"]
+
+
+def test_an_operator_breaks_the_lease_of_a_file_by_its_record(files_cli: CliWorld, file: str) -> None:
+    files_cli.call("lease", "acquire", f"file:{file}", "--infinite", "--reason", "repair")
+    early = files_cli.call("lease", "break", f"file:{file}", "--if-older-than", "1h", "-o", "json", scope="operator")
+    who = files_cli.call("lease", "show", f"file:{file}").json["held_by"]
+    done = files_cli.call("lease", "break", f"file:{file}", "--if-owner", who, scope="operator")
+    assert (early.code, early.error["kind"]) == (42, "changed")
+    assert (done.code, done.json["broken"]["owner"]["reason"]) == (0, "repair")
+    assert files_cli.call("lease", "list", "--held").json == []
+
+
+def test_the_leased_shares_of_an_account_are_listed(files_cli: CliWorld, file: str) -> None:
+    share = file.partition("/")[0]
+    files_cli.call("lease", "acquire", f"share:{share}", "--lease-duration", "15s", "--reason", "repair")
+    for noun in ("lease", "lock"):
+        ran = files_cli.call(noun, "list", "--account", "--prefix", share, "--query", "[].[address, state, why]")
+        assert ran.json == [[f"share:{share}", "held", "repair"]]
+    assert files_cli.call("lease", "list", "--account", "--prefix", f"{share}/").out == ""
