@@ -1,15 +1,20 @@
 """The Files emulator over SMB: a private Samba that serves the same shares, and ends with the emulator."""
 
 import os
+import random
 import signal
 import stat
 import subprocess
 import sys
 import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from azure.core.exceptions import ResourceExistsError
+from azure.storage.fileshare import ShareFileClient
 from smbprotocol.exceptions import SMBException
 from smbprotocol.open import (
     CreateDisposition,
@@ -21,6 +26,7 @@ from smbprotocol.open import (
 )
 
 from azguard.processes import identity
+from tests.smb_matrix import __main__ as smb_matrix
 from tests.support import smb_emulator as worlds
 from tests.support.emulator_world import World, until
 from tests.support.smb_emulator import SmbEmulator
@@ -95,6 +101,71 @@ def test_a_share_is_there_over_smb_at_once_and_gone_with_its_deletion(smb_emulat
             handle.write(b"lost", 0)
     with pytest.raises(SMBException, match="STATUS_BAD_NETWORK_NAME"), smb_emulator.connect("first"):
         pass
+
+
+def test_smb_and_rest_conflict_as_microsoft_documents(
+    smb_emulator: SmbEmulator, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = smb_matrix.main(
+        ["--connection-string", smb_emulator.connection_string, "--smb-port", str(smb_emulator.smb_port)]
+    )
+    lines = capsys.readouterr().out.splitlines()
+
+    assert ([line for line in lines if line.startswith("RED")], lines[-1], status) == ([], "129 rows, 0 red", 0)
+
+
+def test_a_lease_keeps_smb_writers_away_after_a_new_start(tmp_path: Path) -> None:
+    with worlds.run(tmp_path) as first:
+        first.service.create_share("kept").get_file_client("a.txt").upload_file(b"one")
+        lease = first.service.get_share_client("kept").get_file_client("a.txt").acquire_lease()
+    with worlds.run(tmp_path) as second, second.connect("kept") as tree:
+        with pytest.raises(SMBException, match="STATUS_SHARING_VIOLATION"):
+            _open(tree, "a.txt")
+        file = second.service.get_share_client("kept").get_file_client("a.txt")
+        file.upload_file(b"two", lease=lease.id)
+        moved = file.rename_file("b.txt", source_lease=lease.id)
+        with pytest.raises(SMBException, match="STATUS_SHARING_VIOLATION"):
+            _open(tree, "b.txt")
+        moved.delete_file(lease=lease.id)
+        _open(tree, "b.txt").close()
+
+
+def test_16_clients_of_both_protocols_that_count_under_one_lock_lose_nothing(smb_emulator: SmbEmulator) -> None:
+    """Eight lock the file by an open over SMB that shares nothing, eight by a lease over REST."""
+    smb_emulator.service.create_share("count").get_file_client("n").upload_file(b"0000")
+
+    def try_smb(tree: Any) -> bool:
+        handle = Open(tree, "n")
+        try:
+            handle.create(ImpersonationLevel.Impersonation, _READ_WRITE, 0, 0, CreateDisposition.FILE_OPEN, 0)
+        except SMBException:
+            return False
+        handle.write(b"%04d" % (int(handle.read(0, 4)) + 1), 0)
+        handle.close()
+        return True
+
+    def try_rest(file: ShareFileClient) -> bool:
+        try:
+            lease = file.acquire_lease()
+        except ResourceExistsError:
+            return False
+        value = int(file.download_file(lease=lease).readall()) + 1
+        file.upload_range(b"%04d" % value, 0, 4, lease=lease)
+        lease.release()
+        return True
+
+    def count(number: int) -> None:
+        with smb_emulator.connect("count") as tree:
+            file = smb_emulator.service.get_share_client("count").get_file_client("n")
+            for _ in range(3):
+                while not (try_smb(tree) if number % 2 else try_rest(file)):
+                    # Longer than one turn takes, so that the tries do not fill the machine.
+                    time.sleep(random.uniform(0.05, 0.2))
+
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(count, range(16)))
+
+    assert smb_emulator.service.get_share_client("count").get_file_client("n").download_file().readall() == b"0048"
 
 
 def test_another_key_is_refused(smb_emulator: SmbEmulator) -> None:
