@@ -67,6 +67,7 @@ _PARTS_OF_FILE = MappingProxyType(
         "list": "file",
         "delete": "file",
         "handle": "file_handle",
+        "lock": "file_lock",
     }
 )
 
@@ -94,7 +95,7 @@ COMMANDS = {
     "message": Entry("message", "Messages of queues: put, get, peek, update, delete, clear."),
     "share": Entry("share", "File shares: create, show, exists, list, delete."),
     "dir": Entry("dir", "Directories of file shares: create, show, exists, list, delete."),
-    "file": Entry("file", "Files of file shares: show, exists, list, delete, handle.", _PARTS_OF_FILE),
+    "file": Entry("file", "Files of file shares: show, exists, list, delete, handle, lock.", _PARTS_OF_FILE),
     "lease": Entry(
         "lease",
         "Leases: acquire, renew, release, break, show, list, wait.",

@@ -127,6 +127,12 @@ def files_cli(tmp_path: Path, files_connection_string: str) -> CliWorld:
 
 
 @pytest.fixture
+def smb_cli(tmp_path: Path, smb_emulator: SmbEmulator) -> CliWorld:
+    """Return a private folder to run command lines in, against this run's Files emulator with SMB."""
+    return CliWorld(tmp_path, smb_emulator.connection_string, smb_emulator.environ)
+
+
+@pytest.fixture
 def offline(tmp_path: Path) -> CliWorld:
     """Return a private folder to run command lines in, without any account."""
     return CliWorld(tmp_path)

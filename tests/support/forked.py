@@ -10,6 +10,7 @@ server, waits for the fork and ends as it ended. The server is one for each proc
 import atexit
 import gc
 import importlib
+import importlib.util
 import marshal
 import os
 import pkgutil
@@ -41,6 +42,8 @@ _LATE = (
     "ruamel.yaml",
     "sqlite3",
 )
+# The same of what is not installed everywhere.
+_OPTIONAL = ("smbprotocol.session", "smbprotocol.tree")
 # These read the environment when they are imported, or are no module of a command.
 _NOT_YET = ("azguard.__main__", "azguard.demo", "azguard.emulators")
 _MOST_BYTES = 1 << 20
@@ -77,7 +80,7 @@ def main(path: str) -> None:
     for module in pkgutil.walk_packages([str(REPOSITORY / "azguard")], "azguard."):
         if not module.name.startswith(_NOT_YET):
             importlib.import_module(module.name)
-    for name in _LATE:
+    for name in (*_LATE, *(each for each in _OPTIONAL if importlib.util.find_spec(each.partition(".")[0]))):
         importlib.import_module(name)
     assert threading.active_count() == 1
     # What is never looked at for garbage stays shared by all forks.

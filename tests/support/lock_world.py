@@ -46,6 +46,8 @@ class Locks:
     cli: CliWorld
     container: str
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
+    #: What runs a command under a lock.
+    verb: tuple[str, ...] = ("lock", "run")
 
     def new(self) -> str:
         """Return the address of a lock of no other test's, whose blob is not there yet."""
@@ -90,14 +92,14 @@ class Locks:
 
     def run(self, *words: str, env: Mapping[str, str] | None = None, stdin: bytes = b"") -> Ran:
         """Run ``azguard lock run`` to its end."""
-        return self.cli.fork("lock", "run", *words, env=self.marked(env), stdin=stdin)
+        return self.cli.fork(*self.verb, *words, env=self.marked(env), stdin=stdin)
 
     def begin(self, *words: str, env: Mapping[str, str] | None = None, **settings: Any) -> "Running":
         """Begin an ``azguard lock run``, reading what it prints from files rather than pipes."""
         log = self.cli.root / uuid.uuid4().hex
         with open(f"{log}.out", "wb") as out, open(f"{log}.err", "wb") as err:
             streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
-            started = self.cli.begin("lock", "run", *words, env=self.marked(env), **(streams | settings))
+            started = self.cli.begin(*self.verb, *words, env=self.marked(env), **(streams | settings))
         return Running(started, log)
 
     def begin_working(self, lock: str, *words: str, traits: str = "", **settings: Any) -> "Working":

@@ -160,13 +160,20 @@ def prepare_tables(cli: CliWorld) -> None:
     assert cli.call("entity", "insert", "Orders/eu/1007", "status=new", "n:int64=5").code == 0
 
 
+def world_of(name: str) -> str:
+    """Return the fixture with the emulator that a command's examples speak of."""
+    if name.startswith("file lock"):
+        return "smb_cli"
+    return "files_cli" if name.split(maxsplit=1)[0] in _OF_FILES else "cli"
+
+
 @pytest.mark.parametrize(
     ("name", "lines"),
     [each for group in GROUPS for each in examples(group).items() if each[0] not in NOT_THERE],
 )
 def test_the_examples_in_a_help_run(name: str, lines: list[str], request: pytest.FixtureRequest) -> None:
     group, failed = name.split(maxsplit=1)[0], []
-    cli: CliWorld = request.getfixturevalue("files_cli" if group in _OF_FILES else "cli")
+    cli: CliWorld = request.getfixturevalue(world_of(name))
     # A person's editor, for the examples that open one. No line needs a terminal, so that a lock is forked as well.
     environ = on_path(cli.root / "bin", cli.environ(env={"VISUAL": "", "EDITOR": "true"}), started="emulator")
     for together in [[line] for line in lines] if name in ALTERNATIVES else [lines]:

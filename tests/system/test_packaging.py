@@ -125,7 +125,7 @@ def test_the_metadata_names_the_licence_the_script_and_the_extras(built: Built) 
         "version": __version__,
         "licence": "MIT",
         "python": ">=3.11",
-        "extras": ["docs", "emulator", "test"],
+        "extras": ["docs", "emulator", "smb", "test"],
         "readme": (REPOSITORY / "README.md").read_text(encoding="utf-8").strip(),
     }
     assert scripts == "[console_scripts]\nazguard = azguard.__main__:main\n"

@@ -1,0 +1,207 @@
+"""The lock of one run: acquire it, keep it, release it."""
+
+from collections.abc import Callable, Mapping
+
+from azguard.errors import GaveUp, LockLost, NotFound, Unavailable
+from azguard.locks.guarded_run import LockWatch
+from azguard.processes import clock
+from azguard.requests.deadline import Deadline
+from azguard.smb import environment
+from azguard.smb.file_lock import FileLock, FileLockSettings
+from azguard.smb.refusals import SmbCut, SmbRefused, SmbSilent
+from azguard.smb.session import ShareSession
+from azguard.smb.watcher import Watcher
+
+# The longest pause between two attempts at first, and later: each attempt is a request, which Azure may charge for.
+_FIRST_PAUSE_SECONDS = 0.1
+_LONGEST_PAUSE_SECONDS = 1.0
+# A server that takes an oplock back from another client waits this long for it.
+_OPLOCK_SECONDS = 40.0
+# How long a connection that ended may be made anew without an attempt in between that the server answered.
+_MOST_CUTS = 2
+# A long wait is reported again after this time.
+_REMINDER_SECONDS = 60.0
+# How long a command that was stopped waits for an answer before it goes on.
+_RESUME_SECONDS = 5.0
+
+
+class FileLocks:
+    """One file, locked by one run; see ``guarded_run.Locks``."""
+
+    def __init__(
+        self,
+        lock: FileLock,
+        settings: FileLockSettings,
+        environ: Mapping[str, str],
+        session: ShareSession,
+        on_held: Callable[[], None] = lambda: None,
+        now: Callable[[], float] = clock.now,
+    ) -> None:
+        self._lock = lock
+        self._settings = settings
+        self._environ = environ
+        self._on_held = on_held
+        self._now = now
+        self._session = session
+        self._is_connected = False
+        self._watcher: Watcher | None = None
+        #: Whether we have it open, so that it is to be closed.
+        self._is_open = False
+        #: Whether a run around us holds it.
+        self._is_inherited = False
+        self._told_at: float | None = None
+
+    def acquire(self, watch: LockWatch) -> None:
+        """Open the file so that others are kept out, and wait for that.
+
+        Raises:
+            GaveUp: others have it open, and the time for waiting is over.
+            NotFound: there is no such share, or no such file and none may be made.
+            Unavailable: the server does not answer.
+            AzguardError: see ``ShareSession.connect``.
+        """
+        self._is_inherited = environment.find(self._lock, self._environ) is not None
+        if self._is_inherited:
+            self._confirm_outer()
+            return
+        sent_at = self._wait_for_file()
+        self._is_open = True
+        # If azguard is killed, the server frees the file only when the guardian ends too, after the command.
+        watch.keep_open(self._session.descriptor)
+        watch.note_held(self._lock.name, sent_at + self._settings.lost_after)
+        self._settings.tell(f"lock: {self._lock} is held")
+        self._watcher = Watcher(
+            self._session,
+            on_held=lambda sent: watch.note_held(self._lock.name, sent + self._settings.lost_after),
+            on_loss=lambda why: watch.note_loss(f"{self._lock.name}: {why}"),
+            tell=self._settings.tell,
+            now=self._now,
+        )
+        self._watcher.start()
+        self._on_held()
+
+    def export(self) -> Mapping[str, str]:
+        """Return the variables that tell the command of the lock."""
+        return {} if self._is_inherited else environment.export(self._lock, self._environ)
+
+    def confirm(self) -> None:
+        """Find out whether the file is still open."""
+        if self._watcher is not None:
+            self._watcher.look_now(_RESUME_SECONDS)
+
+    def explain_late(self) -> tuple[str, ...]:
+        """Return why it is not known that the file is still open."""
+        return () if self._watcher is None else self._watcher.explain_late()
+
+    def release(self) -> tuple[str, ...]:
+        """Close the file, and end the connection; return why the lock was found lost by then."""
+        lost: tuple[str, ...] = ()
+        if self._watcher is not None:
+            self._watcher.stop()
+        try:
+            if self._is_open and (self._watcher is None or self._watcher.loss is None):
+                self._session.close()
+        except (SmbRefused, SmbCut) as error:
+            why = error.why if isinstance(error, SmbCut) else f"status {error.status:#x}"
+            lost = (f"{self._lock.name}: the handle was gone when it was to be closed: {why}",)
+        except SmbSilent:
+            self._settings.say(f"warning: {self._lock.name} could not be closed in time; its connection is ended")
+        finally:
+            self._is_open = False
+            self._session.disconnect()
+        return lost
+
+    def finish(self, lost: tuple[str, ...]) -> None:
+        """Do nothing: a file has no history of its locks."""
+
+    def _wait_for_file(self) -> float:
+        """Return when the request was sent that opened the file, on ``clock.now``."""
+        deadline = Deadline(self._settings.wait)
+        longest = _FIRST_PAUSE_SECONDS
+        while True:
+            sent_at = self._now()
+            if self._attempt(deadline):
+                return sent_at
+            if deadline.passed:
+                raise self._build_gave_up()
+            self._tell_waiting()
+            deadline.pause(self._settings.uniform(longest / 2, longest))
+            longest = min(longest * 2, _LONGEST_PAUSE_SECONDS)
+
+    def _attempt(self, deadline: Deadline) -> bool:
+        """Try to open the file once; connect if need be."""
+        settings = self._settings
+        patience = max(settings.patience, min(deadline.remaining, _OPLOCK_SECONDS))
+        for _ in range(_MOST_CUTS):
+            self._connect()
+            try:
+                return self._session.open(self._lock, create=settings.create, patience=patience)
+            except SmbSilent as silent:
+                # What is granted late must not be held: it ends with the connection.
+                self._disconnect()
+                if silent.is_pending:
+                    return False
+                raise Unavailable(
+                    f"{self._lock.place} did not answer in {patience:g} s", self._lock.name, reason="smb_no_answer"
+                ) from silent
+            except SmbCut as cut:
+                self._disconnect()
+                settings.tell(f"lock: the connection ended ({cut.why}); connecting again")
+        raise Unavailable(
+            f"{self._lock.place} ends every connection when asked for {self._lock.name}",
+            self._lock.name,
+            reason="smb_no_answer",
+        )
+
+    def _connect(self) -> None:
+        if not self._is_connected:
+            self._session.connect(self._lock)
+            self._is_connected = True
+
+    def _disconnect(self) -> None:
+        self._session.disconnect()
+        self._is_connected = False
+
+    def _confirm_outer(self) -> None:
+        """Ask the server whether the file that a run around us has locked is still in use.
+
+        Raises:
+            LockLost: it can be opened, so that nothing locks it.
+        """
+        lost = "it is not open any more"
+        try:
+            self._connect()
+            is_free = self._session.open(self._lock, create=False, patience=self._settings.patience)
+            self._settings.tell(f"lock: {self._lock} is held by the file lock run around this one")
+        except NotFound as error:
+            is_free = True
+            lost = error.message
+        except (SmbSilent, SmbCut) as error:
+            raise Unavailable(
+                f"{self._lock.place} does not say whether {self._lock.name} is still locked",
+                self._lock.name,
+                reason="smb_no_answer",
+            ) from error
+        finally:
+            self._disconnect()
+        if is_free:
+            raise LockLost(
+                f"the lock around this command is lost: {lost}",
+                address=self._lock.name,
+                reason="outer_file_lock_lost",
+            )
+
+    def _tell_waiting(self) -> None:
+        now = self._now()
+        if self._told_at is None or now - self._told_at >= _REMINDER_SECONDS:
+            self._told_at = now
+            self._settings.say(f"waiting for {self._lock}: another has it open")
+
+    def _build_gave_up(self) -> GaveUp:
+        waited = f" after {self._settings.wait:g} s" if self._settings.wait else ""
+        return GaveUp(
+            f"{self._lock} is in use by others{waited}; the command was not run",
+            address=self._lock.name,
+            reason="file_in_use",
+            values={"share": self._lock.target.address.container},
+        )

@@ -1,0 +1,300 @@
+"""A connection to one share: the one module that knows smbprotocol.
+
+It never asks for an oplock or a lease: a server that takes one back ends the thread that receives.
+"""
+
+import logging
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from azguard.errors import ConfigError, Unauthenticated, Unavailable
+from azguard.smb.file_lock import ByteRange, FileLock, Share
+from azguard.smb.place import SmbPlace
+from azguard.smb.refusals import BUSY, ENDED, PATH_MISSING, SmbCut, SmbRefused, SmbSilent, name, translate
+
+# The library counts whole seconds, and none is too short.
+_LEAST_SECONDS = 1.0
+# How a message of the library begins that tells of an answer that did not come; it has no type of its own.
+_TIMED_OUT = "Connection timeout"
+
+
+class ShareSession:
+    """A connection to a server, an encrypted session on it, and one share."""
+
+    def __init__(self, place: SmbPlace, patience: float) -> None:
+        self._place = place
+        self._patience = max(_LEAST_SECONDS, patience)
+        #: How long the library waits for an answer where it is not told.
+        self._limit = self._patience
+        self._connection: Any = None
+        self._tree: Any = None
+        self._open: Any = None
+
+    @property
+    def descriptor(self) -> int:
+        """Return the file descriptor of the connection, which lives as long as a process has it open."""
+        number: int = self._connection.transport._sock.fileno()  # noqa: SLF001  # the library offers no other way
+        return number
+
+    def connect(self, lock: FileLock) -> None:
+        """Connect, prove who is asking, and enter the share of a file.
+
+        Raises:
+            ConfigError: smbprotocol is not installed, or the server does not encrypt.
+            Unavailable: there is no way to the server, or no SMB server there.
+            Unauthenticated, Forbidden, NotFound: the server refuses the key, the account or the share.
+        """
+        _check_installed()
+        from smbprotocol.connection import Connection
+        from smbprotocol.session import Session
+        from smbprotocol.tree import TreeConnect
+
+        self.disconnect()
+        place = self._place
+        connection = Connection(uuid.uuid4(), place.host, place.port, require_signing=True)
+        self._connection = connection
+        self._step(lock, self._reach_server)
+        self._bound_waiting(connection)
+        session = Session(connection, place.account, place.key, require_encryption=True)
+        self._step(lock, session.connect)
+        self._tree = TreeConnect(session, rf"\\{place.host}\{lock.target.address.container}")
+        self._step(lock, self._tree.connect)
+
+    def open(self, lock: FileLock, *, create: bool, patience: float) -> bool:
+        """Open a file so that others are kept out; return whether it is open now, and not in use by others.
+
+        Raises:
+            NotFound: there is no such file, and none may be made.
+            SmbSilent: the server does not answer in time.
+            SmbCut: the connection has ended.
+        """
+        try:
+            self._open = self._create_with_directories(lock, create=create, patience=patience)
+            if lock.byte_range is not None:
+                self._lock_range(lock.byte_range)
+        except SmbRefused as refused:
+            if refused.status in BUSY:
+                self.close()
+                return False
+            raise translate(refused.status, lock) from refused
+        return True
+
+    def touch(self, seconds: float) -> None:
+        """Ask the server about the open file, which shows whether the handle is still open.
+
+        Raises:
+            SmbRefused: it is not; or the server has no room.
+            SmbSilent: the server does not answer in so many seconds.
+            SmbCut: the connection has ended.
+        """
+        from smbprotocol.file_info import FileInformationClass, InfoType
+        from smbprotocol.open import SMB2QueryInfoRequest
+
+        query = SMB2QueryInfoRequest()
+        query["info_type"] = InfoType.SMB2_0_INFO_FILE
+        query["file_info_class"] = FileInformationClass.FILE_STANDARD_INFORMATION
+        query["output_buffer_length"] = 64
+        query["file_id"] = self._open.file_id
+        with _failures_told():
+            self._connection.receive(self._send(query), timeout=max(_LEAST_SECONDS, seconds))
+
+    def close(self) -> None:
+        """Close the file, and so free it.
+
+        Raises:
+            SmbRefused: the server has closed it before.
+            SmbSilent, SmbCut: see ``touch``.
+        """
+        opened = self._open
+        self._open = None
+        if opened is not None:
+            with _failures_told():
+                opened.close()
+
+    def disconnect(self) -> None:
+        """End the connection, and with it all that is open. Raise nothing."""
+        connection = self._connection
+        self._connection = self._open = self._tree = None
+        if connection is None or connection.transport is None:
+            return
+        try:
+            connection.disconnect(close=False)
+        except Exception as error:  # noqa: BLE001  # the server notices the end of the process at the latest
+            logging.getLogger(__name__).debug("the connection was not ended: %s", error)
+
+    def _reach_server(self) -> None:
+        """Connect, and agree with the server on the version of SMB."""
+        try:
+            self._connection.connect(timeout=self._patience)
+        except ValueError as error:
+            raise _explain_no_connection(self._place, error.__cause__ or error, self._patience) from error
+
+    def _step(self, lock: FileLock, step: Callable[[], Any]) -> None:
+        """Do one of the library's own steps to the share."""
+        from smbprotocol.exceptions import SMBAuthenticationError
+
+        try:
+            with _failures_told():
+                step()
+        except SMBAuthenticationError as error:
+            raise Unauthenticated(
+                f"the server does not take the account name and key: {error}", lock.name, reason="smb_logon_failed"
+            ) from error
+        except SmbRefused as refused:
+            raise translate(refused.status, lock) from refused
+        except (SmbSilent, SmbCut) as error:
+            raise _explain_no_smb(self._place, lock.name, error) from error
+        except _NoEncryption as error:
+            raise ConfigError(
+                f"{self._place} offers no encryption, and azguard sends nothing without it",
+                lock.name,
+                reason="smb_not_encrypted",
+            ) from error
+
+    def _bound_waiting(self, connection: Any) -> None:
+        """Have the library's own steps wait no longer than we do; they would wait for ever."""
+        receive = connection.receive
+
+        def receive_in_time(request: Any, wait: bool = True, timeout: float | None = None, **rest: Any) -> Any:  # noqa: FBT001, FBT002  # as the library calls it
+            return receive(request, wait, self._limit if timeout is None else timeout, **rest)
+
+        connection.receive = receive_in_time
+
+    def _create(self, lock: FileLock, path: str, *, patience: float, is_directory: bool, create: bool) -> Any:
+        """Open a file or directory, and return its handle."""
+        from smbprotocol import open as smb
+
+        access = smb.FilePipePrinterAccessMask
+        shared = smb.ShareAccess.FILE_SHARE_READ if lock.share is Share.READ else 0
+        if lock.byte_range is not None or is_directory:
+            # Only the bytes are locked. Others may not delete it all the same: no second file shall have its name.
+            shared = smb.ShareAccess.FILE_SHARE_READ | smb.ShareAccess.FILE_SHARE_WRITE
+        of_data = access.FILE_READ_DATA | access.FILE_WRITE_DATA
+        opened = smb.Open(self._tree, path)
+        message, receive = opened.create(
+            smb.ImpersonationLevel.Impersonation,
+            access.FILE_READ_ATTRIBUTES | (0 if is_directory else of_data),
+            0,
+            shared,
+            smb.CreateDisposition.FILE_OPEN_IF if create else smb.CreateDisposition.FILE_OPEN,
+            smb.CreateOptions.FILE_DIRECTORY_FILE if is_directory else smb.CreateOptions.FILE_NON_DIRECTORY_FILE,
+            send=False,
+        )
+        self._limit = max(_LEAST_SECONDS, patience)
+        request = None
+        try:
+            with _failures_told():
+                request = self._send(message)
+                receive(request)
+        except SmbSilent as silent:
+            # A server that first takes an oplock back from another client says so.
+            raise SmbSilent(is_pending=request is not None and request.async_id is not None) from silent
+        finally:
+            self._limit = self._patience
+        return opened
+
+    def _create_with_directories(self, lock: FileLock, *, create: bool, patience: float) -> Any:
+        """Open a file, and make the directories that it is in if need be; return its handle."""
+        try:
+            return self._create(lock, lock.path, patience=patience, is_directory=False, create=create)
+        except SmbRefused as refused:
+            if refused.status != PATH_MISSING or not create:
+                raise
+        parts = lock.path.split("\\")[:-1]
+        for count in range(1, len(parts) + 1):
+            path = "\\".join(parts[:count])
+            made = self._create(lock, path, patience=self._patience, is_directory=True, create=True)
+            with _failures_told():
+                made.close()
+        return self._create(lock, lock.path, patience=patience, is_directory=False, create=create)
+
+    def _lock_range(self, wanted: ByteRange) -> None:
+        from smbprotocol import open as smb
+
+        element = smb.SMB2LockElement()
+        element["offset"] = wanted.offset
+        element["length"] = wanted.length
+        element["flags"] = smb.LockFlags.SMB2_LOCKFLAG_EXCLUSIVE_LOCK | smb.LockFlags.SMB2_LOCKFLAG_FAIL_IMMEDIATELY
+        request = smb.SMB2LockRequest()
+        request["file_id"] = self._open.file_id
+        request["locks"] = [element]
+        with _failures_told():
+            self._connection.receive(self._send(request))
+
+    def _send(self, message: Any) -> Any:
+        return self._connection.send(message, self._tree.session.session_id, self._tree.tree_connect_id)
+
+
+class _NoEncryption(Exception):
+    """The server cannot encrypt."""
+
+
+@contextmanager
+def _failures_told() -> Iterator[None]:
+    """Raise what the library raises as what it means."""
+    from smbprotocol.exceptions import (
+        SMBAuthenticationError,
+        SMBException,
+        SMBResponseException,
+        SMBUnsupportedFeature,
+    )
+
+    try:
+        yield
+    except SMBResponseException as error:
+        if error.status in ENDED:
+            raise SmbCut(name(error.status)) from error
+        raise SmbRefused(error.status) from error
+    except SMBAuthenticationError:
+        raise
+    except SMBUnsupportedFeature as error:
+        raise _NoEncryption(str(error)) from error
+    except SMBException as error:
+        if str(error).startswith(_TIMED_OUT):
+            raise SmbSilent from error
+        if "ncryption" in str(error):
+            raise _NoEncryption(str(error)) from error
+        raise SmbCut(str(error)) from error
+    except (AttributeError, KeyError, LookupError, OSError, TypeError, ValueError) as error:
+        # What the thread that receives died of, or a connection that ended in the midst.
+        raise SmbCut(f"{type(error).__name__}: {error}") from error
+
+
+def _check_installed() -> None:
+    """Make sure that smbprotocol is there, and keep what it logs off the terminal.
+
+    Raises:
+        ConfigError: it is not.
+    """
+    try:
+        import smbprotocol  # noqa: F401  # only whether it is there
+    except ImportError as error:
+        raise ConfigError("azguard was installed without what it needs for SMB", reason="smb_not_installed") from error
+    for each in ("smbprotocol", "spnego"):
+        logger = logging.getLogger(each)
+        logger.addHandler(logging.NullHandler())
+        logger.propagate = False
+
+
+def _explain_no_connection(place: SmbPlace, cause: BaseException, seconds: float) -> Unavailable:
+    """Return the error for a server to which there is no connection."""
+    if isinstance(cause, TimeoutError):
+        return Unavailable(
+            f"{place} did not accept a connection in {seconds:g} s",
+            reason="smb_port_blocked",
+            values={"host": place.host, "port": place.port},
+        )
+    why = getattr(cause, "strerror", None) or str(cause)
+    return Unavailable(
+        f"no connection to {place}: {why}", reason="smb_unreachable", values={"host": place.host, "port": place.port}
+    )
+
+
+def _explain_no_smb(place: SmbPlace, address: str, cause: SmbSilent | SmbCut) -> Unavailable:
+    """Return the error for a server that does not speak SMB as it should."""
+    said = f": {cause.why}" if isinstance(cause, SmbCut) else ""
+    return Unavailable(
+        f"{place} accepts the connection, but does not answer as SMB{said}", address, reason="smb_no_answer"
+    )
