@@ -66,8 +66,20 @@ _PARTS_OF_FILE = MappingProxyType(
         "exists": "file",
         "list": "file",
         "delete": "file",
+        "set-properties": "file_properties",
+        "metadata": "file_metadata",
         "handle": "file_handle",
         "lock": "file_lock",
+    }
+)
+
+_PARTS_OF_SHARE = MappingProxyType(
+    {
+        "snapshot": "share_snapshot",
+        "stats": "share_snapshot",
+        "quota": "share_snapshot",
+        "metadata": "share_metadata",
+        "acl": "share_acl",
     }
 )
 
@@ -93,9 +105,17 @@ COMMANDS = {
         _PARTS_OF_QUEUE,
     ),
     "message": Entry("message", "Messages of queues: put, get, peek, update, delete, clear."),
-    "share": Entry("share", "File shares: create, show, exists, list, delete."),
-    "dir": Entry("dir", "Directories of file shares: create, show, exists, list, delete."),
-    "file": Entry("file", "Files of file shares: show, exists, list, delete, handle, lock.", _PARTS_OF_FILE),
+    "share": Entry(
+        "share",
+        "File shares: create, show, exists, list, delete, snapshot, stats, quota, metadata, acl.",
+        _PARTS_OF_SHARE,
+    ),
+    "dir": Entry(
+        "dir",
+        "Directories: create, show, exists, list, delete, rename, set-properties, metadata.",
+        {"rename": "dir_properties", "set-properties": "dir_properties", "metadata": "dir_metadata"},
+    ),
+    "file": Entry("file", "Files of file shares: show, exists, list, delete, set-properties, metadata, handle, lock.", _PARTS_OF_FILE),
     "lease": Entry(
         "lease",
         "Leases: acquire, renew, release, break, show, list, wait.",

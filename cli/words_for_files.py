@@ -20,6 +20,7 @@ HINTS: Mapping[str, Words] = {
     "file_is_read_only": "take the attribute away: azguard file set-properties {target} --attributes None",
     "parent_not_found": "azguard dir create {parent}",
     "path_of_other_type": "see what is there: azguard file list {container}",
+    "rename_to_other_share": "name a directory of the same share",
     "share_being_deleted": "that takes the service 30 seconds or more; then try again",
     "share_has_snapshots": "--delete-snapshots include deletes them too",
     "share_or_file_changed": _show_again,

@@ -12,7 +12,7 @@ from azguard.requests.existing import ask_whether_exists
 from azguard.requests.existing import create as create_unless_exists
 from azguard.requests.lineage import fresh_op
 
-app = group("Directories of file shares: create, show, exists, list, delete.")
+app = group("Directories: create, show, exists, list, delete, rename, set-properties, metadata.")
 
 
 @app.command(spec=options.operation(operations.DIRECTORY_CREATE))

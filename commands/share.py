@@ -17,7 +17,7 @@ from azguard.requests.lineage import fresh_op
 
 _TIERS = ("TransactionOptimized", "Hot", "Cool", "Premium")
 
-app = group("File shares: create, show, exists, list, delete.")
+app = group("File shares: create, show, exists, list, delete, snapshot, stats, quota, metadata, acl.")
 
 
 @app.command(spec=options.operation(operations.SHARE_CREATE))

@@ -3,11 +3,8 @@
 The evidence is tests/data/semantics.yaml; tests/unit/conditions/test_operations.py holds the two together row by row.
 Where the evidence is open, or at odds with what azguard promises, the reason stands beside the row.
 
-No command does these yet: ``share.set_properties``, ``share.get_metadata``, ``share.set_metadata``,
-``share.get_acl``, ``share.set_acl``, ``share.get_stats``, ``share.snapshot``; ``directory.set_properties``,
-``directory.get_metadata``, ``directory.set_metadata``, ``directory.rename``; ``file.create``, ``file.get``,
-``file.set_properties``, ``file.get_metadata``, ``file.set_metadata``, ``file.put_range``, ``file.list_ranges``,
-``file.copy``, ``file.abort_copy``, ``file.rename``;
+No command does these yet: ``share.get_metadata``, ``directory.get_metadata``, ``file.create``, ``file.get``,
+``file.get_metadata``, ``file.put_range``, ``file.list_ranges``, ``file.copy``, ``file.abort_copy``, ``file.rename``;
 ``blob.put_append_blob``, ``blob.put_page_blob``, ``blob.get_metadata``, ``container.get_metadata``. Some of them are
 steps of a command: ``metadata get`` reads the properties.
 
@@ -321,9 +318,11 @@ SHARE_DELETE = _changes("share.delete", "delete-share", lease=_REQUIRED, guard=_
 SHARE_GET_PROPERTIES = _reads("share.get_properties", "get-share-properties", lease=_OPTIONAL)
 SHARE_SET_PROPERTIES = _changes("share.set_properties", "set-share-properties", lease=_REQUIRED, guard=_LEASE)
 SHARE_GET_METADATA = _reads("share.get_metadata", "get-share-metadata", lease=_OPTIONAL)
-SHARE_SET_METADATA = _changes("share.set_metadata", "set-share-metadata", lease=_REQUIRED, guard=_LEASE)
+SHARE_SET_METADATA = _changes(
+    "share.set_metadata", "set-share-metadata", lease=_REQUIRED, guard=_LEASE, part=Part.METADATA
+)
 SHARE_GET_ACL = _reads("share.get_acl", "get-share-acl", lease=_OPTIONAL)
-SHARE_SET_ACL = _changes("share.set_acl", "set-share-acl", lease=_REQUIRED, guard=_LEASE)
+SHARE_SET_ACL = _changes("share.set_acl", "set-share-acl", lease=_REQUIRED, guard=_LEASE, part=Part.ACL)
 SHARE_GET_STATS = _reads("share.get_stats", "get-share-stats", lease=_OPTIONAL)
 SHARE_SNAPSHOT = _free("share.snapshot", "snapshot-share")
 SHARE_LEASE_ACQUIRE = _free("share.lease_acquire", "lease-share", lease=_SUBJECT)
@@ -338,7 +337,9 @@ DIRECTORY_DELETE = _changes("directory.delete", "delete-directory", guard=_COMPA
 DIRECTORY_GET_PROPERTIES = _reads("directory.get_properties", "get-directory-properties")
 DIRECTORY_SET_PROPERTIES = _changes("directory.set_properties", "set-directory-properties", guard=_COMPARE)
 DIRECTORY_GET_METADATA = _reads("directory.get_metadata", "get-directory-metadata")
-DIRECTORY_SET_METADATA = _changes("directory.set_metadata", "set-directory-metadata", guard=_COMPARE)
+DIRECTORY_SET_METADATA = _changes(
+    "directory.set_metadata", "set-directory-metadata", guard=_COMPARE, part=Part.METADATA
+)
 # The lease is that of a file which stands where the directory is to go. A rename creates only as long as it
 # goes without "replace if exists": documented, not recorded.
 DIRECTORY_RENAME = _creates(
@@ -352,7 +353,9 @@ FILE_DELETE = _changes("file.delete", "delete-file2", lease=_REQUIRED, guard=_LE
 FILE_GET_PROPERTIES = _reads("file.get_properties", "get-file-properties", lease=_OPTIONAL)
 FILE_SET_PROPERTIES = _changes("file.set_properties", "set-file-properties", lease=_REQUIRED, guard=_LEASE)
 FILE_GET_METADATA = _reads("file.get_metadata", "get-file-metadata", lease=_OPTIONAL)
-FILE_SET_METADATA = _changes("file.set_metadata", "set-file-metadata", lease=_REQUIRED, guard=_LEASE)
+FILE_SET_METADATA = _changes(
+    "file.set_metadata", "set-file-metadata", lease=_REQUIRED, guard=_LEASE, part=Part.METADATA
+)
 # The CRC-64 conditions of Put Range From URL compare the source's range, not a version, and have no flag.
 FILE_PUT_RANGE = _changes("file.put_range", "put-range", lease=_REQUIRED, guard=_LEASE)
 FILE_LIST_RANGES = _reads("file.list_ranges", "list-ranges", lease=_OPTIONAL)

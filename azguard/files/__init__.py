@@ -6,6 +6,11 @@ has no lease (directories) can only be compared.
 ``shares``       create, show, list and delete shares
 ``directories``  create, show and delete directories
 ``files``        show and delete files
+``metadata``     the metadata of all three
+``properties``   content headers, attributes and times
+``renames``      renames of directories
+``snapshots``    snapshots of a share
+``acl``          the access policies of a share
 ``listing``      what is in a directory
 ``handles``      who has what open over SMB, and closing it
 ``contents``     whether a share is empty

@@ -26,8 +26,8 @@ class Guarding:
     """What the lease of a guarded write needs: where it is recorded, and who takes it."""
 
     records: LeaseRecords
-    #: Left in the metadata of a file, whose lease has no end.
-    owner: Owner
+    #: Left in the metadata of a file, whose lease has no end; None leaves none.
+    owner: Owner | None
 
 
 def perform(write: FileWrite, guarding: Guarding, deadline: Deadline, *, drops_owner: bool = False) -> WriteResult:
@@ -46,7 +46,7 @@ def perform(write: FileWrite, guarding: Guarding, deadline: Deadline, *, drops_o
         done = writes.send(write, held, held.lease.patience)
         if write.is_delete:
             held.lease.is_gone = True
-        elif has_note(write.target, held) and not drops_owner:
+        elif held.has_note and not drops_owner:
             done = replace(owner_notes.remove(write.target, held, deadline), attempts=done.attempts)
         return done
 
@@ -63,12 +63,13 @@ def hold(target: Target, conditions: Conditions, guarding: Guarding, deadline: D
         held = Held(lease, writes.fetch(target, lease.lease_id, deadline))
         if conditions.expected_etag not in (None, held.etag):
             raise to_changed(target, conditions.expected_etag, held.etag)
-        if not has_note(target, held):
+        owner = _choose_note(target, held, guarding)
+        if owner is None:
             yield held
             return
         before = held.etag
         try:
-            held = owner_notes.leave(target, held, guarding.owner, deadline)
+            held = owner_notes.leave(target, held, owner, deadline)
             yield held
         except BaseException:
             moved = None if lease.is_gone else owner_notes.withdraw(target, held, before, deadline)
@@ -77,9 +78,11 @@ def hold(target: Target, conditions: Conditions, guarding: Guarding, deadline: D
             raise
 
 
-def has_note(target: Target, held: Held) -> bool:
-    """Return whether the lease tells who holds it. That of a share need not: it ends by itself."""
-    return held.lease.is_own and target.kind is Kind.FILE
+def _choose_note(target: Target, held: Held, guarding: Guarding) -> Owner | None:
+    """Return what is to tell who holds the lease; that of a share need not, because it ends by itself."""
+    is_ours = held.lease.is_own and target.kind is Kind.FILE
+    # The service refuses new metadata for a file that is read-only.
+    return guarding.owner if is_ours and "ReadOnly" not in (held.found.file_attributes or "") else None
 
 
 def to_changed(target: Target, expected_etag: str | None, current_etag: str | None) -> Changed:

@@ -37,7 +37,7 @@ def leave(target: Target, held: Held, owner: Owner, deadline: Deadline) -> Held:
     found = copy.copy(held.found)
     found.metadata = metadata
     found.etag = done.etag or writes.fetch(target, held.lease.lease_id, deadline).etag
-    return Held(held.lease, found)
+    return Held(held.lease, found, has_note=True)
 
 
 def remove(target: Target, held: Held, deadline: Deadline) -> WriteResult:

@@ -29,6 +29,8 @@ class Held:
     lease: GuardLease
     #: The SDK's properties.
     found: Any
+    #: Whether the metadata tell who holds the lease.
+    has_note: bool = False
 
     @property
     def etag(self) -> str:

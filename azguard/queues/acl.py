@@ -8,8 +8,7 @@ import re
 from azguard.accounts.target import Target
 from azguard.conditions.resolve import Conditions
 from azguard.documents.policies import Policies, PolicyRules
-from azguard.queues import bodies
-from azguard.requests import access_policies
+from azguard.requests import access_policies, xml_bodies
 from azguard.requests.access_policies import AccessPolicies
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
@@ -46,5 +45,5 @@ def replace(target: Target, policies: Policies, conditions: Conditions, deadline
 
 def _set(target: Target, policies: Policies, deadline: Deadline) -> None:
     client = target.account.queue(target.address)
-    body = bodies.replace_body(bodies.build_policies(policies))
+    body = xml_bodies.replace_body(xml_bodies.build_policies(policies))
     client.set_queue_access_policy({}, raw_request_hook=body, **write_timeouts(deadline))

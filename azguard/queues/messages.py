@@ -25,6 +25,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.service_dates import Answers
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict
+from azguard.requests.xml_bodies import replace_body
 
 T = TypeVar("T")
 #: What results say guarded a write: the receipt.
@@ -52,7 +53,7 @@ def put(queue: Target, text: str, visibility: int, time_to_live: int | None, dea
             "",
             visibility_timeout=visibility,
             time_to_live=time_to_live,
-            raw_request_hook=bodies.replace_body(bodies.build_message(text)),
+            raw_request_hook=replace_body(bodies.build_message(text)),
             **write_timeouts(deadline),
         ),
         look=lambda _: Finding(Verdict.UNKNOWN),
@@ -128,7 +129,7 @@ def update(target: Target, receipt: str, text: str | None, visibility: int, dead
     Source: https://learn.microsoft.com/rest/api/storageservices/update-message
     """
     client = target.account.queue(target.address)
-    body: dict[str, Any] = {} if text is None else {"raw_request_hook": bodies.replace_body(bodies.build_message(text))}
+    body: dict[str, Any] = {} if text is None else {"raw_request_hook": replace_body(bodies.build_message(text))}
     request = WriteRequest[Any](
         target=target,
         send=lambda: client.update_message(

@@ -13,6 +13,7 @@
 ``written``         what a write did
 ``existing``        what a create finds where something is already
 ``access_policies``  access policies without a version in the service: compared, then written
+``xml_bodies``      access policies as they are sent
 ``contents``        how many items a listing has
 ``denials``         why the service refused these credentials
 ``service_dates``   the service's clock, as its answers tell it

@@ -36,6 +36,20 @@ _ELSEWHERE = {
         "tests/files/test_lifecycle.py, since the Files emulator is another server",
     ),
     "file handle close": "tests/files/test_handles.py, since the Files emulator is another server",
+    **dict.fromkeys(
+        (
+            "share snapshot",
+            "share quota",
+            "share metadata set",
+            "share acl set",
+            "dir metadata set",
+            "dir rename",
+            "dir set-properties",
+            "file metadata set",
+            "file set-properties",
+        ),
+        "tests/files/test_parts.py, since the Files emulator is another server",
+    ),
     **dict.fromkeys(("share list", "dir list", "file list"), "it reads"),
     "profile set": "it writes a file of this machine",
 }

@@ -1,0 +1,154 @@
+"""Content headers, attributes and times of files and directories, and the quota of a share."""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from azguard.accounts.target import Target
+from azguard.conditions.resolve import Conditions
+from azguard.files import directories, guarding, writes
+from azguard.files.guarding import Guarding
+from azguard.files.writes import FileWrite
+from azguard.requests.calls import read, write_timeouts
+from azguard.requests.deadline import Deadline
+from azguard.requests.written import WriteResult
+
+
+@dataclass(frozen=True)
+class SmbProperties:
+    """What SMB clients see of a file or directory; None stays as it is. The times are ISO 8601."""
+
+    attributes: str | None = None
+    created: str | None = None
+    written: str | None = None
+    changed: str | None = None
+    permission_key: str | None = None
+
+    def for_sdk(self) -> Mapping[str, Any]:
+        """Return the arguments of the SDK's."""
+        return {
+            "file_attributes": self.attributes,
+            "file_creation_time": self.created,
+            "file_last_write_time": self.written,
+            "permission_key": self.permission_key,
+            "file_change_time": self.changed,
+        }
+
+    @property
+    def is_given(self) -> bool:
+        """Return whether there is anything to set."""
+        return any(value is not None for value in asdict(self).values())
+
+
+@dataclass(frozen=True)
+class FileHeaders:
+    """The content headers of a file; None stays as it is."""
+
+    content_type: str | None = None
+    content_encoding: str | None = None
+    content_language: str | None = None
+    content_disposition: str | None = None
+    cache_control: str | None = None
+    #: In base64.
+    content_md5: str | None = None
+
+    def for_sdk(self, found: Any | None = None) -> Any:
+        """Return the SDK's value, with the headers that it found where none is given."""
+        from azure.storage.fileshare import ContentSettings
+
+        kept = None if found is None else found.content_settings
+        values = {name: value or getattr(kept, name, None) or None for name, value in asdict(self).items()}
+        if self.content_md5 is not None:
+            values["content_md5"] = bytearray(base64.b64decode(self.content_md5))
+        return ContentSettings(**values)
+
+    @property
+    def is_given(self) -> bool:
+        """Return whether there is anything to set."""
+        return any(value is not None for value in asdict(self).values())
+
+
+def change_file(
+    target: Target,
+    wanted: tuple[FileHeaders, SmbProperties],
+    conditions: Conditions,
+    guarding_by: Guarding,
+    deadline: Deadline,
+) -> WriteResult:
+    """Change content headers, attributes and times of a file; the others stay.
+
+    Raises:
+        Changed: it is not the version that the conditions name.
+        Locked: another holds the lease, or has the file open.
+        OutcomeUnknown: the answer was lost, and no lease tells whose the properties are.
+    Source: https://learn.microsoft.com/rest/api/storageservices/set-file-properties
+    """
+    headers, smb = wanted
+    client = target.account.file(target.address)
+    if "readonly" in (smb.attributes or "").lower():
+        # The record of the lease's holder could not be removed from a file that is read-only.
+        guarding_by = replace(guarding_by, owner=None)
+    # The service clears each content header that is not sent.
+    found = writes.fetch(target, conditions.lease_id, deadline)
+    settings = headers.for_sdk(found)
+
+    def send(under: Mapping[str, str], patience: Deadline) -> Any:
+        return client.set_http_headers(settings, headers=dict(under), **smb.for_sdk(), **write_timeouts(patience))
+
+    write = FileWrite(target=target, conditions=conditions, send=send)
+    return guarding.perform(write, guarding_by, deadline)
+
+
+def change_directory(target: Target, smb: SmbProperties, conditions: Conditions, deadline: Deadline) -> WriteResult:
+    """Change attributes and times of a directory; the others stay.
+
+    Raises:
+        Changed: it is not the version that the conditions name.
+        OutcomeUnknown: the answer was lost. Nothing tells whose the properties are.
+    Source: https://learn.microsoft.com/rest/api/storageservices/set-directory-properties
+    """
+    directories.require_version(target, conditions, deadline)
+    client = target.account.directory(target.address)
+
+    def send(_: Mapping[str, str], patience: Deadline) -> Any:
+        return client.set_http_headers(**smb.for_sdk(), **write_timeouts(patience))
+
+    return writes.send(FileWrite(target=target, conditions=conditions, send=send), None, deadline)
+
+
+def change_quota(
+    target: Target, gibibytes: int, conditions: Conditions, guarding_by: Guarding, deadline: Deadline
+) -> WriteResult:
+    """Set how many GiB a share can hold at most.
+
+    Raises:
+        Changed: it is not the version that the conditions name.
+        OutcomeUnknown: the answer was lost, and no lease tells whose the quota is.
+    Source: https://learn.microsoft.com/rest/api/storageservices/set-share-properties
+    """
+    client = target.account.share(target.address)
+
+    def send(headers: Mapping[str, str], patience: Deadline) -> Any:
+        return client.set_share_properties(quota=gibibytes, headers=dict(headers), **write_timeouts(patience))
+
+    return guarding.perform(FileWrite(target=target, conditions=conditions, send=send), guarding_by, deadline)
+
+
+@dataclass(frozen=True)
+class ShareStats:
+    """How many bytes are in a share."""
+
+    address: str
+    usage_bytes: int
+
+
+def count_bytes(target: Target, conditions: Conditions, deadline: Deadline) -> ShareStats:
+    """Return about how many bytes are in a share.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-share-stats
+    """
+    client = target.account.share(target.address)
+    headers = conditions.request_headers
+    used = read(lambda timeouts: client.get_share_stats(headers=dict(headers), **timeouts), target, deadline)
+    return ShareStats(str(target.address), int(used))

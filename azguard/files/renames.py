@@ -1,0 +1,99 @@
+"""Renames of directories, inside their share."""
+
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from azguard.accounts.target import Target
+from azguard.address import Address, Kind
+from azguard.conditions.etags import quote
+from azguard.conditions.resolve import Conditions
+from azguard.errors import BadRequest, NotFound, UsageError
+from azguard.files import directories, writes
+from azguard.requests.calls import write_timeouts
+from azguard.requests.deadline import Deadline
+from azguard.requests.settle import Finding, WriteRequest, send_until_settled
+from azguard.requests.verdicts import Verdict
+from azguard.requests.written import WriteResult
+
+
+def rename_directory(source: Target, target: Target, conditions: Conditions, deadline: Deadline) -> WriteResult:
+    """Rename a directory with all that is in it; only a file is replaced, and only if the conditions allow that.
+
+    Raises:
+        Exists: there is something at the new address.
+        NotFound: there is no such directory.
+        UsageError: the new address is in another share.
+        OutcomeUnknown: the answer was lost, and the directory is not at its new address.
+    Source: https://learn.microsoft.com/rest/api/storageservices/rename-directory
+    """
+    check_same_share(source, target)
+    replaces = conditions.guard != "if-none-match"
+    if conditions.expected_etag is not None:
+        file = Target(target.account, Address(Kind.FILE, target.address.parts))
+        directories.require_version(file, conditions, deadline)
+    known = writes.fetch(source, None, deadline).file_id
+    client = source.account.directory(source.address)
+    heard: list[Any] = []
+
+    def send() -> Mapping[str, Any]:
+        client.rename_directory(
+            target.address.path,
+            overwrite=replaces,
+            destination_lease=conditions.lease_id,
+            raw_response_hook=heard.append,
+            **write_timeouts(deadline),
+        )
+        return read_version(heard[-1])
+
+    request = WriteRequest[Any](
+        target=target,
+        send=send,
+        look=lambda patience: _find_outcome(target, known, patience),
+        # A copy that comes late would rename whatever is at the old address then.
+        resend=False,
+    )
+    settled = send_until_settled(request, deadline)
+    etag = settled.answer.get("etag")
+    return WriteResult(
+        address=str(target.address),
+        etag=None if etag is None else quote(etag),
+        last_modified=settled.answer.get("last_modified"),
+        guard=conditions.guard,
+        attempts=settled.attempts,
+    )
+
+
+def check_same_share(source: Target, target: Target) -> None:
+    """Refuse a rename into another share.
+
+    Raises:
+        UsageError: it is one.
+    """
+    if (source.endpoint, source.address.container) != (target.endpoint, target.address.container):
+        raise UsageError(
+            f"{target} is in another share, and a rename stays in its share",
+            address=str(target.address),
+            reason="rename_to_other_share",
+        )
+
+
+def read_version(answer: Any) -> Mapping[str, Any]:
+    """Return the version that the answer to a rename tells, which the SDK drops."""
+    headers = answer.http_response.headers
+    modified = headers.get("Last-Modified")
+    return {
+        "etag": headers.get("ETag"),
+        "last_modified": None if modified is None else parsedate_to_datetime(modified),
+    }
+
+
+def _find_outcome(target: Target, known: str | None, patience: Deadline) -> Finding[Any]:
+    """Return whether the directory at the new address is the one that was at the old one: it keeps its id."""
+    try:
+        found = writes.fetch(target, None, patience)
+    except (NotFound, BadRequest):  # nothing is there, or a file
+        return Finding(Verdict.UNKNOWN)
+    if known is None or found.file_id != known:
+        return Finding(Verdict.UNKNOWN)
+    return Finding(Verdict.COMMITTED, {"etag": found.etag, "last_modified": found.last_modified})

@@ -1,0 +1,58 @@
+"""``azguard share metadata``: get, set."""
+
+import typer
+
+from azguard.address import Kind
+from azguard.cli import context, file_options, options, part_options
+from azguard.cli.groups import group
+from azguard.conditions import operations
+from azguard.conditions.operations import Part
+
+app = group("The metadata of a share: get, set.")
+
+
+@app.command(spec=options.operation(operations.SHARE_GET_PROPERTIES))
+def get(ctx: typer.Context, share: file_options.Share) -> None:
+    """Read the metadata of a share and remember their version, which guards the next metadata set.
+
+    Examples:
+        azguard share metadata get team
+        azguard share metadata get team > metadata.json
+
+    Topics: files
+    """
+    from azguard.files import metadata
+
+    env = context.of(ctx)
+    target = env.locate(share, Kind.SHARE)
+    found, lineage = metadata.get(target, env.conditions(target), env.deadline)
+    part_options.deliver(env, target, Part.METADATA, found, lineage)
+
+
+@app.command(name="set", spec=options.operation(operations.SHARE_SET_METADATA))
+def set_(
+    ctx: typer.Context,
+    share: file_options.Share,
+    metadata: options.Metadata = None,
+    file_: part_options.File = None,
+) -> None:
+    """Replace all metadata of a share, if they are still those that you read. azguard keeps its own entry.
+
+    The service does not compare the ETag here. So azguard takes a lease of 15 seconds, compares, writes.
+
+    Examples:
+        azguard share metadata set team --metadata owner=ops --last-writer-wins
+        azguard share metadata get team > metadata.json
+        azguard share metadata set team -f metadata.json
+
+    Topics: files
+    """
+    from azguard.files.metadata import replace_all
+
+    env = context.of(ctx)
+    target = env.locate(share, Kind.SHARE, writable=True)
+    wanted, seen = part_options.read_metadata(metadata, file_)
+    done = replace_all(target, wanted, env.conditions(target, seen), file_options.guarding(env), env.deadline)
+    env.reads.follow(target, done.before, done.written.etag, done.lineage)
+    env.reads.record_part(target, Part.METADATA, done.written, done.lineage)
+    env.out.show(done.written)
