@@ -28,27 +28,13 @@ def rename_directory(source: Target, target: Target, conditions: Conditions, dea
     Source: https://learn.microsoft.com/rest/api/storageservices/rename-directory
     """
     check_same_share(source, target)
-    replaces = conditions.guard != "if-none-match"
     if conditions.expected_etag is not None:
         file = Target(target.account, Address(Kind.FILE, target.address.parts))
         directories.require_version(file, conditions, deadline)
     known = writes.fetch(source, None, deadline).file_id
-    client = source.account.directory(source.address)
-    heard: list[Any] = []
-
-    def send() -> Mapping[str, Any]:
-        client.rename_directory(
-            target.address.path,
-            overwrite=replaces,
-            destination_lease=conditions.lease_id,
-            raw_response_hook=heard.append,
-            **write_timeouts(deadline),
-        )
-        return read_version(heard[-1])
-
     request = WriteRequest[Any](
         target=target,
-        send=send,
+        send=lambda: _send(source, target, conditions, deadline),
         look=lambda patience: _find_outcome(target, known, patience),
         # A copy that comes late would rename whatever is at the old address then.
         resend=False,
@@ -62,6 +48,18 @@ def rename_directory(source: Target, target: Target, conditions: Conditions, dea
         guard=conditions.guard,
         attempts=settled.attempts,
     )
+
+
+def _send(source: Target, target: Target, conditions: Conditions, deadline: Deadline) -> Mapping[str, Any]:
+    heard: list[Any] = []
+    source.account.directory(source.address).rename_directory(
+        target.address.path,
+        overwrite=conditions.guard != "if-none-match",
+        destination_lease=conditions.lease_id,
+        raw_response_hook=heard.append,
+        **write_timeouts(deadline),
+    )
+    return read_version(heard[-1])
 
 
 def check_same_share(source: Target, target: Target) -> None:
