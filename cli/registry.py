@@ -115,7 +115,11 @@ COMMANDS = {
         "Directories: create, show, exists, list, delete, rename, set-properties, metadata.",
         {"rename": "dir_properties", "set-properties": "dir_properties", "metadata": "dir_metadata"},
     ),
-    "file": Entry("file", "Files of file shares: show, exists, list, delete, set-properties, metadata, handle, lock.", _PARTS_OF_FILE),
+    "file": Entry(
+        "file",
+        "Files of file shares: show, exists, list, delete, set-properties, metadata, handle, lock.",
+        _PARTS_OF_FILE,
+    ),
     "lease": Entry(
         "lease",
         "Leases: acquire, renew, release, break, show, list, wait.",
