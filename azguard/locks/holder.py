@@ -109,6 +109,8 @@ class _Holder:
         self._is_told = False
         #: Why the lock counts as lost; None while it does not.
         self._lost: str | None = None
+        #: Whether its record could not be written the last time: the log says so once, and not at each renewal.
+        self._is_unwritable = False
 
     def run(self) -> None:
         """Acquire the lock, say so, and hold it until its end."""
@@ -211,8 +213,11 @@ class _Holder:
         self._record = replace(self._record, ends=ends)
         try:
             self._plan.holds.save(self._record)
+            self._is_unwritable = False
         except OSError as error:
-            _log(f"warning: {self._plan.holds.folder} cannot be written: {error.strerror}")
+            if not self._is_unwritable:
+                _log(f"warning: {self._plan.holds.folder} cannot be written: {error.strerror}")
+            self._is_unwritable = True
 
     def _note_loss(self, why: str) -> None:
         self._lost = self._lost or why
