@@ -1,9 +1,11 @@
 """The action for GitHub and the template for Azure Pipelines, run as a runner and an agent run them."""
 
+import json
 import os
 import re
 import signal
 import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import yaml
 
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.page_shell import on_path
+from tests.support.places import REPOSITORY
 from tests.system.test_examples import EXAMPLES
 
 ACTION = EXAMPLES / "github-action"
@@ -328,3 +331,40 @@ def test_the_template_leaves_the_lock_of_others(
     agent.parameters["onBusy"] = on_busy
     assert (agent.run(), agent.environ["AZGUARD_ACQUIRED"]) == ({"Install azguard": 0, **ran}, "false")
     assert ("EVIL" in agent.environ, state(cli, lock)) == (False, "held")
+
+
+def read_workflows(page: Path) -> list[str]:
+    """Return the whole workflows that a page shows."""
+    blocks = re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    return [block for block in blocks if block.startswith("name:")]
+
+
+def read_template() -> str:
+    """Return the template as the service expands it: the schema knows no expressions in the place of a step."""
+    found = yaml.safe_load(TEMPLATE.read_text(encoding="utf-8"))
+    found["steps"] = [
+        {"script": "true"} if next(iter(step)).startswith("${{ each") else step for step in found["steps"]
+    ]
+    return json.dumps(found)
+
+
+def test_workflows_action_and_templates_follow_the_published_schemas(tmp_path: Path) -> None:
+    pytest.importorskip("check_jsonschema", reason="in the extra: test")
+    texts = {
+        "github-actions": [(ACTION / "action.yml").read_text(encoding="utf-8")],
+        "github-workflows": [
+            (EXAMPLES / "github-deploy.yml").read_text(encoding="utf-8"),
+            *read_workflows(REPOSITORY / "docs" / "ci.md"),
+        ],
+        "azure-pipelines": [read_template(), (EXAMPLES / "azure-pipelines-deploy.yml").read_text(encoding="utf-8")],
+    }
+    said = []
+    for schema, files in texts.items():
+        for number, text in enumerate(files):
+            file = tmp_path / f"{schema}-{number}.yml"
+            file.write_text(text, encoding="utf-8")
+            words = ["--regex-variant", "python", "--builtin-schema", f"vendor.{schema}", str(file)]
+            done = subprocess.run([sys.executable, "-m", "check_jsonschema", *words], capture_output=True, text=True)
+            said.append((schema, done.returncode, done.stdout + done.stderr if done.returncode else ""))
+    assert said == [(schema, 0, "") for schema, files in texts.items() for _ in files]
+    assert len(said) == 5
