@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from azguard.accounts.target import Target
+from azguard.address import Kind
 from azguard.cli import line_query, terminal, values
 from azguard.cli.context import Environment
 from azguard.cli.plain_values import plain
@@ -103,7 +104,8 @@ class HoldingsView:
         return listing.of_account(self.env.account)
 
     def _report(self, error: AzguardError) -> None:
-        self.env.out.warn(f"{error.address} could not be listed: {error.message}")
+        what = "the shares" if error.address in (None, f"{Kind.SHARE}:") else error.address
+        self.env.out.warn(f"{what} could not be listed: {error.message}")
 
     def _render(self, found: "Iterable[Holding]") -> list[str]:
         from azguard.cli import layout, rendering
