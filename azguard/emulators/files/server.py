@@ -55,7 +55,8 @@ class Application:
             answer = answers.respond_error(error, request_id, self._store.now(), head=method == "HEAD")
         except (OSError, sqlite3.Error, Unserved):
             _LOG.exception("%s %s", method, environ["RAW_URI"])
-            answer = Answer(500, {"x-ms-error-code": "InternalError"})
+            error = ServiceError("InternalError")
+            answer = answers.respond_error(error, request_id, self._store.now(), head=method == "HEAD")
         given = {name.lower(): value for name, value in head}
         headers = {
             "Server": "Windows-Azure-File/1.0 azguard",
