@@ -26,7 +26,7 @@ from tests.support.cli_world import command, here
 _COLUMNS, _LINES = 80, 40
 _SECONDS = 60
 # These run other programs beside azguard, or azguard itself again: processes of their own.
-_REAL = re.compile(r"azguard (emulator|demo|lock run|completion)\b")
+_REAL = re.compile(r"azguard (emulator|demo|(file )?lock run|completion)\b")
 _SINGLE_QUOTED = re.compile(r"'[^']*'")
 _FOR_BASH = re.compile(r"[$`*?~;&<>|(){}\\]")
 _ECHO = re.compile(r"(?P<echo>(?:echo|printf) (?:'[^']*'|\w+)) \| (?P<rest>.*)", re.DOTALL)
