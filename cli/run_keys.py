@@ -4,6 +4,8 @@
 SHARED = "azguard.shared"
 #: The names of the options in the order they were typed.
 ORDER = "azguard.order"
+#: The parser of the command, which has parsed what was typed.
+PARSED = "azguard.parsed"
 #: The operation whose conditions the command takes.
 OPERATION = "azguard.operation"
 #: All that was typed.
