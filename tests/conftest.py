@@ -28,6 +28,9 @@ settings.register_profile("short", max_examples=40, deadline=None, suppress_heal
 settings.register_profile("thorough", settings.get_profile("short"), max_examples=2000)
 settings.load_profile("short")
 
+# Groups that take minutes and wait more than they work. Each begins at another time, the longest first.
+_WAITING = ("lock-races", "fault matrix", "races", "queue-races", "terraform")
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of the races."""
@@ -71,6 +74,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if group is not None and getattr(config.option, "loadgroup", False):
             item._id = coerce_node_id(f"{item.nodeid}@{group}")
             assert item.nodeid.endswith(f"@{group}")
+    if getattr(config.option, "loadgroup", False):
+        _spread(items)
+
+
+def _spread(items: list[pytest.Item]) -> None:
+    """Mix what waits with what works, so that at any time there is work for the processors.
+
+    Each folder of ``tests/`` is spread over the whole run, and the groups that wait begin one after the other.
+    """
+    kinds: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        group = item.nodeid.rpartition("@")[2]
+        kinds.setdefault(group if group in _WAITING else item.nodeid.split("/")[1], []).append(item)
+    places = {}
+    for name, kind in kinds.items():
+        for number, item in enumerate(kind):
+            is_group = name in _WAITING
+            places[item] = _WAITING.index(name) / len(_WAITING) if is_group else number / len(kind)
+    items.sort(key=places.__getitem__)
 
 
 @pytest.fixture(scope="session")
