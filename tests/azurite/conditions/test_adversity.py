@@ -50,7 +50,11 @@ def test_a_page_of_a_proxy_is_never_an_answer(scenario: Scenario, cli: CliWorld,
     with staged(scenario, cli, azurite.ports) as stage:
         before = stage.look()
         with stage.answering(200, _HTML):
-            ran = stage.run(*scenario.anyhow, "--timeout", "0.3s")
+            for patience in ("0.3s", "3s", "30s"):
+                ran = stage.run(*scenario.anyhow, "--timeout", patience)
+                # On a busy machine, the time may be over before anything was asked.
+                if stage.scripted:
+                    break
         asked, unchanged = len(stage.scripted) > 0, stage.look() == before
     ends = {53, 74} if scenario.expected.writes else {53}
     assert (asked, ran.code in ends, unchanged, find_flaws(ran)) == (True, True, True, []), ran
