@@ -1,7 +1,7 @@
 """The options of the commands for shares, directories and files."""
 
 import re
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -9,6 +9,7 @@ from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.cli import completers, lease_options
 from azguard.cli.context import Environment
+from azguard.conditions.resolve import Conditions
 from azguard.files.guarding import Guarding
 
 Share = Annotated[str, typer.Argument(metavar="SHARE", help="The share, or its URL.", autocompletion=completers.shares)]
@@ -62,3 +63,9 @@ def guarding(env: Environment) -> Guarding:
     """Return where the lease of a guarded write is recorded, and who takes it."""
     owner = lease_options.this_process(env, f"azguard {env.command}")
     return Guarding(lease_options.CacheRecords(env), owner)
+
+
+def record_written(env: Environment, target: Target, conditions: Conditions, done: Any) -> None:
+    """Record the version that was written, if the rest of the file is known here."""
+    if conditions.expected_etag is not None:
+        env.reads.record(target, done)

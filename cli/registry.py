@@ -66,8 +66,10 @@ _PARTS_OF_FILE = MappingProxyType(
         "exists": "file",
         "list": "file",
         "delete": "file",
+        "resize": "file_resize",
         "set-properties": "file_properties",
         "metadata": "file_metadata",
+        "range": "file_range",
         "handle": "file_handle",
         "lock": "file_lock",
     }
@@ -117,7 +119,7 @@ COMMANDS = {
     ),
     "file": Entry(
         "file",
-        "Files of file shares: show, exists, list, delete, set-properties, metadata, handle, lock.",
+        "Files: show, exists, list, delete, resize, set-properties, metadata, range, handle, lock.",
         _PARTS_OF_FILE,
     ),
     "lease": Entry(

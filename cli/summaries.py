@@ -39,6 +39,9 @@ _VERBS = {
     "block commit": "committed the blocks of",
     "abort-copy": "stopped the copy to",
     "undelete": "brought back",
+    "resize": "set the length of",
+    "range put": "wrote a range of",
+    "range clear": "cleared a range of",
 }
 #: What lock hold did.
 _HOLDING = {"held": "hold", "already_held": "this job holds already:", "prolonged": "hold on to"}

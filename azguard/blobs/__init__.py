@@ -11,7 +11,6 @@
 ``waiting``         waiting until a blob is there, gone, changed or not leased
 ``upload``          one upload as a value
 ``uploads``         content into a blob
-``sources``         a file or a pipe, read in pieces
 ``blocks``          a stream as staged blocks
 ``digests``         the hashes of content that passes by in pieces
 ``block_ids``       the ids of blocks, as the service and as the SDK has them

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import BinaryIO, TypeVar
 
 from azguard.blobs.append import MOST_BYTES
-from azguard.blobs.sources import read_up_to
 from azguard.errors import BadRequest
+from azguard.requests.sources import read_up_to
 
 T = TypeVar("T")
 #: The length of a piece, which every service version takes.

@@ -13,13 +13,13 @@ from azguard import columns
 from azguard.accounts.target import Target
 from azguard.blobs import block_ids, blocks, properties, update_states, uploads
 from azguard.blobs.blocks import Place, stage_stream
-from azguard.blobs.sources import read_up_to
 from azguard.blobs.upload import Settings, Upload
 from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Changed, NotFound, UsageError
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
+from azguard.requests.sources import read_up_to
 
 #: The most that is staged as one block of the caller's own id.
 MOST_BYTES = 100 * 1024 * 1024

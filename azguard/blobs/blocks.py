@@ -6,9 +6,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, BinaryIO, NamedTuple
 
 from azguard.accounts.target import Target
-from azguard.blobs.sources import read_up_to
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
+from azguard.requests.sources import read_up_to
 
 BLOCK_BYTES = 4 * 1024 * 1024
 _WORKERS = 4

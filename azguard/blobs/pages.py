@@ -16,7 +16,6 @@ from azguard.blobs import append_outcome, page_blobs, properties, source_pieces
 from azguard.blobs.append_pieces import mark_last
 from azguard.blobs.page_write import PAGE_BLOB, PAGE_BYTES, PIECE_BYTES, PagesWritten, PageWrite, check_range
 from azguard.blobs.source_pieces import SourcePiece
-from azguard.blobs.sources import read_up_to
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Interrupted, NotFound, OutcomeUnknown, Partial, UsageError
 from azguard.leases import guard
@@ -26,6 +25,7 @@ from azguard.requests import commits
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
+from azguard.requests.sources import read_up_to
 from azguard.requests.verdicts import Verdict
 
 Answer = Mapping[str, Any]

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from azguard.accounts.account import SINGLE_BYTES
 from azguard.blobs import properties, write_refusals
-from azguard.blobs.sources import read_up_to
 from azguard.blobs.upload import BlobPut, Settings, Upload, decode_md5
 from azguard.conditions.resolve import Conditions
 from azguard.errors import UsageError
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
+from azguard.requests.sources import read_up_to
 
 if TYPE_CHECKING:
     from azguard.blobs.blocks import Place

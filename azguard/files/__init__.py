@@ -12,6 +12,8 @@ has no lease (directories) can only be compared.
 ``snapshots``    snapshots of a share
 ``acl``          the access policies of a share
 ``listing``      what is in a directory
+``range_writes`` ranges that are written and cleared, and the length of a file
+``ranges``       which ranges hold data
 ``handles``      who has what open over SMB, and closing it
 ``contents``     whether a share is empty
 ``existing``     what a create finds

@@ -14,6 +14,7 @@
 ``existing``        what a create finds where something is already
 ``access_policies``  access policies without a version in the service: compared, then written
 ``xml_bodies``      access policies as they are sent
+``sources``         the content of a write: a file or a pipe, read in pieces
 ``contents``        how many items a listing has
 ``denials``         why the service refused these credentials
 ``service_dates``   the service's clock, as its answers tell it

@@ -35,6 +35,10 @@ _ELSEWHERE = {
         ("share create", "share delete", "dir create", "dir delete", "file delete"),
         "tests/files/test_lifecycle.py, since the Files emulator is another server",
     ),
+    **dict.fromkeys(
+        ("file resize", "file range put", "file range clear"),
+        "tests/files/test_ranges.py, since the Files emulator is another server",
+    ),
     "file handle close": "tests/files/test_handles.py, since the Files emulator is another server",
     **dict.fromkeys(
         (

@@ -84,6 +84,7 @@ BEFORE: dict[str, tuple[tuple[str, ...], ...]] = {
     "share create": (("share", "delete", "team", "--with-contents", "--last-writer-wins"),),
     "share delete": (
         ("file", "delete", "team/plan.txt", "--last-writer-wins"),
+        ("file", "delete", "team/disk.img", "--last-writer-wins"),
         ("dir", "delete", "team/reports", "--last-writer-wins"),
     ),
     "dir create": (("dir", "delete", "team/reports", "--last-writer-wins"),),
@@ -150,7 +151,8 @@ def prepare_files(cli: CliWorld) -> None:
         cli.call("share", "delete", share, "--last-writer-wins", "--with-contents", "--delete-snapshots", "include")
     for words in (("share", "create", "team"), ("dir", "create", "team/reports")):
         assert cli.call(*words).code == 0
-    files_world.sdk(cli, "team").get_file_client("plan.txt").upload_file(b"ship it")
+    for path, content in (("plan.txt", b"ship it"), ("disk.img", bytes(8192))):
+        files_world.sdk(cli, "team").get_file_client(path).upload_file(content)
 
 
 def prepare_tables(cli: CliWorld) -> None:

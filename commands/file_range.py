@@ -1,0 +1,122 @@
+"""``azguard file range``: put, clear, list."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from azguard.address import Kind
+from azguard.cli import context, file_options, inputs, options, values
+from azguard.cli.context import Environment
+from azguard.cli.groups import group
+from azguard.conditions import operations
+from azguard.errors import UsageError
+
+if TYPE_CHECKING:
+    from azguard.files.range_writes import RangeWrite
+
+app = group("Ranges of a file: put, clear, list.")
+
+_Offset = Annotated[str, typer.Option("--offset", metavar="BYTES", help="Begin at this byte; by default, 0.")]
+
+
+@app.command(spec=options.operation(operations.FILE_PUT_RANGE))
+def put(
+    ctx: typer.Context,
+    path: file_options.File,
+    file: Annotated[
+        str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Write this file; by default, stdin.")
+    ] = None,
+    offset: _Offset = "0",
+) -> None:
+    """Write content over a range of a file, if it is still the version that you read.
+
+    The file keeps its length; to write behind its end, first make it longer with azguard file resize. Other ranges stay
+    as they are.
+
+    More than 4 MiB are written in several pieces, under one lease. If that stops in the middle, the exit status is 20,
+    and the error says at which byte to go on. A reader may see some of the pieces without the others.
+
+    Examples:
+        azguard file range put team/disk.img -f boot.img --last-writer-wins
+
+    Topics: files
+    """
+    from azguard.files import range_writes
+
+    env = context.of(ctx)
+    write = _plan(env, path, offset)
+    with inputs.source(file) as stream, env.out.progress_bar(f"put {write.target}", inputs.size(stream)) as progress:
+        done = range_writes.put(write, stream, progress.at)
+    file_options.record_written(env, write.target, write.conditions, done)
+    env.out.show(done)
+
+
+@app.command(spec=options.operation(operations.FILE_PUT_RANGE))
+def clear(
+    ctx: typer.Context,
+    file: file_options.File,
+    length: Annotated[
+        str | None,
+        typer.Option("--length", metavar="BYTES", help="Clear so many bytes, a multiple of 512; always needed."),
+    ] = None,
+    offset: _Offset = "0",
+) -> None:
+    """Clear a range of a file, so that it holds zeros and takes no room.
+
+    Whole blocks of 512 bytes are cleared. Elsewhere, write zeros with azguard file range put.
+
+    Examples:
+        azguard file range clear team/disk.img --length 1KiB --last-writer-wins
+
+    Topics: files
+    """
+    from azguard.files import range_writes
+
+    env = context.of(ctx)
+    write = _plan(env, file, offset)
+    if length is None:
+        raise UsageError("--length is missing", hint="how many bytes to clear: --length 512")
+    done = range_writes.clear(write, values.size(length, "--length", least=1))
+    file_options.record_written(env, write.target, write.conditions, done)
+    env.out.show(done)
+
+
+@app.command(name="list", spec=options.operation(operations.FILE_LIST_RANGES))
+def list_(
+    ctx: typer.Context,
+    file: file_options.File,
+    previous_snapshot: Annotated[
+        str | None,
+        typer.Option("--previous-snapshot", metavar="TIME", help="Show only what differs from this snapshot."),
+    ] = None,
+    offset: Annotated[str | None, typer.Option("--offset", metavar="BYTES", help="Begin at this byte.")] = None,
+    length: Annotated[str | None, typer.Option("--length", metavar="BYTES", help="Look at so many bytes.")] = None,
+) -> None:
+    """List the ranges of a file that hold data; the rest is zeros.
+
+    Examples:
+        azguard file range list team/disk.img
+        azguard file range list team/disk.img --offset 0 --length 1KiB
+        azguard file range list team/disk.img --query '[].start' -o tsv
+
+    Topics: files
+    """
+    from azguard.files import ranges
+
+    env = context.of(ctx)
+    target = env.locate(file, Kind.FILE)
+    asked = ranges.RangesAsked(
+        offset=None if offset is None else values.size(offset, "--offset"),
+        length=None if length is None else values.size(length, "--length", least=1),
+        previous=values.not_empty(previous_snapshot, "--previous-snapshot"),
+    )
+    env.out.show_each(ranges.list_ranges(target, asked, env.conditions(target), env.deadline))
+
+
+def _plan(env: Environment, file: str, offset: str) -> "RangeWrite":
+    """Return the write of a range, under the conditions of this run."""
+    from azguard.files.range_writes import RangeWrite
+
+    target = env.locate(file, Kind.FILE, writable=True)
+    begin = values.size(offset, "--offset")
+    return RangeWrite(target, env.conditions(target), file_options.guarding(env), env.deadline, begin)
