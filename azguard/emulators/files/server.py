@@ -55,8 +55,8 @@ class Application:
             answer = answers.respond_error(error, request_id, self._store.now(), head=method == "HEAD")
         except (OSError, sqlite3.Error, Unserved):
             _LOG.exception("%s %s", method, environ["RAW_URI"])
-            error = ServiceError("InternalError")
-            answer = answers.respond_error(error, request_id, self._store.now(), head=method == "HEAD")
+            failure = ServiceError("InternalError")
+            answer = answers.respond_error(failure, request_id, self._store.now(), head=method == "HEAD")
         given = {name.lower(): value for name, value in head}
         headers = {
             "Server": "Windows-Azure-File/1.0 azguard",
