@@ -62,6 +62,8 @@ _PARTS_OF_QUEUE = MappingProxyType(
 
 _PARTS_OF_FILE = MappingProxyType(
     {
+        "get": "file_get",
+        "put": "file_put",
         "show": "file",
         "exists": "file",
         "list": "file",
@@ -119,7 +121,7 @@ COMMANDS = {
     ),
     "file": Entry(
         "file",
-        "Files: show, exists, list, delete, resize, set-properties, metadata, range, handle, lock.",
+        "Files: get, put, show, exists, list, delete, resize, set-properties, metadata, range, handle, lock.",
         _PARTS_OF_FILE,
     ),
     "lease": Entry(

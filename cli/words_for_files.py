@@ -16,10 +16,13 @@ def _show_again(facts: Mapping[str, object]) -> str:
 HINTS: Mapping[str, Words] = {
     "directory_not_empty": "a directory is deleted when it is empty; see azguard file list {target}",
     "file_delete_pending": "see who has it open: azguard file handle list {target}",
+    "file_exists": "azguard file get {target} > FILE, then decide; or --if-exists skip",
     "file_is_open": "see which program: azguard file handle list {target}",
     "file_is_read_only": "take the attribute away: azguard file set-properties {target} --attributes None",
     "parent_not_found": "azguard dir create {parent}",
     "path_of_other_type": "see what is there: azguard file list {container}",
+    "range_beyond_end": "choose bytes inside the file; they are counted from 0",
+    "temporary_file_failed": "the file itself is as it was; try again",
     "rename_to_other_share": "name a directory of the same share",
     "file_keeps_changing": "try again when its writers pause",
     "not_whole_blocks": "elsewhere, write zeros with azguard file range put",

@@ -10,7 +10,7 @@ from azguard.errors import NotFound
 from azguard.files import files, listing
 from azguard.requests.existing import ask_whether_exists
 
-app = group("Files: show, exists, list, delete, resize, set-properties, metadata, range, handle, lock.")
+app = group("Files: get, put, show, exists, list, delete, resize, set-properties, metadata, range, handle, lock.")
 
 
 @app.command(spec=options.operation(operations.FILE_GET_PROPERTIES))
@@ -73,6 +73,7 @@ def delete(ctx: typer.Context, file: file_options.File) -> None:
     prove that no program has the file open over SMB; the lease does: it is not granted then (exit 49).
 
     Examples:
+        azguard file delete team/plan.txt
         azguard file delete team/plan.txt --last-writer-wins
 
     Topics: files

@@ -6,7 +6,6 @@
 ``existing``        what a create finds where a blob or a container is already
 ``listing``         a container's blobs
 ``download``        one version of a blob, read in ranges
-``ranges``          several ranges of a blob at a time
 ``downloads``       content out of a blob
 ``waiting``         waiting until a blob is there, gone, changed or not leased
 ``upload``          one upload as a value

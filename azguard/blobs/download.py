@@ -17,13 +17,13 @@ from typing import Any
 from azguard.accounts.account import SINGLE_BYTES
 from azguard.accounts.target import Target
 from azguard.blobs import properties as blob_properties
-from azguard.blobs.ranges import RANGE_BYTES, Piece, Ranges
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Unavailable
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
+from azguard.requests.ranges import RANGE_BYTES, Piece, Ranges
 
 _ASKED_RANGE = re.compile(r"bytes=(\d+)-(\d+)")
 _ANSWERED_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
@@ -73,6 +73,12 @@ class Download:
             yield first
             del first
             yield from rest.in_order() if in_order else rest.as_they_come()
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes this version has."""
+        size: int = self.properties.size
+        return size
 
     def result(self, file: Path | None, content_hash: str) -> BlobGot:
         """Return what was delivered, once it was."""

@@ -1,21 +1,14 @@
-"""Content out of a blob: to a stream in order, or atomically to a file, in whatever order it comes."""
+"""Content out of a blob: to a stream in order, or atomically to a file."""
 
-import hashlib
-import stat
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from itertools import count
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
 from azguard.accounts.target import Target
 from azguard.blobs.download import BlobGot, Download
 from azguard.conditions.resolve import Conditions
-from azguard.errors import Changed, OutputFailed, UsageError
+from azguard.requests import delivery
 from azguard.requests.deadline import Deadline
-
-# How often to start again at least if the blob is overwritten while it is read; then until the deadline.
-_RESTARTS = 5
 
 
 def to_stream(
@@ -35,32 +28,10 @@ def to_stream(
         Changed: the blob was overwritten while it was read; what the stream got so far is incomplete.
         OutputFailed: the stream takes no more, as on a full disk.
     """
-    download = Download(target, conditions, deadline.fresh, validates=validates)
-    try:
-        with _explain_failed_output(target):
-            content_hash = _copy(download, stream, progress)
-            stream.flush()
-    except Changed as error:
-        raise Changed(
-            f"{target} was overwritten while it was read; the output is incomplete",
-            address=str(target.address),
-            reason="overwritten_while_read",
-        ) from error
+    download, content_hash = delivery.to_stream(
+        target, lambda: Download(target, conditions, deadline.fresh, validates=validates), stream, progress
+    )
     return download.result(None, content_hash), download.lineage
-
-
-@contextmanager
-def _explain_failed_output(target: Target) -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise OutputFailed(
-            f"{target} was read, but not all of it could be written: {error.strerror}",
-            address=str(target.address),
-            reason="output_incomplete",
-        ) from error
 
 
 def to_file(
@@ -80,126 +51,8 @@ def to_file(
         UsageError: the folder does not exist or is not writable; nothing was requested.
         OutputFailed: the disk is full or fails; the file is as it was.
     """
-    mode = _read_mode(file)
-    if mode is not None and not stat.S_ISREG(mode):
-        return _to_device(target, conditions, file, deadline, progress, validates=validates)
-    try:
-        with ExitStack() as stack:
-            download, content_hash = _copy_one_version(
-                target, conditions, _enter(stack, file, mode), deadline, progress, validates=validates
-            )
-    except OSError as error:
-        raise OutputFailed(
-            f"{file} cannot be written: {error.strerror}; {'nothing is there' if mode is None else 'it is as it was'}",
-            reason="file_not_written",
-        ) from error
-    return download.result(file, content_hash), download.lineage
-
-
-def _to_device(
-    target: Target,
-    conditions: Conditions,
-    device: Path,
-    deadline: Deadline,
-    progress: Callable[[int, int], None],
-    *,
-    validates: bool = False,
-) -> tuple[BlobGot, str | None]:
-    if device.is_dir():
-        raise UsageError(
-            f"{device} is a folder",
-            reason="file_is_folder",
-            values={"file": f"{device}/{Path(target.address.name).name}"},
-        )
-    try:
-        stream = open(device, "wb")  # noqa: SIM115  # closed below
-    except OSError as error:
-        raise UsageError(f"{device} cannot be written: {error.strerror}", reason="file_not_writable") from None
-    # Closing writes what is left in the buffer, and may fail too.
-    with _explain_failed_output(target), stream:
-        return to_stream(target, conditions, stream, deadline, progress, validates=validates)
-
-
-def _copy_one_version(
-    target: Target,
-    conditions: Conditions,
-    stream: BinaryIO,
-    deadline: Deadline,
-    progress: Callable[[int, int], None],
-    *,
-    validates: bool = False,
-) -> tuple[Download, str]:
-    for attempt in count(1):
-        download = Download(target, conditions, deadline.fresh, validates=validates)
-        try:
-            return download, _copy_in_place(download, stream, progress)
-        except Changed as error:
-            if attempt >= _RESTARTS and deadline.passed:
-                raise Changed(
-                    f"{target} is overwritten faster than it can be read",
-                    address=str(target.address),
-                    reason="overwritten_too_often",
-                ) from error
-            stream.seek(0)
-            stream.truncate()
-    raise AssertionError  # count() does not end
-
-
-def _copy(download: Download, stream: BinaryIO, progress: Callable[[int, int], None]) -> str:
-    """Write the content in order and return its hash."""
-    digest = hashlib.sha256()
-    done = 0
-    for content in download:
-        digest.update(content)
-        stream.write(content)
-        done += len(content)
-        progress(done, download.properties.size)
-    return f"sha256:{digest.hexdigest()}"
-
-
-def _copy_in_place(download: Download, stream: BinaryIO, progress: Callable[[int, int], None]) -> str:
-    """Write each piece to its place as it comes, so that a slow one holds up no other, and return the hash.
-
-    The hash needs them in order: a piece that came early is read again from the file when its turn comes.
-    """
-    digest = hashlib.sha256()
-    hashed = done = 0
-    early: dict[int, int] = {}
-    for offset, content in download.read_pieces(in_order=False):
-        stream.seek(offset)
-        stream.write(content)
-        done += len(content)
-        progress(done, download.properties.size)
-        if offset != hashed:
-            early[offset] = len(content)
-            continue
-        digest.update(content)
-        hashed += len(content)
-        while (length := early.pop(hashed, None)) is not None:
-            stream.seek(hashed)
-            digest.update(stream.read(length))
-            hashed += length
-    return f"sha256:{digest.hexdigest()}"
-
-
-def _enter(stack: ExitStack, file: Path, mode: int | None) -> BinaryIO:
-    """Return the stream of the new file, which has the permissions of the one it replaces."""
-    from azguard.atomic_files import replacing
-
-    try:
-        if mode is None:
-            return stack.enter_context(replacing(file))
-        return stack.enter_context(replacing(file, stat.S_IMODE(mode), exact=True))
-    except OSError as error:
-        raise UsageError(
-            f"{file} cannot be written: {error.strerror}",
-            reason="folder_not_writable",
-            values={"folder": file.parent},
-        ) from None
-
-
-def _read_mode(path: Path) -> int | None:
-    try:
-        return path.stat().st_mode
-    except OSError:
-        return None
+    download, content_hash = delivery.to_file(
+        target, lambda: Download(target, conditions, deadline.fresh, validates=validates), file, deadline, progress
+    )
+    # A device or a pipe is no copy.
+    return download.result(file if file.is_file() else None, content_hash), download.lineage

@@ -6,6 +6,9 @@ has no lease (directories) can only be compared.
 ``shares``       create, show, list and delete shares
 ``directories``  create, show and delete directories
 ``files``        show and delete files
+``uploads``      content into a file: a temporary file and a rename
+``temporary``    the temporary file
+``download``     content out of a file, one version of it
 ``metadata``     the metadata of all three
 ``properties``   content headers, attributes and times
 ``renames``      renames of directories

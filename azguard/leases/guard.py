@@ -139,7 +139,9 @@ def _acquire(target: Target, lease_id: str, seconds: int | None, deadline: Deadl
 
 
 def _is_short(target: Target, deadline: Deadline) -> bool:
-    """Return whether the lease in the way has a term, as that of another guarded write has."""
+    """Return whether the lease in the way may be that of another guarded write, which has a term where that exists."""
+    if not kind_of(target).finite:
+        return True
     try:
         return state.look(target, deadline).duration != "infinite"
     except AzguardError:

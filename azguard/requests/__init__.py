@@ -16,6 +16,9 @@
 ``xml_bodies``      access policies as they are sent
 ``sources``         the content of a write: a file or a pipe, read in pieces
 ``contents``        how many items a listing has
+``ranges``          several ranges of one version, asked for at a time
+``delivery``        content to a stream, or atomically to a file
+``sources``         a file or a pipe, read in pieces
 ``denials``         why the service refused these credentials
 ``service_dates``   the service's clock, as its answers tell it
 """

@@ -54,6 +54,7 @@ _ELSEWHERE = {
         ),
         "tests/files/test_parts.py, since the Files emulator is another server",
     ),
+    "file put": "tests/files/test_content.py, since the Files emulator is another server",
     **dict.fromkeys(("share list", "dir list", "file list"), "it reads"),
     "profile set": "it writes a file of this machine",
 }

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from azguard.accounts.account import SINGLE_BYTES
-from azguard.blobs import ranges
 from azguard.blobs.download import Download
 from azguard.blobs.downloads import to_file, to_stream
-from azguard.blobs.ranges import RANGE_BYTES
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, NotFound, Unavailable
+from azguard.requests import ranges
 from azguard.requests.deadline import Deadline
+from azguard.requests.ranges import RANGE_BYTES
 from tests.support.emulator_world import until
 from tests.support.ranged_service import RangeAnswer, RangedService, Spoil, serving
 

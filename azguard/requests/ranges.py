@@ -1,4 +1,4 @@
-"""The rest of one version of a blob, several ranges of it being asked for at a time."""
+"""The rest of one version of a blob or a file, several ranges of it being asked for at a time."""
 
 import _thread
 from collections.abc import Callable, Iterator
@@ -11,19 +11,19 @@ from azguard.processes.memory import return_large_blocks
 RANGE_BYTES = 4 * 1024 * 1024
 # How many ranges are in memory at once: asked for, or waiting to be written. With them a get needs 85 MiB.
 _AT_ONCE = 6
-# The ranges of other blobs that this process reads at the same time, as of a tree: they share what is in memory.
+# The ranges of other resources that this process reads at the same time, as of a tree: they share what is in memory.
 _open: set["Ranges"] = set()
 
 
 class Piece(NamedTuple):
-    """Content, and where in the blob it begins."""
+    """Content, and where in the whole it begins."""
 
     offset: int
     content: bytes
 
 
 class Ranges:
-    """All ranges between two places of a blob; the constructor begins to ask for them.
+    """All ranges between two places of a blob or a file; the constructor begins to ask for them.
 
     ``read`` takes an offset and a length in bytes. Its threads are not waited for: an interruption, or a reader of the
     content that has gone, ends this process at once.

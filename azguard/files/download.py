@@ -1,0 +1,247 @@
+"""One version of a file, read in ranges whose ETags are compared: what is delivered is never a mixture of two.
+
+The service evaluates no conditions on a read. Each answer tells the ETag of the version that its range is of. A program
+that writes over SMB gives the file another ETag too; when, is up to the service.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from azguard.accounts.target import Target
+from azguard.conditions.etags import quote
+from azguard.conditions.resolve import Conditions
+from azguard.errors import BadRequest, Changed, Unavailable, UsageError
+from azguard.files import writes
+from azguard.files.described import drop_own
+from azguard.requests import delivery
+from azguard.requests.calls import read
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY
+from azguard.requests.ranges import RANGE_BYTES, Piece, Ranges
+
+_ANSWERED_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
+
+
+@dataclass(frozen=True)
+class Span:
+    """The bytes of a file that are asked for: from the first, which counts from 0, to the one before ``end``."""
+
+    start: int = 0
+    #: None is the end of the file.
+    end: int | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether it is the whole file."""
+        return self.start == 0 and self.end is None
+
+
+WHOLE = Span()
+
+
+@dataclass(frozen=True)
+class FileGot:
+    """What a get wrote to its output."""
+
+    address: str
+    etag: str
+    last_modified: datetime
+    #: Of the file.
+    content_length: int
+    content_type: str | None
+    #: Where the bytes that were asked for begin.
+    start: int
+    #: How many bytes were delivered.
+    length: int
+    #: Of the bytes that were delivered.
+    content_hash: str
+    file: str | None
+    metadata: dict[str, str]
+
+
+class FileDownload:
+    """One version of a file, being read; the constructor reads its first range."""
+
+    def __init__(self, target: Target, lease_id: str | None, patience: Callable[[], Deadline], span: Span) -> None:
+        self._target = target
+        self._headers = Conditions(lease_id=lease_id).request_headers
+        self._patience = patience
+        self._client = target.account.file(target.address)
+        self._span = span
+        self._first = self._read_first(lease_id)
+
+    @property
+    def end(self) -> int:
+        """Return where the bytes that were asked for end."""
+        size: int = self.properties.size
+        return size if self._span.end is None else min(size, self._span.end)
+
+    @property
+    def size(self) -> int:
+        """Return how many bytes are to be delivered."""
+        return self.end - self._span.start
+
+    @property
+    def lineage(self) -> str | None:
+        """Return the lineage that this version carries."""
+        value: str | None = (self.properties.metadata or {}).get(KEY)
+        return value
+
+    def read_pieces(self, *, in_order: bool) -> Iterator[Piece]:
+        """Yield the bytes that were asked for once, in order or as the answers come; the first begins at 0.
+
+        Raises:
+            Changed: the file was overwritten meanwhile.
+        """
+        start = self._span.start
+        first = Piece(0, self._first)
+        self._first = b""
+        with closing(Ranges(self._read_range, start + len(first.content), self.end)) as rest:
+            yield first
+            del first
+            for piece in rest.in_order() if in_order else rest.as_they_come():
+                yield Piece(piece.offset - start, piece.content)
+
+    def result(self, file: Path | None, content_hash: str) -> FileGot:
+        """Return what was delivered, once it was."""
+        found = self.properties
+        return FileGot(
+            address=str(self._target.address),
+            etag=quote(found.etag),
+            last_modified=found.last_modified,
+            content_length=found.size,
+            content_type=found.content_settings.content_type or None,
+            start=self._span.start,
+            length=self.size,
+            content_hash=content_hash,
+            file=None if file is None else str(file),
+            metadata=drop_own(found.metadata),
+        )
+
+    def _read_first(self, lease_id: str | None) -> bytes:
+        """Return the first range, and keep the properties that came with it."""
+        start = self._span.start
+        most = RANGE_BYTES if self._span.end is None else min(RANGE_BYTES, self._span.end - start)
+        while True:
+            try:
+                content, self.properties = self._ask(start, most, None)
+            except BadRequest as error:
+                if error.http_status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+                    raise
+                # There is no range in a file of no bytes.
+                found = writes.fetch(self._target, lease_id, self._patience())
+                if start > found.size:
+                    raise UsageError(
+                        f"{self._target} has only {found.size} bytes",
+                        str(self._target.address),
+                        reason="range_beyond_end",
+                    ) from error
+                if start == found.size:
+                    self.properties = found
+                    return b""
+            else:
+                return content
+
+    def _read_range(self, offset: int, length: int) -> bytes:
+        content, _ = self._ask(offset, length, quote(self.properties.etag))
+        return content
+
+    def _ask(self, offset: int, most: int, etag: str | None) -> tuple[bytes, Any]:
+        """Return a range, of one version if that is named, and the properties that came with it."""
+        answers: list[Any] = []
+
+        def call(timeouts: Any) -> tuple[bytes, Any]:
+            answers.clear()
+            stream = self._client.download_file(
+                offset=offset,
+                length=most,
+                headers=dict(self._headers),
+                raw_response_hook=lambda answer: self._check(answers, answer, offset, etag),
+                **timeouts,
+            )
+            content = b"".join(stream.chunks())
+            answered = _ANSWERED_RANGE.fullmatch(answers[0].http_response.headers.get("Content-Range", ""))
+            assert answered is not None  # or the check would have raised
+            properties = stream.properties
+            properties.size = int(answered[3])
+            if len(content) != min(most, properties.size - offset):
+                raise self._build_wrong_range(f"asked for {most} bytes at {offset}, answered {len(content)}")
+            return content, properties
+
+        return read(call, self._target, self._patience())
+
+    def _check(self, answers: list[Any], answer: Any, offset: int, etag: str | None) -> None:
+        """Refuse an answer with content that is of another version, or another part than the one asked for."""
+        response = answer.http_response
+        if response.status_code not in (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT):
+            return
+        answers.append(answer)
+        found = quote(response.headers.get("ETag", ""))
+        if etag is not None and found != etag:
+            raise Changed(
+                f"{self._target} was overwritten while it was read",
+                address=str(self._target.address),
+                expected_etag=etag,
+                current_etag=found,
+                reason="overwritten_while_read",
+            )
+        answered = _ANSWERED_RANGE.fullmatch(response.headers.get("Content-Range", ""))
+        # The SDK asks for the rest of an answer that is too short, and would put it behind it.
+        if answered is None or int(answered[1]) != offset or len(answers) > 1:
+            told = response.headers.get("Content-Range", "no Content-Range")
+            raise self._build_wrong_range(f"asked for bytes at {offset}, answered {response.status_code} with {told}")
+
+    def _build_wrong_range(self, detail: str) -> Unavailable:
+        return Unavailable(
+            f"{self._target} was answered with another part or version than the one asked for",
+            address=str(self._target.address),
+            detail=(detail,),
+            reason="wrong_range",
+        )
+
+
+def to_stream(
+    target: Target,
+    conditions: Conditions,
+    span: Span,
+    stream: BinaryIO,
+    deadline: Deadline,
+    progress: Callable[[int, int], None],
+) -> tuple[FileGot, str | None]:
+    """Write a file's content, or a part of it, to a stream; return what was delivered, and its lineage.
+
+    Raises:
+        Changed: the file was overwritten while it was read; what the stream got so far is incomplete.
+        OutputFailed: the stream takes no more, as on a full disk.
+    """
+    download, content_hash = delivery.to_stream(
+        target, lambda: FileDownload(target, conditions.lease_id, deadline.fresh, span), stream, progress
+    )
+    return download.result(None, content_hash), download.lineage
+
+
+def to_file(
+    target: Target,
+    conditions: Conditions,
+    span: Span,
+    file: Path,
+    deadline: Deadline,
+    progress: Callable[[int, int], None],
+) -> tuple[FileGot, str | None]:
+    """Write a file's content, or a part of it, to a local file, whole or not at all: temporary file, fsync, rename.
+
+    Raises:
+        UsageError: the folder does not exist or is not writable; nothing was requested.
+        OutputFailed: the disk is full or fails; the local file is as it was.
+    """
+    download, content_hash = delivery.to_file(
+        target, lambda: FileDownload(target, conditions.lease_id, deadline.fresh, span), file, deadline, progress
+    )
+    # A device or a pipe is no copy.
+    return download.result(file if file.is_file() else None, content_hash), download.lineage

@@ -1,0 +1,84 @@
+"""``azguard file put``."""
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from azguard.address import Kind
+from azguard.cli import context, file_options, inputs, lifecycle_options, option_classes, options
+from azguard.cli.file_put_options import FilePutOptions
+from azguard.cli.groups import group
+from azguard.conditions import operations
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from azguard.files.uploads import FileUpload
+
+app = group("Write a file.")
+
+
+@app.command(spec=options.operation(operations.FILE_RENAME))
+@option_classes.expand
+def put(ctx: typer.Context, path: file_options.File, given: FilePutOptions) -> None:
+    """Write a file, but only over the version you have seen, and whole or not at all.
+
+    If you never read the file, put creates it; if it exists, the exit status is 45. If the file changed since you read
+    it, the exit status is 42. The content goes to a temporary file in the same directory, which is then renamed. Until
+    then readers see the old file. A temporary file that a crash leaves has a name that begins with .azguard-.
+
+    The service does not compare the ETag. So azguard takes a lease, compares, renames. An unchanged ETag does not prove
+    that no program has the file open over SMB; the lease does: it is not granted then (exit 49).
+
+    A put replaces metadata and content headers. Attributes, the creation time and the permission stay, unless you
+    set them. Under your own --lease-id the new version is leased as the old one was.
+
+    Empty input is refused (exit 2), because the command before the pipe may have failed. --allow-empty accepts it. An
+    empty file that -f names is accepted too.
+
+    Examples:
+        azguard file put team/new.txt -f config.json
+        azguard file get team/plan.txt > plan.txt && azguard file put team/plan.txt -f plan.txt
+        echo 'ship it today' | azguard file put team/plan.txt --last-writer-wins
+
+    Topics: files, conditions
+    """
+    from azguard.files import uploads
+    from azguard.requests.lineage import fresh_op
+
+    env = context.of(ctx)
+    target = env.locate(path, Kind.FILE, writable=True)
+    skip = lifecycle_options.skips(env, given.if_exists)
+    headers, smb = given.check(target.address.name)
+    with inputs.source(given.file) as stream:
+        copy, size = inputs.copy(stream), inputs.size(stream)
+        upload = uploads.FileUpload(
+            target=target,
+            headers=headers,
+            smb=smb,
+            metadata=given.read_metadata(),
+            conditions=uploads.create_only(target) if skip else env.conditions(target, copy),
+            deadline=env.deadline,
+            op=fresh_op(),
+        )
+        guarding = file_options.guarding(env)
+        with env.out.progress_bar(f"put {target}", size) as progress:
+            written = _write(
+                upload,
+                lambda: uploads.put(upload, stream, size, guarding, progress.at, allow_empty=given.takes_empty),
+                skip=skip,
+            )
+    lineage = getattr(written, "lineage", None)
+    env.reads.follow_parts(target, upload.conditions.expected_etag, written.etag, lineage)
+    # A file of another size was read from its middle, or changed meanwhile.
+    whole = copy if size == getattr(written, "content_length", None) else None
+    env.reads.record(target, written, whole, lineage)
+    env.out.show(written)
+
+
+def _write(upload: "FileUpload", write: "Callable[[], Any]", *, skip: bool) -> Any:
+    """Write, or tell of what is there already."""
+    from azguard.files import existing as found
+    from azguard.requests import existing
+
+    return existing.create(write, lambda: found.find(upload.target, upload.op, upload.deadline), skip=skip)
