@@ -42,7 +42,7 @@ def set_(
     content does not. So a file that you read with file get can still be put.
 
     Examples:
-        azguard file metadata set team/plan.txt --metadata owner=ops --last-writer-wins
+        azguard file metadata set team/plan.txt --metadata owner=ops
         azguard file metadata get team/plan.txt > metadata.json
         azguard file metadata set team/plan.txt -f metadata.json
 

@@ -19,8 +19,8 @@ def set_properties(ctx: typer.Context, file: file_options.File, given: FilePrope
     What you do not name stays. The service does not compare the ETag here. So azguard takes a lease, compares, writes.
 
     Examples:
-        azguard file set-properties team/plan.txt --content-type text/plain --last-writer-wins
-        azguard file set-properties team/plan.txt --attributes 'Hidden|Archive' --etag @last
+        azguard file set-properties team/plan.txt --content-type text/plain
+        azguard file set-properties team/plan.txt --attributes 'Hidden|Archive'
 
     Topics: files
     """

@@ -38,8 +38,8 @@ def put(ctx: typer.Context, path: file_options.File, given: FilePutOptions) -> N
 
     Examples:
         azguard file put team/new.txt -f config.json
-        azguard file get team/plan.txt > plan.txt && azguard file put team/plan.txt -f plan.txt
-        echo 'ship it today' | azguard file put team/plan.txt --last-writer-wins
+        azguard file get team/plan.txt > plan.txt
+        azguard file put team/plan.txt -f plan.txt
 
     Topics: files, conditions
     """

@@ -36,8 +36,7 @@ def set_(ctx: typer.Context, share: file_options.Share, file: part_options.File 
     take effect after up to 30 seconds.
 
     Examples:
-        azguard share acl get team > policies.json
-        azguard share acl set team -f policies.json
+        azguard share acl get team | azguard share acl set team --last-writer-wins
 
     Topics: files
     """

@@ -81,7 +81,10 @@ BEFORE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("container", "create", "logs", "--if-exists", "skip"),
         ("blob", "append", "logs/night", "--line", "all is well", "--create"),
     ),
-    "file delete": (("file", "get", "team/plan.txt", "-f", "plan.txt"),),
+    **dict.fromkeys(
+        ("file delete", "file metadata set", "file set-properties"),
+        (("file", "get", "team/plan.txt", "-f", "plan.txt"),),
+    ),
     "share create": (("share", "delete", "team", "--with-contents", "--last-writer-wins"),),
     "share delete": (
         ("file", "delete", "team/plan.txt", "--last-writer-wins"),
