@@ -44,6 +44,11 @@ class Folders:
         return self.cache / "runs"
 
     @property
+    def process_leases(self) -> Path:
+        """Return the folder of the leases without a term that end with their processes."""
+        return self.cache / "process-leases"
+
+    @property
     def attempts(self) -> Path:
         """Return the folder of writes under way, for the next run with the same key."""
         return self.cache / "attempts"

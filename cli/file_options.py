@@ -11,6 +11,7 @@ from azguard.cli import completers, lease_options
 from azguard.cli.context import Environment
 from azguard.conditions.resolve import Conditions
 from azguard.files.guarding import Guarding
+from azguard.leases.process_leases import ProcessLeases
 
 Share = Annotated[str, typer.Argument(metavar="SHARE", help="The share, or its URL.", autocompletion=completers.shares)]
 Directory = Annotated[
@@ -62,7 +63,7 @@ def _locate(env: Environment, text: str, inside: Kind) -> Target:
 def guarding(env: Environment) -> Guarding:
     """Return where the lease of a guarded write is recorded, and who takes it."""
     owner = lease_options.this_process(env, f"azguard {env.command}")
-    return Guarding(lease_options.CacheRecords(env), owner)
+    return Guarding(lease_options.CacheRecords(env), owner, ProcessLeases(env.folders.process_leases))
 
 
 def record_written(env: Environment, target: Target, conditions: Conditions, done: Any) -> None:

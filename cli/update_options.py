@@ -225,10 +225,10 @@ class UpdateOptions:
             raise UsageError(
                 "which entities of the table?", hint="--where FILTER, or name one: entity:TABLE/PARTITION/ROW"
             )
-        elif kind not in (Kind.BLOB, *update_parts.COMPARED):
+        elif kind not in (Kind.BLOB, *update_parts.COMPARED, *update_parts.LEASED):
             raise UsageError(
                 f"the content of a {kind} cannot be updated",
-                hint="blob:CONTAINER/NAME, container:NAME, queue:NAME or entity:TABLE/PARTITION/ROW",
+                hint="blob:CONTAINER/NAME, file:SHARE/PATH, entity:TABLE/PARTITION/ROW, or --metadata of what has them",
             )
         elif self.by_ledger:
             raise UsageError("--guard ledger is for entities", hint="for a blob that others write: --guard lease")
@@ -264,7 +264,7 @@ class UpdateOptions:
     def _check_output_options(self, kind: Kind) -> None:
         given = {"--allow-empty": self.allow_empty, "--any-content": self.any_content}
         for option in (option for option, is_given in given.items() if is_given):
-            if self.is_of_part or kind is not Kind.BLOB:
+            if self.is_of_part or kind not in (Kind.BLOB, Kind.FILE):
                 what = "metadata, which is" if self.is_of_part else "an entity, which is"
                 raise UsageError(f"{option} does not apply to {what} always a JSON object", hint="leave it out")
             if not self.command:

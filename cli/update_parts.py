@@ -1,4 +1,4 @@
-"""What goes together in an update of tags, or of the metadata of a container or a queue."""
+"""What goes together in an update of tags, of what is only compared, or of what is written under a lease."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -12,9 +12,15 @@ from azguard.errors import UsageError
 COMPARED = {
     Kind.CONTAINER: "its lease keeps no writer of metadata out",
     Kind.QUEUE: "the Queue service has no leases",
+    Kind.DIR: "a directory has no lease",
 }
+#: What is written under a lease always.
+LEASED = (Kind.SHARE, Kind.FILE)
 AllowRace = Annotated[
-    bool, typer.Option("--allow-race", help="Of a container or queue: accept a gap between comparing and writing.")
+    bool,
+    typer.Option(
+        "--allow-race", help="Of a container, queue or directory: accept a gap between comparing and writing."
+    ),
 ]
 
 
@@ -46,6 +52,8 @@ def check(given: PartOptions, kind: Kind) -> None:
         raise UsageError("--snapshot-first is of blobs: nothing else has snapshots", hint="leave it out")
     if kind in COMPARED:
         _check_compared(given, kind)
+    elif kind in LEASED and not given.allow_race:
+        _check_leased(given, kind)
     elif given.allow_race:
         raise UsageError(
             "--allow-race changes nothing here: the service, or a lease, keeps other writers out", hint="leave it out"
@@ -58,7 +66,7 @@ def _check_compared(given: PartOptions, kind: Kind) -> None:
     if not given.metadata:
         raise UsageError(f"of a {kind} only the metadata can be updated", hint="add --metadata --allow-race")
     refused = {"--guard lease": given.guard == "lease", "--wait-lease": given.wait_lease, "--fence": bool(given.fence)}
-    if kind is Kind.QUEUE:
+    if kind is not Kind.CONTAINER:
         refused["--lease-id"] = given.lease_id is not None
     for option in (option for option, is_given in refused.items() if is_given):
         raise UsageError(f"{option} does not apply to a {kind}: {COMPARED[kind]}", hint="leave it out")
@@ -67,6 +75,14 @@ def _check_compared(given: PartOptions, kind: Kind) -> None:
             f"the service compares no version of a {kind}, so another writer may come between",
             hint="add --allow-race",
         )
+
+
+def _check_leased(given: PartOptions, kind: Kind) -> None:
+    if kind is Kind.SHARE and not given.metadata:
+        raise UsageError("of a share only the metadata can be updated", hint="add --metadata; or file:SHARE/PATH")
+    refused = {f"--guard {given.guard}": given.guard in ("lineage", "ledger"), "--fence": bool(given.fence)}
+    for option in (option for option, is_given in refused.items() if is_given):
+        raise UsageError(f"{option} does not apply to a {kind}: a lease guards each write", hint="leave it out")
 
 
 def _check_tags(given: PartOptions, kind: Kind) -> None:

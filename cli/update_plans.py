@@ -53,7 +53,7 @@ def request(env: Environment, target: Target, given: UpdateOptions, typed: tuple
         typed_transform=_change_by_type(target, given, chosen),
         create=_initial(target, given, chosen),
         accept=_output_rule(target, given),
-        guard_by_lease=given.guard == "lease" or given.tags,
+        guard_by_lease=given.guard == "lease" or given.tags or target.kind in update_parts.LEASED,
         # Tags have no place for a lineage.
         stamps=not given.no_lineage and not given.tags,
         lease_id=env.reads.choose_lease_id(target, given.lease_id),
@@ -65,7 +65,7 @@ def request(env: Environment, target: Target, given: UpdateOptions, typed: tuple
         reach_seconds=_reach_seconds(given),
     )
     return UpdateRequest(
-        resource=resource(target, given, plan.op, plan.lease_id),
+        resource=resource(env, target, given, plan.op, plan.lease_id),
         plan=plan,
         deadline=until,
         is_keyed=given.op_id is not None,
@@ -132,7 +132,9 @@ def many(env: Environment, table: Target, given: UpdateOptions, typed: tuple[Typ
     )
 
 
-def resource(target: Target, given: UpdateOptions, op: str, lease_id: str | None = None) -> UpdatableResource:
+def resource(
+    env: Environment, target: Target, given: UpdateOptions, op: str, lease_id: str | None = None
+) -> UpdatableResource:
     """Return what is updated, as the core knows it."""
     if target.kind is Kind.ENTITY:
         from azguard.tables.ledger import LedgeredEntity
@@ -145,6 +147,14 @@ def resource(target: Target, given: UpdateOptions, op: str, lease_id: str | None
         from azguard.queues.updating import QueueMetadataUpdate
 
         return QueueMetadataUpdate(target)
+    if target.kind in (Kind.SHARE, Kind.DIR, Kind.FILE):
+        from azguard.cli import file_options
+        from azguard.files.updating_parts import DirectoryMetadata, FileContent, LeasedMetadata
+
+        if target.kind is Kind.DIR:
+            return DirectoryMetadata(target)
+        leased = LeasedMetadata if given.metadata else FileContent
+        return leased(target, file_options.guarding(env), lease_id)
     if given.tags or target.kind is Kind.CONTAINER:
         from azguard.blobs.updating_parts import BlobTags, ContainerMetadata
 
@@ -162,7 +172,8 @@ def resource(target: Target, given: UpdateOptions, op: str, lease_id: str | None
 def _name_guard(target: Target, given: UpdateOptions) -> str | None:
     if target.kind in update_parts.COMPARED:
         return "compare"
-    return "lease" if given.tags else None
+    is_leased = target.kind in update_parts.LEASED and given.lease_id is not None
+    return "lease" if given.tags or is_leased else None
 
 
 def _reach_seconds(given: UpdateOptions) -> float | None:
@@ -273,7 +284,7 @@ def _initial(target: Target, given: UpdateOptions, chosen: list[Edit]) -> bytes 
 
 def _output_rule(target: Target, given: UpdateOptions) -> Callable[[bytes, bytes, str | None], None]:
     """Return what refuses the output of a command; edits and what is always JSON need no such rule."""
-    if not given.command or given.is_of_part or target.kind is not Kind.BLOB:
+    if not given.command or given.is_of_part or target.kind not in (Kind.BLOB, Kind.FILE):
         return lambda source, made, content_type: None
     from azguard.documents import filter_output
     from azguard.processes import file_command

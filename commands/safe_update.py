@@ -63,8 +63,12 @@ def safe_update(
     carry tags: with --metadata it is compared only, and does not stop a holder with a lower one afterwards.
 
     --tags updates the index tags of a blob, under a lease that azguard takes for each write, since the service
-    compares no version of tags. --metadata of a container or a queue is only compared with what was read, which
-    --allow-race accepts: another writer can come in between.
+    compares no version of tags. --metadata of a container, a queue or a directory is only compared with what was read,
+    which --allow-race accepts: another writer can come in between.
+
+    A share or a file is written under a lease: azguard takes it, compares, writes. A reader sees the old content of the
+    file or the new. If azguard is killed, the next one on this machine ends its lease. The new content takes the place
+    of the file: a program that has the file open over SMB keeps the write out (exit 49).
 
     An entity is JSON with the types of its properties, which edits keep. --guard ledger writes a row ~op~ID beside it
     in the same transaction, which is sound beside any writer, for creating too. These rows stay: azguard entity query
@@ -109,7 +113,7 @@ def _show_status(env: Environment, address: str, given: UpdateOptions) -> None:
     op = choose_op(target, given.op_id)
     from azguard.updates import status
 
-    found = status.find_status(update_plans.resource(target, given, op), op, env.deadline)
+    found = status.find_status(update_plans.resource(env, target, given, op), op, env.deadline)
     env.out.answer(found, _EXIT_STATUSES[found.outcome])
 
 

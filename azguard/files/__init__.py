@@ -23,5 +23,8 @@ has no lease (directories) can only be compared.
 ``described``    directories and files as commands show them
 ``writes``       one write, and its outcome where the answer is lost
 ``guarding``     lease, compare, write: how a write of a share or a file is guarded
+``replacing``    new content whole and at once
+``updating``     safe-update: the lease around each write
+``updating_parts``  safe-update: content and metadata
 ``owner_notes``  the record of who holds the lease of a guarded write
 """

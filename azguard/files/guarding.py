@@ -17,6 +17,7 @@ from azguard.files.writes import FileWrite, Held
 from azguard.leases import guard
 from azguard.leases.kept import LeaseRecords
 from azguard.leases.owners import Owner
+from azguard.leases.process_leases import ProcessLeases
 from azguard.requests.deadline import Deadline
 from azguard.requests.written import WriteResult
 
@@ -28,6 +29,8 @@ class Guarding:
     records: LeaseRecords
     #: Left in the metadata of a file, whose lease has no end; None leaves none.
     owner: Owner | None
+    #: The notes of leases without a term, by which the next azguard ends them if this process is killed.
+    processes: ProcessLeases | None = None
 
 
 def perform(write: FileWrite, guarding: Guarding, deadline: Deadline, *, drops_owner: bool = False) -> WriteResult:

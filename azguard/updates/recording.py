@@ -76,7 +76,7 @@ def update_and_record(request: UpdateRequest, records: LocalRecords) -> UpdateRe
     """
     ended = updates.update(request.resource, request.plan, request.deadline, _hooks(request, records))
     _record(request, ended, records.reads)
-    has_length = request.target.kind is Kind.BLOB and not request.is_of_metadata
+    has_length = request.target.kind in (Kind.BLOB, Kind.FILE) and not request.is_of_metadata
     return UpdateReport.of(request.target, request.plan.op, ended, has_length=has_length)
 
 

@@ -6,15 +6,18 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
 from azguard.emulators import azurite_process, files_process
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
 from tests.support.cli_world import CliWorld, Ran
+
+if TYPE_CHECKING:
+    import subprocess
 
 
 @contextmanager
@@ -100,3 +103,40 @@ def spoilt(
         if which in f"{each.request.method} {each.request.path}"
     ]
     return ran, log
+
+
+@dataclass
+class Killer:
+    """The emulator behind a proxy, and the request at which a run is killed."""
+
+    #: The same folder, behind the proxy.
+    world: CliWorld
+    _at: str = ""
+    _child: "subprocess.Popen[bytes] | None" = None
+
+    def kill(self, at: str, *words: str) -> int:
+        """Run a command until its first request with ``at`` in its method and target, and return its exit status.
+
+        That request is not passed on.
+        """
+        self._at = at
+        self._child = self.world.begin(*words)
+        status = self._child.wait(60)
+        self._at = ""
+        return status
+
+    def decide(self, request: Request) -> Fault:
+        """Kill the run if this is its request."""
+        if not self._at or self._child is None or self._at not in f"{request.method} {request.path}":
+            return Fault.NONE
+        self._child.kill()
+        return Fault.RESET
+
+
+@contextmanager
+def killing(cli: CliWorld) -> Iterator[Killer]:
+    """Put a proxy before the emulator, so that a run can be killed at one of its requests."""
+    killer = Killer(cli)
+    with proxy.running(port(cli), killer.decide) as between:
+        killer.world = through(cli, between.port)
+        yield killer

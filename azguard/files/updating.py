@@ -1,0 +1,222 @@
+"""What the adapters of safe-update for a share and a file have in common: the lease under which each write happens.
+
+The service compares no version of these. azguard acquires a lease, sees that the version that was read is still there,
+and writes. The lease of a file has no term: before it is asked for it is noted on this machine (``process_leases``),
+and before anything is written on the file itself, for an operator on another machine.
+
+A request that comes late is refused, because its lease has ended, and no lease id is used again.
+"""
+
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http import HTTPStatus
+
+from azguard.accounts.target import Target
+from azguard.address import Kind
+from azguard.conditions.etags import quote
+from azguard.files import replacing
+from azguard.files.guarding import Guarding
+from azguard.leases import actions
+from azguard.leases import state as lease_state
+from azguard.leases.owner_records import Version as LeasedVersion
+from azguard.leases.owner_records import set_service_time
+from azguard.leases.owners import OWNER
+from azguard.leases.process_leases import ProcessLease
+from azguard.leases.state import LeaseState
+from azguard.requests.calls import CallOutcome, send_once, write_timeouts
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY, Lineage, fresh_op
+from azguard.requests.service_errors import service_code
+from azguard.updates.compared import RefusedHere
+from azguard.updates.resource import CommittedVersion, CurrentVersion, Leasable, Version
+
+_INFINITE = -1
+# A lease without a term is not left behind because of one lost answer.
+_RELEASE_SECONDS = 5.0
+
+
+@dataclass
+class _Held:
+    """A lease of ours, or one that we ask for."""
+
+    lease_id: str
+    note: ProcessLease | None
+    #: Whether a request under it may still arrive that must not: then it is released, and another acquired.
+    is_spoilt: bool = False
+    is_asked: bool = False
+
+
+@dataclass
+class LeasedUpdate(ABC):
+    """What is read, and written under a lease."""
+
+    target: Target
+    guarding: Guarding
+    #: The lease that the caller holds.
+    lease_id: str | None = None
+    #: Our own lease. Its id is ours to choose: see ``is_spoilt``.
+    _held: _Held | None = field(default=None, init=False)
+    #: Of versions that differ from the one before in the record of our lease alone: what they were before.
+    _noted: dict[str, tuple[str, Lineage]] = field(default_factory=dict, init=False)
+    _has_looked: bool = field(default=False, init=False)
+
+    @property
+    def leases(self) -> Leasable:
+        """Return how it is leased."""
+        return self
+
+    def acquire(self, state: CurrentVersion, lease_id: str, seconds: int, deadline: Deadline) -> None:
+        """Acquire a lease, and see that the version read is still there."""
+        held = self._choose_lease(deadline)
+        if not held.is_asked:
+            self.guarding.records.add(self.target, held.lease_id, None if self._is_endless else seconds)
+            held.is_asked = True
+        try:
+            self._ask(held, seconds, deadline)
+        except Exception as error:
+            if service_code(error) != "LeaseAlreadyPresent" or not self._take_over(deadline):
+                raise
+            self._ask(held, seconds, deadline)
+        self.guarding.records.confirm(self.target, held.lease_id)
+        found = lease_state.look(self.target, deadline, held.lease_id)
+        if self._before_note(found.etag) != state.etag:
+            raise RefusedHere.as_changed()
+        if self._is_endless and quote(found.etag) not in self._noted:
+            self._leave_note(held, found, deadline)
+
+    def release(self, lease_id: str, deadline: Deadline) -> None:
+        """Release our lease; one without a term is asked for longer."""
+        held = self._held
+        if held is None:
+            return
+        seconds = _RELEASE_SECONDS if self._is_endless else deadline.remaining
+        is_free = not held.is_asked or actions.give_back(self.target, held.lease_id, deadline, seconds)
+        self._forget(held, is_free=is_free)
+        if not is_free:
+            raise RefusedHere(HTTPStatus.SERVICE_UNAVAILABLE, "LeaseNotReleased")
+
+    def read_etag_under_lease(self, lease_id: str, deadline: Deadline) -> str:
+        """Return the current version, asked with the lease id."""
+        return self._before_note(lease_state.look(self.target, deadline, self._in_use(lease_id)).etag)
+
+    def is_leased(self, deadline: Deadline) -> bool:
+        """Return whether a lease is held; that of a process on this machine which has ended is released first."""
+        return not lease_state.look(self.target, deadline).free and not self._take_over(deadline)
+
+    def fence(
+        self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[], CommittedVersion]:
+        """Return what makes a write in doubt impossible: its lease is released, and what it would replace is there."""
+
+        def give_up_lease() -> CommittedVersion:
+            if self.lease_id is not None:
+                raise RefusedHere(HTTPStatus.BAD_REQUEST, "LeaseOfCaller")
+            self.release("", deadline)
+            if self.read(deadline).etag != state.etag:
+                raise RefusedHere.as_changed()
+            return CommittedVersion(state.etag)
+
+        return give_up_lease
+
+    def list_versions(self, deadline: Deadline) -> list[Version]:
+        """Return none: the service keeps no versions."""
+        return []
+
+    @abstractmethod
+    def read(self, deadline: Deadline) -> CurrentVersion:
+        """Return the current version."""
+
+    def clear_once(self, deadline: Deadline) -> None:
+        """Before the first read, end what a process on this machine has left that was killed: its writes too."""
+        if not self._has_looked:
+            self._take_over(deadline)
+            self._has_looked = True
+
+    def version_of(self, etag: str, stamp: str | None) -> tuple[str, Lineage]:
+        """Return the ETag and the lineage, as they were before the record of our own lease was written."""
+        return self._noted.get(quote(etag)) or (quote(etag), Lineage.parse(stamp))
+
+    def check_under_callers_lease(self, state: CurrentVersion, deadline: Deadline) -> None:
+        """See that a version is still there, where the lease is the caller's and was not acquired on it."""
+        if self.lease_id is None:
+            return
+        if quote(lease_state.look(self.target, deadline, self.lease_id).etag) != state.etag:
+            raise RefusedHere.as_changed()
+
+    def forget_unasked(self) -> None:
+        """Delete the note of a lease that was not needed."""
+        if self._held is not None and not self._held.is_asked:
+            self._forget(self._held, is_free=True)
+
+    def _in_use(self, lease_id: str | None) -> str | None:
+        """Return the id that stands for the one the loop knows."""
+        return lease_id if self._held is None or lease_id in (None, self.lease_id) else self._held.lease_id
+
+    @property
+    def _is_endless(self) -> bool:
+        return self.target.kind is Kind.FILE
+
+    def _before_note(self, etag: str) -> str:
+        return self.version_of(etag, None)[0]
+
+    def _choose_lease(self, deadline: Deadline) -> _Held:
+        """Return our lease, noted on this machine before anything is asked for."""
+        held = self._held
+        if held is not None and held.is_spoilt:
+            if not actions.give_back(self.target, held.lease_id, deadline):
+                raise RefusedHere(HTTPStatus.SERVICE_UNAVAILABLE, "LeaseNotReleased")
+            self._forget(held, is_free=True)
+            held = None
+        if held is None:
+            lease_id = str(uuid.uuid4())
+            processes = self.guarding.processes if self._is_endless else None
+            held = self._held = _Held(lease_id, None if processes is None else processes.open(self.target, lease_id))
+        return held
+
+    def _ask(self, held: _Held, seconds: int, deadline: Deadline) -> None:
+        term = _INFINITE if self._is_endless else seconds
+        lease_state.client(self.target, held.lease_id).acquire(term, **write_timeouts(deadline))
+
+    def _forget(self, held: _Held, *, is_free: bool) -> None:
+        if held.note is not None:
+            held.note.close(is_released=is_free)
+        if is_free and held.is_asked:
+            self.guarding.records.remove(self.target, held.lease_id)
+        self._held = None
+
+    def _take_over(self, deadline: Deadline) -> bool:
+        """Release the lease of a process on this machine that has ended; return whether there was one."""
+        if not self._is_endless or self.guarding.processes is None:
+            return False
+        released = self.guarding.processes.release_abandoned(self.target, deadline)
+        for lease_id in released:
+            replacing.clean(self.target, lease_id, deadline)
+        return bool(released)
+
+    def _leave_note(self, held: _Held, found: LeaseState, deadline: Deadline) -> None:
+        """Write on the file who holds it, for an operator on another machine. The content stays."""
+        owner = self.guarding.owner
+        if owner is None:
+            return
+        stamp = found.metadata.get(KEY)
+        before = self.version_of(found.etag, stamp)
+        kept = {key: value for key, value in found.metadata.items() if key.lower() not in (OWNER, KEY)}
+        version = LeasedVersion(found.etag, found.metadata, found.answered_at)
+        record = set_service_time(owner, version).as_metadata()
+        history = Lineage.parse(stamp).after(fresh_op(), found.etag)
+        client = self.target.account.file(self.target.address)
+        sent = send_once(
+            lambda: client.set_file_metadata(
+                {**kept, OWNER: record, KEY: str(history)},
+                headers={"x-ms-lease-id": held.lease_id},
+                **write_timeouts(deadline),
+            )
+        )
+        if sent.error is None and sent.answer is not None:
+            self._noted[quote(sent.answer["etag"])] = before
+        elif service_code(sent.error or RefusedHere.as_changed()) != "ReadOnlyAttribute":
+            # A copy that comes late must not undo what is written next under this lease.
+            held.is_spoilt = sent.outcome is CallOutcome.IN_DOUBT
+            raise sent.error or RefusedHere.as_changed()

@@ -1,0 +1,198 @@
+"""The adapters of safe-update: the content of a file, and the metadata of a share, a file or a directory.
+
+Content is written whole, see ``replacing``; metadata are one request. Both happen under the lease of ``updating``. A
+directory has no lease: its metadata are compared, then written.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from azguard.address import Kind
+from azguard.conditions.etags import quote
+from azguard.conditions.resolve import Conditions
+from azguard.documents import metadata as rules
+from azguard.documents.metadata import as_json, from_json
+from azguard.errors import Changed, NotFound, TransformFailed, UsageError
+from azguard.files import replacing, writes
+from azguard.files.described import drop_own
+from azguard.files.replacing import Kept, Replacement
+from azguard.files.updating import LeasedUpdate
+from azguard.requests.calls import read, write_timeouts
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY, Lineage
+from azguard.requests.service_errors import service_code
+from azguard.updates.compared import ComparedMetadata, RefusedHere, StampedMetadata
+from azguard.updates.resource import CommittedVersion, CurrentVersion
+
+# Where a file or a share is to be, there is nothing that could hold it.
+_NOWHERE = ("ShareNotFound", "ParentNotFound")
+
+
+@dataclass
+class FileContent(LeasedUpdate):
+    """A file's content. Metadata, content headers, attributes and permissions survive a write."""
+
+    _made: Replacement | None = field(default=None, init=False)
+
+    def read(self, deadline: Deadline) -> CurrentVersion:
+        """Read content, ETag and lineage; a large file in ranges, again if it is written meanwhile.
+
+        Raises:
+            NotFound: there is no share or directory that it could be in.
+            Changed: it is overwritten faster than it can be read before the deadline.
+        """
+        self.clear_once(deadline)
+        client = self.target.account.file(self.target.address)
+        headers = Conditions(lease_id=self.lease_id).request_headers
+
+        def download(timeouts: Mapping[str, Any]) -> tuple[Any, bytes]:
+            found = client.download_file(headers=dict(headers), **timeouts)
+            return found.properties, found.readall()
+
+        while True:
+            try:
+                found, content = read(download, self.target, deadline)
+            except NotFound as error:
+                return _to_missing(error, b"")
+            except Changed:
+                if deadline.passed:
+                    raise
+                continue
+            etag, lineage = self.version_of(found.etag, (found.metadata or {}).get(KEY))
+            return CurrentVersion(
+                content=content,
+                etag=etag,
+                lineage=lineage,
+                preserved=Kept.of(found, drop_own(found.metadata)),
+                last_modified=found.last_modified,
+                content_type=found.content_settings.content_type,
+            )
+
+    def prepare(
+        self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[str | None], CommittedVersion]:
+        """Write the content beside the file, and return the rename."""
+        self._discard(deadline)
+        kept: Kept | None = state.preserved
+        history = str(state.lineage if lineage is None else lineage)
+        stamped = {**(kept.metadata if kept else {}), **({KEY: history} if history else {})}
+        keeper = self._choose_lease(deadline).lease_id
+        made = self._made = replacing.prepare(self.target, content, kept, stamped, keeper, deadline)
+        if self.lease_id is not None:
+            replacing.give_lease(made, self.lease_id, deadline)
+
+        def commit(held: str | None) -> CommittedVersion:
+            self.check_under_callers_lease(state, deadline)
+            try:
+                answer = made.commit(
+                    replaces=state.etag is not None,
+                    lease_id=self._in_use(held),
+                    source_lease_id=self.lease_id,
+                    deadline=deadline,
+                )
+            except Exception as error:
+                # An earlier copy of the request has done it, or there is a file now.
+                if service_code(error) in ("ResourceNotFound", "ResourceAlreadyExists"):
+                    raise RefusedHere.as_changed() from error
+                raise
+            self._made = None
+            self.forget_unasked()
+            return _to_committed(answer)
+
+        return commit
+
+    def release(self, lease_id: str, deadline: Deadline) -> None:
+        """Release our lease; the file with the temporary name is deleted, if it was not renamed."""
+        self._discard(deadline)
+        super().release(lease_id, deadline)
+
+    def canonicalize(self, content: bytes) -> bytes:
+        """Return the content: a file takes any."""
+        return content
+
+    def _discard(self, deadline: Deadline) -> None:
+        if self._made is not None:
+            self._made.delete(self.lease_id, deadline)
+            self._made = None
+
+
+@dataclass
+class LeasedMetadata(LeasedUpdate):
+    """The metadata of a share or a file, as a JSON object of strings."""
+
+    def read(self, deadline: Deadline) -> CurrentVersion:
+        """Read the metadata and their version."""
+        self.clear_once(deadline)
+        try:
+            found = writes.fetch(self.target, self.lease_id, deadline)
+        except NotFound as error:
+            return _to_missing(error, b"{}")
+        etag, lineage = self.version_of(found.etag, (found.metadata or {}).get(KEY))
+        return CurrentVersion(
+            content=as_json(drop_own(found.metadata)), etag=etag, lineage=lineage, last_modified=found.last_modified
+        )
+
+    def prepare(
+        self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
+    ) -> Callable[[str | None], CommittedVersion]:
+        """Return the write of all metadata."""
+        if state.etag is None:
+            raise NotFound(f"there is no {self.target.kind} {self.target}", address=str(self.target.address))
+        history = str(state.lineage if lineage is None else lineage)
+        stamped = {**from_json(content), **({KEY: history} if history else {})}
+        try:
+            rules.check_size(stamped, own=(KEY,) if history else ())
+        except UsageError as error:
+            raise error.as_kind(TransformFailed) from None
+
+        def commit(held: str | None) -> CommittedVersion:
+            self.check_under_callers_lease(state, deadline)
+            headers = Conditions(lease_id=self._in_use(held)).request_headers
+            account, address = self.target.account, self.target.address
+            send = (
+                account.share(address).set_share_metadata
+                if self.target.kind is Kind.SHARE
+                else account.file(address).set_file_metadata
+            )
+            return CommittedVersion.of(send(dict(stamped), headers=dict(headers), **write_timeouts(deadline)))
+
+        return commit
+
+    def canonicalize(self, content: bytes) -> bytes:
+        """Return the metadata as indented JSON."""
+        return as_json(from_json(content))
+
+
+@dataclass(frozen=True)
+class DirectoryMetadata(ComparedMetadata):
+    """The metadata of a directory, as a JSON object of strings: see ``compared``."""
+
+    def fetch(self, deadline: Deadline) -> StampedMetadata:
+        """Return the metadata and the ETag of the directory."""
+        found = writes.fetch(self.target, None, deadline)
+        return StampedMetadata(found.metadata or {}, quote(found.etag), found.last_modified)
+
+    def send(self, stamped: Mapping[str, str], lease_id: str | None, deadline: Deadline) -> CommittedVersion:
+        """Send Set Directory Metadata once."""
+        client = self.target.account.directory(self.target.address)
+        return CommittedVersion.of(client.set_directory_metadata(dict(stamped), **write_timeouts(deadline)))
+
+
+def _to_missing(error: NotFound, content: bytes) -> CurrentVersion:
+    """Return the state of what does not exist.
+
+    Raises:
+        NotFound: there is nothing that it could be in either.
+    """
+    if error.service_code in _NOWHERE:
+        raise error
+    return CurrentVersion(content=content, etag=None, lineage=Lineage())
+
+
+def _to_committed(headers: Mapping[str, str]) -> CommittedVersion:
+    etag, written = headers.get("ETag"), headers.get("Last-Modified")
+    return CommittedVersion(
+        None if etag is None else quote(etag), None if written is None else parsedate_to_datetime(written)
+    )

@@ -1,0 +1,182 @@
+"""safe-update of shares, directories and files: under a lease, exactly once, and without a lease that stays."""
+
+import json
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from azguard.faultproxy.faults import Fault
+from tests.support import files_world
+from tests.support.cli_world import CliWorld
+
+LOST = [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET, Fault.FAIL_BEFORE, Fault.REPLAYED]
+
+
+@pytest.fixture
+def file(files_cli: CliWorld) -> str:
+    return files_world.make(files_cli, b'{"n": 1}', "dir.json", metadata={"kept": "yes"})
+
+
+def content(cli: CliWorld, file: str) -> object:
+    return json.loads(files_world.client(cli, file).download_file().readall())
+
+
+def is_clean(cli: CliWorld, file: str) -> bool:
+    """Return whether neither a lease, nor a record of one, nor a temporary file is left."""
+    found = files_world.client(cli, file).get_file_properties()
+    notes = cli.root / ".cache" / "process-leases"
+    left = [each for each in files_world.names(cli, file.partition("/")[0]) if each.startswith(".azguard")]
+    return (found.lease.state, left, cli.call("lease", "list", "--held").json, list(notes.glob("*"))) == (
+        "available", [], [], [],
+    )  # fmt: skip
+
+
+def test_the_content_of_a_file_is_updated_and_the_rest_of_it_stays(files_cli: CliWorld, file: str) -> None:
+    before = files_world.client(files_cli, file).get_file_properties()
+    done = files_cli.call("safe-update", f"file:{file}", "--increment", "n").json
+    shown = files_cli.call("file", "show", file).json
+    assert (done["guard"], done["outcome"], done["etag"]) == ("lease", "committed", shown["etag"])
+    assert (content(files_cli, file), shown["metadata"]) == ({"n": 2}, {"kept": "yes"})
+    after = files_world.client(files_cli, file).get_file_properties()
+    assert [(each.creation_time, each.file_attributes, each.permission_key) for each in (before, after)] == [
+        (before.creation_time, before.file_attributes, before.permission_key)
+    ] * 2
+    assert is_clean(files_cli, file)
+
+
+def test_a_file_is_created_only_where_there_is_none(files_cli: CliWorld, file: str) -> None:
+    new = file.replace("dir.json", "new.json")
+    missing = files_cli.call("safe-update", f"file:{new}", "--increment", "n", "-o", "json")
+    made = files_cli.call("safe-update", f"file:{new}", "--create", '{"n": 4}', "--increment", "n").json
+    nowhere = files_cli.call("safe-update", f"file:{file[:5]}-no/x", "--create", "--increment", "n", "-o", "json")
+    assert (missing.code, made["created"], made["guard"], content(files_cli, new)) == (
+        44, True, "if-none-match", {"n": 5},
+    )  # fmt: skip
+    assert nowhere.code == 44
+    assert is_clean(files_cli, new)
+
+
+@pytest.mark.parametrize("kind", ["share", "dir", "file"])
+def test_metadata_are_updated(files_cli: CliWorld, file: str, kind: str) -> None:
+    share = file.partition("/")[0]
+    files_world.sdk(files_cli, share).create_directory("d")
+    name = {"share": share, "dir": f"{share}/d", "file": file}[kind]
+    words = ["--allow-race"] if kind == "dir" else []
+    done = files_cli.call("safe-update", f"{kind}:{name}", "--metadata", "--set", 'owner="me"', *words).json
+    shown = files_cli.call(kind, "show", name).json
+    assert (done["guard"], done["etag"]) == ("compare" if kind == "dir" else "lease", shown["etag"])
+    assert shown["metadata"] == ({"kept": "yes", "owner": "me"} if kind == "file" else {"owner": "me"})
+    assert is_clean(files_cli, file)
+
+
+@pytest.mark.parametrize("fault", LOST)
+@pytest.mark.parametrize("which", ["comp=rename", "comp=lease", "comp=metadata", "comp=range", ".azguard"])
+def test_content_is_applied_once_whichever_answer_is_lost(
+    files_cli: CliWorld, file: str, which: str, fault: Fault
+) -> None:
+    ran, log = files_world.spoilt(files_cli, fault, "safe-update", f"file:{file}", "--increment", "n", which=which)
+    assert log, "the fault met no request"
+    assert (ran.code, ran.json["outcome"], content(files_cli, file)) == (0, "committed", {"n": 2})
+    assert is_clean(files_cli, file)
+
+
+@pytest.mark.parametrize("fault", LOST)
+@pytest.mark.parametrize("kind", ["share", "file"])
+def test_metadata_are_applied_once_although_the_answer_is_lost(
+    files_cli: CliWorld, file: str, kind: str, fault: Fault
+) -> None:
+    address = f"{kind}:{file if kind == 'file' else file.partition('/')[0]}"
+    words = ["safe-update", address, "--metadata"]
+    files_cli.call(*words, "--set", 'n="1"')
+    ran, log = files_world.spoilt(files_cli, fault, *words, "--", "sh", "-c", "sed s/1/11/", which="comp=metadata")
+    shown = files_cli.call(kind, "show", address.partition(":")[2]).json
+    assert log, "the fault met no request"
+    assert (ran.code, shown["metadata"]["n"]) == (0, "11")
+    assert is_clean(files_cli, file)
+
+
+def test_inside_a_lease_the_new_content_keeps_the_lease_of_its_holder(files_cli: CliWorld, file: str) -> None:
+    lease = files_world.client(files_cli, file).acquire_lease()
+    refused = files_cli.call("safe-update", f"file:{file}", "--increment", "n", "-o", "json", "--timeout", "1s")
+    done = files_cli.call("safe-update", f"file:{file}", "--increment", "n", "--lease-id", lease.id)
+    held = files_cli.call("lease", "show", f"file:{file}", "--lease-id", lease.id)
+    assert (refused.code in (49, 75), done.code, done.json["guard"], held.json["state"]) == (True, 0, "lease", "held")
+    lease.release()
+    assert content(files_cli, file) == {"n": 2}
+    assert is_clean(files_cli, file)
+
+
+def test_a_writer_that_was_there_between_is_not_overwritten(files_cli: CliWorld, file: str, tmp_path: Path) -> None:
+    script = tmp_path / "once.py"
+    script.write_text(
+        "import os, sys\n"
+        "from azure.storage.fileshare import ShareFileClient\n"
+        "text = sys.stdin.read()\n"
+        f"flag = {str(tmp_path / 'flag')!r}\n"
+        "if not os.path.exists(flag):\n"
+        "    open(flag, 'w').close()\n"
+        f"    share, _, path = {file!r}.partition('/')\n"
+        f"    client = ShareFileClient.from_connection_string({files_cli.connection_string!r}, share, path)\n"
+        "    client.upload_range(b'{\"n\": 7}', 0, 8)\n"
+        "print(text.replace('7', '70').replace('1', '10'), end='')\n"
+    )
+    done = files_cli.call("safe-update", f"file:{file}", "--", sys.executable, str(script))
+    assert (done.code, done.json["conflicts"], content(files_cli, file)) == (0, 1, {"n": 70})
+
+
+def test_what_a_killed_update_left_is_taken_over_by_the_next(files_cli: CliWorld, file: str) -> None:
+    words = ("safe-update", f"file:{file}", "--increment", "n")
+    killed = []
+    with files_world.killing(files_cli) as killer:
+        for at in ("comp=rename", "comp=metadata", "comp=range"):
+            status = killer.kill(at, *words)
+            held = killer.world.call("lease", "list", "--held").json
+            killed.append((status, [each["address"] for each in held]))
+            assert (killer.world.call(*words).code, is_clean(killer.world, file)) == (0, True)
+    assert killed == [(-signal.SIGKILL, [f"file:{file}"])] * 2 + [(-signal.SIGKILL, [])]
+    assert content(files_cli, file) == {"n": 4}
+
+
+def test_an_operator_elsewhere_sees_who_left_a_lease_and_breaks_it(files_cli: CliWorld, file: str) -> None:
+    with files_world.killing(files_cli) as killer:
+        killer.kill("comp=rename", "safe-update", f"file:{file}", "--increment", "n")
+    elsewhere = {"AZGUARD_CACHE_DIR": str(files_cli.root / "elsewhere")}
+    words = ("safe-update", f"file:{file}", "--increment", "n", "-o", "json", "--timeout", "2s")
+    refused = files_cli.call(*words, env=elsewhere)
+    shown = files_cli.call("lease", "show", f"file:{file}", env=elsewhere).json
+    broken = files_cli.call("lease", "break", f"file:{file}", "--if-owner", shown["held_by"], env=elsewhere)
+    done = files_cli.call(*words, env=elsewhere)
+    assert (refused.code in (49, 75), shown["owner"]["command"], broken.code, done.code) == (
+        True, "azguard safe-update", 0, 0,
+    )  # fmt: skip
+    assert content(files_cli, file) == {"n": 2}
+
+
+def test_a_key_says_after_a_kill_whether_its_update_was_done(files_cli: CliWorld, file: str) -> None:
+    words = ("safe-update", f"file:{file}", "--increment", "n", "--op-id", "night")
+    with files_world.killing(files_cli) as killer:
+        killer.kill("comp=rename", *words)
+        again = [killer.world.call(*words) for _ in range(2)]
+        status = killer.world.call("safe-update", f"file:{file}", "--op-id", "night", "--status").json
+        assert ([ran.code for ran in again], status["outcome"]) == ([0, 0], "committed")
+        assert is_clean(killer.world, file)
+    assert content(files_cli, file) == {"n": 2}
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("share:{share}", "--set", "a=1"), "--metadata"),
+        (("dir:{share}/d", "--set", "a=1"), "--metadata --allow-race"),
+        (("dir:{share}/d", "--set", "a=1", "--metadata"), "--allow-race"),
+        (("file:{share}/dir.json", "--set", "a=1", "--fence", "1"), "leave it out"),
+        (("file:{share}/dir.json", "--set", "a=1", "--guard", "lineage"), "leave it out"),
+        (("file:{share}/dir.json", "--set", "a=1", "--allow-race"), "leave it out"),
+    ],
+)
+def test_what_does_not_apply_is_refused(files_cli: CliWorld, file: str, words: tuple[str, ...], hint: str) -> None:
+    share = file.partition("/")[0]
+    ran = files_cli.call("safe-update", *(word.format(share=share) for word in words), "-o", "json")
+    assert (ran.code, hint in ran.error["hint"]) == (2, True)
