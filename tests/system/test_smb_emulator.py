@@ -48,27 +48,24 @@ def _open(tree: Any, path: str) -> Open:
     return handle
 
 
-def _find_samba(parent: int) -> list[int]:
-    """Return the Samba processes that a process started."""
-    found = [identity.find(int(each.name)) for each in Path("/proc").iterdir() if each.name.isdigit()]
-    mine = {each.pid for each in found if each is not None and each.parent == parent}
-    # The server by which handles are closed is a daemon.
-    daemons = {each.pid for each in found if each is not None and each.name.startswith("samba-dcerpcd")}
-    groups = mine | {pid for pid in daemons if _is_of(pid, mine)}
-    return [each.pid for each in found if each is not None and each.group in groups and not each.has_ended]
+def _read_words(pid: int) -> list[str]:
+    """Return the command line of a process; nothing if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return []
 
 
-def _is_of(daemon: int, shells: set[int]) -> bool:
-    """Return whether a daemon has the config of the Samba that a shell of ours started."""
-    words = Path(f"/proc/{daemon}/cmdline").read_bytes()
-    return any(str(_find_folder([shell])).encode() in words for shell in shells)
+def _list_pids() -> list[int]:
+    return [int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit()]
 
 
-def _find_folder(pids: list[int]) -> Path:
-    """Return the folder that Samba keeps its state in."""
-    words = [Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") for pid in pids]
-    config = next(each[each.index(b"-s") + 1] for each in words if b"-s" in each)
-    return Path(os.fsdecode(config)).parent
+def _find_folder(emulator: int) -> Path:
+    """Return the folder in which an emulator's Samba keeps its state."""
+    found = [identity.find(pid) for pid in _list_pids()]
+    words = [_read_words(each.pid) for each in found if each is not None and each.parent == emulator]
+    config = next(each[each.index("-s") + 1] for each in words if "-s" in each)
+    return Path(config).parent
 
 
 def test_what_is_written_over_smb_is_read_over_rest_and_has_a_new_etag(smb_emulator: SmbEmulator) -> None:
@@ -185,13 +182,15 @@ def test_samba_ends_with_the_emulator_however_that_ends(tmp_path: Path, number: 
             _open(tree, "a.txt")
             # Closing a handle starts another server of Samba's.
             emulator.service.get_share_client("open").get_file_client("a.txt").close_all_handles()
-            pids = _find_samba(emulator.pid)
-            folder = _find_folder(pids)
+            folder = _find_folder(emulator.pid)
+            lines = {pid: " ".join(_read_words(pid)) for pid in _list_pids()}
+            pids = [pid for pid, line in lines.items() if str(folder) in line]
             births = {pid: identity.find_birth(pid) for pid in pids}
             os.kill(emulator.pid, number)
             until(lambda: not any(birth and identity.find_birth(pid) == birth for pid, birth in births.items()))
-    # A shell, the server, its two helpers, and a process for the connection.
-    assert len(pids) >= 5
+    # A shell, the server, its two helpers, and a process for the connection; and what closes handles.
+    assert len(pids) > 5
+    assert any("samba-dcerpcd" in lines[pid] for pid in pids)
     assert not folder.exists()
 
 
