@@ -12,7 +12,7 @@ from azguard.cli import ending, lease_options, lock_names, lock_options, options
 from azguard.cli.context import Environment
 from azguard.cli.step_variables import StepVariables
 from azguard.conditions import lease_ids
-from azguard.errors import GaveUp, UsageError
+from azguard.errors import AzguardError, GaveUp, UsageError
 from azguard.leases.actions import LONGEST
 from azguard.locks import environment, holder, known, queue, readers
 from azguard.locks.environment import LockLine
@@ -196,15 +196,29 @@ def find_known(
 
 
 def release(env: Environment, locks: Iterable[KnownLock], env_file: str | None) -> list[LockReleased]:
-    """Release locks, and tell later steps."""
+    """Release locks, and tell later steps. One that fails does not keep the others from being released.
+
+    Raises:
+        LockLost: one was lost before.
+    """
     variables = StepVariables.of(env_file, env.environ)
     records = lease_options.CacheRecords(env)
-    done = []
+    done: list[LockReleased] = []
+    failed: list[AzguardError] = []
     lines = environment.read_lines(env.environ)
     for each in locks:
-        done.append(known.release(each, holds_of(env), records, env.deadline.fresh()))
-        lines = [line for line in lines if line.lease_id != each.lease_id]
+        try:
+            done.append(known.release(each, holds_of(env), records, env.deadline.fresh()))
+        except AzguardError as error:
+            failed.append(error)
+        else:
+            lines = [line for line in lines if line.lease_id != each.lease_id]
     variables.write(environment.export_lines(lines))
+    if failed:
+        for one in done:
+            env.out.info(f"{one.outcome.replace('_', ' ')}: {one.address}")
+        first, *others = failed
+        raise first.but(detail=(*first.detail, *(error.message for error in others)))
     return done
 
 

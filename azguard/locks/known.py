@@ -183,7 +183,12 @@ def release(known: KnownLock, holds: Holds, records: LeaseRecords, deadline: Dea
         was_known = known.hold is not None and known.hold.state is HoldState.RELEASED
         outcome = "already_released" if was_known else "released"
     else:
-        outcome = _release(known, deadline)
+        try:
+            outcome = _release(known, deadline)
+        except LockLost as error:
+            if hold is not None:
+                holds.close(hold, HoldState.LOST, "; ".join(error.detail))
+            raise
         if hold is not None:
             holds.close(hold, HoldState.RELEASED)
     records.remove(known.target, known.lease_id)

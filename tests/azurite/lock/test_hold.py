@@ -305,6 +305,16 @@ def test_two_locks_of_a_job_are_both_checked(world: Locks) -> None:
     call(world, "release", two, env=both)
 
 
+def test_a_lock_that_was_lost_does_not_keep_the_others_from_being_released(world: Locks) -> None:
+    one, two = sorted([world.new(), world.new()])
+    for each in (one, two):
+        hold(world, each)
+    break_now(world, one)
+    ran = world.cli.call("lock", "release")
+    assert (ran.code, f"released: {two}" in ran.err) == (77, True)
+    assert ([world.state(each) for each in (one, two)], world.processes()) == (["broken", "available"], [])
+
+
 def test_a_slot_is_checked_and_released_by_the_name_of_its_lock(world: Locks) -> None:
     lock = world.new()
     other = hold(world, lock, "--slots", "2", env=OTHER_JOB)
