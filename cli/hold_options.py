@@ -184,7 +184,7 @@ def find_known(
         if name is None:
             raise UsageError("--lease-id is of one lock", hint="name the lock too")
         target = lock_names.lock(env, name, lock_container)
-        return [KnownLock(target, lease_id, None, holds_of(env).find(lease_id))]
+        return [known.of_lease(target, lease_id, None, holds_of(env))]
     names = [name] if name is not None else known.list_addresses(env.environ, holds_of(env), env.scope)
     if not names:
         raise UsageError(

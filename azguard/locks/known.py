@@ -121,6 +121,14 @@ def find_held_around(target: Target, environ: Mapping[str, str], holds: Holds) -
     return None
 
 
+def of_lease(target: Target, lease_id: str, fence: int | None, holds: Holds) -> KnownLock:
+    """Return the lock, or the slot of it, with a lease; a record of another lock is left out."""
+    hold = holds.find(lease_id)
+    if hold is not None and hold.endpoint == target.endpoint and str(target.address) in (hold.lock, hold.address):
+        return of_hold(target, hold)
+    return KnownLock(target, lease_id, fence, None)
+
+
 def of_hold(target: Target, hold: Hold) -> KnownLock:
     """Return the lock of a record; ``target`` is in its account."""
     return KnownLock(Target(target.account, parse(hold.address).address), hold.lease_id, hold.fence, hold)
@@ -176,7 +184,7 @@ def release(known: KnownLock, holds: Holds, records: LeaseRecords, deadline: Dea
     outcome = "released"
     if known.hold is not None and known.hold.process is not None:
         _end(known.hold.process)
-    hold = holds.find(known.lease_id)
+    hold = of_lease(known.target, known.lease_id, known.fence, holds).hold
     if hold is not None and hold.state is HoldState.LOST:
         raise _build_lost(known.target, hold.why or "").but(reason="lock_lost_before_release")
     if hold is not None and hold.state is HoldState.RELEASED:
@@ -192,12 +200,8 @@ def release(known: KnownLock, holds: Holds, records: LeaseRecords, deadline: Dea
         if hold is not None:
             holds.close(hold, HoldState.RELEASED)
     records.remove(known.target, known.lease_id)
-    return LockReleased(
-        address=str(known.target.address),
-        lease_id=known.lease_id,
-        fence=known.fence,
-        outcome=outcome,
-    )
+    address = str(known.target.address)
+    return LockReleased(address=address, lease_id=known.lease_id, fence=known.fence, outcome=outcome)
 
 
 def _find_around(target: Target, environ: Mapping[str, str], holds: Holds) -> Iterator[KnownLock]:
@@ -208,7 +212,7 @@ def _find_around(target: Target, environ: Mapping[str, str], holds: Holds) -> It
         slot = Target(target.account, parse(text).address)
         around = environment.find_outer_lock(slot, environ)
         if around is not None:
-            yield KnownLock(slot, around.lease_id, around.fence, holds.find(around.lease_id))
+            yield of_lease(slot, around.lease_id, around.fence, holds)
 
 
 def _find_recorded(target: Target, holds: Holds, scope: str) -> Iterator[KnownLock]:
