@@ -21,23 +21,29 @@ Lock = Annotated[
     ),
 ]
 
+#: What else than a blob is a lock of a run: its own lease.
+FILES = (Kind.SHARE, Kind.FILE)
+_LEASE = "or lease it: azguard lease acquire share:NAME, or file:SHARE/PATH --infinite"
 
-def lock(env: Environment, text: str, container: str | None) -> Target:
+
+def lock(env: Environment, text: str, container: str | None, *, also: Sequence[Kind] = ()) -> Target:
     """Return the blob that a lock's address names: itself, the one of a bare name, or the one that stands for a table.
+
+    ``also`` are the kinds of other resources that are a lock here by their own lease.
 
     Raises:
         UsageError: neither a blob nor a table, or a container is named that it is not in.
     """
-    return locks(env, [text], container)[0]
+    return locks(env, [text], container, also=also)[0]
 
 
-def locks(env: Environment, texts: Sequence[str], container: str | None) -> list[Target]:
+def locks(env: Environment, texts: Sequence[str], container: str | None, *, also: Sequence[Kind] = ()) -> list[Target]:
     """Return the blobs that locks' addresses name.
 
     Raises:
         UsageError: one is neither a blob nor a table, or a container of locks is named, and none of them is in it.
     """
-    found = [_locate(env, text, container) for text in texts]
+    found = [_locate(env, text, container, also) for text in texts]
     if container is not None and not any(
         _is_bare(text) or env.location(text).address.kind is Kind.TABLE for text in texts
     ):
@@ -48,15 +54,17 @@ def locks(env: Environment, texts: Sequence[str], container: str | None) -> list
     return found
 
 
-def _locate(env: Environment, text: str, container: str | None) -> Target:
+def _locate(env: Environment, text: str, container: str | None, also: Sequence[Kind]) -> Target:
     target = env.locate(_expand_name(env, text, container), writable=True)
     if target.kind is Kind.BLOB and target.address.name.endswith(log.SUFFIX):
         lock = target.address.name.removesuffix(log.SUFFIX)
         raise UsageError(
             f"{target} is the history of a lock", hint=f"azguard lock log {target.address.container}/{lock}"
         )
-    if target.kind is Kind.BLOB:
+    if target.kind is Kind.BLOB or target.kind in also:
         return target
+    if target.kind in FILES:
+        raise UsageError(f"a {target.kind} is a lock for lock run, lock show and lock break", hint=_LEASE)
     if target.kind is not Kind.TABLE:
         raise UsageError(
             f"a lock is a blob, or a table that a blob stands for; not a {target.kind}",

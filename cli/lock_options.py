@@ -19,6 +19,7 @@ from azguard.cli.context import Environment
 from azguard.errors import UsageError
 from azguard.leases.actions import DEFAULT_SECONDS, LONGEST, SHORTEST
 from azguard.leases.owners import Owner
+from azguard.leases.process_leases import ProcessLeases
 from azguard.locks.environment import is_under_lock
 from azguard.locks.guarded_run import GuardedCommand
 from azguard.locks.hold import hold_lock
@@ -110,6 +111,19 @@ class LockOptions:
             heartbeat=guarded_options.read_heartbeat(self.heartbeat_file),
         )
 
+    def check_kinds(self, targets: Sequence[Target]) -> None:
+        """Refuse what takes blobs beside the lock, for a lock that is none.
+
+        Raises:
+            UsageError: it was asked for.
+        """
+        kind = next((each.kind for each in targets if each.kind is not Kind.BLOB), None)
+        asked = {"--slots": self.slots is not None, "--shared": self.shared}
+        for option in (option for option, is_given in asked.items() if is_given and kind is not None):
+            raise UsageError(
+                f"{option} is not for a {kind}: it takes blobs beside the lock", hint="lock a name instead"
+            )
+
     def _check_shared(self) -> bool:
         others = {"--slots": self.slots, "--sequence": self.sequence, "--no-fair": None if self.fair else "given"}
         for option, value in others.items():
@@ -156,7 +170,8 @@ def plan(
         CommandNotFound, NotExecutable: there is no such command.
     """
     checked = given.check()
-    targets = lock_names.locks(env, addresses, given.lock_container)
+    targets = lock_names.locks(env, addresses, given.lock_container, also=lock_names.FILES)
+    given.check_kinds(targets)
     requests = [LockRequest(target, checked.slots, checked.sequence, checked.is_shared) for target in targets]
     child.check(command, env.environ)
     for each in requests:
@@ -244,6 +259,7 @@ def acquire_settings(env: Environment, owner: Owner, seconds: int, *, create: bo
         create=create,
         patience=env.deadline.seconds,
         records=lease_options.CacheRecords(env),
+        processes=ProcessLeases(env.folders.process_leases),
         say=env.out.info,
         tell=trace.tell,
         uniform=random.SystemRandom().uniform,

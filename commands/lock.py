@@ -21,7 +21,7 @@ def run(
         list[str],
         typer.Argument(
             metavar="ADDRESS... -- CMD [ARG...]",
-            help="The locks: names, blobs or tables; and the command.",
+            help="The locks: names, blobs, tables, shares or files; and the command.",
             autocompletion=completers.locks,
         ),
     ],
@@ -70,6 +70,11 @@ def run(
 
     Waiters are served in the order in which they came, on all machines. Each keeps a small blob beside the lock while
     it waits. A waiter that dies is passed over within 15 s. Without the right to list the container there is no order.
+
+    A share or a file is a lock too, by its own lease: share:NAME, file:SHARE/PATH. It must be there. It has no queue,
+    no --slots, no --shared and no history. The lease of a file has no term: if azguard is killed, the next lock run of
+    the file on this machine releases it; from another machine, azguard lock break does. azguard looks at it every 5 s,
+    and ends the command if that fails for --lease-duration.
 
     With --shared any number of runs hold the lock beside each other, and a run without --shared waits until they have
     ended. Those that come after it wait behind it.
@@ -146,5 +151,5 @@ def show(
     from azguard.locks import listing
 
     env = context.of(ctx)
-    found = listing.show(lock_names.lock(env, address, lock_container), env.deadline)
+    found = listing.show(lock_names.lock(env, address, lock_container, also=lock_names.FILES), env.deadline)
     env.out.show(found[0] if len(found) == 1 else found)

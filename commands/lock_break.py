@@ -40,7 +40,8 @@ def break_(
     Topics: locks
     """
     env = context.of(ctx)
-    target, period = lock_names.lock(env, address, lock_container), breaking.period_of(lease_break_period)
+    target = lock_names.lock(env, address, lock_container, also=lock_names.FILES)
+    period = breaking.period_of(lease_break_period)
     meant = breaking.safeguards(env, if_owner, if_older_than, if_run_finished=if_run_finished)
     done = breaking.broken(env, target, period, meant, yes=yes)
     if wait:

@@ -18,6 +18,7 @@ from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.errors import NotFound
 from azguard.files import guarding, writes
+from azguard.files.described import drop_own
 from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
@@ -179,5 +180,5 @@ def _describe(address: Address, found: Any) -> ShareShown:
         lease_state=lease.state,
         lease_duration=lease.duration,
         deleted=bool(found.deleted),
-        metadata={key: value for key, value in (found.metadata or {}).items() if key != KEY},
+        metadata=drop_own(found.metadata),
     )

@@ -9,7 +9,7 @@ A request that comes late is refused, because its lease has ended, and no lease 
 
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
@@ -17,6 +17,7 @@ from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.conditions.etags import quote
 from azguard.files import replacing
+from azguard.files.described import drop_own
 from azguard.files.guarding import Guarding
 from azguard.leases import actions
 from azguard.leases import state as lease_state
@@ -144,6 +145,15 @@ class LeasedUpdate(ABC):
             return
         if quote(lease_state.look(self.target, deadline, self.lease_id).etag) != state.etag:
             raise RefusedHere.as_changed()
+
+    def callers_record(self, metadata: Mapping[str, str] | None) -> dict[str, str]:
+        """Return the record of who holds the lease, where that is the caller and goes on."""
+        held = {} if self.lease_id is None else metadata or {}
+        return {key: value for key, value in held.items() if key.lower() == OWNER}
+
+    def kept_metadata(self, metadata: Mapping[str, str] | None) -> dict[str, str]:
+        """Return the metadata that new content leaves as they are."""
+        return {**drop_own(metadata), **self.callers_record(metadata)}
 
     def forget_unasked(self) -> None:
         """Delete the note of a lease that was not needed."""

@@ -65,7 +65,7 @@ class FileContent(LeasedUpdate):
                 content=content,
                 etag=etag,
                 lineage=lineage,
-                preserved=Kept.of(found, drop_own(found.metadata)),
+                preserved=Kept.of(found, self.kept_metadata(found.metadata)),
                 last_modified=found.last_modified,
                 content_type=found.content_settings.content_type,
             )
@@ -131,7 +131,11 @@ class LeasedMetadata(LeasedUpdate):
             return _to_missing(error, b"{}")
         etag, lineage = self.version_of(found.etag, (found.metadata or {}).get(KEY))
         return CurrentVersion(
-            content=as_json(drop_own(found.metadata)), etag=etag, lineage=lineage, last_modified=found.last_modified
+            content=as_json(drop_own(found.metadata)),
+            etag=etag,
+            lineage=lineage,
+            preserved=self.callers_record(found.metadata),
+            last_modified=found.last_modified,
         )
 
     def prepare(
@@ -141,7 +145,7 @@ class LeasedMetadata(LeasedUpdate):
         if state.etag is None:
             raise NotFound(f"there is no {self.target.kind} {self.target}", address=str(self.target.address))
         history = str(state.lineage if lineage is None else lineage)
-        stamped = {**from_json(content), **({KEY: history} if history else {})}
+        stamped = {**from_json(content), **state.preserved, **({KEY: history} if history else {})}
         try:
             rules.check_size(stamped, own=(KEY,) if history else ())
         except UsageError as error:

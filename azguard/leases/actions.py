@@ -222,15 +222,23 @@ def give_back(target: Target, lease_id: str, deadline: Deadline, seconds: float 
 
 
 def acquire_once(target: Target, lease_id: str, seconds: int, timeouts: Mapping[str, Any]) -> datetime | None:
-    """Ask for a lease in one transmission and return the service's clock then. The SDK's errors pass through."""
+    """Ask for a lease in one transmission and return the service's clock then. The SDK's errors pass through.
+
+    What is leased for ever only is leased so.
+    """
     answers = Answers()
-    client(target, lease_id).acquire(seconds, raw_response_hook=answers.hear, **timeouts)
+    term = seconds if kind_of(target).finite else INFINITE
+    client(target, lease_id).acquire(term, raw_response_hook=answers.hear, **timeouts)
     return answers.date
 
 
 def renew_once(target: Target, lease_id: str, timeouts: Mapping[str, Any]) -> None:
-    """Renew a lease in one transmission. The SDK's errors pass through."""
-    client(target, lease_id).renew(**timeouts)
+    """Renew a lease in one transmission; one without a term is looked at. The SDK's errors pass through."""
+    kind = kind_of(target)
+    if kind.finite:
+        client(target, lease_id).renew(**timeouts)
+    else:
+        kind.properties(kind.client(target))(headers={"x-ms-lease-id": lease_id}, **timeouts)
 
 
 def _require_lease_id(conditions: Conditions) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
 from azguard.accounts.target import Target
+from azguard.address import Kind
 from azguard.errors import Forbidden, NotFound, Unauthenticated
 from azguard.leases import facts, listing, owners
 from azguard.leases import state as lease_state
@@ -64,7 +65,8 @@ def show(target: Target, deadline: Deadline) -> Sequence[LeaseFacts]:
             waiters=None if seen is None else tuple(_describe_waiters(seen)),
         )
     ]
-    for slot in lock_blobs.list_slots(target, owners.read_number(first.metadata, SLOTS) or 1)[1:]:
+    slots = 1 if target.kind is not Kind.BLOB else owners.read_number(first.metadata, SLOTS) or 1
+    for slot in lock_blobs.list_slots(target, slots)[1:]:
         try:
             found.append(facts.summarize(lease_state.look(slot, deadline)))
         except NotFound:
@@ -73,6 +75,8 @@ def show(target: Target, deadline: Deadline) -> Sequence[LeaseFacts]:
 
 
 def _look_at_queue(target: Target, deadline: Deadline) -> QueueLook | None:
+    if target.kind is not Kind.BLOB:
+        return None
     try:
         return queue.look(target, deadline)
     except (Forbidden, Unauthenticated):

@@ -1,4 +1,7 @@
-"""The blobs that locks are: their names, how they are made, and what is written on them under the lease."""
+"""The blobs that locks are: their names, how they are made, and what is written on them under the lease.
+
+A lock can be a share or a file as well: that has to be there, and has neither slots nor a queue.
+"""
 
 import io
 import os
@@ -178,7 +181,7 @@ def write_owner_and_fence(
         fence_before = owners.read_number(version.metadata, FENCE)
         fence = (fence_before or 0) + 1
         ours = owner_records.set_service_time(owner, version)
-        conditions = Conditions({"If-Match": version.etag}, lease_id=lease_id)
+        conditions = owner_records.tie_to(target, lease_id, version)
         try:
             moved = owner_records.change_metadata(
                 target, version, _as_metadata(request, ours, fence), conditions, deadline

@@ -97,6 +97,8 @@ class QueueLook:
 
 def find_obstacle(lock: Target) -> str | None:
     """Return why no ticket can be kept beside a lock, as far as that is known without a request; None if one can."""
+    if lock.kind is not Kind.BLOB:
+        return f"beside a {lock.kind} there is no place for one"
     if len(lock.address.name) + len(_MARK) + len(_READER) + 32 > _LONGEST_NAME:
         return "its name is too long"
     if lock.account.auth is not Auth.SAS:

@@ -1,4 +1,7 @@
-"""Renew a lease until told to stop, and say so when it is lost."""
+"""Renew a lease until told to stop, and say so when it is lost.
+
+A lease without a term is looked at instead: its holder counts it as lost once it could not do so for as long as a term.
+"""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -14,6 +17,7 @@ from azguard.requests.service_errors import is_lease_problem, status, translate
 
 if TYPE_CHECKING:
     from azguard.errors import AzguardError
+    from azguard.leases.process_leases import ProcessLease
     from azguard.locks.lock_blobs import LockRecord
 
 LATE = "it could not be renewed in time"
@@ -38,7 +42,7 @@ class HeldLock:
 
     target: Target
     lease_id: str
-    #: The term of the lease.
+    #: The term of the lease; of one without a term, how long it counts as held after each look.
     seconds: int
     fence: int
     #: When the lease ends, on ``clock.now``.
@@ -51,6 +55,8 @@ class HeldLock:
     since: str | None = None
     #: What the acquisition wrote on the lock; None if another run acquired it.
     record: "LockRecord | None" = None
+    #: The note of a lease that has no term; None if this one has.
+    note: "ProcessLease | None" = None
 
 
 class Renewer:

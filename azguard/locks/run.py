@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from azguard.accounts.target import Target
+from azguard.address import Kind
 from azguard.errors import AzguardError, Locked, NotFound
 from azguard.locks import environment, guarded_run, log, own_lease, readers
 from azguard.locks.acquire import LockAcquisition
@@ -119,7 +120,7 @@ class LeaseLocks:
         if not self._plan.keeps_log or self._is_cut_off:
             return
         for lock, held in self._acquired:
-            if held.record is not None:
+            if held.record is not None and lock.kind is Kind.BLOB:
                 seconds = self._now() - (held.ends - held.seconds)
                 line = log.build_line(held.target, held.record, seconds, "; ".join(lost) or None)
                 log.append(lock, line, self._plan.settings.tell)
@@ -167,6 +168,8 @@ class LeaseLocks:
             watch.note_held(name, ends)
 
         note_renewal(held.ends)
+        if held.note is not None and held.note.descriptor is not None:
+            watch.keep_open(held.note.descriptor)
         renewer = Renewer(
             held,
             on_renewal=note_renewal,
@@ -191,9 +194,15 @@ class LeaseLocks:
             self._is_cut_off = True
             left = round(self._ends[str(held.target.address)] - self._now())
             self._plan.settings.say(f"warning: {held.target} could not be released: {error.message}")
+            if held.note is not None:
+                held.note.close(is_released=False)
+                self._plan.settings.say("it stays leased; the next lock run of it on this machine releases it")
+                return ()
             if left > 0:
                 self._plan.settings.say(f"it ends by itself within {left} s")
                 return ()
             return describe_late(self._renewers)
         self._plan.settings.records.remove(held.target, held.lease_id)
+        if held.note is not None:
+            held.note.close(is_released=True)
         return lost

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from azguard.accounts.target import Target
 from azguard.leases.kept import LeaseRecords
 from azguard.leases.owners import Owner
+from azguard.leases.process_leases import ProcessLeases
 from azguard.processes import clock
 from azguard.requests.deadline import Deadline
 
@@ -48,6 +49,8 @@ class AcquireSettings:
     uniform: Callable[[float, float], float]
     #: Whether to be served in the order of arrival, and to wait behind those who came before.
     is_fair: bool = True
+    #: The notes of leases without a term, by which the next azguard ends them if this process is killed.
+    processes: ProcessLeases | None = None
     #: Returns the time on the clock by which leases end.
     now: Callable[[], float] = clock.now
 

@@ -6,8 +6,10 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from azguard.accounts.target import Target
+from azguard.address import Kind
 from azguard.errors import AzguardError, Locked, NotFound, Unauthenticated, Unavailable
 from azguard.leases import actions
+from azguard.leases.kinds import kind_of
 from azguard.leases.owner_records import Version
 from azguard.leases.owners import SLOTS, read_number
 from azguard.locks import lock_blobs
@@ -19,6 +21,7 @@ from azguard.requests.service_errors import is_lease_problem, status, translate
 
 if TYPE_CHECKING:
     from azguard.address import Address
+    from azguard.leases.process_leases import ProcessLease
 
 # The record and the fence are written before the first renewal is due.
 _PART_OF_TERM = 1 / 3
@@ -37,6 +40,8 @@ class SlotLeases:
         # One id for each slot until it is released, so that asking again after a lost answer is the same lease.
         self._ids = {slot.address: str(uuid.uuid4()) for slot in self.slots}
         self._asked: dict[Address, Target] = {}
+        #: The notes of those that have no term.
+        self._notes: dict[Address, ProcessLease] = {}
         #: Those of the slots asked for whose lease may be ours, as far as is known.
         self._doubtful: set[Address] = set()
         #: Whether the lock is known to have the number of slots that was asked for.
@@ -93,6 +98,7 @@ class SlotLeases:
             is_free = slot.address not in self._doubtful
             if is_free or (not time.passed and actions.give_back(slot, lease_id, time, time.remaining)):
                 self._settings.records.remove(slot, lease_id)
+                self._close_note(slot)
             self._choose_new_id(slot)
 
     def _ask_for(self, slot: Target, known: Version | None, *, is_new: bool = False) -> HeldLock | None:
@@ -100,7 +106,7 @@ class SlotLeases:
         seconds = self._settings.seconds
         timeouts = self._time.timeouts()
         if slot.address not in self._asked:
-            self._settings.records.add(slot, lease_id, seconds)
+            self._note(slot, lease_id)
             self._asked[slot.address] = slot
         was_doubtful = slot.address in self._doubtful
         self._doubtful.add(slot.address)
@@ -119,12 +125,15 @@ class SlotLeases:
         if status(error) == HTTPStatus.NOT_FOUND and not is_new:
             return self._ask_for_new(slot, error)
         if sent.outcome is CallOutcome.REFUSED and is_lease_problem(error):
+            self._end_abandoned(slot)
             return None
         found = translate(error, slot)
         raise (found if sent.outcome is CallOutcome.REFUSED else explain_not_acquired(found)) from error
 
     def _ask_for_new(self, slot: Target, error: BaseException) -> HeldLock | None:
         """Make the lock blob, if that is wanted, and ask again."""
+        if slot.kind is not Kind.BLOB:
+            raise translate(error, slot) from error
         if not self._settings.create:
             raise translate(error, slot).but(reason="lock_blob_missing") from error
         return self._make_and_ask(slot)
@@ -147,6 +156,7 @@ class SlotLeases:
         except (Locked, NotFound):
             # The lease was broken, or the blob deleted, meanwhile. The next attempt asks for another lease.
             settings.records.remove(slot, lease_id)
+            self._close_note(slot)
             self._choose_new_id(slot)
             return None
         self.release(keep=slot)
@@ -164,12 +174,34 @@ class SlotLeases:
             fence=record.fence,
             ends=sent_at + settings.seconds,
             record=record,
+            note=self._notes.pop(slot.address, None),
         )
 
     def forget(self, held: HeldLock) -> None:
         """Count a lock as lost: the next attempt asks for another lease."""
         self._settings.records.remove(held.target, held.lease_id)
         self._choose_new_id(held.target)
+
+    def _note(self, slot: Target, lease_id: str) -> None:
+        """Note a lease before it is asked for; one without a term is noted as this process's."""
+        if kind_of(slot).finite:
+            self._settings.records.add(slot, lease_id, self._settings.seconds)
+            return
+        if self._settings.processes is not None:
+            self._notes[slot.address] = self._settings.processes.open(slot, lease_id)
+        self._settings.records.add(slot, lease_id, None)
+
+    def _end_abandoned(self, slot: Target) -> None:
+        """Release the lease without a term of a process on this machine that has ended."""
+        if self._settings.processes is None or kind_of(slot).finite:
+            return
+        for _ in self._settings.processes.release_abandoned(slot, self._time.start()):
+            self._settings.say(f"{slot}: its holder on this machine has ended, and its lease was released")
+
+    def _close_note(self, slot: Target) -> None:
+        note = self._notes.pop(slot.address, None)
+        if note is not None:
+            note.close(is_released=True)
 
     def _choose_new_id(self, slot: Target) -> None:
         """Ask for another lease the next time: an id that was released is worth nothing."""

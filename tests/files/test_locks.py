@@ -1,0 +1,105 @@
+"""lock run on a share and on a file: by their own leases, of which that of a file has no term."""
+
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support import files_world
+from tests.support.cli_world import CliWorld
+
+if TYPE_CHECKING:
+    import subprocess
+
+
+@pytest.fixture
+def file(files_cli: CliWorld) -> str:
+    return files_world.make(files_cli)
+
+
+@contextmanager
+def holder(cli: CliWorld, address: str, mark: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """Hold a lock in another process, as soon as the mark is there."""
+    words = ("lock", "run", address, "--lease-duration", "15s", "--", "sh", "-c", f"echo $$ > {mark}; exec sleep 100")
+    with cli.begin(*words) as child:
+        try:
+            wait_until(lambda: mark.exists() and mark.read_text().endswith("\n"))
+            yield child
+        finally:
+            child.kill()
+
+
+def wait_until(is_true: object, seconds: float = 60) -> None:
+    assert callable(is_true)
+    until = time.monotonic() + seconds
+    while not is_true():
+        assert time.monotonic() < until, "waited in vain"
+        time.sleep(0.05)
+
+
+def lives(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+@pytest.mark.parametrize("kind", ["share", "file"])
+def test_a_command_runs_under_the_lock_which_is_free_afterwards(files_cli: CliWorld, file: str, kind: str) -> None:
+    address = f"{kind}:{file if kind == 'file' else file.partition('/')[0]}"
+    script = 'echo "$AZGUARD_LOCK $AZGUARD_FENCE" > out; exit 3'
+    ran = [files_cli.run("lock", "run", address, "--reason", "repair", "--", "sh", "-c", script) for _ in range(2)]
+    shown = files_cli.call("lock", "show", address).json
+    assert ([each.code for each in ran], (files_cli.root / "out").read_text()) == ([3, 3], f"{address} 2\n")
+    assert (shown["state"], shown["fence"], shown["last_owner"]["reason"]) == ("free", 2, "repair")
+    assert files_cli.call("lease", "list", "--held").json == []
+
+
+@pytest.mark.parametrize("kind", ["share", "file"])
+def test_others_wait_and_a_broken_lock_ends_the_command(files_cli: CliWorld, file: str, kind: str) -> None:
+    address = f"{kind}:{file if kind == 'file' else file.partition('/')[0]}"
+    with holder(files_cli, address, files_cli.root / "mark") as child:
+        busy = files_cli.run("lock", "run", address, "--no-wait", "--", "true", scope="other")
+        words = ["--lease-break-period", "0"] if kind == "share" else []
+        broken = files_cli.call("lock", "break", address, "--yes", *words)
+        status = child.wait(60)
+    assert (busy.code, broken.code, status) == (75, 0, 77)
+    assert files_cli.call("lock", "show", address).json["held"] is False
+
+
+def test_inside_the_lock_of_a_file_its_content_is_updated_and_the_lock_stays(files_cli: CliWorld, file: str) -> None:
+    script = (
+        f"{sys.executable} -m azguard safe-update file:{file} -o none -- sed s/old/new/ && "
+        f"{sys.executable} -m azguard lock show file:{file} --query '[state, owner.reason]' -o tsv > out"
+    )
+    ran = files_cli.run("lock", "run", f"file:{file}", "--reason", "repair", "--", "sh", "-c", script)
+    assert (ran.code, (files_cli.root / "out").read_text().split()) == (0, ["held", "repair"])
+    assert files_world.client(files_cli, file).download_file().readall() == b"new"
+    assert files_cli.call("lock", "show", f"file:{file}").json["state"] == "free"
+
+
+def test_the_lock_of_a_killed_run_is_taken_over_on_this_machine_alone(files_cli: CliWorld, file: str) -> None:
+    address, mark = f"file:{file}", files_cli.root / "mark"
+    with holder(files_cli, address, mark) as child:
+        command = int(mark.read_text())
+        child.send_signal(signal.SIGKILL)
+        wait_until(lambda: not lives(command))
+    held = files_cli.call("lease", "list", "--held").json
+    elsewhere = {"AZGUARD_CACHE_DIR": str(files_cli.root / "elsewhere")}
+    refused = files_cli.run("lock", "run", address, "--no-wait", "--", "true", env=elsewhere)
+    taken = files_cli.run("lock", "run", address, "--wait", "60s", "--", "true")
+    assert ([each["address"] for each in held], refused.code) == ([address], 75)
+    assert (taken.code, "its holder on this machine has ended" in taken.err) == (0, True)
+
+
+@pytest.mark.parametrize("words", [("--slots", "2"), ("--shared",)])
+def test_what_takes_blobs_beside_the_lock_is_refused(files_cli: CliWorld, file: str, words: tuple[str, ...]) -> None:
+    ran = files_cli.call("lock", "run", f"file:{file}", *words, "--", "true")
+    assert (ran.code, "hint: lock a name instead" in ran.err) == (2, True)
+
+
+def test_a_lock_that_is_not_there_is_not_made(files_cli: CliWorld, file: str) -> None:
+    ran = [files_cli.run("lock", "run", address, "--", "true") for address in (f"file:{file}x", "share:is-not-there")]
+    assert [each.code for each in ran] == [44, 44]
