@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -10,7 +10,7 @@ import typer
 
 from azguard.accounts import trace
 from azguard.address import Kind
-from azguard.cli import guarded_options, values
+from azguard.cli import asking, guarded_options, values
 from azguard.cli.context import Environment
 from azguard.errors import UsageError
 from azguard.locks.environment import is_under_lock
@@ -18,6 +18,7 @@ from azguard.locks.guarded_run import GuardedCommand
 from azguard.processes import child
 from azguard.smb import place
 from azguard.smb.file_lock import ByteRange, FileLock, FileLockSettings, Share
+from azguard.smb.holders import BreakFileLock
 from azguard.smb.run import FileLockPlan
 
 # Long enough for a slow network, and three times the grace.
@@ -140,6 +141,17 @@ def plan(env: Environment, words: Sequence[str], given: FileLockOptions) -> tupl
         on_held=lambda: env.out.note(f"holding {target}"),
     )
     return planned, checked.busy_status
+
+
+def to_break(env: Environment, file: str, machine: str | None, *, yes: bool) -> BreakFileLock:
+    """Return which lock to break, and what says that it is meant."""
+    target = env.locate(file, Kind.FILE, writable=True)
+    return BreakFileLock(target, values.not_empty(machine, "--if-owner"), is_confirmed=yes)
+
+
+def choose_confirmation() -> Callable[[], None] | None:
+    """Return what asks the person at the terminal; None if there is none."""
+    return (lambda: asking.confirm("close it?", "nothing was closed")) if asking.on_terminal() else None
 
 
 def _settings(env: Environment, checked: CheckedFileLockOptions, *, create: bool) -> FileLockSettings:

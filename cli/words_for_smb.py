@@ -8,6 +8,8 @@ _OTHER_LOCKS = "azguard lock run needs https only"
 
 #: What to type next.
 HINTS: Mapping[str, Words] = {
+    "file_break_not_confirmed": "--yes; or only if it is what you think: --if-owner CLIENT",
+    "file_held_elsewhere": "nothing was closed; look: azguard file lock list {target}",
     "file_in_use": "wait longer with --wait 10m, or look who has it open: azguard file lock list {share}",
     "file_locked_around": "give the same --share and --range as around it, or lock another file",
     "outer_file_lock_lost": "the command was not run; if the lock was released on purpose: unset AZGUARD_FILE_LOCKS",

@@ -1,13 +1,15 @@
-"""``azguard file lock``: run."""
+"""``azguard file lock``: run, list, break."""
 
 from typing import Annotated
 
 import typer
 
-from azguard.cli import completers, context, file_lock_options, guarded_options, options
+from azguard.cli import completers, context, file_lock_options, file_options, guarded_options, options, values
 from azguard.cli.groups import group
+from azguard.conditions import operations
+from azguard.errors import Partial
 
-app = group("Files that are locked through SMB: run a command under such a lock.")
+app = group("Files that are locked through SMB: run, list, break.")
 
 
 @app.command(spec=options.remote("the open file is what guards it"))
@@ -79,7 +81,7 @@ def run(
         azguard file lock run team/plan.txt --share read -- ./deploy.sh
         azguard file lock run team/orders.db --range 0:1 --no-wait -- ./deploy.sh
 
-    Topics: locks
+    Topics: smb-locks
     """
     from azguard.smb import run as core
 
@@ -99,3 +101,57 @@ def run(
     )
     plan, busy = file_lock_options.plan(env, words, given)
     raise typer.Exit(core.run(plan, busy))
+
+
+@app.command(name="list", spec=options.operation(operations.FILE_LIST_HANDLES))
+def list_(ctx: typer.Context, path: file_options.Path, num_results: options.Limit = None) -> None:
+    """List who has the files of a share open through SMB: from which machine, for what, and since when.
+
+    Of a directory, or a share, it lists all files below it. A lock of azguard file lock run is one of them, with the
+    access Read and Write. The service does not tell what a program lets others do with the file, nor which bytes it
+    has locked. Leases over REST are not listed: see azguard lease show.
+
+    Examples:
+        azguard file lock list team
+        azguard file lock list team/plan.txt --query '[].client' -o tsv
+
+    Topics: smb-locks
+    """
+    from azguard.smb import holders
+
+    env = context.of(ctx)
+    limit = values.count(num_results, "--num-results")
+    env.out.show_each(holders.list_holders(file_options.locate_path(env, path), env.deadline, limit))
+
+
+@app.command(name="break", spec=options.operation(operations.FILE_FORCE_CLOSE_HANDLES))
+def break_(
+    ctx: typer.Context,
+    file: file_options.File,
+    yes: options.Yes = False,
+    if_owner: Annotated[
+        str | None,
+        typer.Option("--if-owner", metavar="CLIENT", help="Only if this machine, by name or IP, alone has it open."),
+    ] = None,
+) -> None:
+    """Close a file by force, after showing who has it open; a command of file lock run is ended and exits with 77.
+
+    Only what was shown is closed: a program that opens the file meanwhile keeps it. In a script, confirm with --yes or
+    --if-owner. If other machines have it open too, --if-owner closes nothing (exit 42).
+
+    The next one can lock the file at once. The command of the holder is ended within seconds: until then, both run. A
+    program that is not azguard gets an error at its next use of the file, and loses what it had not written yet. If no
+    program has it open, the outcome is unchanged (exit 0). If the service does not close some, the exit status is 20.
+
+    Examples:
+        azguard file lock break team/plan.txt --yes
+        azguard file lock break team/plan.txt --if-owner 127.0.0.1
+
+    Topics: smb-locks
+    """
+    from azguard.smb import holders
+
+    env = context.of(ctx)
+    request = file_lock_options.to_break(env, file, if_owner, yes=yes)
+    done = holders.break_after_showing(request, env.deadline, env.out.info, file_lock_options.choose_confirmation())
+    env.out.answer(done, Partial.exit_code if done.failed else 0)

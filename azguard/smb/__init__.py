@@ -9,6 +9,7 @@ open. So it ends after the command has ended, even if azguard is killed.
 ``file_locks``   acquire the lock of one run, keep it and release it
 ``watcher``      find out whether the handle is still open
 ``environment``  the files that are locked around us
+``holders``      who has files open, and how an operator ends that
 ``place``        where the SMB server is, and as whom to ask it
 ``session``      a connection to one share
 ``refusals``     what the server's answers mean

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.cli_world import Ran
 from tests.support.emulator_world import until
-from tests.support.file_lock_world import FileLockWorld
+from tests.support.file_lock_world import FileLockWorld, Share
 from tests.support.lock_world import is_gone, wait_for_file
 
 LOST = (77, "error: the lock was lost while the command ran")
@@ -16,6 +16,31 @@ LOST = (77, "error: the lock was lost while the command ran")
 def told(ran: Ran) -> tuple[int, str]:
     """Return the exit status, and the first line of the error."""
     return ran.code, next((line for line in ran.err.splitlines() if line.startswith("error: ")), ran.err)
+
+
+def close_by_force(share: Share, file: str) -> None:
+    """Close the file as an operator does through REST."""
+    assert share.file(file).close_all_handles()["closed_handles_count"] == 1
+
+
+def test_a_handle_that_an_operator_closed_ends_the_command_and_what_it_started(
+    world: FileLockWorld, share: Share
+) -> None:
+    file = world.new()
+    working = world.begin_working(file, traits="family")
+    close_by_force(share, file)
+    assert told(working.ended()) == LOST
+    assert world.processes() == []
+
+
+def test_the_command_goes_on_without_the_lock_if_that_was_asked_for(world: FileLockWorld, share: Share) -> None:
+    file = world.new()
+    working = world.begin_working(file, "--on-lost", "continue")
+    close_by_force(share, file)
+    until(lambda: "the command goes on" in working.running.err)
+    assert not is_gone(working.pid)
+    working.finish(0)
+    assert told(working.ended()) == LOST
 
 
 def test_a_stopped_azguard_loses_the_command_and_keeps_the_file(world: FileLockWorld) -> None:

@@ -5,6 +5,7 @@ import socket
 import subprocess
 
 import pytest
+from azure.core.exceptions import HttpResponseError
 
 from azguard.accounts.well_known import EMULATOR_NAME
 from tests.support import forked
@@ -19,11 +20,44 @@ INCREMENTS = 3
 INCREMENT = "n=$(cat count) && sleep 0.01 && echo $((n + 1)) > count"
 
 
+def refused(share: Share, file: str, *, write: bool) -> str | None:
+    """Return the error code of a read or a write of a file through REST, None if it is done."""
+    try:
+        if write:
+            share.file(file).upload_range(b"x", offset=0, length=1)
+        else:
+            share.file(file).download_file(offset=0, length=1).readall()
+    except HttpResponseError as error:
+        return str(getattr(error, "error_code", error))
+    return None
+
+
 def test_the_command_runs_with_the_file_and_its_status_is_ours(world: FileLockWorld, share: Share) -> None:
     file = world.new()
     ran = world.run(f"{file}/deep/x.lock", "--", "sh", "-c", 'echo "$AZGUARD_FILE_LOCK"; exit 7')
     assert (ran.code, ran.out) == (7, f"file:{file}/deep/x.lock\n")
     assert share.file(f"{file}/deep/x.lock").get_file_properties().size == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "reading", "writing"),
+    [
+        ([], "SharingViolation", "SharingViolation"),
+        (["--share", "read"], None, "SharingViolation"),
+        (["--range", "0:1"], "FileLockConflict", "FileLockConflict"),
+        (["--range", "9:1"], None, None),
+    ],
+)
+def test_rest_is_kept_out_as_long_as_the_file_is_locked(
+    world: FileLockWorld, share: Share, options: list[str], reading: str | None, writing: str | None
+) -> None:
+    file = world.new()
+    share.file(file).upload_file(b"0123456789")
+    working = world.begin_working(file, *options)
+    assert (refused(share, file, write=False), refused(share, file, write=True)) == (reading, writing)
+    working.finish(0)
+    assert working.ended().code == 0
+    assert (refused(share, file, write=False), refused(share, file, write=True)) == (None, None)
 
 
 def test_a_file_that_another_has_locked_is_waited_for_and_then_given_up(world: FileLockWorld) -> None:
