@@ -22,6 +22,7 @@ TOPICS = {
     "trees": "How whole folders move: --recursive.",
     "leases": "How to keep other writers out for a while.",
     "locks": "How one job runs at a time.",
+    "smb-locks": "How to lock a file that programs use over SMB.",
     "fences": "How the storage refuses a holder that is too late.",
     "output": "Formats, --query, colours, what goes where.",
     "exit-status": "What an exit status tells a script.",

@@ -218,6 +218,8 @@ _SECTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "locks": ("locks", ("", "Wait for a lock", "Inside the command", "Across steps", "History",
                         "Several locks, and slots", "Who holds what", "Terraform", "Break a lock whose run is over",
                         "When the lock is lost", "What is not guaranteed")),
+    "smb-locks": ("smb-locks", ("", "Which lock", "Wait for a file", "When the lock is lost", "Take it by force",
+                                "When it does not work", "What is not guaranteed")),
     "fences": ("fences", ("", "How it works", "What to know")),
     "output": ("output", ("", "Bytes", "Errors", "Switches")),
     "exit-status": ("exit-status", ("", "The table")),

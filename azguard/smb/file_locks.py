@@ -49,6 +49,8 @@ class FileLocks:
         self._is_open = False
         #: Whether a run around us holds it.
         self._is_inherited = False
+        #: When the file was asked for last.
+        self._sent_at = 0.0
         self._told_at: float | None = None
 
     def acquire(self, watch: LockWatch) -> None:
@@ -119,9 +121,8 @@ class FileLocks:
         deadline = Deadline(self._settings.wait)
         longest = _FIRST_PAUSE_SECONDS
         while True:
-            sent_at = self._now()
             if self._attempt(deadline):
-                return sent_at
+                return self._sent_at
             if deadline.passed:
                 raise self._build_gave_up()
             self._tell_waiting()
@@ -134,6 +135,7 @@ class FileLocks:
         patience = max(settings.patience, min(deadline.remaining, _OPLOCK_SECONDS))
         for _ in range(_MOST_CUTS):
             self._connect()
+            self._sent_at = self._now()
             try:
                 return self._session.open(self._lock, create=settings.create, patience=patience)
             except SmbSilent as silent:

@@ -76,6 +76,11 @@ class Page:
         return self.path.name == "files.md"
 
     @property
+    def is_about_smb(self) -> bool:
+        """Return whether its commands are for the Files emulator with SMB."""
+        return self.path.name == "smb-locks.md"
+
+    @property
     def steps(self) -> list[Step]:
         """Return what to run, in the order of the page."""
         found = [*self._prepared(), *self._blocks()]

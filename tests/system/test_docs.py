@@ -33,8 +33,8 @@ def page_shell(page: Page, request: pytest.FixtureRequest, tmp_path: Path) -> Pa
     if page.has_own_emulator:
         world: World = request.getfixturevalue("world")
         return PageShell(world.root, on_path(world.bin, world.environ | {"AZGUARD_SCOPE": "docs"}))
-    if page.is_about_files:
-        cli: CliWorld = request.getfixturevalue("files_cli")
+    if page.is_about_files or page.is_about_smb:
+        cli: CliWorld = request.getfixturevalue("smb_cli" if page.is_about_smb else "files_cli")
         for name in _SHARES:
             words = ("--last-writer-wins", "--with-contents", "--delete-snapshots", "include")
             cli.call("share", "delete", name, *words)

@@ -45,7 +45,7 @@ def test_the_command_goes_on_without_the_lock_if_that_was_asked_for(world: FileL
 
 def test_a_stopped_azguard_loses_the_command_and_keeps_the_file(world: FileLockWorld) -> None:
     file = world.new()
-    working = world.begin_working(file, "--lost-after", "6s", "--grace", "1s")
+    working = world.begin_working(file, "--lost-after", "12s", "--grace", "1s")
     working.running.send(signal.SIGSTOP)
     until(lambda: is_gone(working.pid))
     assert world.run(file, "--no-wait", "--", "true").code == 75
