@@ -12,12 +12,24 @@ def _show_again(facts: Mapping[str, object]) -> str:
     return f"azguard {kind} show {shlex.quote(target)}, then decide"
 
 
+def _close_handles(facts: Mapping[str, object]) -> str:
+    """Return how to see who has a file open, and how to close a handle that is known."""
+    target, found = shlex.quote(str(facts["target"])), facts.get("handles")
+    if not isinstance(found, list) or not found:
+        return f"see who has it open: azguard file handle list {target}"
+    close = f"--handle-id {found[0]['handle_id']}" if len(found) == 1 else "--close-all"
+    return (
+        "close it there and try again\n      "
+        f"or by force, and what that program has not written yet is lost: azguard file handle close {target} {close}"
+    )
+
+
 #: What to type next.
 HINTS: Mapping[str, Words] = {
     "directory_not_empty": "a directory is deleted when it is empty; see azguard file list {target}",
-    "file_delete_pending": "see who has it open: azguard file handle list {target}",
+    "file_delete_pending": _close_handles,
     "file_exists": "azguard file get {target} > FILE, then decide; or --if-exists skip",
-    "file_is_open": "see which program: azguard file handle list {target}",
+    "file_is_open": _close_handles,
     "file_is_read_only": "take the attribute away: azguard file set-properties {target} --attributes None",
     "parent_not_found": "azguard dir create {parent}",
     "path_of_other_type": "see what is there: azguard file list {container}",

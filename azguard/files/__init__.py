@@ -18,6 +18,7 @@ has no lease (directories) can only be compared.
 ``range_writes`` ranges that are written and cleared, and the length of a file
 ``ranges``       which ranges hold data
 ``handles``      who has what open over SMB, and closing it
+``holders``      who has a file open, told with the refusal
 ``contents``     whether a share is empty
 ``existing``     what a create finds
 ``described``    directories and files as commands show them

@@ -12,7 +12,7 @@ from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed
-from azguard.files import owner_notes, writes
+from azguard.files import holders, owner_notes, writes
 from azguard.files.writes import FileWrite, Held
 from azguard.leases import guard
 from azguard.leases.kept import LeaseRecords
@@ -62,7 +62,10 @@ def hold(target: Target, conditions: Conditions, guarding: Guarding, deadline: D
         Changed: it is another version.
         Locked: another holds it, or has the file open for writing.
     """
-    with guard.hold(target, conditions.lease_id, guarding.records, deadline) as lease:
+    with (
+        holders.tell(target, deadline),
+        guard.hold(target, conditions.lease_id, guarding.records, deadline) as lease,
+    ):
         held = Held(lease, writes.fetch(target, lease.lease_id, deadline))
         if conditions.expected_etag not in (None, held.etag):
             raise to_changed(target, conditions.expected_etag, held.etag)

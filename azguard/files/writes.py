@@ -13,6 +13,7 @@ from azguard.address import Kind
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, NotFound
+from azguard.files import holders
 from azguard.leases.guard import GuardLease
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
@@ -86,7 +87,8 @@ def send(write: FileWrite, held: Held | None, deadline: Deadline) -> WriteResult
         # Under our own lease, a copy that comes late is refused once the lease is given back.
         resend=held is not None and held.lease.is_own,
     )
-    settled = send_until_settled(request, deadline)
+    with holders.tell(write.target, deadline):
+        settled = send_until_settled(request, deadline)
     answer = settled.answer if isinstance(settled.answer, Mapping) else {}
     etag = answer.get("etag")
     return WriteResult(

@@ -13,6 +13,7 @@ from azguard.accounts.account import CONNECT_SECONDS
 from azguard.accounts.target import Target
 from azguard.accounts.transport import default_timeouts, not_of_the_service
 from azguard.requests.deadline import Deadline
+from azguard.requests.service_codes import BUSY
 from azguard.requests.service_errors import NOT_IMPLEMENTED, service_code, status, translate
 
 T = TypeVar("T")
@@ -68,7 +69,9 @@ def outcome_of(error: BaseException) -> CallOutcome:
     """Return the outcome of a request that ended with an exception."""
     found = status(error)
     if found is not None:
-        is_refused = found in REFUSALS or service_code(error) == NOT_IMPLEMENTED
+        code = service_code(error)
+        # What an SMB client has not flushed yet is refused with 408 or 500, and nothing was done.
+        is_refused = found in REFUSALS or code == NOT_IMPLEMENTED or code in BUSY
         return CallOutcome.REFUSED if is_refused else CallOutcome.IN_DOUBT
     return CallOutcome.NOT_SENT if _never_connected(error) else CallOutcome.IN_DOUBT
 

@@ -52,10 +52,11 @@ STATES = {
 BUSY = {
     **{
         code: Refusal("{0} is busy: {1}", reason="busy")
-        for code in ("PendingCopyOperation", "SystemInUse", "CannotDeleteFileOrDirectory", "ShareSnapshotInProgress")
+        for code in ("PendingCopyOperation", "SystemInUse", "ShareSnapshotInProgress")
     },
     "SharingViolation": Refusal("another program has {0} open", reason="file_is_open"),
     "FileOpenBySmbClient": Refusal("another program has {0} open", reason="file_is_open"),
+    "CannotDeleteFileOrDirectory": Refusal("another program has {0} open", reason="file_is_open"),
     "FileLockConflict": Refusal("another program has locked bytes of {0}", reason="file_is_open"),
     "ClientCacheFlushDelay": Refusal("another program has {0} open, with writes in its cache", reason="file_is_open"),
     "DeletePending": Refusal("{0} is deleted as soon as it is closed", reason="file_delete_pending"),

@@ -1,0 +1,97 @@
+"""A refusal because of programs that use SMB says who has the file open, and what to type."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import scripted_service
+from tests.support.cli_world import CliWorld
+from tests.support.scripted_service import Answer
+from tests.support.smb_emulator import SmbEmulator
+
+_DELETE = ("file", "delete", "mytestshare/testdir/testfile.txt", "--last-writer-wins", "-o", "json")
+_THERE = Answer(200, headers={"ETag": '"0x1"', "Last-Modified": "Fri, 03 May 2019 06:19:05 GMT"})
+_LISTED = Answer.recorded("test_handle.test_list_handles_access_rights", 0)
+_FORCE = "azguard file handle close mytestshare/testdir/testfile.txt --handle-id 458773"
+
+
+# The documents disagree about some of them: both spellings, and each status that is documented.
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (409, "SharingViolation"),
+        (409, "DeletePending"),
+        (409, "SMBDeletePending"),
+        (409, "FileLockConflict"),
+        (409, "FileOpenBySmbClient"),
+        (409, "CannotDeleteFileOrDirectory"),
+        (408, "ClientCacheFlushDelay"),
+        (409, "ClientCacheFlushDelay"),
+        (500, "ClientCacheFlushDelay"),
+    ],
+)
+def test_who_has_the_file_open_is_told(tmp_path: Path, status: int, code: str) -> None:
+    looked = [_THERE] if status == 409 else []
+    with scripted_service.running(Answer(status, code), *looked, _LISTED) as service:
+        ran = CliWorld(tmp_path, service.connection_string).call(*_DELETE)
+    told = ran.error
+    assert (ran.code, told["kind"], told["service_code"], _FORCE in told["hint"]) == (49, "locked", code, True)
+    assert told["handles"] == [
+        {
+            "handle_id": "458773",
+            "client": "0.0.0.0:0",
+            "client_name": "JALAUZON-DEV",
+            "access": ["Write"],
+            "opened": "2023-11-08T23:35:03Z",
+        }
+    ]
+    assert [method for method, _ in service.asked] == ["DELETE", *["HEAD"] * len(looked), "GET"]
+
+
+@pytest.mark.parametrize("status", [409, 412])
+def test_a_file_that_is_read_only_has_no_holders(tmp_path: Path, status: int) -> None:
+    with scripted_service.running(Answer(status, "ReadOnlyAttribute"), _THERE) as service:
+        ran = CliWorld(tmp_path, service.connection_string).call(*_DELETE)
+    assert (ran.code, "handles" in ran.error, [method for method, _ in service.asked]) == (
+        49,
+        False,
+        ["DELETE", "HEAD"],
+    )
+    assert "azguard file set-properties mytestshare/testdir/testfile.txt --attributes None" in ran.error["hint"]
+
+
+@pytest.mark.parametrize("answer", [Answer(403, "AuthorizationPermissionMismatch"), Answer(404, "ResourceNotFound")])
+def test_the_refusal_stays_if_the_handles_cannot_be_listed(tmp_path: Path, answer: Answer) -> None:
+    with scripted_service.running(Answer(409, "SharingViolation"), _THERE, answer) as service:
+        ran = CliWorld(tmp_path, service.connection_string).call(*_DELETE)
+    assert (ran.code, ran.error["service_code"], "handles" in ran.error) == (49, "SharingViolation", False)
+    assert ran.error["hint"] == "see who has it open: azguard file handle list mytestshare/testdir/testfile.txt"
+
+
+def _open(tree: Any, path: str) -> Any:
+    """Open a file for reading and writing, and let no other program read it meanwhile."""
+    from smbprotocol.open import CreateDisposition, FilePipePrinterAccessMask, ImpersonationLevel, Open
+
+    handle = Open(tree, path)
+    access = FilePipePrinterAccessMask.GENERIC_READ | FilePipePrinterAccessMask.GENERIC_WRITE
+    handle.create(ImpersonationLevel.Impersonation, access, 0, 0, CreateDisposition.FILE_OPEN, 0)
+    return handle
+
+
+def test_a_handle_over_smb_is_told_and_closed(tmp_path: Path, smb_emulator: SmbEmulator) -> None:
+    cli = CliWorld(tmp_path, smb_emulator.connection_string)
+    share = smb_emulator.service.create_share("holders")
+    share.get_file_client("plan.txt").upload_file(b"old")
+    with smb_emulator.connect("holders") as tree:
+        _open(tree, "plan.txt")
+        etag = cli.call("file", "show", "holders/plan.txt").json["etag"]
+        for guard in (("--last-writer-wins",), ("--etag", etag)):
+            ran = cli.call("file", "delete", "holders/plan.txt", *guard, "-o", "json")
+            assert (ran.code, ran.error["service_code"]) == (49, "SharingViolation")
+            assert ran.error["handles"][0]["access"] == ["Read", "Write"]
+        [listed] = cli.call("file", "handle", "list", "holders/plan.txt").json
+        assert (listed["path"], listed["handle_id"]) == ("holders/plan.txt", ran.error["handles"][0]["handle_id"])
+        closed = cli.call("file", "handle", "close", "holders/plan.txt", "--handle-id", listed["handle_id"]).json
+        assert (closed["closed"], closed["failed"], closed["outcome"]) == (1, 0, "committed")
+        assert cli.call("file", "delete", "holders/plan.txt", "--etag", etag).code == 0
