@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from azguard import errors
-from azguard.cli import app, help_text, options, topics
+from azguard.cli import help_text, options, topics
 from azguard.cli.registry import COMMANDS
 from azguard.conditions.operations import FULL, Condition, Guard, Lease, Operation, Write
 from docs import manual
@@ -52,7 +52,7 @@ _MEANING = {
 
 def commands() -> Iterator[tuple[str, Any]]:
     """Yield every command with its words; a group is none."""
-    root = app._root()
+    root = manual.find_root()
     for name in root.list_commands(None):
         yield from _within(name, root.get_command(None, name))
 

@@ -5,6 +5,7 @@ They are made of the help of the commands, and of the topics. ``python -m docs.g
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,12 @@ _ARGUMENT_TYPE = re.compile(r" <[\w\[\]]+>$")
 _SHARED = (options.ACCOUNT, options.GENERAL)
 
 
+@cache
+def find_root() -> Any:
+    """Return the group of all commands, built once."""
+    return app._root()
+
+
 def pages(explained: Mapping[str, str]) -> dict[Path, str]:
     """Return every manual page; ``explained`` is the text of each topic."""
     found = {"azguard.1": _main()}
@@ -29,7 +36,7 @@ def pages(explained: Mapping[str, str]) -> dict[Path, str]:
 
 
 def _main() -> str:
-    root = app._root()
+    root = find_root()
     told = HelpText(root.help)
     commands = [(f"azguard-{noun}(1)", entry.summary) for noun, entry in COMMANDS.items()]
     about = [(f"azguard-{name}(7)", summary) for name, summary in topics.TOPICS.items()]
@@ -53,7 +60,7 @@ def _main() -> str:
 
 
 def _noun(noun: str) -> str:
-    command = app._root().get_command(None, noun)
+    command = find_root().get_command(None, noun)
     parts = [_heading("Description"), _paragraph(HelpText(command.help or "").summary)]
     for name, each in _leaves(noun, command):
         parts += _command(name, each)
