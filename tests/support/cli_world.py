@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -136,9 +136,10 @@ class CliWorld:
         return int(found[1])
 
     def container(self) -> str:
-        """Return a new container of no other test's, which the scope ``setup`` has made."""
+        """Return a new container of no other test's, which no command has seen."""
+        assert self.connection_string is not None
         name = f"t{uuid.uuid4().hex[:20]}"
-        assert self.call("container", "create", name, scope="setup").code == 0
+        _service(self.connection_string).create_container(name)
         return name
 
     def file(self, name: str, content: bytes | str = b"") -> Path:
@@ -146,6 +147,13 @@ class CliWorld:
         path = self.root / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
+
+
+@lru_cache(maxsize=4)
+def _service(connection_string: str) -> Any:
+    from azure.storage.blob import BlobServiceClient
+
+    return BlobServiceClient.from_connection_string(connection_string)
 
 
 @cache

@@ -1,6 +1,7 @@
 """``azguard container metadata`` and ``acl`` against Azurite: compared, with a gap that has to be accepted."""
 
 import json
+import uuid
 from typing import Any
 
 import pytest
@@ -14,7 +15,10 @@ RACE = "--allow-race"
 
 @pytest.fixture
 def site(cli: CliWorld) -> str:
-    return cli.container()
+    """Return a container that azguard has made, and so given a lineage."""
+    name = f"t{uuid.uuid4().hex[:20]}"
+    assert cli.call("container", "create", name, scope="setup").code == 0
+    return name
 
 
 def sdk(cli: CliWorld, name: str) -> Any:
