@@ -159,15 +159,6 @@ def test_conditions_that_the_service_ignores_are_refused(files_cli: CliWorld) ->
         assert files_cli.call("file", "delete", file, word, "1").code == 2
 
 
-def test_the_emulators_account_includes_files(files_cli: CliWorld) -> None:
-    from azguard.accounts.credentials import from_connection_string
-
-    assert (
-        from_connection_string("UseDevelopmentStorage=true").endpoint("file")
-        == "http://127.0.0.1:10004/devstoreaccount1"
-    )
-
-
 def test_a_url_names_what_an_address_does(files_cli: CliWorld) -> None:
     file = files_world.make(files_cli, path="d.txt")
     url = files_world.client(files_cli, file).url

@@ -1,0 +1,51 @@
+"""Results about shares, directories and files: the shapes that scripts rely on."""
+
+import json
+
+import jsonschema
+
+from tests.support import files_world
+from tests.support.cli_world import CliWorld
+from tests.support.places import DATA
+
+SCHEMAS = json.loads((DATA / "schemas/results.json").read_text())
+ANYHOW = "--last-writer-wins"
+
+
+def test_every_result_has_the_shape_that_scripts_rely_on(files_cli: CliWorld) -> None:
+    share = files_world.share(files_cli)
+    file, folder = f"{share}/a.txt", f"{share}/d"
+    cases: list[tuple[str, tuple[str, ...]]] = [
+        ("container create", ("share", "create", share, "--if-exists", "skip")),
+        ("container create", ("dir", "create", folder)),
+        ("file put", ("file", "put", file, "--metadata", "a=1")),
+        ("file get", ("file", "get", file, "-f", "copy")),
+        ("file put", ("file", "put", file)),
+        ("file show", ("file", "show", file)),
+        ("dir show", ("dir", "show", folder)),
+        ("share show", ("share", "show", share)),
+        ("exists", ("file", "exists", file)),
+        ("exists", ("share", "exists", f"{share}x")),
+        ("file list", ("file", "list", share)),
+        ("file list", ("dir", "list", share)),
+        ("share list", ("share", "list", "--prefix", share)),
+        ("metadata read", ("file", "metadata", "get", file)),
+        ("blob write", ("file", "metadata", "set", file, "--metadata", "a=2")),
+        ("blob write", ("dir", "metadata", "set", folder, "--metadata", "a=2", ANYHOW)),
+        ("blob write", ("share", "metadata", "set", share, "--metadata", "a=2", ANYHOW)),
+        ("blob write", ("file", "set-properties", file, "--content-type", "a/b")),
+        ("blob write", ("dir", "set-properties", folder, "--attributes", "Hidden", ANYHOW)),
+        ("share acl", ("share", "acl", "get", share)),
+        ("blob write", ("share", "acl", "set", share)),
+        ("blob write", ("share", "quota", share, "5", ANYHOW)),
+        ("share stats", ("share", "stats", share)),
+        ("share snapshot", ("share", "snapshot", share)),
+        ("container create", ("dir", "rename", folder, f"{share}/e")),
+        ("blob write", ("dir", "delete", f"{share}/e", ANYHOW)),
+        ("blob write", ("file", "delete", file)),
+        ("blob write", ("share", "delete", share, ANYHOW, "--delete-snapshots", "include")),
+    ]
+    for name, words in cases:
+        ran = files_cli.call(*words, stdin=b"{}")
+        schema = {"$defs": SCHEMAS["$defs"], "$ref": f"#/$defs/{name}"}
+        jsonschema.Draft202012Validator(schema).validate(ran.json)
