@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.conditions.resolve import Conditions
-from azguard.errors import Changed
+from azguard.errors import AzguardError, Changed
 from azguard.files import holders, owner_notes, writes
 from azguard.files.writes import FileWrite, Held
 from azguard.leases import guard
@@ -19,6 +19,7 @@ from azguard.leases.kept import LeaseRecords
 from azguard.leases.owners import Owner
 from azguard.leases.process_leases import ProcessLeases
 from azguard.requests.deadline import Deadline
+from azguard.requests.service_dates import Answers
 from azguard.requests.written import WriteResult
 
 
@@ -50,7 +51,7 @@ def perform(write: FileWrite, guarding: Guarding, deadline: Deadline, *, drops_o
         if write.is_delete:
             held.lease.is_gone = True
         elif held.has_note and not drops_owner:
-            done = replace(owner_notes.remove(write.target, held, deadline), attempts=done.attempts)
+            done = _remove_note(write.target, held, done, deadline)
         return done
 
 
@@ -66,7 +67,9 @@ def hold(target: Target, conditions: Conditions, guarding: Guarding, deadline: D
         holders.tell(target, deadline),
         guard.hold(target, conditions.lease_id, guarding.records, deadline) as lease,
     ):
-        held = Held(lease, writes.fetch(target, lease.lease_id, deadline))
+        answers = Answers()
+        found = writes.fetch(target, lease.lease_id, deadline, answers)
+        held = Held(lease, found, answered_at=answers.date)
         if conditions.expected_etag not in (None, held.etag):
             raise to_changed(target, conditions.expected_etag, held.etag)
         owner = _choose_note(target, held, guarding)
@@ -82,6 +85,16 @@ def hold(target: Target, conditions: Conditions, guarding: Guarding, deadline: D
             if moved is not None:
                 guarding.records.record_move(target, moved)
             raise
+
+
+def _remove_note(target: Target, held: Held, done: WriteResult, deadline: Deadline) -> WriteResult:
+    """Take the record of the lease's holder away, and return the write with the version that is there then."""
+    try:
+        last = owner_notes.remove(target, held, deadline.fresh())
+    except AzguardError:
+        # The write is done; only its version is not known.
+        return replace(done, etag=None, last_modified=None)
+    return replace(last, attempts=done.attempts)
 
 
 def _choose_note(target: Target, held: Held, guarding: Guarding) -> Owner | None:

@@ -5,21 +5,18 @@ break it.
 """
 
 import copy
-from collections.abc import Mapping
-from typing import Any
 
 from azguard.accounts.target import Target
-from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError
 from azguard.files import writes
-from azguard.files.writes import FileWrite, Held
-from azguard.leases.owner_records import Moved
+from azguard.files.writes import Held
+from azguard.leases import owner_records
+from azguard.leases.owner_records import Moved, Version
 from azguard.leases.owners import OWNER, Owner
 from azguard.requests import commits
-from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.lineage import KEY, Lineage, fresh_op
+from azguard.requests.lineage import KEY
 from azguard.requests.written import WriteResult
 
 # Bounded: a record that stays behind says that the lease is held, which anyone can see is not so.
@@ -33,11 +30,16 @@ def leave(target: Target, held: Held, owner: Owner, deadline: Deadline) -> Held:
         Locked: the lease is not held any more.
         OutcomeUnknown: it was sent, and whether it was applied cannot be known.
     """
-    metadata, done = _change(target, held, owner.as_metadata(), deadline)
+    lease_id = held.lease.lease_id
+    version = Version(held.found.etag, held.found.metadata or {}, held.answered_at)
+    record = owner_records.set_service_time(owner, version).as_metadata()
+    with commits.suppress():
+        moved = owner_records.change_metadata(target, version, {OWNER: record}, Conditions(lease_id=lease_id), deadline)
     found = copy.copy(held.found)
-    found.metadata = metadata
-    found.etag = done.etag or writes.fetch(target, held.lease.lease_id, deadline).etag
-    return Held(held.lease, found, has_note=True)
+    kept = {key: value for key, value in version.metadata.items() if key.lower() not in (OWNER, KEY)}
+    found.metadata = {**kept, OWNER: record, KEY: moved.lineage}
+    found.etag = moved.after or writes.fetch(target, lease_id, deadline).etag
+    return Held(held.lease, found, has_note=True, answered_at=held.answered_at)
 
 
 def remove(target: Target, held: Held, deadline: Deadline) -> WriteResult:
@@ -47,9 +49,15 @@ def remove(target: Target, held: Held, deadline: Deadline) -> WriteResult:
         Locked: the lease is not held any more.
         OutcomeUnknown: it was sent, and whether it was applied cannot be known.
     """
-    now = Held(held.lease, writes.fetch(target, held.lease.lease_id, deadline))
-    _, done = _change(target, now, None, deadline)
-    return done
+    with commits.suppress():
+        moved = owner_records.remove(target, held.lease.lease_id, deadline)
+    return WriteResult(
+        address=str(target.address),
+        etag=None if moved is None else moved.after,
+        last_modified=None if moved is None else moved.last_modified,
+        guard="lease",
+        attempts=1,
+    )
 
 
 def withdraw(target: Target, held: Held, before: str, deadline: Deadline) -> Moved | None:
@@ -57,29 +65,9 @@ def withdraw(target: Target, held: Held, before: str, deadline: Deadline) -> Mov
 
     ``before`` is the ETag before the record was written.
     """
-    patience = deadline.restart(seconds=_WITHDRAW_SECONDS)
     try:
-        now = Held(held.lease, writes.fetch(target, held.lease.lease_id, patience))
-        metadata, done = _change(target, now, None, patience)
+        done = remove(target, held, deadline.restart(seconds=_WITHDRAW_SECONDS))
+        found = writes.fetch(target, held.lease.lease_id, deadline)
     except AzguardError:
         return None
-    return Moved(quote(before), done.etag, done.last_modified, metadata[KEY])
-
-
-def _change(
-    target: Target, held: Held, record: str | None, deadline: Deadline
-) -> tuple[Mapping[str, str], WriteResult]:
-    """Write the record, or remove it; like every write of azguard's, that goes into the lineage."""
-    op = fresh_op()
-    known: Mapping[str, str] = held.found.metadata or {}
-    kept = {key: value for key, value in known.items() if key.lower() not in (OWNER, KEY)}
-    lineage = Lineage.parse(known.get(KEY)).after(op, held.found.etag)
-    metadata = {**kept, **({} if record is None else {OWNER: record}), KEY: str(lineage)}
-    client = target.account.file(target.address)
-
-    def send(headers: Mapping[str, str], deadline: Deadline) -> Any:
-        return client.set_file_metadata(dict(metadata), headers=dict(headers), **write_timeouts(deadline))
-
-    write = FileWrite(target=target, conditions=Conditions(guard="lease"), send=send, op=op)
-    with commits.suppress():
-        return metadata, writes.send(write, held, deadline)
+    return Moved(before, done.etag, done.last_modified, (found.metadata or {}).get(KEY, ""))

@@ -6,6 +6,7 @@ write, changed by us.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from azguard.accounts.target import Target
@@ -18,6 +19,7 @@ from azguard.leases.guard import GuardLease
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
+from azguard.requests.service_dates import Answers
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict
 from azguard.requests.written import WriteResult
@@ -32,6 +34,8 @@ class Held:
     found: Any
     #: Whether the metadata tell who holds the lease.
     has_note: bool = False
+    #: The service's clock when the properties were read; None if its answer did not say.
+    answered_at: datetime | None = None
 
     @property
     def etag(self) -> str:
@@ -52,23 +56,26 @@ class FileWrite:
     is_delete: bool = False
 
 
-def fetch(target: Target, lease_id: str | None, deadline: Deadline) -> Any:
+def fetch(target: Target, lease_id: str | None, deadline: Deadline, answers: Answers | None = None) -> Any:
     """Return the SDK's properties of a share, a directory or a file, the lineage in its metadata included.
+
+    ``answers`` hears the service's clock.
 
     Raises:
         NotFound: it is not there.
         Locked: another lease than that one is held on it.
     """
     account, address = target.account, target.address
-    headers = Conditions(lease_id=lease_id).request_headers
+    ask: Callable[..., Any]
     if target.kind is Kind.SHARE:
-        share = account.share(address)
-        return read(lambda t: share.get_share_properties(headers=dict(headers), **t), target, deadline)
-    if target.kind is Kind.DIR:
-        directory = account.directory(address)
-        return read(lambda t: directory.get_directory_properties(headers=dict(headers), **t), target, deadline)
-    file = account.file(address)
-    return read(lambda t: file.get_file_properties(headers=dict(headers), **t), target, deadline)
+        ask = account.share(address).get_share_properties
+    elif target.kind is Kind.DIR:
+        ask = account.directory(address).get_directory_properties
+    else:
+        ask = account.file(address).get_file_properties
+    headers = Conditions(lease_id=lease_id).request_headers
+    hook = (answers or Answers()).hear
+    return read(lambda timeouts: ask(headers=dict(headers), raw_response_hook=hook, **timeouts), target, deadline)
 
 
 def send(write: FileWrite, held: Held | None, deadline: Deadline) -> WriteResult:

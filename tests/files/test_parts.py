@@ -93,7 +93,9 @@ def test_who_is_killed_under_the_lease_of_a_file_is_known_on_another_machine(fil
         process.communicate()
     shown = files_cli.call("lease", "show", f"file:{file}", scope="another").json
     assert (shown["state"], shown["lease_duration"], shown["owner"]["pid"]) == ("held", "infinite", process.pid)
-    assert shown["owner"]["command"] == "azguard file metadata set"
+    assert (shown["owner"]["command"], shown["clock"]) == ("azguard file metadata set", "service")
+    broken = files_cli.call("lease", "break", f"file:{file}", "--if-owner", shown["owner"]["host"], scope="another")
+    assert (broken.code, set_metadata(files_cli, "file", file, ANYHOW).code) == (0, 0)
 
 
 def test_what_of_a_file_is_not_named_stays(files_cli: CliWorld, file: str) -> None:
