@@ -91,7 +91,10 @@ class Replacement:
         headers = {} if lease_id is None else {"x-ms-lease-id": lease_id}
         patience = deadline.restart(seconds=_DELETE_SECONDS)
         client = self.temporary.account.file(self.temporary.address)
-        send_once(lambda: client.delete_file(headers=headers, **write_timeouts(patience, 1.0)))
+        for _ in range(_TRIES):
+            sent = send_once(lambda: client.delete_file(headers=dict(headers), **write_timeouts(patience, 1.0)))
+            if sent.outcome in (CallOutcome.COMMITTED, CallOutcome.REFUSED) or patience.passed:
+                return
 
 
 def prepare(

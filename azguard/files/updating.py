@@ -200,9 +200,9 @@ class LeasedUpdate(ABC):
         """Release the lease of a process on this machine that has ended; return whether there was one."""
         if not self._is_endless or self.guarding.processes is None:
             return False
-        released = self.guarding.processes.release_abandoned(self.target, deadline)
-        for lease_id in released:
-            replacing.clean(self.target, lease_id, deadline)
+        released = self.guarding.processes.release_abandoned(
+            self.target, deadline, lambda lease_id: replacing.clean(self.target, lease_id, deadline)
+        )
         return bool(released)
 
     def _leave_note(self, held: _Held, found: LeaseState, deadline: Deadline) -> None:

@@ -8,7 +8,7 @@ Not guaranteed: a lease of a process on another machine, or with another cache f
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,11 +69,17 @@ class ProcessLeases:
             if note is not None and is_it and _is_unlocked(path):
                 yield note
 
-    def release_abandoned(self, target: Target, deadline: Deadline) -> list[str]:
-        """Release what processes that have ended left on a resource; return the ids."""
+    def release_abandoned(
+        self, target: Target, deadline: Deadline, clean: Callable[[str], None] = lambda lease_id: None
+    ) -> list[str]:
+        """Release what processes that have ended left on a resource; return the ids.
+
+        ``clean`` removes what else one has left. It is called before the note is deleted.
+        """
         released = []
         for note in self.find_abandoned(target):
             if actions.give_back(target, note.lease_id, deadline):
+                clean(note.lease_id)
                 note.close(is_released=True)
                 released.append(note.lease_id)
         return released

@@ -1,7 +1,10 @@
 """Leases on shares and files: the commands are those of blobs; a file has no term, and a record says who holds it."""
 
+import uuid
+
 import pytest
 
+from azguard.faultproxy.faults import Fault
 from tests.support import files_world
 from tests.support.cli_world import CliWorld
 
@@ -67,3 +70,28 @@ def test_the_leased_shares_of_an_account_are_listed(files_cli: CliWorld, file: s
         ran = files_cli.call(noun, "list", "--account", "--prefix", share, "--query", "[].[address, state, why]")
         assert ran.json == [[f"share:{share}", "held", "repair"]]
     assert files_cli.call("lease", "list", "--account", "--prefix", f"{share}/").out == ""
+
+
+@pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET, Fault.REPLAYED])
+@pytest.mark.parametrize("kind", ["share", "file"])
+def test_each_operation_is_settled_when_its_answer_is_lost(
+    files_cli: CliWorld, file: str, kind: str, fault: Fault
+) -> None:
+    address = f"{kind}:{file if kind == 'file' else file.partition('/')[0]}"
+    first, second = str(uuid.uuid4()), str(uuid.uuid4())
+    term = ["--infinite"] if kind == "file" else ["--lease-duration", "60s"]
+
+    def spoil(*words: str) -> str:
+        ran, log = files_world.spoilt(files_cli, fault, "lease", *words, which="comp=lease")
+        assert (ran.code, bool(log)) == (0, True), ran.err
+        return str(files_cli.call("lease", "show", address).json["state"])
+
+    states = [
+        spoil("acquire", address, *term, "--proposed-lease-id", first),
+        spoil("change", address, "--lease-id", first, "--proposed-lease-id", second),
+        *([spoil("renew", address, "--lease-id", second)] if kind == "share" else []),
+        spoil("release", address, "--lease-id", second),
+    ]
+    assert states == ["held"] * (len(states) - 1) + ["free"]
+    files_cli.call("lease", "acquire", address, *term)
+    assert spoil("break", address, "--yes", *(["--lease-break-period", "0"] if kind == "share" else [])) == "free"
