@@ -68,6 +68,7 @@ _PARTS_OF_FILE = MappingProxyType(
         "exists": "file",
         "list": "file",
         "delete": "file",
+        "rename": "file_rename",
         "resize": "file_resize",
         "set-properties": "file_properties",
         "metadata": "file_metadata",
@@ -121,7 +122,7 @@ COMMANDS = {
     ),
     "file": Entry(
         "file",
-        "Files: get, put, show, exists, list, delete, resize, set-properties, metadata, range, handle, lock.",
+        "Files: get, put, show, exists, list, delete, rename, resize, set-properties, metadata, range, handle, lock.",
         _PARTS_OF_FILE,
     ),
     "lease": Entry(

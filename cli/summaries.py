@@ -43,6 +43,7 @@ _VERBS = {
     "block commit": "committed the blocks of",
     "abort-copy": "stopped the copy to",
     "undelete": "brought back",
+    "rename": "renamed it to",
     "resize": "set the length of",
     "range put": "wrote a range of",
     "range clear": "cleared a range of",

@@ -10,7 +10,9 @@ from azguard.errors import NotFound
 from azguard.files import files, listing
 from azguard.requests.existing import ask_whether_exists
 
-app = group("Files: get, put, show, exists, list, delete, resize, set-properties, metadata, range, handle, lock.")
+app = group(
+    "Files: get, put, show, exists, list, delete, rename, resize, set-properties, metadata, range, handle, lock."
+)
 
 
 @app.command(spec=options.operation(operations.FILE_GET_PROPERTIES))

@@ -12,6 +12,7 @@ has no lease (directories) can only be compared.
 ``metadata``     the metadata of all three
 ``properties``   content headers, attributes and times
 ``renames``      renames of directories
+``file_renames`` renames of files
 ``snapshots``    snapshots of a share
 ``acl``          the access policies of a share
 ``listing``      what is in a directory

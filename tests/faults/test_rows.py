@@ -39,6 +39,7 @@ _ELSEWHERE = {
         ("file resize", "file range put", "file range clear"),
         "tests/files/test_ranges.py, since the Files emulator is another server",
     ),
+    "file rename": "tests/files/test_file_renames.py, since the Files emulator is another server",
     "file handle close": "tests/files/test_handles.py, since the Files emulator is another server",
     **dict.fromkeys(
         (

@@ -1,0 +1,181 @@
+"""Renames of files, inside their share, with both ends guarded.
+
+A rename that replaces nothing is atomic: of several writers, one has the new name. To replace the version that was
+read, azguard holds a lease on it. The file that is renamed is leased too. It keeps its lease, so that ours is given
+back at the new address.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar
+
+from azguard import columns
+from azguard.accounts.target import Target
+from azguard.conditions.etags import quote
+from azguard.conditions.resolve import Conditions
+from azguard.errors import AzguardError, BadRequest, NotFound, UsageError
+from azguard.files import guarding, holders, owner_notes, renames, writes
+from azguard.files.guarding import Guarding
+from azguard.files.writes import Held
+from azguard.leases import actions
+from azguard.requests.calls import write_timeouts
+from azguard.requests.deadline import Deadline
+from azguard.requests.settle import Finding, WriteRequest, send_until_settled
+from azguard.requests.verdicts import Verdict
+
+
+@dataclass(frozen=True)
+class FileRenamed:
+    """What a rename of a file did."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.ETAG)
+
+    #: The new one.
+    address: str
+    previous_address: str
+    #: None where a lost answer was settled without learning it.
+    etag: str | None
+    last_modified: datetime | None
+    guard: str
+    attempts: int
+    conflicts: int = 0
+    outcome: str = "committed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileRename:
+    """A rename of a file that is not sent yet."""
+
+    source: Target
+    target: Target
+    #: Those on what is at the new address.
+    conditions: Conditions
+    #: The version of the file that is renamed, if it is known, and the caller's lease on it.
+    on_source: Conditions
+    guarding: Guarding
+    deadline: Deadline
+
+    @property
+    def is_unconditional(self) -> bool:
+        """Return whether whatever is at either end is taken as it is."""
+        return self.conditions.expected_etag is None and self.conditions.guard != "if-none-match"
+
+
+def rename(given: FileRename) -> FileRenamed:
+    """Rename a file; what is at the new address is replaced only if the conditions allow that.
+
+    Raises:
+        Changed: one of the two is no longer the version that was read.
+        Exists: there is something at the new address.
+        Locked: one of the two is leased, or another program has it open.
+        NotFound: there is no such file.
+        UsageError: the new address is in another share, or the same.
+        OutcomeUnknown: the answer was lost, and whether it was applied cannot be known.
+    Source: https://learn.microsoft.com/rest/api/storageservices/rename-file
+    """
+    source, target, deadline = given.source, given.target, given.deadline
+    renames.check_same_share(source, target)
+    if source.address == target.address:
+        raise UsageError("the two addresses are the same", address=str(target.address))
+    with ExitStack() as until:
+        replaced = None
+        if given.conditions.expected_etag is not None:
+            replaced = until.enter_context(guarding.hold(target, given.conditions, given.guarding, deadline))
+        held = None
+        if given.is_unconditional:
+            known = writes.fetch(source, given.on_source.lease_id, deadline).file_id
+        else:
+            held = until.enter_context(guarding.hold(source, given.on_source, given.guarding, deadline))
+            known = held.found.file_id
+            until.enter_context(_release_at_target(given, held))
+        done = _send(given, replaced, held, known)
+        if replaced is not None:
+            replaced.lease.is_gone = True
+        return done if held is None else _finish(given, held, done)
+
+
+@contextmanager
+def _release_at_target(given: FileRename, held: Held) -> Iterator[None]:
+    """Give our own lease back where it is when the file has its new address."""
+    if not held.lease.is_own:
+        yield
+        return
+    records, lease_id = given.guarding.records, held.lease.lease_id
+    # Recorded first, so that it is found there if we are killed in between.
+    records.add(given.target, lease_id, None)
+    try:
+        yield
+    finally:
+        if actions.give_back(given.target, lease_id, given.deadline):
+            records.remove(given.target, lease_id)
+
+
+def _finish(given: FileRename, held: Held, done: FileRenamed) -> FileRenamed:
+    """Take the record of the lease's holder off the file at its new address."""
+    held.lease.is_gone = held.lease.is_own
+    if not held.has_note:
+        return done
+    etag, modified = None, None
+    try:
+        last = owner_notes.remove(given.target, held, given.deadline.fresh())
+        etag, modified = last.etag, last.last_modified
+    except AzguardError:
+        # It is renamed; only its version is not known.
+        pass
+    return FileRenamed(done.address, done.previous_address, etag, modified, done.guard, done.attempts)
+
+
+def _send(given: FileRename, replaced: Held | None, held: Held | None, known: str | None) -> FileRenamed:
+    request = WriteRequest[Mapping[str, Any]](
+        target=given.target,
+        send=lambda: _send_once(given, replaced, held),
+        look=lambda patience: _find_outcome(given, held, known, patience),
+        expected_etag=given.conditions.expected_etag,
+        # Under our own lease, a copy that comes late is refused once the lease is given back.
+        resend=held is not None and held.lease.is_own,
+    )
+    with holders.tell(given.target, given.deadline):
+        settled = send_until_settled(request, given.deadline)
+    etag = settled.answer.get("etag")
+    return FileRenamed(
+        address=str(given.target.address),
+        previous_address=str(given.source.address),
+        etag=None if etag is None else quote(etag),
+        last_modified=settled.answer.get("last_modified"),
+        guard=given.conditions.guard,
+        attempts=settled.attempts,
+    )
+
+
+def _send_once(given: FileRename, replaced: Held | None, held: Held | None) -> Mapping[str, Any]:
+    heard: list[Any] = []
+    given.source.account.file(given.source.address).rename_file(
+        given.target.address.path,
+        overwrite=given.conditions.guard != "if-none-match",
+        source_lease=given.on_source.lease_id if held is None else held.lease.lease_id,
+        destination_lease=given.conditions.lease_id if replaced is None else replaced.lease.lease_id,
+        raw_response_hook=heard.append,
+        **write_timeouts(given.deadline),
+    )
+    return renames.read_version(heard[-1])
+
+
+def _find_outcome(
+    given: FileRename, held: Held | None, known: str | None, patience: Deadline
+) -> Finding[Mapping[str, Any]]:
+    """Return whether the file at the new address is the one that was at the old one: it keeps its id."""
+    try:
+        found = writes.fetch(given.target, None, patience)
+    except (NotFound, BadRequest):  # nothing is there, or a directory
+        found = None
+    if known is not None and found is not None and found.file_id == known:
+        return Finding(Verdict.COMMITTED, {"etag": found.etag, "last_modified": found.last_modified})
+    if held is None or known is None:
+        return Finding(Verdict.UNKNOWN)
+    try:
+        still = writes.fetch(given.source, held.lease.lease_id, patience).file_id == known
+    except AzguardError:
+        return Finding(Verdict.UNKNOWN)
+    return Finding(Verdict.NOT_YET if still else Verdict.UNKNOWN)

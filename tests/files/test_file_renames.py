@@ -1,0 +1,93 @@
+"""Files are renamed with both ends guarded."""
+
+import pytest
+
+from azguard.faultproxy.faults import Fault
+from tests.support import files_world
+from tests.support.cli_world import CliWorld
+
+ANYHOW = "--last-writer-wins"
+
+
+def two(cli: CliWorld) -> tuple[str, str]:
+    """Return a file with ``mine``, and one with ``theirs`` in the same share."""
+    file = files_world.make(cli, b"mine", metadata={"owner": "me"})
+    other = f"{file.partition('/')[0]}/other.txt"
+    files_world.client(cli, other).upload_file(b"theirs")
+    return file, other
+
+
+def read(cli: CliWorld, file: str) -> bytes:
+    return bytes(files_world.client(cli, file).download_file().readall())
+
+
+def test_a_file_is_renamed_with_its_metadata_and_no_lease_stays(files_cli: CliWorld) -> None:
+    file = files_world.make(files_cli, b"mine", metadata={"owner": "me"})
+    new = f"{file.partition('/')[0]}/new.txt"
+    done = files_cli.call("file", "rename", file, new).json
+    shown = files_cli.call("file", "show", new).json
+    assert (done["address"], done["previous_address"], done["guard"]) == (
+        f"file:{new}",
+        f"file:{file}",
+        "if-none-match",
+    )
+    assert (shown["etag"], shown["metadata"], shown["lease_state"]) == (done["etag"], {"owner": "me"}, "available")
+    assert (files_cli.call("file", "exists", file).code, files_cli.call("lease", "list", "--held").json) == (44, [])
+
+
+def test_what_was_never_read_is_not_replaced(files_cli: CliWorld) -> None:
+    file, other = two(files_cli)
+    ran = files_cli.call("file", "rename", file, other, "-o", "json")
+    shown = files_cli.call("file", "show", file).json
+    assert (ran.code, read(files_cli, other), read(files_cli, file)) == (45, b"theirs", b"mine")
+    assert (shown["lease_state"], shown["metadata"]) == ("available", {"owner": "me"})
+    assert files_cli.call("lease", "list", "--held").json == []
+
+
+def test_the_version_that_is_named_is_replaced_and_no_other(files_cli: CliWorld) -> None:
+    file, other = two(files_cli)
+    etag = files_cli.call("file", "show", other).json["etag"]
+    files_world.client(files_cli, other).upload_file(b"newer")
+    assert (files_cli.call("file", "rename", file, other, "--etag", etag).code, read(files_cli, other)) == (
+        42,
+        b"newer",
+    )
+    etag = files_cli.call("file", "show", other).json["etag"]
+    done = files_cli.call("file", "rename", file, other, "--etag", etag).json
+    assert (done["guard"], read(files_cli, other)) == ("lease", b"mine")
+    assert files_cli.call("file", "show", other).json["lease_state"] == "available"
+
+
+def test_the_file_that_is_renamed_has_to_be_the_version_that_was_read(files_cli: CliWorld) -> None:
+    file = files_world.make(files_cli, b"mine")
+    files_cli.call("file", "get", file, "-f", "copy")
+    files_world.client(files_cli, file).upload_file(b"newer")
+    assert files_cli.call("file", "rename", file, f"{file}.new").code == 42
+
+
+def test_a_lease_of_the_file_stays_with_it(files_cli: CliWorld) -> None:
+    file = files_world.make(files_cli, b"mine")
+    lease = files_world.client(files_cli, file).acquire_lease().id
+    assert files_cli.call("file", "rename", file, f"{file}.new").code == 49
+    assert files_cli.call("file", "rename", file, f"{file}.new", "--source-lease-id", lease).code == 0
+    assert files_cli.call("lease", "release", f"file:{file}.new", "--lease-id", lease).code == 0
+
+
+@pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET, Fault.FAIL_BEFORE, Fault.REPLAYED])
+def test_a_lost_answer_is_settled(files_cli: CliWorld, fault: Fault) -> None:
+    file = files_world.make(files_cli, b"mine")
+    ran, _ = files_world.spoilt(files_cli, fault, "file", "rename", file, f"{file}.new", which="comp=rename")
+    assert (ran.code, ran.json["outcome"], read(files_cli, f"{file}.new")) == (0, "committed", b"mine")
+    assert files_cli.call("file", "show", f"{file}.new").json["lease_state"] == "available"
+
+
+def test_whatever_is_at_both_ends_is_taken_if_that_is_said(files_cli: CliWorld) -> None:
+    file, other = two(files_cli)
+    done = files_cli.call("file", "rename", file, other, ANYHOW).json
+    assert (done["guard"], read(files_cli, other)) == ("none", b"mine")
+
+
+def test_a_rename_stays_in_its_share(files_cli: CliWorld) -> None:
+    file, other = files_world.make(files_cli), files_world.make(files_cli)
+    assert [files_cli.call("file", "rename", file, new).code for new in (other, file)] == [2, 2]
+    assert files_cli.call("file", "rename", f"{file}x", f"{file}y").code == 44
