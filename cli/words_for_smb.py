@@ -30,6 +30,7 @@ HINTS: Mapping[str, Words] = {
     ),
     "smb_port_malformed": "AZGUARD_SMB_PORT=445, or unset it",
     "smb_refused": "please report it, with the status",
+    "smb_share_is_nfs": "use a lock that is a blob: azguard lock run NAME; or mount the share, and use flock",
     "smb_share_missing": "azguard share create {share}",
     "smb_unreachable": "is {host} the host of the file service, and {port} its port for SMB? " + _OTHER_LOCKS,
 }

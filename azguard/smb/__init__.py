@@ -11,6 +11,7 @@ open. So it ends after the command has ended, even if azguard is killed.
 ``environment``  the files that are locked around us
 ``holders``      who has files open, and how an operator ends that
 ``place``        where the SMB server is, and as whom to ask it
+``share_protocol``  why a share is not there through SMB
 ``session``      a connection to one share
 ``refusals``     what the server's answers mean
 """

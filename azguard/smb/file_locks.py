@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping
 
-from azguard.errors import GaveUp, LockLost, NotFound, Unavailable
+from azguard.errors import Forbidden, GaveUp, LockLost, NotFound, Unavailable
 from azguard.locks.guarded_run import LockWatch
 from azguard.processes import clock
 from azguard.requests.deadline import Deadline
-from azguard.smb import environment
+from azguard.smb import environment, share_protocol
 from azguard.smb.file_lock import FileLock, FileLockSettings
 from azguard.smb.refusals import SmbCut, SmbRefused, SmbSilent
 from azguard.smb.session import ShareSession
@@ -157,7 +157,10 @@ class FileLocks:
 
     def _connect(self) -> None:
         if not self._is_connected:
-            self._session.connect(self._lock)
+            try:
+                self._session.connect(self._lock)
+            except (Forbidden, NotFound) as error:
+                raise share_protocol.explain(error, self._lock) from error
             self._is_connected = True
 
     def _disconnect(self) -> None:

@@ -114,6 +114,13 @@ def test_a_missing_share_is_named_with_the_command_that_makes_it(world: FileLock
     assert (ran.code, ran.err) == (44, "error: there is no share:nosuchshare\nhint: azguard share create nosuchshare\n")
 
 
+def test_a_share_of_nfs_is_told_from_a_missing_one(world: FileLockWorld, share: Share) -> None:
+    name = f"n{share.name[1:]}"
+    share.emulator.service.create_share(name, protocols="NFS")
+    ran = world.run(f"{name}/x", "--", "true")
+    assert (ran.code, "is a share of the protocol NFS" in ran.err) == (40, True)
+
+
 def test_a_directory_is_not_locked(world: FileLockWorld, share: Share) -> None:
     folder = world.new()
     share.emulator.service.get_share_client(share.name).create_directory(folder.partition("/")[2])
