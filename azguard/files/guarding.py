@@ -12,7 +12,7 @@ from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed
-from azguard.files import holders, owner_notes, writes
+from azguard.files import holders, owner_notes, replacing, writes
 from azguard.files.writes import FileWrite, Held
 from azguard.leases import guard
 from azguard.leases.kept import LeaseRecords
@@ -63,9 +63,11 @@ def hold(target: Target, conditions: Conditions, guarding: Guarding, deadline: D
         Changed: it is another version.
         Locked: another holds it, or has the file open for writing.
     """
+    if conditions.lease_id is None and target.kind is Kind.FILE:
+        end_abandoned(target, guarding, deadline)
     with (
         holders.tell(target, deadline),
-        guard.hold(target, conditions.lease_id, guarding.records, deadline) as lease,
+        guard.hold(target, conditions.lease_id, guarding.records, deadline, processes=guarding.processes) as lease,
     ):
         answers = Answers()
         found = writes.fetch(target, lease.lease_id, deadline, answers)
@@ -95,6 +97,16 @@ def _remove_note(target: Target, held: Held, done: WriteResult, deadline: Deadli
         # The write is done; only its version is not known.
         return replace(done, etag=None, last_modified=None)
     return replace(last, attempts=done.attempts)
+
+
+def end_abandoned(target: Target, guarding: Guarding, deadline: Deadline) -> bool:
+    """Release what a process on this machine that was killed left on a file; return whether there was something."""
+    if guarding.processes is None:
+        return False
+    released = guarding.processes.release_abandoned(
+        target, deadline, lambda lease_id: replacing.clean(target, lease_id, deadline)
+    )
+    return bool(released)
 
 
 def _choose_note(target: Target, held: Held, guarding: Guarding) -> Owner | None:

@@ -16,7 +16,7 @@ from http import HTTPStatus
 from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.conditions.etags import quote
-from azguard.files import replacing
+from azguard.files import guarding
 from azguard.files.described import drop_own
 from azguard.files.guarding import Guarding
 from azguard.leases import actions
@@ -198,12 +198,7 @@ class LeasedUpdate(ABC):
 
     def _take_over(self, deadline: Deadline) -> bool:
         """Release the lease of a process on this machine that has ended; return whether there was one."""
-        if not self._is_endless or self.guarding.processes is None:
-            return False
-        released = self.guarding.processes.release_abandoned(
-            self.target, deadline, lambda lease_id: replacing.clean(self.target, lease_id, deadline)
-        )
-        return bool(released)
+        return self._is_endless and guarding.end_abandoned(self.target, self.guarding, deadline)
 
     def _leave_note(self, held: _Held, found: LeaseState, deadline: Deadline) -> None:
         """Write on the file who holds it, for an operator on another machine. The content stays."""

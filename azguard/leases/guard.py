@@ -17,6 +17,7 @@ from azguard.errors import AzguardError, Locked, OutcomeUnknown, Unavailable
 from azguard.leases import actions, state
 from azguard.leases.kept import LeaseRecords
 from azguard.leases.kinds import kind_of
+from azguard.leases.process_leases import ProcessLease, ProcessLeases
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 
@@ -43,6 +44,8 @@ class GuardLease:
     since: float = field(init=False)
     #: Whether it ended with its resource, so that there is nothing to give back.
     is_gone: bool = field(default=False, init=False)
+    #: The note of one without a term.
+    note: ProcessLease | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.since = self.deadline.clock()
@@ -61,9 +64,17 @@ class GuardLease:
 
 @contextmanager
 def hold(
-    target: Target, lease_id: str | None, records: LeaseRecords, deadline: Deadline, etag: str | None = None
+    target: Target,
+    lease_id: str | None,
+    records: LeaseRecords,
+    deadline: Deadline,
+    etag: str | None = None,
+    *,
+    processes: ProcessLeases | None = None,
 ) -> Iterator[GuardLease]:
     """Hold a lease on a resource: the one that the caller holds already, or our own, which is given back at the end.
+
+    ``processes`` keeps the note of one without a term, by which the next azguard ends it if we are killed.
 
     With an ``etag`` our own is acquired on that version alone. Once it is replaced, no late request can acquire it.
 
@@ -77,8 +88,10 @@ def hold(
         return
     lease_id = str(uuid.uuid4())
     seconds = _SECONDS if kind_of(target).finite else None
-    records.add(target, lease_id, seconds)
     held = GuardLease(lease_id, is_own=True, deadline=deadline)
+    if seconds is None and processes is not None:
+        held.note = processes.open(target, lease_id)
+    records.add(target, lease_id, seconds)
     held.ends = None if seconds is None else deadline.clock() + seconds
     try:
         _acquire(target, lease_id, seconds, deadline, etag)
@@ -89,7 +102,7 @@ def hold(
             f"no lease on {target} could be had in time", str(target.address), detail=error.detail
         ) from error
     except AzguardError:
-        records.remove(target, lease_id)
+        _forget(held, target, records)
         raise
     except BaseException:
         _give_back(held, target, records)
@@ -119,7 +132,15 @@ def renew_if_old(held: GuardLease, target: Target, deadline: Deadline) -> None:
 
 def _give_back(held: GuardLease, target: Target, records: LeaseRecords) -> None:
     if held.is_gone or actions.give_back(target, held.lease_id, held.deadline):
-        records.remove(target, held.lease_id)
+        _forget(held, target, records)
+    elif held.note is not None:
+        held.note.close(is_released=False)
+
+
+def _forget(held: GuardLease, target: Target, records: LeaseRecords) -> None:
+    records.remove(target, held.lease_id)
+    if held.note is not None:
+        held.note.close(is_released=True)
 
 
 def _acquire(target: Target, lease_id: str, seconds: int | None, deadline: Deadline, etag: str | None) -> None:

@@ -139,6 +139,16 @@ def test_what_a_killed_update_left_is_taken_over_by_the_next(files_cli: CliWorld
     assert content(files_cli, file) == {"n": 4}
 
 
+def test_what_a_killed_delete_left_is_taken_over_by_the_next(files_cli: CliWorld, file: str) -> None:
+    with files_world.killing(files_cli) as killer:
+        words = ("file", "delete", file, "--etag")
+        status = killer.kill("DELETE ", *words, killer.world.call("file", "show", file).json["etag"])
+        shown = killer.world.call("file", "show", file).json
+        done = killer.world.call(*words, shown["etag"])
+        assert (status, shown["lease_state"], done.code) == (-signal.SIGKILL, "leased", 0)
+        assert killer.world.call("file", "exists", file).code == 44
+
+
 def test_an_operator_elsewhere_sees_who_left_a_lease_and_breaks_it(files_cli: CliWorld, file: str) -> None:
     with files_world.killing(files_cli) as killer:
         killer.kill("comp=rename", "safe-update", f"file:{file}", "--increment", "n")
