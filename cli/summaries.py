@@ -37,6 +37,7 @@ _VERBS = {
     "file set-properties": "set the properties of",
     "dir set-properties": "set the properties of",
     "quota": "set the quota of",
+    "rename": "renamed it to",
     "tier": "set the tier of",
     "append seal": "sealed",
     "block commit": "committed the blocks of",
