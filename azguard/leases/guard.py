@@ -93,8 +93,18 @@ def hold(
         held.note = processes.open(target, lease_id)
     records.add(target, lease_id, seconds)
     held.ends = None if seconds is None else deadline.clock() + seconds
+    _ask(held, target, records, seconds, etag)
+    records.confirm(target, lease_id)
     try:
-        _acquire(target, lease_id, seconds, deadline, etag)
+        yield held
+    finally:
+        _give_back(held, target, records)
+
+
+def _ask(held: GuardLease, target: Target, records: LeaseRecords, seconds: int | None, etag: str | None) -> None:
+    """Acquire a lease that is recorded; if that fails, nothing of it is left."""
+    try:
+        _acquire(target, held.lease_id, seconds, held.deadline, etag)
     except OutcomeUnknown as error:
         _give_back(held, target, records)
         # Unknown is only whether it is leased now; nothing was written.
@@ -107,11 +117,6 @@ def hold(
     except BaseException:
         _give_back(held, target, records)
         raise
-    records.confirm(target, lease_id)
-    try:
-        yield held
-    finally:
-        _give_back(held, target, records)
 
 
 def renew_if_old(held: GuardLease, target: Target, deadline: Deadline) -> None:
