@@ -15,7 +15,7 @@ from azguard import columns
 from azguard.accounts.target import Target
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
-from azguard.errors import AzguardError, BadRequest, NotFound, UsageError
+from azguard.errors import AzguardError, BadRequest, Gone, NotFound, UsageError
 from azguard.files import guarding, holders, owner_notes, renames, writes
 from azguard.files.guarding import Guarding
 from azguard.files.writes import Held
@@ -82,7 +82,7 @@ def rename(given: FileRename) -> FileRenamed:
     with ExitStack() as until:
         replaced = None
         if given.conditions.expected_etag is not None:
-            replaced = until.enter_context(guarding.hold(target, given.conditions, given.guarding, deadline))
+            replaced = until.enter_context(_hold_replaced(given))
         held = None
         if given.is_unconditional:
             known = writes.fetch(source, given.on_source.lease_id, deadline).file_id
@@ -94,6 +94,23 @@ def rename(given: FileRename) -> FileRenamed:
         if replaced is not None:
             replaced.lease.is_gone = True
         return done if held is None else _finish(given, held, done)
+
+
+@contextmanager
+def _hold_replaced(given: FileRename) -> Iterator[Held]:
+    """Hold a lease on the version that is replaced."""
+    target, deadline = given.target, given.deadline
+    try:
+        writes.fetch(target, None, deadline)
+    except NotFound as error:
+        raise error.as_kind(
+            Gone,
+            message=f"{target} was deleted since you read it",
+            expected_etag=given.conditions.expected_etag,
+            reason="share_or_file_changed",
+        ) from error
+    with guarding.hold(target, given.conditions, given.guarding, deadline) as held:
+        yield held
 
 
 @contextmanager

@@ -91,3 +91,11 @@ def test_a_rename_stays_in_its_share(files_cli: CliWorld) -> None:
     file, other = files_world.make(files_cli), files_world.make(files_cli)
     assert [files_cli.call("file", "rename", file, new).code for new in (other, file)] == [2, 2]
     assert files_cli.call("file", "rename", f"{file}x", f"{file}y").code == 44
+
+
+def test_what_was_to_be_replaced_and_is_gone_is_a_change(files_cli: CliWorld) -> None:
+    file, other = two(files_cli)
+    etag = files_cli.call("file", "show", other).json["etag"]
+    files_world.client(files_cli, other).delete_file()
+    ran = files_cli.call("file", "rename", file, other, "--etag", etag, "-o", "json")
+    assert (ran.code, ran.error["expected_etag"], read(files_cli, file)) == (42, etag, b"mine")
