@@ -16,6 +16,10 @@ from contextvars import ContextVar
 from http.client import HTTPResponse, IncompleteRead, RemoteDisconnected
 from typing import Any
 
+TRUNCATED = "the answer was cut short"
+# What one process keeps open to a service: as many as it ever has requests under way. The SDK's own pool keeps ten, and
+# closes the others after each request.
+CONNECTIONS = 64
 # An exchange may take longer than its limit by the time that what it moves takes at this pace, which any network that
 # can be worked with keeps.
 PACE_BYTES_PER_SECOND = 64 * 1024

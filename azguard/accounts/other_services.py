@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from azguard.accounts import exchanges, transport
+from azguard.accounts import exchanges
 from azguard.accounts.proxies import request_settings
 
 _CONNECT_SECONDS = 4.0
@@ -27,6 +27,8 @@ def get(url: str, authorization: str | None, seconds: float) -> Answered:
     import requests
     from urllib3.exceptions import HTTPError
 
+    from azguard.accounts.sessions import Adapter
+
     def sign(request: Any) -> Any:
         # As an auth, because requests would add what stands in a .netrc.
         if authorization is not None:
@@ -36,7 +38,7 @@ def get(url: str, authorization: str | None, seconds: float) -> Answered:
     token = exchanges.CURRENT.set(exchanges.Exchange(seconds))
     try:
         with requests.Session() as session:
-            adapter = transport.adapter()
+            adapter = Adapter()
             session.mount("https://", adapter)
             session.mount("http://", adapter)
             answer = session.get(

@@ -8,8 +8,8 @@ from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from azguard.accounts import proxies
+from azguard.accounts.exchanges import TRUNCATED
 from azguard.accounts.proxies import Proxy
-from azguard.accounts.transport import TRUNCATED
 from azguard.accounts.well_known import EMULATOR_NAME
 from azguard.errors import LoginFailed
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
+from azguard.accounts.exchanges import TRUNCATED
 from azguard.accounts.target import Target
-from azguard.accounts.transport import TRUNCATED
 from azguard.requests.calls import page_timeouts, read
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from azguard.accounts.exchanges import TRUNCATED
 from azguard.accounts.target import Target
-from azguard.accounts.transport import TRUNCATED
 from azguard.address import Address, Kind
 from azguard.errors import NotFound
 from azguard.requests.calls import write_timeouts

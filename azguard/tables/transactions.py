@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from azguard import columns
-from azguard.accounts.transport import TRUNCATED
+from azguard.accounts.exchanges import TRUNCATED
 from azguard.errors import AzguardError, Changed, OutcomeUnknown, UsageError
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from azguard.accounts.exchanges import CONNECTIONS
 from azguard.accounts.target import Target
-from azguard.accounts.transport import CONNECTIONS
 from azguard.address import Address, Kind
 from azguard.errors import Partial
 from azguard.requests import commits

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from azguard.accounts.transport import CONNECTIONS
+from azguard.accounts.exchanges import CONNECTIONS
 from azguard.errors import AzguardError, GaveUp, Partial, Unavailable
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
