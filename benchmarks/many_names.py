@@ -53,7 +53,7 @@ class Simulated(BlobTree):
         for number in range(self.count):
             yield Known(f"assets/{number:07d}/some-file-name.bin", f'"0x{number:X}"', _MOMENT, 4096, None)
 
-    def get(self, target: Target, *_: Any) -> tuple[Any, str | None]:
+    def get(self, target: Target, *_: Any, **__: Any) -> tuple[Any, str | None]:
         """Read nothing."""
         return WriteResult(str(target.address), '"0x1"', _MOMENT, "none", 1), None
 

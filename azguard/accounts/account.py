@@ -124,28 +124,25 @@ class Account:
 
         To build these anew for each blob would take a tenth of the time that a small upload takes.
         """
-        key = f"blob service {self.auth} {self.secret} {self.endpoint('blob')}"
-        if key not in self._shared:
-            self._shared[key] = self.blob_service()
-        service: BlobServiceClient = self._shared[key]
-        return service.get_blob_client(address.container, address.name, address.snapshot, version_id=address.version)
+        return self.blob_service().get_blob_client(
+            address.container, address.name, address.snapshot, version_id=address.version
+        )
 
     def container(self, address: Address) -> "ContainerClient":
         """Return the SDK's client of one container, or of the container a blob is in."""
-        from azure.storage.blob import ContainerClient
-
-        return ContainerClient(
-            self.endpoint("blob"),
-            container_name=address.container,
-            credential=self._credential(),
-            **self._settings(),
-        )
+        return self.blob_service().get_container_client(address.container)
 
     def blob_service(self) -> "BlobServiceClient":
-        """Return the SDK's client of the whole blob service."""
-        from azure.storage.blob import BlobServiceClient
+        """Return the SDK's client of the whole blob service; there is one."""
+        key = f"blob service {self.auth} {self.secret} {self.endpoint('blob')}"
+        if key not in self._shared:
+            from azure.storage.blob import BlobServiceClient
 
-        return BlobServiceClient(self.endpoint("blob"), credential=self._credential(), **self._settings())
+            self._shared[key] = BlobServiceClient(
+                self.endpoint("blob"), credential=self._credential(), **self._settings()
+            )
+        service: BlobServiceClient = self._shared[key]
+        return service
 
     def table(self, address: Address) -> "TableClient":
         """Return the SDK's client of one table, or of the table an entity is in.
@@ -270,22 +267,23 @@ class Account:
         }
 
     def _plain(self) -> dict[str, Any]:
-        if "transport" not in self._shared:
-            import logging
+        return {
+            "transport": self.sender,
+            "retry_total": 0,
+            "retry_to_secondary": False,
+            "user_agent": f"azguard/{__version__}",
+        }
 
-            # The SDK's warnings are about its insides; without a handler they would go to stderr.
-            logging.getLogger("azure").addHandler(logging.NullHandler())
+    @property
+    def sender(self) -> Any:
+        """Return the SDK's transport; one for all clients, so that they share its connections."""
+        if "transport" not in self._shared:
             self._shared["transport"] = transport.transport(
                 # Answers are in memory already; the SDK would cut them into pieces of 4 KiB and join them again.
                 connection_timeout=CONNECT_SECONDS,
                 connection_data_block_size=SINGLE_BYTES,
             )
-        return {
-            "transport": self._shared["transport"],
-            "retry_total": 0,
-            "retry_to_secondary": False,
-            "user_agent": f"azguard/{__version__}",
-        }
+        return self._shared["transport"]
 
 
 def emulator(ports: Mapping[str, int] | None = None) -> Account:

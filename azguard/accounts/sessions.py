@@ -121,7 +121,7 @@ class Adapter(HTTPAdapter):
         """Return the answer; the service sets no cookies."""
         response = Response()
         response.status_code = resp.status
-        response.headers = CaseInsensitiveDict(resp.headers)
+        response.headers = CaseInsensitiveDict(list(resp.headers.itermerged()))
         response.encoding = get_encoding_from_headers(response.headers)
         response.raw, response.reason = resp, resp.reason
         response.url, response.request = req.url, req

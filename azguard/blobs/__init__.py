@@ -48,5 +48,8 @@
 ``container_metadata``  the metadata of a container
 ``container_acl``   the access policies of a container
 ``contents``        how many blobs are in a container
+``name_lists``      names and versions of a container's blobs, for trees
+``small_gets``      blobs that one request reads
+``small_puts``      blobs that one request writes
 ``trees``           blobs under a prefix as trees of files see them
 """

@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from azguard import naming
+from azguard.accounts.direct import ChallengeReceived
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.blobs import containers, deletes, downloads, listing, uploads
+from azguard.blobs import containers, deletes, downloads, listing, name_lists, small_gets, uploads
 from azguard.blobs.existing import find_blob
+from azguard.blobs.name_lists import ListedBlob
 from azguard.blobs.shown import BlobShown
 from azguard.blobs.upload import Settings, Upload
 from azguard.conditions.operations import BLOB_DELETE, BLOB_GET, BLOB_PUT_BLOCK_BLOB, Operation
@@ -77,8 +80,16 @@ class BlobTree:
         except Forbidden:
             pass
 
-    def list_items(self, deadline: Deadline) -> Iterator[BlobShown]:
+    def list_items(self, deadline: Deadline) -> Iterator[ListedBlob | BlobShown]:
         """Yield the blobs under the prefix."""
+        found: Iterator[ListedBlob | BlobShown] = name_lists.list_names(self.container, deadline, self.prefix)
+        try:
+            first = list(islice(found, 1))
+        except ChallengeReceived:
+            first, found = [], self._list_by_sdk(deadline)
+        return chain(first, found)
+
+    def _list_by_sdk(self, deadline: Deadline) -> Iterator[BlobShown]:
         for each in listing.list_blobs(self.container, deadline, prefix=self.prefix or None):
             assert isinstance(each, BlobShown)
             yield each
@@ -112,9 +123,20 @@ class BlobTree:
         return written, upload.stamp
 
     def get(
-        self, target: Target, conditions: Conditions, file: Path, deadline: Deadline, progress: Callable[[int], None]
+        self,
+        target: Target,
+        conditions: Conditions,
+        file: Path,
+        deadline: Deadline,
+        progress: Callable[[int], None],
+        *,
+        size: int | None,
     ) -> tuple[Any, str | None]:
-        """Read a blob into a file; see ``downloads.to_file``."""
+        """Read a blob into a file; see ``downloads.to_file``. A small one takes one request and no model of the SDK."""
+        if size is not None and 0 < size <= small_gets.MOST_BYTES:
+            found = small_gets.to_file(target, conditions, file, deadline, progress)
+            if found is not None:
+                return found
         return downloads.to_file(target, conditions, file, deadline, lambda done, _: progress(done))
 
     def delete(self, target: Target, conditions: Conditions, deadline: Deadline) -> WriteResult:

@@ -68,12 +68,24 @@ def to_file(target: Target, begin: Open[C], file: Path, deadline: Deadline, prog
         UsageError: the folder does not exist or is not writable; nothing was requested.
         OutputFailed: the disk is full or fails; the file is as it was.
     """
-    mode = _read_mode(file)
+    mode = find_mode(file)
     if mode is not None and not stat.S_ISREG(mode):
         return _to_device(target, begin, file, progress)
+    with replace_file(file, mode) as stream:
+        return _copy_one_version(target, begin, stream, deadline, progress)
+
+
+@contextmanager
+def replace_file(file: Path, mode: int | None) -> Iterator[BinaryIO]:
+    """Open what takes the place of a file when the block ends; ``mode`` is what the file has now, None is no file.
+
+    Raises:
+        UsageError: the folder does not exist or is not writable.
+        OutputFailed: the disk is full or fails; the file is as it was.
+    """
     try:
         with ExitStack() as stack:
-            return _copy_one_version(target, begin, _enter(stack, file, mode), deadline, progress)
+            yield _enter(stack, file, mode)
     except OSError as error:
         raise OutputFailed(
             f"{file} cannot be written: {error.strerror}; {'nothing is there' if mode is None else 'it is as it was'}",
@@ -183,7 +195,8 @@ def _enter(stack: ExitStack, file: Path, mode: int | None) -> BinaryIO:
         ) from None
 
 
-def _read_mode(path: Path) -> int | None:
+def find_mode(path: Path) -> int | None:
+    """Return the type and the permissions of what is at a path; None if nothing is."""
     try:
         return path.stat().st_mode
     except OSError:

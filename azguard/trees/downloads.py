@@ -204,7 +204,14 @@ class _Reading:
             self.control.check(str(self.target))
 
         try:
-            got, lineage = tree.store.get(self.target, conditions, self.path, self.control.deadline(), count)
+            got, lineage = tree.store.get(
+                self.target,
+                conditions,
+                self.path,
+                self.control.deadline(),
+                count,
+                size=self.listed.content_length,
+            )
         except NotFound:
             return TreeItem(address=str(self.target.address), file=str(self.path), outcome=items.SKIPPED, reason=_GONE)
         tree.reads.record(self.target, got, copies.find_at(self.path), lineage)

@@ -94,9 +94,19 @@ class TreeStore(Protocol):
         """
 
     def get(
-        self, target: Target, conditions: Conditions, file: Path, deadline: Deadline, progress: Callable[[int], None]
+        self,
+        target: Target,
+        conditions: Conditions,
+        file: Path,
+        deadline: Deadline,
+        progress: Callable[[int], None],
+        *,
+        size: int | None,
     ) -> tuple[Any, str | None]:
-        """Read a file into another one, whole or not at all, and return what was delivered and its lineage."""
+        """Read a file into another one, whole or not at all, and return what was delivered and its lineage.
+
+        ``size`` is what the listing said, by which a way to read it may be chosen; it may have another one now.
+        """
 
     def delete(self, target: Target, conditions: Conditions, deadline: Deadline) -> WriteResult:
         """Delete a file."""

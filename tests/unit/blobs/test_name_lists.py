@@ -1,0 +1,72 @@
+"""Listings as trees read them: names that XML cannot hold, pages, and answers that are no listing."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from azguard.accounts.account import Account, Auth
+from azguard.accounts.target import Target
+from azguard.address import Address, Kind
+from azguard.blobs.name_lists import ListedBlob, list_names
+from azguard.errors import Unavailable
+from azguard.requests.deadline import Deadline
+
+_ALL = (
+    "<Blob><Name>a &amp; b.txt</Name><Properties><Etag>0x1</Etag><Last-Modified>Sun, 22 Nov 2026 10:00:00 GMT"
+    "</Last-Modified><Content-Length>5</Content-Length><Content-MD5>XUFAKrxLKna5cZ2REBfFkg==</Content-MD5>"
+    "</Properties></Blob><NextMarker />"
+)
+_FIRST = (
+    '<Blob><Name Encoded="true">%EF%BF%BE%01</Name><Properties><Etag>"0x2"</Etag><Content-Length>0</Content-Length>'
+    "</Properties></Blob><NextMarker>2!more</NextMarker>"
+)
+_ONLY_BLOCKS = "<Blob><Name>new</Name><Properties /></Blob><NextMarker />"
+
+
+@dataclass
+class Pages:
+    """Stands for our transport: answers with one page after the other."""
+
+    pages: list[bytes]
+    asked: list[str] = field(default_factory=list)
+
+    def send(self, request: Any, **_: Any) -> Any:
+        self.asked.append(request.url.partition("?")[2])
+        raw = SimpleNamespace(read=lambda decode_content: self.pages.pop(0))
+        return SimpleNamespace(status_code=200, headers={}, internal_response=SimpleNamespace(raw=raw))
+
+
+def build_page(text: str) -> bytes:
+    blobs, _, marker = text.rpartition("<NextMarker")
+    return f"<EnumerationResults><Blobs>{blobs}</Blobs><NextMarker{marker}</EnumerationResults>".encode()
+
+
+def read(pages: Pages, prefix: str = "") -> list[ListedBlob]:
+    account = Account(
+        "acct", {"blob": "https://acct.blob.core.windows.net"}, Auth.ANONYMOUS, None, {"transport": pages}
+    )
+    return list(list_names(Target(account, Address(Kind.CONTAINER, ("site",))), Deadline(0.0), prefix))
+
+
+def test_a_listing_is_read_page_after_page_with_the_prefix_and_the_marker_of_each() -> None:
+    pages = Pages([build_page(_FIRST), build_page(_ALL)])
+    found = read(pages, "a b/")
+    assert found == [
+        ListedBlob("\ufffe\x01", '"0x2"', None, 0, None),
+        ListedBlob("a & b.txt", '"0x1"', datetime(2026, 11, 22, 10, tzinfo=UTC), 5, "XUFAKrxLKna5cZ2REBfFkg=="),
+    ]
+    asked = "restype=container&comp=list&prefix=a%20b%2F"
+    assert pages.asked == [asked, f"{asked}&marker=2%21more"]
+
+
+def test_a_blob_of_uncommitted_blocks_has_no_version() -> None:
+    assert read(Pages([build_page(_ONLY_BLOCKS)])) == [ListedBlob("new", None, None, None, None)]
+
+
+@pytest.mark.parametrize("answer", [b"", b"<html></html>", b"<EnumerationResults><Blobs><Blob />", b"{}"])
+def test_what_is_no_listing_is_no_empty_container(answer: bytes) -> None:
+    with pytest.raises(Unavailable):
+        read(Pages([answer]))
