@@ -6,6 +6,7 @@ It is locked while it is written, so that what a killed process left can be told
 import os
 import re
 import stat
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,7 +20,7 @@ _RANDOM_BYTES = 6
 _LEFT_SECONDS = 60.0
 _HAS_LOCKS = os.name == "posix"
 #: What this process is writing now.
-_unfinished: set[Path] = set()
+_unfinished: set[str] = set()
 _UNFINISHED = re.compile(rf"\..*\.azguard-[0-9a-f]{{{2 * _RANDOM_BYTES}}}", re.DOTALL)
 
 
@@ -119,9 +120,11 @@ def replacing(path: Path, mode: int = 0o666, *, exact: bool = False, durable: bo
     Raises:
         OSError: the file cannot be made, written or renamed; ``path`` is as it was.
     """
-    real = Path(os.path.realpath(path))
+    # A link above it leads to the same folder for both names.
+    real = os.path.realpath(path) if os.path.islink(path) else os.path.join(os.getcwd(), path)
+    folder, name = os.path.split(real)
     # Hidden, and unlike any other that is written at the same time.
-    beside = real.with_name(f".{real.name[:_NAME_CHARACTERS]}.azguard-{os.urandom(_RANDOM_BYTES).hex()}")
+    beside = os.path.join(folder, f".{name[:_NAME_CHARACTERS]}.azguard-{os.urandom(_RANDOM_BYTES).hex()}")
     stream = open(beside, "x+b", opener=lambda name, flags: os.open(name, flags, mode))  # noqa: SIM115  # closed below
     _unfinished.add(beside)
     try:
@@ -141,10 +144,59 @@ def replacing(path: Path, mode: int = 0o666, *, exact: bool = False, durable: bo
     finally:
         _unfinished.discard(beside)
     if durable:
-        _sync_folder(real.parent)
+        _sync_shared(folder)
 
 
-def _sync_folder(folder: Path) -> None:
+class _FolderSync:
+    """The syncs of one folder, of which threads share one where they can."""
+
+    def __init__(self) -> None:
+        self.users = 0
+        self._state = threading.Condition()
+        self._is_running = False
+        self._begun = 0
+        self._ended = 0
+
+    def wait(self, folder: str) -> None:
+        """Wait until a sync has ended that began after this call: it takes all renames along that came before it."""
+        with self._state:
+            wanted = self._begun + 1
+            while self._is_running and self._ended < wanted:
+                self._state.wait()
+            if self._ended >= wanted:
+                return
+            self._is_running = True
+            self._begun += 1
+            mine = self._begun
+        try:
+            _sync_folder(folder)
+        finally:
+            with self._state:
+                self._is_running = False
+                self._ended = mine
+                self._state.notify_all()
+
+
+#: The folders that are being synced now.
+_syncs: dict[str, _FolderSync] = {}
+_syncs_lock = threading.Lock()
+
+
+def _sync_shared(folder: str) -> None:
+    """Make what was renamed into a folder durable, in one sync with what other threads rename at the same time."""
+    with _syncs_lock:
+        found = _syncs.setdefault(folder, _FolderSync())
+        found.users += 1
+    try:
+        found.wait(folder)
+    finally:
+        with _syncs_lock:
+            found.users -= 1
+            if not found.users:
+                _syncs.pop(folder, None)
+
+
+def _sync_folder(folder: str) -> None:
     """Make the rename itself durable, where folders can be synced."""
     try:
         handle = os.open(folder, os.O_RDONLY)

@@ -1,6 +1,7 @@
 """Where a name of the service goes in a folder of this machine, and never outside of it."""
 
 import os
+import stat
 import threading
 import unicodedata
 from collections.abc import Callable
@@ -58,9 +59,13 @@ class LocalFolder:
         path = self.find(name)
         self._refuse_twin(name)
         self._make_parents(path.parent, name)
-        if path.is_symlink():
+        try:
+            mode = os.lstat(path).st_mode
+        except FileNotFoundError:
+            return path
+        if stat.S_ISLNK(mode):
             raise _refuse(name, f"{path} is a symbolic link")
-        if path.exists() and not path.is_file():
+        if not stat.S_ISREG(mode):
             raise _refuse(name, f"{path} is no file")
         return path
 
