@@ -77,10 +77,14 @@ class EtagCache:
 
     def find_bound(self, key: Key, copy: Copy) -> Bound:
         """Return the versions whose content this scope put into a file, even if a newer one was read since."""
-        query = f"SELECT copy, {sql.ENTRY} FROM entries WHERE {sql.THIS} AND copy IN (?, ?)"
-        rows = self._database.read(query, (*self._this(key), copy.path, copy.inode))
+        return self.find_known(key, copy)[1]
+
+    def find_known(self, key: Key, copy: Copy) -> tuple[Entry | None, Bound]:
+        """Return what ``find_last`` and ``find_bound`` do, at once."""
+        query = f"SELECT copy, {sql.ENTRY} FROM entries WHERE {sql.THIS} AND copy IN (?, ?, ?)"
+        rows = self._database.read(query, (*self._this(key), _LAST, copy.path, copy.inode))
         found = {row[0]: cache_records.parse_entry(row[1:]) for row in rows}
-        return Bound(found.get(copy.path), found.get(copy.inode))
+        return found.get(_LAST), Bound(found.get(copy.path), found.get(copy.inode))
 
     def record(
         self,

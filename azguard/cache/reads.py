@@ -37,15 +37,16 @@ class Reads:
 
         ``copy`` is the file whose content is to be written, or the version that the content itself names.
         """
-        last = self.find_last(target) if part is Part.WHOLE else self._last_of(target, part)
         lease = self.find_held_id(target)
-        if copy is None:
-            return Remembered(last=last, lease=lease)
-        if isinstance(copy, SeenVersion):
+        if copy is None or isinstance(copy, SeenVersion):
+            last = self._last_of(target, part)
+            if copy is None:
+                return Remembered(last=last, lease=lease)
             # What the scope knows of that version, its lineage for example, comes along.
             is_last = last is not None and last.etag == copy.etag
             return Remembered(last=last, copy=last if is_last else copy, lease=lease)
-        bound = self.open_cache().find_bound(_key(target), copy)
+        whole, bound = self.open_cache().find_known(_key(target), copy)
+        last = _convert(whole) if part is Part.WHOLE else self._last_of(target, part)
         path = _convert(bound.path)
         inode = _convert(bound.inode)
         is_moved = path is not None and inode is not None and path.etag != inode.etag
@@ -57,6 +58,8 @@ class Reads:
 
     def _last_of(self, target: Target, part: Part) -> SeenVersion | None:
         """Return the version of a part that this scope last read or wrote; tags alone have a version of their own."""
+        if part is Part.WHOLE:
+            return self.find_last(target)
         found = _convert(self.open_cache().find_part(_key(target), part))
         return self.find_last(target) if found is None and part is not Part.TAGS else found
 
