@@ -110,7 +110,7 @@ def send(write: FileWrite, held: Held | None, deadline: Deadline) -> WriteResult
 def _find_outcome(write: FileWrite, held: Held | None, patience: Deadline) -> Finding[Any]:
     is_alone = held is not None and held.lease.is_running
     try:
-        found = _fetch_whatever_lease(write.target, None if held is None else held.lease.lease_id, patience)
+        found, is_held = _fetch_whatever_lease(write.target, None if held is None else held.lease.lease_id, patience)
     except NotFound:
         # Only the holder of the lease could delete it.
         return Finding(Verdict.COMMITTED if write.is_delete and is_alone else Verdict.UNKNOWN)
@@ -119,7 +119,8 @@ def _find_outcome(write: FileWrite, held: Held | None, patience: Deadline) -> Fi
         history = Lineage.parse((found.metadata or {}).get(KEY))
         if write.op in history:
             return Finding(Verdict.COMMITTED, version if history.entries[0][0] == write.op else {"etag": None})
-    if held is None or not is_alone:
+    # If the lease was broken meanwhile, others could write, too.
+    if held is None or not is_alone or not is_held:
         return Finding(Verdict.UNKNOWN)
     if quote(found.etag) == held.etag:
         return Finding(Verdict.NOT_YET)
@@ -127,13 +128,13 @@ def _find_outcome(write: FileWrite, held: Held | None, patience: Deadline) -> Fi
     return Finding(Verdict.COMMITTED, version) if is_ours else Finding(Verdict.UNKNOWN)
 
 
-def _fetch_whatever_lease(target: Target, lease_id: str | None, patience: Deadline) -> Any:
-    """Return the properties, whether that lease is still held or not."""
+def _fetch_whatever_lease(target: Target, lease_id: str | None, patience: Deadline) -> tuple[Any, bool]:
+    """Return the properties, and whether that lease is still held."""
     try:
-        return fetch(target, lease_id, patience)
+        return fetch(target, lease_id, patience), lease_id is not None
     except NotFound:
         raise
     except AzguardError:
         if lease_id is None:
             raise
-        return fetch(target, None, patience)
+        return fetch(target, None, patience), False

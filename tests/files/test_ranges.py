@@ -1,6 +1,10 @@
 """Ranges of a file are written, cleared and listed, and its length is set: each under its guard."""
 
+from typing import Any
+
 import pytest
+from azure.core.exceptions import ServiceResponseError
+from azure.storage.fileshare import ShareFileClient, ShareLeaseClient
 
 from azguard.faultproxy.faults import Fault
 from tests.support import files_world
@@ -67,6 +71,25 @@ def test_another_version_is_left_alone(files_cli: CliWorld, name: str) -> None:
     files_world.client(files_cli, file).upload_file(b"theirs")
     ran = files_cli.call(*line, "--etag", before, stdin=b"x")
     assert (never.code, ran.code, read(files_cli, file)) == (42, 42, b"theirs")
+
+
+def test_a_version_that_is_there_after_our_lease_was_broken_is_not_taken_for_ours(
+    files_cli: CliWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = files_world.make(files_cli, b"a" * 8)
+    before = etag(files_cli, file)
+    resize = ShareFileClient.resize_file
+
+    def lose(self: ShareFileClient, size: int, **kwargs: Any) -> Any:
+        """Lose the request, while an operator breaks the lease and another program writes."""
+        theirs = files_world.client(files_cli, file)
+        ShareLeaseClient(theirs).break_lease()
+        resize(theirs, 2)
+        raise ServiceResponseError("no answer")
+
+    monkeypatch.setattr(ShareFileClient, "resize_file", lose)
+    ran = files_cli.call("file", "resize", file, "--size", "4", "--etag", before, "--timeout", "10s")
+    assert (ran.code, read(files_cli, file)) == (74, b"aa")
 
 
 def test_ranges_are_sparse(files_cli: CliWorld) -> None:
