@@ -16,10 +16,11 @@ from azguard.leases import facts, listing, owner_records, owners, waiting
 from azguard.leases.actions import DEFAULT_SECONDS, LONGEST, SHORTEST
 from azguard.leases.kept import KeptLease, LeaseRecord
 from azguard.leases.kinds import Action, kind_of, operation_of
-from azguard.leases.owner_records import Moved
+from azguard.leases.owner_records import Moved, Version
 from azguard.leases.owners import Owner
 from azguard.leases.state import LeaseState
 from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY
 
 # How long a wait lasts unless --timeout says otherwise.
 WAIT_SECONDS = 60.0
@@ -146,6 +147,11 @@ class CacheRecords:
     def record_move(self, target: Target, moved: Moved) -> None:
         """Move on what this scope has read, if that is the version whose metadata changed: the content is the same."""
         self.env.reads.follow(target, moved.before, moved.after, moved.lineage)
+
+    def record_creation(self, target: Target, made: Version) -> None:
+        """Write down the empty version that we have made, as any other write of this scope."""
+        lineage = made.metadata.get(KEY)
+        self.env.cache.record(Key.of(target), etag=made.etag, length=0, lineage=lineage, command=self.env.command)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Locked, NotFound, OutcomeUnknown
 from azguard.leases import actions, owner_records, waiting
 from azguard.leases.actions import LeaseDone
-from azguard.leases.owner_records import Moved
+from azguard.leases.owner_records import Moved, Version
 from azguard.leases.owners import Owner
 from azguard.leases.state import LeaseState
 from azguard.requests.deadline import Deadline
@@ -61,6 +61,9 @@ class LeaseRecords(Protocol):
 
     def record_move(self, target: Target, moved: Moved) -> None:
         """Record that our own change of the metadata gave the resource another ETag."""
+
+    def record_creation(self, target: Target, made: Version) -> None:
+        """Record that the resource is there because we have just made it, so that its version guards our next write."""
 
 
 @dataclass(frozen=True)

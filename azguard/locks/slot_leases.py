@@ -142,7 +142,10 @@ class SlotLeases:
         for _ in range(2):  # The first call may only have created the container.
             if (made := lock_blobs.create_lock_blob(slot, self._time.start())) is not None:
                 break
-        return self._ask_for(slot, made, is_new=True) if made is not None else None
+        if made is None:
+            return None
+        self._settings.records.record_creation(slot, made)
+        return self._ask_for(slot, made, is_new=True)
 
     def _write_record(self, slot: Target, sent_at: float, known: Version | None) -> HeldLock | None:
         """Write the owner's record and the fence, before the first renewal is due."""

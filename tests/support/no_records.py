@@ -20,3 +20,6 @@ class NoRecords:
 
     def record_move(self, _target: Any, _moved: Any) -> None:
         """Record nothing."""
+
+    def record_creation(self, _target: Any, _made: Any) -> None:
+        """Record nothing."""

@@ -187,6 +187,8 @@ class Records:
 
     def record_move(self, target: Target, moved: object) -> None: ...
 
+    def record_creation(self, target: Target, made: object) -> None: ...
+
 
 def settings_of(said: list[str], now: float = 0.0) -> AcquireSettings:
     owner = Owner("me", "here", 1, "test", "2026-11-21T10:00:00Z", None)

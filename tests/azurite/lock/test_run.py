@@ -316,6 +316,18 @@ def test_a_run_of_the_same_lock_inside_runs_at_once_and_takes_nothing(world: Loc
     assert (ran.code, ran.out, ran.err, world.fence(lock), world.left(lock)) == (5, "1\n", "", 1, NOTHING)
 
 
+def test_a_put_inside_replaces_the_empty_blob_that_the_lock_made_and_not_what_another_wrote(world: Locks) -> None:
+    def run(lock: str, before: str) -> Ran:
+        put = f"{AZGUARD} blob put {lock.removeprefix('blob:')} --query guard"
+        return world.run(lock, "--", "sh", "-c", before.replace("PUT", put) + f"echo 1 | {put}")
+
+    undisturbed = run(world.new(), "")
+    # Another scope, with the lease in its hands, writes between.
+    disturbed = run(world.new(), "echo 2 | AZGUARD_SCOPE=other PUT --last-writer-wins; ")
+    assert (undisturbed.code, undisturbed.out) == (0, '"if-match"\n'), undisturbed.err
+    assert (disturbed.code, disturbed.out) == (42, '"lease"\n'), disturbed.err
+
+
 def test_a_run_of_another_lock_inside_takes_that_one(world: Locks) -> None:
     outer, inner = world.new(), world.new()
     assert world.run(inner, "--", "true").code == 0

@@ -57,6 +57,10 @@ class Records:
         """Note a change of metadata."""
         self.notes.append("follow")
 
+    def record_creation(self, target: Any, made: Any) -> None:
+        """Note what was made."""
+        self.notes.append("made")
+
 
 def done(lease_id: str = A) -> LeaseDone:
     """Return what a granted operation returns."""
