@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -136,10 +136,9 @@ class CliWorld:
         return int(found[1])
 
     def container(self) -> str:
-        """Return a new container of no other test's, which no command has seen."""
-        assert self.connection_string is not None
+        """Return a new container of no other test's, which the scope ``setup`` has made."""
         name = f"t{uuid.uuid4().hex[:20]}"
-        _service(self.connection_string).create_container(name)
+        assert self.call("container", "create", name, scope="setup").code == 0
         return name
 
     def file(self, name: str, content: bytes | str = b"") -> Path:
@@ -147,13 +146,6 @@ class CliWorld:
         path = self.root / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
-
-
-@lru_cache(maxsize=4)
-def _service(connection_string: str) -> Any:
-    from azure.storage.blob import BlobServiceClient
-
-    return BlobServiceClient.from_connection_string(connection_string)
 
 
 @cache
