@@ -14,7 +14,7 @@ from azguard.cli.step_variables import StepVariables
 from azguard.conditions import lease_ids
 from azguard.errors import AzguardError, GaveUp, UsageError
 from azguard.leases.actions import LONGEST
-from azguard.locks import environment, holder, known, queue, readers
+from azguard.locks import checking, environment, holder, known, queue, readers
 from azguard.locks.environment import LockLine
 from azguard.locks.holder import HoldPlan
 from azguard.locks.holds import Hold, Holds, LockHeld
@@ -149,7 +149,7 @@ def hold(env: Environment, name: str, given: HoldOptions) -> LockHeld:
     if around is not None and (sticky is None or not around.is_sticky):
         if queue.is_reader_of(str(around.target.address), plan.request.target):
             readers.check_reads(plan.request)
-        known.confirm(around, plan.settings.patience_now())
+        checking.confirm(around, plan.settings.patience_now())
         if sticky is not None:
             raise UsageError(f"this job holds {around.target} already", hint="release it first: azguard lock release")
         return _describe(env, around, (), "already_held")

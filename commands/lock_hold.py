@@ -68,11 +68,11 @@ def check(ctx: typer.Context, address: _OwnLock = None, lock_container: options.
 
     Topics: locks
     """
-    from azguard.locks import known
+    from azguard.locks import checking
 
     env = context.of(ctx)
     found = hold_options.find_known(env, address, lock_container)
-    checked = [known.check(each, env.deadline.fresh()) for each in found]
+    checked = [checking.check(each, env.deadline.fresh()) for each in found]
     if len(checked) == 1:
         env.out.show(checked[0], alone="seconds_left")
     else:

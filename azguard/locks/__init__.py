@@ -19,7 +19,8 @@ it when azguard says so, when azguard is gone, or when the last renewal it heard
 ``hold``         one lock around work in this process
 ``holder``       one lock beyond one command, in a process in the background
 ``holds``        the records on this machine of what is held so
-``known``        the locks that this job holds: whether it still does, and their release
+``known``        the locks that this job holds, and their release
+``checking``     whether this job still holds a lock
 ``sticky``       one lock without a process, until a time that stands on it
 ``overdue``      take a lock whose time is over
 ``log``          the history of a lock: who held it, and how that ended

@@ -1,4 +1,4 @@
-"""The locks that this job holds, as its environment and the records of this machine say; and whether it still does."""
+"""The locks that this job holds, as its environment and the records of this machine say; and their release."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from azguard import columns
 from azguard.accounts import trace
 from azguard.accounts.target import Target
 from azguard.address import parse
-from azguard.errors import Locked, LockLost, NotFound, UsageError
+from azguard.errors import AzguardError, Locked, LockLost, NotFound, UsageError
 from azguard.leases import owners
 from azguard.leases import state as lease_state
 from azguard.leases.kept import LeaseRecords
@@ -45,24 +45,6 @@ class KnownLock:
     def is_sticky(self) -> bool:
         """Return whether it is held without a process."""
         return self.hold is not None and self.hold.pid is None
-
-
-@dataclass(frozen=True)
-class LockCheck:
-    """What ``lock check`` prints of a lock that is held."""
-
-    COLUMNS: ClassVar = (columns.ADDRESS, columns.STATE, columns.FENCE, columns.SECONDS_LEFT, columns.UNTIL)
-
-    address: str
-    state: str
-    lease_id: str
-    fence: int | None
-    #: How many seconds the lease lasts unless it is renewed; None if it is infinite, or not known on this machine.
-    seconds_left: int | None
-    #: When it is released at the latest.
-    until: str | None
-    #: The process that renews it.
-    pid: int | None
 
 
 @dataclass(frozen=True)
@@ -134,46 +116,6 @@ def of_hold(target: Target, hold: Hold) -> KnownLock:
     return KnownLock(Target(target.account, parse(hold.address).address), hold.lease_id, hold.fence, hold)
 
 
-def confirm(known: KnownLock, patience: Deadline) -> None:
-    """See that a lock that was to be held anew is held still.
-
-    Raises:
-        LockLost: it was lost, and what was done under it may have run beside another holder.
-    """
-    try:
-        check(known, patience)
-    except LockLost as error:
-        raise error.but(reason="hold_lost_before") from error
-
-
-def check(known: KnownLock, deadline: Deadline) -> LockCheck:
-    """Ask the service whether a lock is held.
-
-    Raises:
-        LockLost: it is not, or soon is not: the process that renews it is gone, or is late.
-        Unavailable: the service cannot be asked.
-    """
-    hold = known.hold
-    if hold is not None:
-        _check_record(known.target, hold)
-    try:
-        state = lease_state.look(known.target, deadline, known.lease_id)
-    except (Locked, NotFound) as error:
-        raise _build_lost(known.target, error.message) from error
-    if state.state != "leased":
-        raise _build_lost(known.target, f"its lease is {state.state}")
-    left = None if hold is None else hold.seconds_left
-    return LockCheck(
-        address=str(known.target.address),
-        state="held",
-        lease_id=known.lease_id,
-        fence=owners.read_number(state.metadata, FENCE) if known.fence is None else known.fence,
-        seconds_left=None if left is None else int(left),
-        until=None if hold is None else hold.until,
-        pid=None if hold is None else hold.pid,
-    )
-
-
 def release(known: KnownLock, holds: Holds, records: LeaseRecords, deadline: Deadline) -> LockReleased:
     """Release a lock, after ending the process that renews it; that it was released before is no error.
 
@@ -186,7 +128,8 @@ def release(known: KnownLock, holds: Holds, records: LeaseRecords, deadline: Dea
         _end(known.hold.process)
     hold = of_lease(known.target, known.lease_id, known.fence, holds).hold
     if hold is not None and hold.state is HoldState.LOST:
-        raise _build_lost(known.target, hold.why or "").but(reason="lock_lost_before_release")
+        why = _end_broken(known, deadline) or hold.why or ""
+        raise build_lost(known.target, why).but(reason="lock_lost_before_release")
     if hold is not None and hold.state is HoldState.RELEASED:
         was_known = known.hold is not None and known.hold.state is HoldState.RELEASED
         outcome = "already_released" if was_known else "released"
@@ -225,42 +168,33 @@ def _is_slot(text: str, lock: str) -> bool:
     return text == lock or re.fullmatch(rf"{re.escape(lock)}\.slot[0-9]+", text) is not None
 
 
-def _check_record(target: Target, hold: Hold) -> None:
-    """See what this machine knows of a lock.
-
-    Raises:
-        LockLost: it was released or lost, or its lease will not be renewed.
-    """
-    if hold.state is not HoldState.HELD:
-        why = f": {hold.why}" if hold.why else ""
-        raise _build_lost(target, f"it was {hold.state}{why}")
-    process = hold.process
-    if process is not None and not process.lives:
-        raise _build_lost(target, f"the process that renews it was killed (pid {process.pid})")
-    left = hold.seconds_left
-    if left is not None and left <= 0:
-        raise _build_lost(target, "its lease was not renewed in time")
+def _end_broken(known: KnownLock, deadline: Deadline) -> str | None:
+    """Release what is left of a lease whose lock was lost, and return why it was lost, if the lease tells."""
+    try:
+        return own_lease.find_loss(own_lease.release(known.target, known.lease_id, deadline))
+    except AzguardError:
+        return None  # It ends by itself, if it has not ended.
 
 
 def _release(known: KnownLock, deadline: Deadline) -> str:
     try:
         found = own_lease.release(known.target, known.lease_id, deadline)
     except NotFound as error:
-        raise _build_lost(known.target, error.message).but(reason="lock_lost_before_release") from error
+        raise build_lost(known.target, error.message).but(reason="lock_lost_before_release") from error
     except Locked as error:
         state = lease_state.look(known.target, deadline)
         # A lease that was released leaves this state, and no other end does. The next holder raises the fence.
         is_next = known.fence is None or owners.read_number(state.metadata, FENCE) != known.fence
         if state.state == "available" and not is_next and known.hold is None:
             return "already_released"
-        raise _build_lost(known.target, error.message).but(reason="lock_lost_before_release") from error
+        raise build_lost(known.target, error.message).but(reason="lock_lost_before_release") from error
     if owners.is_reader(found.metadata):
         readers.delete(known.target)
     lost = own_lease.find_loss(found)
     if known.hold is not None and known.hold.keeps_history:
         _write_log(known, found, lost)
     if lost is not None:
-        raise _build_lost(known.target, lost).but(reason="lock_lost_before_release")
+        raise build_lost(known.target, lost).but(reason="lock_lost_before_release")
     return "released"
 
 
@@ -289,7 +223,8 @@ def _end(process: KnownProcess) -> None:
             time.sleep(_POLL_SECONDS)
 
 
-def _build_lost(target: Target, why: str) -> LockLost:
+def build_lost(target: Target, why: str) -> LockLost:
+    """Return the error of a lock that this job holds no more."""
     return LockLost(
         f"the lock {target} is not held by this job any more",
         address=str(target.address),
