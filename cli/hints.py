@@ -142,7 +142,9 @@ def _after_put(params: dict[str, Any], argv: Sequence[str]) -> str:
 
 def _after_count(command: str, params: dict[str, Any], argv: Sequence[str]) -> str:
     noun = command.split(maxsplit=1)[0]
-    look = {"container": ["blob", "list"], "table": ["entity", "query"]}.get(noun, ["message", "peek"])
+    look = {"container": ["blob", "list"], "table": ["entity", "query"], "share": ["file", "list"]}.get(
+        noun, ["message", "peek"]
+    )
     see = _on_same_account(argv, *look, str(params["queue" if noun == "message" else noun]))
     again = command_line.show(["azguard", *argv, "--with-contents"])
     return f"see what is in it: {see}\n      to delete that too: {again}"

@@ -165,6 +165,7 @@ _MASKS = (
     (r"\b\d+(\.\d+)? (s|ms|seconds?)\b", "DURATION"),
     (r"\b\d+(\.\d+)?s\b", "DURATION"),
     (r"\bpid \d+", "pid N"),
+    (r"(\bhandle|--handle-id) \d+", "handle N"),
     (r"\S+@\S+( \(?pid N\)?)?", "OWNER"),
     (r"~?/\S+/(?=[^/\s]+)", "DIR/"),
     (r"\d{8}T\d{6}-[0-9a-f]{8}", "TIME-ID"),

@@ -349,7 +349,6 @@ def read_template() -> str:
 
 
 def test_workflows_action_and_templates_follow_the_published_schemas(tmp_path: Path) -> None:
-    pytest.importorskip("check_jsonschema", reason="in the extra: test")
     texts = {
         "github-actions": [(ACTION / "action.yml").read_text(encoding="utf-8")],
         "github-workflows": [

@@ -118,7 +118,7 @@ def test_held_is_of_the_scope_and_works_for_writes(cli: CliWorld, blob: str) -> 
 @pytest.mark.parametrize(
     "words",
     [
-        ("acquire", "{site}"), ("acquire", "queue:work"), ("acquire", "share:docs"), ("acquire", "file:docs/a.txt"),
+        ("acquire", "{site}"), ("acquire", "queue:work"), ("acquire", "dir:docs/plans"),
         ("acquire", "blob:{blob}?snapshot=2026-11-21T10:00:00.0000000Z"), ("show", "table:people"),
         ("acquire", "blob:{blob}", "--lease-duration", "5s"), ("acquire", "blob:{blob}", "--lease-duration", "61s"),
         ("acquire", "blob:{blob}", "--lease-duration", "15.5"), ("acquire", "blob:{blob}", "--lease-duration", "0"),
