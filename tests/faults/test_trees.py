@@ -274,8 +274,7 @@ def test_a_get_that_is_interrupted_twice_leaves_no_part_of_a_file(tree: Tree, st
         until(interrupt)
         _, err = reader.communicate()
         is_over.set()
-    # A third signal ends it before it has said so.
-    assert (reader.returncode, list(copy.iterdir()), not err or b"unknown" in err) == (130, [], True), err
+    assert (reader.returncode, list(copy.iterdir())) == (130, []), err
 
 
 @pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET, Fault.FAIL_BEFORE])

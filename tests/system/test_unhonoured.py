@@ -18,14 +18,16 @@ VALUES = {
 }  # fmt: skip
 # An account where nothing answers: what is refused before any request is refused all the same.
 NOWHERE = "AccountName=acc;AccountKey=a2V5;" + "".join(
-    f"{service}Endpoint=http://127.0.0.1:9/acc;" for service in ("Blob", "Table", "Queue")
+    f"{service}Endpoint=http://127.0.0.1:9/acc;" for service in ("Blob", "Table", "Queue", "File")
 )
 # Words for the arguments of a command, by how they are written in its help.
 PLACES = {
     "CONTAINER/NAME": "site/a", "NAME": "site", "CONTAINER": "site", "[ADDRESS]": "blob:site/a", "TABLE": "Orders",
     "TABLE/PARTITION/ROW": "Orders/eu/1", "QUEUE": "jobs", "QUEUE -- CMD [ARG...]": "jobs", "QUEUE/ID": "jobs/1",
     "ADDRESS": "blob:site/a", "FILE|-": "-",
-    "ADDRESS... -- CMD [ARG...]": "blob:locks/a",
+    "ADDRESS... -- CMD [ARG...]": "blob:locks/a", "SHARE": "team", "SHARE/PATH": "team/a", "SHARE[/PATH]": "team/a",
+    "GIB": "100",
+    "SHARE/PATH -- CMD [ARG...]": "team/a",
 }  # fmt: skip
 
 
@@ -61,7 +63,7 @@ def test_a_condition_that_means_nothing_is_refused_with_the_reason_before_any_re
     places = [param for param in command.params if param.param_type_name == "argument" and param.required]
     words = [PLACES[param.metavar] for param in places]
     env = {"AZURE_STORAGE_CONNECTION_STRING": NOWHERE}
-    tail = ("--", "true") if path in (("lock", "run"), ("queue", "work")) else ()
+    tail = ("--", "true") if path in (("lock", "run"), ("file", "lock", "run"), ("queue", "work")) else ()
     found, right = {}, {}
     for name in sorted(each for each in shared_options.CONDITIONS if not meant(command, each)):
         ran = offline.call(*path, *words, *typed(name), "-o", "json", *tail, env=env)

@@ -22,7 +22,7 @@ def in_minutes(minutes: float) -> datetime:
     return datetime.now(UTC) + timedelta(minutes=minutes)
 
 
-def account_sas(permissions: str, types: str = "sco", ends: float = 10, starts: float | None = None) -> str:
+def account_sas(permissions: str, types: str = "sco", ends: float = 600, starts: float | None = None) -> str:
     return str(
         generate_account_sas(
             EMULATOR_NAME,
@@ -47,15 +47,15 @@ def blob(cli: CliWorld) -> str:
     ("token", "words"),
     [
         (account_sas("rw", ends=-10), r"the SAS ended at \S+Z \(se\); the service's clock says \S+Z"),
-        (account_sas("rw", starts=5), r"the SAS begins only at \S+Z \(st\); the service's clock says"),
+        (account_sas("rw", starts=300), r"the SAS begins only at \S+Z \(st\); the service's clock says"),
         (account_sas("w"), r"it needs read \(r\), and has sp=w"),
         (account_sas("r", types="sc"), r"needs a SAS for blobs, files, messages and entities, and this has srt=sc"),
         (generate_blob_sas(EMULATOR_NAME, "site", "other", account_key=EMULATOR_KEY, permission="r",
-                           expiry=in_minutes(9)), "the signature of the SAS does not fit"),
+                           expiry=in_minutes(600)), "the signature of the SAS does not fit"),
         (generate_container_sas(EMULATOR_NAME, "site", account_key=EMULATOR_KEY, policy_id="readers"),
          r"its stored access policy 'readers' \(si\) decides"),
         (generate_table_sas(AzureNamedKeyCredential(EMULATOR_NAME, EMULATOR_KEY), "Orders", permission="r",
-                            expiry=in_minutes(9)), "the SAS is for the service table, not for blob"),
+                            expiry=in_minutes(600)), "the SAS is for the service table, not for blob"),
     ],
 )  # fmt: skip
 def test_the_field_of_a_sas_that_does_not_allow_it_is_named(cli: CliWorld, blob: str, token: str, words: str) -> None:

@@ -409,7 +409,7 @@ def test_another_kind_of_resource_is_one_entry(monkeypatch: pytest.MonkeyPatch) 
     )
     target = Target(emulator(), Address(Kind.FILE, ("share", "a")))
     with pytest.raises(UsageError, match="cannot be leased"):
-        client(target, A)
+        client(Target(emulator(), Address(Kind.DIR, ("share", "a"))), A)
     monkeypatch.setitem(KINDS, Kind.FILE, way)
     lease_actions.acquire(target, A, None, Conditions(), Deadline())
     lease_actions.release(target, Conditions(lease_id=A), Deadline())

@@ -60,13 +60,13 @@ def test_every_foreign_option_is_one_of_ours_somewhere(option: str) -> None:
 @pytest.mark.parametrize(
     ("typed", "answered"),
     [
-        ("put", "did you mean azguard blob put or azguard message put?"),
-        ("put site/x -f f", "did you mean azguard blob put or azguard message put?"),
+        ("put", "did you mean azguard blob put or azguard message put or azguard file put?"),
+        ("put site/x -f f", "did you mean azguard blob put or azguard message put or azguard file put?"),
         ("blob lock", "did you mean: azguard lock"),
         ("lockk run x -- true", "did you mean: azguard lock run x -- true"),
         ("blob putt site/x", "did you mean: azguard blob put site/x"),
         ("merge", "did you mean: azguard entity merge"),
-        ("get", "did you mean azguard blob get or azguard entity get or azguard message get?"),
+        ("get", "did you mean azguard blob get or azguard entity get or azguard message get or azguard file get?"),
         ("upload -c site -n a.json -f a.json", "azguard blob put site/a.json -f a.json"),
         ("blob download -c site -n a -f b --no-progress", "azguard blob get site/a -f b --no-progress"),
         ("storage blob list --container-name=site", "azguard blob list site"),

@@ -35,8 +35,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, str | None]] = [
     (BLOB, {"status": True, "op_id": "k"}, "--status changes nothing", "leave the edits and the command out"),
     # Of the kind of resource.
     (TABLE, {}, "which entities of the table?", "--where FILTER, or name one: entity:TABLE/PARTITION/ROW"),
-    ("share:files", {}, "the content of a share cannot be updated",
-     "blob:CONTAINER/NAME, container:NAME, queue:NAME or entity:TABLE/PARTITION/ROW"),
+    ("share:files", {}, "of a share only the metadata can be updated", "add --metadata; or file:SHARE/PATH"),
     ("queue:jobs", {}, "of a queue only the metadata can be updated", "add --metadata --allow-race"),
     ("queue:jobs", {"metadata": True}, "the service compares no version of a queue, so another writer may come between",
      "add --allow-race"),

@@ -163,7 +163,7 @@ MUTANTS: Mapping[str, Any] = {
 
 
 # The first seed that tells; it is tried first, since the stories of some mutants are long.
-TELLING = {"the dead are never skipped": 1, "the ticket is not renewed": 11}
+TELLING = {"a free lock is left to the dead": 55, "the dead are never skipped": 1, "the ticket is not renewed": 11}
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
