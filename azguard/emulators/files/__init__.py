@@ -19,6 +19,8 @@
 ``records``      what is kept of a share, a directory, a file
 ``leases``       the states of a lease
 ``headers``      properties, metadata and ranges in headers
+``foreign``      the source of a copy on another server
+``pending``      copies from other servers, which go on after they are answered
 ``shares`` ``directories`` ``files`` ``ranges`` ``renames`` ``copies`` ``listings`` ``permissions`` ``handles``
                  the operations
 

@@ -1,70 +1,88 @@
-"""Copies of files, from this emulator or from any URL. A copy is done when it is answered.
+"""Copies of files, from this emulator or from any URL.
 
-Source: https://learn.microsoft.com/rest/api/storageservices/copy-file
+A copy inside the emulator is done when it is answered. One from another server is pending then, as in the service.
+
+Sources: https://learn.microsoft.com/rest/api/storageservices/copy-file
+https://learn.microsoft.com/rest/api/storageservices/abort-copy-file
 """
 
-import uuid
-from urllib.error import URLError
-from urllib.parse import urlsplit
-from urllib.request import Request as UrlRequest
-from urllib.request import urlopen
+from collections.abc import Mapping
+from dataclasses import replace
+from urllib.parse import parse_qs, urlsplit
 
-from azguard.emulators.files import answers, leases
+from azguard.emulators.files import answers, foreign, leases, pending, signatures
 from azguard.emulators.files.directories import join
 from azguard.emulators.files.disk import check_name
 from azguard.emulators.files.errors import ServiceError
+from azguard.emulators.files.foreign import UNREADABLE, ForeignSource
 from azguard.emulators.files.headers import apply_smb_properties, check_metadata
 from azguard.emulators.files.records import FILE, Node, ShareRecord
 from azguard.emulators.files.store import Store
 from azguard.emulators.files.wire import Answer, Request, read_request
 
-_FETCH_SECONDS = 30
+_VERSION = "2021-12-02"
+_SMB = {
+    "x-ms-file-attributes": "attributes",
+    "x-ms-file-creation-time": "created",
+    "x-ms-file-last-write-time": "written",
+    "x-ms-file-change-time": "changed",
+}
+
+
+def look_elsewhere(request: Request, key: bytes, now: float) -> Request:
+    """Return a request with the source of its copy, if that is on another server.
+
+    Raises:
+        ServiceError: it is not there, or may not be read.
+    """
+    url = request.headers.get("x-ms-copy-source")
+    if not url or urlsplit(url).netloc == request.host:
+        return request
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise ServiceError("InvalidHeaderValue")
+
+    def authorize(method: str) -> Mapping[str, str]:
+        return _authorize(request, key, method, now)
+
+    return replace(request, foreign=foreign.look(url, authorize))
 
 
 def copy(store: Store, request: Request) -> Answer:
     """Copy a file over another, whose lease stays; metadata come along unless some are given."""
     share = store.get_share(request)
     check_name(request.path)
-    source = request.require("x-ms-copy-source")
+    url = request.require("x-ms-copy-source")
     parent = store.require_parent(share, request.path)
     found = store.find(share, request.path)
-    if found is not None and found.kind != FILE:
-        raise ServiceError("ResourceTypeMismatch")
+    if found is not None:
+        _check_replaced(store, request, found)
     lease = leases.check_write(found.lease if found else leases.FREE, request.headers.get("x-ms-lease-id"), store.now())
-    content, data = _read_all(store, request, source)
+    source, data = _find(store, request)
     node = store.make_node(share, found.path if found else join(parent, request.path), FILE)
     node.lease = lease
     if found is not None:
         node.id = found.id
-    node.content, node.ranges = content.content, content.ranges or ([(0, len(data))] if data else [])
-    node.metadata = check_metadata(request.metadata) or content.metadata
-    apply_smb_properties(store, node, request, new=True)
-    _write(store, share, node, data)
-    copy_id = str(uuid.uuid4())
-    node.copy = {
-        "x-ms-copy-id": copy_id,
-        "x-ms-copy-source": source.partition("?")[0],
-        "x-ms-copy-status": "success",
-        "x-ms-copy-progress": f"{len(data)}/{len(data)}",
-        "x-ms-copy-completion-time": answers.format_date(store.now()),
-    }
-    store.save(node)
-    return Answer(
-        202,
-        {
-            **answers.version_headers(node.etag, node.modified),
-            "x-ms-copy-id": copy_id,
-            "x-ms-copy-status": "success",
-        },
-    )
+    node.content, node.ranges = source.content, source.ranges
+    node.metadata = check_metadata(request.metadata) or source.metadata
+    apply_smb_properties(store, node, request, new=True, source=source)
+    store.disk.make_file(share.root, node.path, len(data))
+    store.disk.write(share.root, node.path, 0, data)
+    if request.foreign is None:
+        node.size = len(data)
+        pending.complete(store, node, url)
+    else:
+        pending.begin(store, node, request.foreign)
+    told = {name: node.copy[name] for name in ("x-ms-copy-id", "x-ms-copy-status")}
+    return Answer(202, {**answers.version_headers(node.etag, node.modified), **told})
 
 
 def abort(store: Store, request: Request) -> Answer:
-    """Refuse to abort a copy: all are done when they are answered."""
+    """Stop a copy that is pending."""
     share = store.get_share(request)
     node = store.get_file(share, request.path)
     leases.check_write(node.lease, request.headers.get("x-ms-lease-id"), store.now())
-    raise ServiceError("NoPendingCopyOperation")
+    pending.abort(store, node, request.query.get("copyid", ""))
+    return Answer(204)
 
 
 def read_source(store: Store, request: Request, length: int) -> bytes:
@@ -77,20 +95,29 @@ def read_source(store: Store, request: Request, length: int) -> bytes:
     start, _, last = value.removeprefix("bytes=").partition("-")
     if not start.isdecimal() or not last.isdecimal():
         raise ServiceError("InvalidHeaderValue")
-    _, data = _read_all(store, request, request.headers["x-ms-copy-source"])
+    if request.foreign is None:
+        _, data = _find(store, request)
+    else:
+        data = _read_all(request.foreign)
     part = data[int(start) : int(last) + 1]
     if len(part) != length:
         raise ServiceError("CannotVerifyCopySource")
     return part
 
 
-def _read_all(store: Store, request: Request, url: str) -> tuple[Node, bytes]:
-    """Return the properties and the content of a copy's source."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https"):
-        raise ServiceError("InvalidHeaderValue")
-    if parts.netloc != request.host:
-        return _fetch(store, request, url)
+def _check_replaced(store: Store, request: Request, found: Node) -> None:
+    if found.kind != FILE:
+        raise ServiceError("ResourceTypeMismatch")
+    pending.refuse(store, found)
+    if found.is_read_only and not request.flag("x-ms-file-copy-ignore-readonly"):
+        raise ServiceError("ReadOnlyAttribute")
+
+
+def _find(store: Store, request: Request) -> tuple[Node, bytes]:
+    """Return the properties of a copy's source, and its content if it is here."""
+    if request.foreign is not None:
+        return _describe(store, store.get_share(request), request), b""
+    parts = urlsplit(request.headers["x-ms-copy-source"])
     target = f"{parts.path}?{parts.query}" if parts.query else parts.path
     asked = read_request("GET", target, [("Host", request.host)], b"", [request.account])
     share = store.get_share(asked)
@@ -98,22 +125,33 @@ def _read_all(store: Store, request: Request, url: str) -> tuple[Node, bytes]:
     return node, store.disk.read(share.root, node.path, 0, node.size)
 
 
-def _fetch(store: Store, request: Request, url: str) -> tuple[Node, bytes]:
-    headers = {}
-    if "x-ms-copy-source-authorization" in request.headers:
-        headers = {"Authorization": request.headers["x-ms-copy-source-authorization"]}
-    try:
-        with urlopen(UrlRequest(url, headers=headers), timeout=_FETCH_SECONDS) as answer:  # noqa: S310  # http and https only, see above
-            data = answer.read()
-            kind = answer.headers.get("Content-Type", "")
-    except (URLError, OSError):
-        raise ServiceError("CannotVerifyCopySource", status=404) from None
-    share = store.get_share(request)
+def _describe(store: Store, share: ShareRecord, request: Request) -> Node:
+    """Return what stands for a source on another server."""
     node = store.make_node(share, request.path, FILE)
-    node.content = {"Content-Type": kind} if kind else {}
-    return node, data
+    if request.foreign is not None:
+        node.content, node.metadata = dict(request.foreign.content), dict(request.foreign.metadata)
+        for header, field in _SMB.items():
+            if header in request.foreign.smb:
+                setattr(node, field, request.foreign.smb[header])
+    return node
 
 
-def _write(store: Store, share: ShareRecord, node: Node, data: bytes) -> None:
-    store.disk.make_file(share.root, node.path, len(data))
-    store.disk.write(share.root, node.path, 0, data)
+def _read_all(source: ForeignSource) -> bytes:
+    try:
+        return b"".join(source.read())
+    except UNREADABLE:
+        raise ServiceError("CannotVerifyCopySource", status=404) from None
+
+
+def _authorize(request: Request, key: bytes, method: str, now: float) -> dict[str, str]:
+    """Return the headers by which the service reads a source: what it is told to send, or the key of its account."""
+    if "x-ms-copy-source-authorization" in request.headers:
+        return {"Authorization": request.headers["x-ms-copy-source-authorization"]}
+    url = urlsplit(request.headers["x-ms-copy-source"])
+    is_own = url.path.startswith(f"/{request.account}/") and "sig" not in parse_qs(url.query)
+    if not is_own or "authorization" not in request.headers:
+        return {}
+    headers = {"x-ms-date": answers.format_date(now), "x-ms-version": _VERSION}
+    target = f"{url.path}?{url.query}" if url.query else url.path
+    asked = read_request(method, target, list(headers.items()), b"", [request.account])
+    return {**headers, "Authorization": signatures.authorize(asked, key)}

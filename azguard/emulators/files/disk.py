@@ -78,6 +78,10 @@ class Disk:
             file.seek(start)
             file.write(data)
 
+    def take(self, root: int, path: str, file: Path) -> None:
+        """Move a file that is none of a share's to a path, over what is there."""
+        file.replace(self.locate(root, path))
+
     def clear(self, root: int, path: str, start: int, end: int) -> None:
         """Write zeros from ``start`` up to ``end``."""
         with self.locate(root, path).open("r+b") as file:

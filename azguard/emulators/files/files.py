@@ -6,7 +6,7 @@ Source: https://learn.microsoft.com/rest/api/storageservices/operations-on-files
 import base64
 import hashlib
 
-from azguard.emulators.files import answers, leases
+from azguard.emulators.files import answers, leases, pending
 from azguard.emulators.files.directories import describe_written, find_parent_id, join
 from azguard.emulators.files.disk import check_name
 from azguard.emulators.files.errors import ServiceError
@@ -36,7 +36,7 @@ def create(store: Store, request: Request) -> Answer:
     path = found.path if found else join(parent, request.path)
     node = store.make_node(share, path, FILE)
     if found is not None:
-        _check_replaced(found)
+        _check_replaced(store, found)
         node.id = found.id
         node.lease = leases.check_write(found.lease, request.headers.get("x-ms-lease-id"), store.now())
     else:
@@ -98,6 +98,7 @@ def delete(store: Store, request: Request) -> Answer:
     share = store.get_share(request)
     node = store.get_file(share, request.path)
     leases.check_write(node.lease, request.headers.get("x-ms-lease-id"), store.now())
+    pending.refuse(store, node)
     store.disk.remove(share.root, node.path)
     store.database.remove_node(share.root, node.path)
     return Answer(202)
@@ -147,7 +148,7 @@ def describe(store: Store, share: ShareRecord, node: Node) -> dict[str, str]:
         **answers.metadata_headers(node.metadata),
         **smb_headers(node, find_parent_id(store, share, node)),
         **node.lease.headers(store.now()),
-        **node.copy,
+        **pending.describe(store, node),
         "x-ms-type": "File",
         "x-ms-server-encrypted": "true",
         "Accept-Ranges": "bytes",
@@ -162,6 +163,7 @@ def get_for_write(store: Store, share: ShareRecord, request: Request, *, keeps_c
     """
     node = store.get_file(share, request.path)
     node.lease = leases.check_write(node.lease, request.headers.get("x-ms-lease-id"), store.now())
+    pending.refuse(store, node)
     if node.is_read_only and not keeps_content:
         raise ServiceError("ReadOnlyAttribute")
     return node
@@ -183,9 +185,10 @@ def check_body_md5(request: Request) -> None:
         raise ServiceError("Md5Mismatch")
 
 
-def _check_replaced(found: Node) -> None:
+def _check_replaced(store: Store, found: Node) -> None:
     if found.kind != FILE:
         raise ServiceError("ResourceTypeMismatch")
+    pending.refuse(store, found)
     if found.is_read_only:
         raise ServiceError("ReadOnlyAttribute")
 

@@ -22,6 +22,8 @@ _ATTRIBUTES = (
     "ReadOnly", "Hidden", "System", "None", "Directory", "Archive", "Temporary", "Offline", "NotContentIndexed",
     "NoScrubData",
 )  # fmt: skip
+# What a copy names to take a property of its source.
+_SOURCE = "source"
 _TIMES = {
     "x-ms-file-creation-time": "created",
     "x-ms-file-last-write-time": "written",
@@ -34,26 +36,33 @@ _SDDL = re.compile(r"(O:[^:()]+)?(G:[^:()]+)?([DS]:.*)?\Z", re.DOTALL)
 _SDDL_START = re.compile(r"[OGDS]:")
 
 
-def apply_smb_properties(store: Store, node: Node, request: Request, *, new: bool) -> None:
-    """Set the attributes, times and permission that a request names.
+def apply_smb_properties(store: Store, node: Node, request: Request, *, new: bool, source: Node | None = None) -> None:
+    """Set the attributes, times and permission that a request names; a copy may name those of its source.
 
     Raises:
         ServiceError: one is not valid.
     """
     headers = request.headers
     attributes = headers.get("x-ms-file-attributes")
-    if attributes and attributes.lower() != "preserve":
+    if source is not None and (attributes or "").lower() == _SOURCE:
+        node.attributes = source.attributes
+    elif attributes and attributes.lower() != "preserve":
         node.attributes = read_attributes(attributes, node.kind)
     now = answers.format_time(store.now())
     for header, field in _TIMES.items():
         value = headers.get(header)
         if value and value.lower() == "now":
             setattr(node, field, now)
+        elif source is not None and (value or "").lower() == _SOURCE:
+            setattr(node, field, getattr(source, field))
         elif value and value.lower() != "preserve":
             setattr(node, field, _read_time(value))
     if not new and "x-ms-file-change-time" not in headers:
         node.changed = now
-    _apply_permission(store, node, headers)
+    if source is not None and headers.get("x-ms-file-permission-copy-mode", "").lower() == _SOURCE:
+        node.permission_key = source.permission_key
+    else:
+        _apply_permission(store, node, headers)
 
 
 def read_attributes(text: str, kind: str) -> str:

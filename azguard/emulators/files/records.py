@@ -100,6 +100,19 @@ class Node:
         return cls(**{**found, "lease": Lease(**found["lease"]), "ranges": ranges})
 
 
+@dataclass
+class PendingCopy:
+    """A copy from another server that is not done."""
+
+    #: The number of the share that its file is in.
+    root: int
+    size: int
+    #: How many bytes are copied.
+    done: int = 0
+    #: Whether what is copied is not wanted any more.
+    is_stopped: bool = False
+
+
 @dataclass(frozen=True)
 class OpenHandle:
     """A file or directory that an SMB client has open."""

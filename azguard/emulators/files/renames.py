@@ -6,7 +6,7 @@ https://learn.microsoft.com/rest/api/storageservices/rename-directory
 
 from urllib.parse import urlsplit
 
-from azguard.emulators.files import leases
+from azguard.emulators.files import leases, pending
 from azguard.emulators.files.directories import describe_written, join
 from azguard.emulators.files.disk import check_name
 from azguard.emulators.files.errors import ServiceError
@@ -36,6 +36,7 @@ def _rename(store: Store, request: Request, kind: str) -> Answer:
         raise ServiceError("InvalidInput")
     if kind == FILE:
         leases.check_write(source.lease, request.headers.get("x-ms-source-lease-id"), store.now())
+        pending.refuse(store, source)
     found = store.find(share, request.path)
     if found is not None and not same_path(found.path, source.path):
         _check_replaced(store, request, found)
@@ -69,6 +70,7 @@ def _check_replaced(store: Store, request: Request, found: Node) -> None:
     if found.kind == DIRECTORY:
         raise ServiceError("ResourceTypeMismatch")
     leases.check_write(found.lease, request.headers.get("x-ms-destination-lease-id"), store.now())
+    pending.refuse(store, found)
     if found.is_read_only and not request.flag("x-ms-file-rename-ignore-readonly"):
         raise ServiceError("ReadOnlyAttribute")
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from werkzeug.serving import BaseWSGIServer, ThreadedWSGIServer, WSGIRequestHandler
 
-from azguard.emulators.files import answers, shares, signatures
+from azguard.emulators.files import answers, copies, shares, signatures
 from azguard.emulators.files.errors import ServiceError
 from azguard.emulators.files.routes import find_operation
 from azguard.emulators.files.samba_programs import Unserved
@@ -78,6 +78,8 @@ class Application:
         operation = find_operation(request)
         with self._store.transaction():
             self._check(request, key, operation.needs, environ["REMOTE_ADDR"])
+        # Looked for outside a transaction: that server may ask this one.
+        request = copies.look_elsewhere(request, key, self._store.now())
         admitted = nullcontext() if self._smb is None else self._smb.admit(self._store, request, operation.opens)
         with admitted, self._store.transaction():
             answer = operation.run(self._store, request)

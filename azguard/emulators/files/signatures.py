@@ -58,6 +58,11 @@ def sign(key: bytes, text: str) -> str:
     return base64.b64encode(hmac.digest(key, text.encode(), hashlib.sha256)).decode()
 
 
+def authorize(request: Request, key: bytes) -> str:
+    """Return the header by which the key of its account authorizes a request."""
+    return f"SharedKey {request.account}:{sign(key, _build_text(request, str))}"
+
+
 def _check_shared_key(request: Request, key: bytes) -> None:
     scheme, _, rest = request.headers["authorization"].partition(" ")
     account, _, signature = rest.partition(":")

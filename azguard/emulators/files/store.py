@@ -15,7 +15,16 @@ from azguard.emulators.files import answers
 from azguard.emulators.files.database import Database
 from azguard.emulators.files.disk import Disk
 from azguard.emulators.files.errors import ServiceError
-from azguard.emulators.files.records import DIRECTORY, FILE, Node, OpenHandle, ShareRecord, make_key, parent_of
+from azguard.emulators.files.records import (
+    DIRECTORY,
+    FILE,
+    Node,
+    OpenHandle,
+    PendingCopy,
+    ShareRecord,
+    make_key,
+    parent_of,
+)
 from azguard.emulators.files.wire import Request
 
 #: The permission of what was made without one.
@@ -47,6 +56,11 @@ class Store:
         self.now = now
         #: What SMB clients have open; None if the shares are not served over SMB.
         self.smb: OpenFiles | None = None
+        #: The copies from other servers that are not done, by their ids.
+        self.pending: dict[str, PendingCopy] = {}
+        self._partial = folder / "copies"
+        shutil.rmtree(self._partial, ignore_errors=True)
+        self._partial.mkdir()
         #: What is renamed just now: written before the disk changes, removed after the tables have.
         self._journal = folder / "rename.json"
         self._is_renaming = self._journal.exists()
@@ -58,7 +72,10 @@ class Store:
 
     def close(self) -> None:
         """Close the files."""
-        self.database.close()
+        with self.database.lock:
+            for each in self.pending.values():
+                each.is_stopped = True
+            self.database.close()
         self._lock.close()
 
     @contextmanager
@@ -88,6 +105,10 @@ class Store:
         """Return an ETag that never was, and the time for Last-Modified."""
         now = self.now()
         return answers.format_etag(self.database.count_up("etag", answers.to_ticks(now))), now
+
+    def locate_partial(self, copy_id: str) -> Path:
+        """Return where the content of a pending copy is until all of it is there."""
+        return self._partial / copy_id
 
     def get_share(self, request: Request) -> ShareRecord:
         """Return the share or snapshot that a request names.

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote
 
 from azguard.emulators.files.errors import ServiceError
+from azguard.emulators.files.foreign import ForeignSource
 
 _META = "x-ms-meta-"
 
@@ -29,6 +30,8 @@ class Request:
     body: bytes = b""
     #: The host and port that the client named.
     host: str = ""
+    #: The source of a copy, if it is on another server.
+    foreign: ForeignSource | None = None
 
     @property
     def query(self) -> Mapping[str, str]:

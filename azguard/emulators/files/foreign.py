@@ -1,0 +1,80 @@
+"""The source of a copy on another server: what that says of it, and its content."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.client import HTTPException
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.request import Request as UrlRequest
+from urllib.request import urlopen
+
+from azguard.emulators.files.errors import ServiceError
+
+#: What goes wrong while a source is read.
+UNREADABLE = (URLError, OSError, HTTPException)
+_META = "x-ms-meta-"
+_ANSWER_SECONDS = 30
+_PART = 1024 * 1024
+# The answers of a source that a refusal passes on.
+_TOLD = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
+_CONTENT = (
+    "Content-Type", "Content-Encoding", "Content-Language", "Cache-Control", "Content-MD5", "Content-Disposition",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ForeignSource:
+    """A source on another server, as its properties were when the copy began."""
+
+    url: str
+    #: Returns the headers that authorize a request with this method.
+    authorize: Callable[[str], Mapping[str, str]]
+    etag: str
+    size: int
+    #: The headers that tell of the content, by their names in answers.
+    content: Mapping[str, str]
+    metadata: Mapping[str, str]
+    #: The headers that tell of attributes and times, in lower case.
+    smb: Mapping[str, str]
+
+    def read(self) -> Iterator[bytes]:
+        """Yield the content."""
+        with _open(self.url, "GET", self.authorize) as answer:
+            while part := answer.read1(_PART):
+                yield part
+
+    def is_unchanged(self) -> bool:
+        """Return whether it is still the same version."""
+        return look(self.url, self.authorize).etag == self.etag
+
+
+def look(url: str, authorize: Callable[[str], Mapping[str, str]]) -> ForeignSource:
+    """Return what a server says of a source.
+
+    Raises:
+        ServiceError: it is not there, or may not be read.
+    """
+    try:
+        with _open(url, "HEAD", authorize) as answer:
+            headers = list(answer.headers.items())
+    except HTTPError as error:
+        status = error.code if error.code in _TOLD else HTTPStatus.BAD_REQUEST
+        raise ServiceError("CannotVerifyCopySource", status=int(status)) from None
+    except UNREADABLE:
+        raise ServiceError("CannotVerifyCopySource", status=int(HTTPStatus.BAD_REQUEST)) from None
+    found = {name.lower(): value for name, value in headers}
+    return ForeignSource(
+        url=url,
+        authorize=authorize,
+        etag=found.get("etag", ""),
+        size=int(found.get("content-length", 0)),
+        content={name: found[name.lower()] for name in _CONTENT if name.lower() in found},
+        metadata={name[len(_META) :]: value for name, value in headers if name.lower().startswith(_META)},
+        smb={name: value for name, value in found.items() if name.startswith("x-ms-file-")},
+    )
+
+
+def _open(url: str, method: str, authorize: Callable[[str], Mapping[str, str]]) -> Any:
+    asked = UrlRequest(url, headers=dict(authorize(method)), method=method)  # noqa: S310  # copies take http and https only
+    return urlopen(asked, timeout=_ANSWER_SECONDS)  # noqa: S310  # see above
