@@ -6,8 +6,9 @@ has no lease (directories) can only be compared.
 ``shares``       create, show, list and delete shares
 ``directories``  create, show and delete directories
 ``files``        show and delete files
-``uploads``      content into a file: a temporary file and a rename
-``temporary``    the temporary file
+``uploads``      content into a file
+``temporary``    the temporary file that is filled first
+``placing``      its rename, under the guard of the conditions
 ``download``     content out of a file, one version of it
 ``metadata``     the metadata of all three
 ``properties``   content headers, attributes and times

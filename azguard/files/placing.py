@@ -1,0 +1,190 @@
+"""A new version of a file, put in its place: a temporary file that is complete, and a rename of it.
+
+A rename that replaces nothing creates atomically. One that replaces a version is guarded by a lease on that version.
+A crash leaves the old file as it was, and perhaps a temporary one.
+
+Source: https://learn.microsoft.com/rest/api/storageservices/rename-file
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from azguard.accounts.target import Target
+from azguard.conditions.etags import quote
+from azguard.conditions.resolve import Conditions
+from azguard.documents import metadata as rules
+from azguard.errors import Exists, Gone, Locked, NotFound
+from azguard.files import guarding, renames, writes
+from azguard.files.guarding import Guarding
+from azguard.files.properties import SmbProperties
+from azguard.files.temporary import TemporaryFile
+from azguard.files.writes import Held
+from azguard.leases import actions
+from azguard.leases.owners import FENCE, OWNER, SLOTS
+from azguard.requests import commits
+from azguard.requests.calls import write_timeouts
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY, UNSEEN, Lineage
+from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
+from azguard.requests.verdicts import Verdict
+
+# What a lock keeps in the metadata.
+_OF_LOCKS = (OWNER, FENCE, SLOTS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewVersion:
+    """A version of a file that is to take its place, and what it may replace."""
+
+    target: Target
+    #: What it has besides what azguard keeps there.
+    metadata: Mapping[str, str]
+    conditions: Conditions
+    deadline: Deadline
+    op: str
+
+    @property
+    def creates_only(self) -> bool:
+        """Return whether it must not replace anything."""
+        return self.conditions.guard == "if-none-match"
+
+    def stamp(self, found: Any | None, *, keeps_locks: bool) -> dict[str, str]:
+        """Return the metadata that the new version carries, over the one that was found."""
+        before: Mapping[str, str] = {} if found is None else found.metadata or {}
+        kept = {key: value for key, value in before.items() if keeps_locks and key.lower() in _OF_LOCKS}
+        parent = None if self.creates_only else UNSEEN
+        if found is not None and self.conditions.expected_etag is not None:
+            parent = found.etag
+        lineage = Lineage.parse(before.get(KEY)).after(self.op, parent)
+        stamped = {**kept, **self.metadata, KEY: str(lineage)}
+        rules.check_size(stamped, own=(*kept, KEY))
+        return stamped
+
+
+def look_early(version: NewVersion) -> Any | None:
+    """Return the version that is there; fail early where the rename would.
+
+    Raises:
+        Changed: it is another version than that of the conditions, or it is gone.
+        Exists: it exists, and must not.
+        Locked: it has the attribute ReadOnly.
+    """
+    conditions, target = version.conditions, version.target
+    try:
+        found = writes.fetch(target, conditions.lease_id, version.deadline)
+    except NotFound as error:
+        if error.service_code == "ShareNotFound" or error.reason == "parent_not_found":
+            raise
+        if conditions.expected_etag is None:
+            return None
+        raise Gone(
+            f"{target} is no longer there", str(target.address), expected_etag=conditions.expected_etag
+        ) from error
+    if version.creates_only:
+        raise Exists(f"{target} exists already", str(target.address), reason="file_exists")
+    if conditions.expected_etag not in (None, quote(found.etag)):
+        raise guarding.to_changed(target, conditions.expected_etag, quote(found.etag))
+    if "ReadOnly" in (found.file_attributes or ""):
+        raise Locked(f"{target} has the attribute ReadOnly", str(target.address), reason="file_is_read_only")
+    return found
+
+
+def choose_smb(given: SmbProperties, found: Any | None) -> dict[str, Any]:
+    """Return attributes, creation time and permission of the new version: as given, else those of the old one."""
+    wanted = {name: value for name, value in given.for_sdk().items() if value is not None}
+    if found is None:
+        return wanted
+    kept = {
+        "file_attributes": found.file_attributes.replace(" ", "") if found.file_attributes else None,
+        "file_creation_time": found.creation_time,
+        "permission_key": found.permission_key,
+    }
+    return {**{name: value for name, value in kept.items() if value}, **wanted}
+
+
+def put_in_place(
+    version: NewVersion,
+    made: TemporaryFile,
+    found: Any | None,
+    guarding_by: Guarding,
+    smb: Mapping[str, Any] = MappingProxyType({}),
+) -> tuple[Settled[Any], dict[str, str]]:
+    """Rename the temporary file to its name, under the guard of the conditions; return the metadata that it carries.
+
+    ``smb`` is what the rename itself sets for SMB clients: see the SDK's ``rename_file``.
+
+    Raises:
+        Changed: it is no longer the version that the conditions name.
+        Exists: create-only, and it exists.
+        Locked: it is leased, or another program has it open.
+        OutcomeUnknown: the answer was lost, and it cannot be known whether it was applied.
+    """
+    conditions = version.conditions
+    if conditions.expected_etag is None:
+        return _rename(version, made, None, conditions.lease_id, found, smb)
+    with guarding.hold(version.target, conditions, guarding_by, version.deadline.fresh()) as held:
+        done = _rename(version, made, held, held.lease.lease_id, held.found, smb)
+        # Our lease went with the file that was replaced.
+        held.lease.is_gone = held.lease.is_own
+        return done
+
+
+def _rename(
+    version: NewVersion,
+    made: TemporaryFile,
+    held: Held | None,
+    lease_id: str | None,
+    found: Any | None,
+    smb: Mapping[str, Any],
+) -> tuple[Settled[Any], dict[str, str]]:
+    deadline = version.deadline.fresh() if held is None else held.lease.patience
+    is_of_caller = lease_id is not None and found is not None and (held is None or not held.lease.is_own)
+    metadata = version.stamp(found, keeps_locks=is_of_caller)
+    if is_of_caller:
+        # A renamed file keeps its own lease: so the caller's stays on the new version.
+        with commits.suppress():
+            made.lease_id = lease_id
+            actions.acquire(made.target, str(lease_id), None, Conditions(), deadline)
+    heard: list[Any] = []
+
+    def send() -> Mapping[str, Any]:
+        made.client.rename_file(
+            version.target.address.path,
+            overwrite=not version.creates_only,
+            metadata=metadata,
+            source_lease=lease_id if is_of_caller else None,
+            destination_lease=lease_id,
+            raw_response_hook=heard.append,
+            **smb,
+            **write_timeouts(deadline),
+        )
+        return renames.read_version(heard[-1])
+
+    request = WriteRequest[Any](
+        target=version.target,
+        send=send,
+        look=lambda patience: _find_outcome(version, made, patience),
+        expected_etag=version.conditions.expected_etag,
+    )
+    return send_until_settled(request, deadline), metadata
+
+
+def _find_outcome(version: NewVersion, made: TemporaryFile, patience: Deadline) -> Finding[Any]:
+    """Return whether the file is ours, or the temporary one still waits to be renamed, which can be done once only."""
+    try:
+        found = writes.fetch(version.target, None, patience)
+    except NotFound:
+        found = None
+    if found is not None:
+        history = Lineage.parse((found.metadata or {}).get(KEY))
+        if version.op in history:
+            newest = history.entries[0][0] == version.op
+            written = {"etag": found.etag, "last_modified": found.last_modified}
+            return Finding(Verdict.COMMITTED, written if newest else {"etag": None})
+    try:
+        writes.fetch(made.target, None, patience)
+    except NotFound:
+        return Finding(Verdict.UNKNOWN)
+    return Finding(Verdict.NOT_YET)
