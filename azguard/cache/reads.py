@@ -1,7 +1,7 @@
 """What one scope has read of a resource: asked for once, as one value, and recorded when a command has delivered it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from azguard.accounts.target import Target
@@ -31,6 +31,8 @@ class Reads:
     command: str
     #: Returns the id of the lease that a ``lock run`` around us holds on a resource, None if there is none.
     outer_lease: Callable[[Target], str | None]
+    #: Where versions went that this run has moved on already, by address and ETag.
+    _moved: dict[tuple[str, str], str] = field(default_factory=dict, init=False, repr=False)
 
     def recall(self, target: Target, copy: "Copy | SeenVersion | None" = None, part: Part = Part.WHOLE) -> Remembered:
         """Return what this scope knows of a resource, or of a part of it.
@@ -188,12 +190,15 @@ class Reads:
     def follow_parts(self, target: Target, before: str | None, after: str | None, lineage: str | None) -> None:
         """Record that a version read here was replaced by our own write of its content, which left or set its parts."""
         if before is not None and after is not None:
-            self.open_cache().follow(_key(target), before, after, lineage, only_parts=True)
+            known = self._moved.get((str(target.address), before), before)
+            self.open_cache().follow(_key(target), known, after, lineage, only_parts=True)
 
     def follow(self, target: Target, before: str | None, after: str | None, lineage: str | None) -> None:
         """Record that a version read here got a new ETag by our own write, with its content unchanged."""
         if before is not None and after is not None:
-            self.open_cache().follow(_key(target), before, after, lineage)
+            version = (str(target.address), before)
+            self.open_cache().follow(_key(target), self._moved.get(version, before), after, lineage)
+            self._moved[version] = after
 
     def forget(self, target: Target) -> None:
         """Forget a resource that was deleted from here."""

@@ -26,6 +26,7 @@ has no lease (directories) can only be compared.
 ``described``    directories and files as commands show them
 ``writes``       one write, and its outcome where the answer is lost
 ``guarding``     lease, compare, write: how a write of a share or a file is guarded
+``abandoned``    what a killed process left on a share or a file
 ``replacing``    new content whole and at once
 ``updating``     safe-update: the lease around each write
 ``updating_parts``  safe-update: content and metadata

@@ -7,7 +7,7 @@ back at the new address.
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -79,6 +79,11 @@ def rename(given: FileRename) -> FileRenamed:
     renames.check_same_share(source, target)
     if source.address == target.address:
         raise UsageError("the two addresses are the same", address=str(target.address))
+    given = replace(
+        given,
+        on_source=guarding.take_over(source, given.on_source, given.guarding, deadline),
+        conditions=guarding.take_over(target, given.conditions, given.guarding, deadline),
+    )
     with ExitStack() as until:
         replaced = None
         if given.conditions.expected_etag is not None:
@@ -119,14 +124,20 @@ def _release_at_target(given: FileRename, held: Held) -> Iterator[None]:
     if not held.lease.is_own:
         yield
         return
-    records, lease_id = given.guarding.records, held.lease.lease_id
+    records, lease_id, note = given.guarding.records, held.lease.lease_id, held.lease.note
     # Recorded first, so that it is found there if we are killed in between.
+    if note is not None:
+        note.add_place(given.target)
     records.add(given.target, lease_id, None)
     try:
         yield
     finally:
         if actions.give_back(given.target, lease_id, given.deadline):
             records.remove(given.target, lease_id)
+        elif note is not None:
+            # The next azguard has to release it.
+            note.close(is_released=False)
+            held.lease.note = None
 
 
 def _finish(given: FileRename, held: Held, done: FileRenamed) -> FileRenamed:

@@ -12,7 +12,8 @@ from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed
-from azguard.files import holders, owner_notes, replacing, writes
+from azguard.files import abandoned, holders, owner_notes, writes
+from azguard.files.abandoned import Ended
 from azguard.files.writes import FileWrite, Held
 from azguard.leases import guard
 from azguard.leases.kept import LeaseRecords
@@ -30,7 +31,7 @@ class Guarding:
     records: LeaseRecords
     #: Left in the metadata of a file, whose lease has no end; None leaves none.
     owner: Owner | None
-    #: The notes of leases without a term, by which the next azguard ends them if this process is killed.
+    #: The notes of leases, by which the next azguard ends them if this process is killed.
     processes: ProcessLeases | None = None
 
 
@@ -44,6 +45,7 @@ def perform(write: FileWrite, guarding: Guarding, deadline: Deadline, *, drops_o
         Locked: another holds the lease, or has the file open for writing.
         OutcomeUnknown: the answer was lost, and whether it was applied cannot be known.
     """
+    write = replace(write, conditions=take_over(write.target, write.conditions, guarding, deadline))
     if write.conditions.expected_etag is None:
         return writes.send(write, None, deadline)
     with hold(write.target, write.conditions, guarding, deadline) as held:
@@ -63,8 +65,7 @@ def hold(target: Target, conditions: Conditions, guarding: Guarding, deadline: D
         Changed: it is another version.
         Locked: another holds it, or has the file open for writing.
     """
-    if conditions.lease_id is None and target.kind is Kind.FILE:
-        end_abandoned(target, guarding, deadline)
+    conditions = take_over(target, conditions, guarding, deadline)
     with (
         holders.tell(target, deadline),
         guard.hold(target, conditions.lease_id, guarding.records, deadline, processes=guarding.processes) as lease,
@@ -81,6 +82,8 @@ def hold(target: Target, conditions: Conditions, guarding: Guarding, deadline: D
         before = held.etag
         try:
             held = owner_notes.leave(target, held, owner, deadline)
+            if lease.note is not None:
+                lease.note.add_record(before, held.etag)
             yield held
         except BaseException:
             moved = None if lease.is_gone else owner_notes.withdraw(target, held, before, deadline)
@@ -99,14 +102,25 @@ def _remove_note(target: Target, held: Held, done: WriteResult, deadline: Deadli
     return replace(last, attempts=done.attempts)
 
 
-def end_abandoned(target: Target, guarding: Guarding, deadline: Deadline) -> bool:
-    """Release what a process on this machine that was killed left on a file; return whether there was something."""
+def take_over(target: Target, conditions: Conditions, guarding: Guarding, deadline: Deadline) -> Conditions:
+    """End what a killed process on this machine left, and return the conditions for the version that is there then.
+
+    It is another one than they name, if only the record of who held the lease was added and removed.
+    """
+    if conditions.lease_id is not None:
+        return conditions
+    known = conditions.expected_etag
+    for moved in end_abandoned(target, guarding, deadline).moves:
+        if known is not None and known == moved.before and moved.after is not None:
+            known = moved.after
+    return replace(conditions, expected_etag=known)
+
+
+def end_abandoned(target: Target, guarding: Guarding, deadline: Deadline) -> Ended:
+    """Release what killed processes on this machine left on a share or a file."""
     if guarding.processes is None:
-        return False
-    released = guarding.processes.release_abandoned(
-        target, deadline, lambda lease_id: replacing.clean(target, lease_id, deadline)
-    )
-    return bool(released)
+        return Ended()
+    return abandoned.end(target, guarding.processes, guarding.records, deadline)
 
 
 def _choose_note(target: Target, held: Held, guarding: Guarding) -> Owner | None:

@@ -78,6 +78,8 @@ def replace_all(
         OutcomeUnknown: the answer was lost, and the write is not found. It may still arrive.
     Source: https://learn.microsoft.com/rest/api/storageservices/set-file-metadata
     """
+    if target.kind is not Kind.DIR:
+        conditions = guarding.take_over(target, conditions, guarding_by, deadline)
     if target.kind is Kind.DIR or conditions.expected_etag is None:
         found = directories.require_version(target, conditions, deadline)
         if found is None:

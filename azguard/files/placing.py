@@ -7,9 +7,9 @@ Source: https://learn.microsoft.com/rest/api/storageservices/rename-file
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from azguard.accounts.target import Target
 from azguard.conditions.etags import quote
@@ -30,6 +30,7 @@ from azguard.requests.lineage import KEY, UNSEEN, Lineage
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict
 
+_Version = TypeVar("_Version", bound="NewVersion")
 # What a lock keeps in the metadata.
 _OF_LOCKS = (OWNER, FENCE, SLOTS)
 
@@ -63,14 +64,22 @@ class NewVersion:
         return stamped
 
 
-def look_early(version: NewVersion) -> Any | None:
-    """Return the version that is there; fail early where the rename would.
+def look_early(version: _Version, guarding_by: Guarding) -> tuple[_Version, Any | None]:
+    """End what a killed process left of the file, and fail early where the rename would.
+
+    Return the new version, which may replace another one then, and the one that is there.
 
     Raises:
         Changed: it is another version than that of the conditions, or it is gone.
         Exists: it exists, and must not.
         Locked: it has the attribute ReadOnly.
     """
+    conditions = guarding.take_over(version.target, version.conditions, guarding_by, version.deadline)
+    version = replace(version, conditions=conditions)
+    return version, _look(version)
+
+
+def _look(version: NewVersion) -> Any | None:
     conditions, target = version.conditions, version.target
     try:
         found = writes.fetch(target, conditions.lease_id, version.deadline)

@@ -172,6 +172,8 @@ class _RangeRun:
     def begin(self, until: ExitStack) -> None:
         """Acquire the lease that proves whose a write was, and learn the length of the file."""
         given = self.given
+        conditions = guarding.take_over(given.target, given.conditions, given.guarding, given.deadline)
+        given = self.given = replace(given, conditions=conditions)
         if given.conditions.expected_etag is None:
             self.size = writes.fetch(given.target, given.conditions.lease_id, given.deadline).size
             return

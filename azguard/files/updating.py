@@ -181,7 +181,7 @@ class LeasedUpdate(ABC):
             held = None
         if held is None:
             lease_id = str(uuid.uuid4())
-            processes = self.guarding.processes if self._is_endless else None
+            processes = self.guarding.processes
             held = self._held = _Held(lease_id, None if processes is None else processes.open(self.target, lease_id))
         return held
 
@@ -198,7 +198,7 @@ class LeasedUpdate(ABC):
 
     def _take_over(self, deadline: Deadline) -> bool:
         """Release the lease of a process on this machine that has ended; return whether there was one."""
-        return self._is_endless and guarding.end_abandoned(self.target, self.guarding, deadline)
+        return guarding.end_abandoned(self.target, self.guarding, deadline).leases > 0
 
     def _leave_note(self, held: _Held, found: LeaseState, deadline: Deadline) -> None:
         """Write on the file who holds it, for an operator on another machine. The content stays."""
@@ -221,6 +221,8 @@ class LeasedUpdate(ABC):
         )
         if sent.error is None and sent.answer is not None:
             self._noted[quote(sent.answer["etag"])] = before
+            if held.note is not None:
+                held.note.add_record(before[0], quote(sent.answer["etag"]))
         elif service_code(sent.error or RefusedHere.as_changed()) != "ReadOnlyAttribute":
             # A copy that comes late must not undo what is written next under this lease.
             held.is_spoilt = sent.outcome is CallOutcome.IN_DOUBT

@@ -81,7 +81,7 @@ def put(
     first = read_up_to(source, PIECE_BYTES)
     if not first and not allow_empty:
         raise UsageError("the input is empty; nothing was written", reason="put_is_empty")
-    found = placing.look_early(upload)
+    upload, found = placing.look_early(upload, guarding_by)
     settings = {
         "metadata": upload.stamp(found, keeps_locks=False),
         "content_settings": upload.headers.for_sdk(),

@@ -44,7 +44,7 @@ class GuardLease:
     since: float = field(init=False)
     #: Whether it ended with its resource, so that there is nothing to give back.
     is_gone: bool = field(default=False, init=False)
-    #: The note of one without a term.
+    #: The note of it, by which the next azguard ends it if we are killed.
     note: ProcessLease | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -74,7 +74,7 @@ def hold(
 ) -> Iterator[GuardLease]:
     """Hold a lease on a resource: the one that the caller holds already, or our own, which is given back at the end.
 
-    ``processes`` keeps the note of one without a term, by which the next azguard ends it if we are killed.
+    ``processes`` keeps the note of ours, by which the next azguard on this machine ends it if we are killed.
 
     With an ``etag`` our own is acquired on that version alone. Once it is replaced, no late request can acquire it.
 
@@ -89,7 +89,7 @@ def hold(
     lease_id = str(uuid.uuid4())
     seconds = _SECONDS if kind_of(target).finite else None
     held = GuardLease(lease_id, is_own=True, deadline=deadline)
-    if seconds is None and processes is not None:
+    if processes is not None:
         held.note = processes.open(target, lease_id)
     records.add(target, lease_id, seconds)
     held.ends = None if seconds is None else deadline.clock() + seconds

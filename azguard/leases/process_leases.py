@@ -1,45 +1,58 @@
-"""Leases without a term that end with a process: a note of each on this machine, which outlives a kill.
-
-A note is a file that its process keeps open and locked. The kernel unlocks it when the process has ended, however it
-ended: whose note can be locked holds its lease no longer, and the next azguard on this machine releases that by its id.
+"""Leases that end with a process: a note of each on this machine, by which the next azguard releases what a kill left.
 
 Not guaranteed: a lease of a process on another machine, or with another cache folder. There an operator breaks it.
 """
 
-import json
-import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from azguard.accounts.target import Target
+from azguard.address import Address
 from azguard.leases import actions
-from azguard.processes import locked_file
+from azguard.processes.notes import ProcessNote, ProcessNotes
 from azguard.requests.deadline import Deadline
 
-_ENDING = ".json"
-_LONGEST_NOTE = 64 * 1024
 
-
-@dataclass
+@dataclass(frozen=True)
 class ProcessLease:
     """The note of one lease."""
 
-    path: Path
-    address: str
-    endpoint: str
     lease_id: str
-    #: The open file, which keeps the note locked; None if it is closed.
-    descriptor: int | None = None
+    note: ProcessNote
+
+    def add_place(self, target: Target) -> None:
+        """Note that what is leased may be at another address soon, because it is renamed."""
+        self.note.add(next_path=target.address.path)
+
+    def add_record(self, before: str, after: str) -> None:
+        """Note that the version ``after`` differs from ``before`` in the record of the holder alone."""
+        self.note.add(before=before, after=after)
+
+    @property
+    def record(self) -> tuple[str, str] | None:
+        """Return the two versions that differ in the record of the holder alone, if such a record was left."""
+        facts = self.note.facts
+        return (facts["before"], facts["after"]) if "after" in facts else None
+
+    @property
+    def descriptor(self) -> int | None:
+        """Return the open file, which keeps the note locked; None if it is closed."""
+        return self.note.descriptor
 
     def close(self, *, is_released: bool) -> None:
         """Let go of the note: delete it, or leave it for the next azguard because the lease may be held still."""
-        if is_released:
-            self.path.unlink(missing_ok=True)
-        if self.descriptor is not None:
-            os.close(self.descriptor)
-            self.descriptor = None
+        self.note.close(is_done=is_released)
+
+    def find_places(self, target: Target) -> list[Target]:
+        """Return where it may be held; nowhere, if it is not the lease of ``target``."""
+        facts, address = self.note.facts, target.address
+        if (facts.get("kind"), facts.get("container")) != (address.kind, address.container):
+            return []
+        paths = [facts.get("path", ""), facts.get("next_path")]
+        if facts.get("endpoint") != target.endpoint or address.path not in paths:
+            return []
+        return [_locate(target, path) for path in paths if path is not None]
 
 
 @dataclass(frozen=True)
@@ -50,60 +63,36 @@ class ProcessLeases:
 
     def open(self, target: Target, lease_id: str) -> ProcessLease:
         """Note a lease before it is asked for. Where the folder cannot be written, it is not noted."""
-        note = ProcessLease(self._path(lease_id), str(target.address), target.endpoint, lease_id)
-        if not locked_file.IS_SUPPORTED:
-            return note
-        with suppress(OSError):
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            note.descriptor = os.open(note.path, os.O_CREAT | os.O_RDWR, 0o600)
-            locked_file.lock(note.descriptor)
-            text = json.dumps({"address": note.address, "endpoint": note.endpoint, "lease_id": lease_id})
-            os.pwrite(note.descriptor, text.encode(), 0)
-        return note
+        address = target.address
+        facts = {"endpoint": target.endpoint, "kind": str(address.kind), "container": address.container}
+        facts |= {"path": address.path, "lease_id": lease_id}
+        return ProcessLease(lease_id, ProcessNotes(self.folder).open(lease_id, facts))
 
     def find_abandoned(self, target: Target) -> Iterator[ProcessLease]:
-        """Yield the leases on a resource whose processes have ended without releasing them."""
-        for path in sorted(self.folder.glob(f"*{_ENDING}")):
-            note = _read(path)
-            is_it = note is not None and (note.address, note.endpoint) == (str(target.address), target.endpoint)
-            if note is not None and is_it and _is_unlocked(path):
-                yield note
+        """Yield the leases on a resource whose processes on this machine have ended without releasing them."""
+        for note in ProcessNotes(self.folder).find_abandoned():
+            lease = ProcessLease(note.facts.get("lease_id", ""), note)
+            if lease.find_places(target):
+                yield lease
 
     def release_abandoned(
-        self, target: Target, deadline: Deadline, clean: Callable[[str], None] = lambda lease_id: None
-    ) -> list[str]:
-        """Release what processes that have ended left on a resource; return the ids.
+        self, target: Target, deadline: Deadline, before: Callable[[Target, ProcessLease], None] = lambda _, __: None
+    ) -> Iterator[ProcessLease]:
+        """Release what processes that have ended left on a resource, and yield each before its note is deleted.
 
-        ``clean`` removes what else one has left. It is called before the note is deleted.
+        ``before`` is called while one may be held still, for each place where it may be, and must raise no error.
         """
-        released = []
-        for note in self.find_abandoned(target):
-            if actions.give_back(target, note.lease_id, deadline):
-                clean(note.lease_id)
-                note.close(is_released=True)
-                released.append(note.lease_id)
-        return released
-
-    def _path(self, lease_id: str) -> Path:
-        return self.folder / f"{lease_id}{_ENDING}"
+        for lease in self.find_abandoned(target):
+            places = lease.find_places(target)
+            for place in places:
+                before(place, lease)
+            left = [place for place in places if not actions.give_back(place, lease.lease_id, deadline)]
+            if not left:
+                yield lease
+                lease.close(is_released=True)
 
 
-def _read(path: Path) -> ProcessLease | None:
-    try:
-        found = json.loads(path.read_bytes()[:_LONGEST_NOTE])
-        return ProcessLease(path, str(found["address"]), str(found["endpoint"]), str(found["lease_id"]))
-    except (OSError, ValueError, TypeError, KeyError):
-        return None  # It was deleted meanwhile, or is being written.
-
-
-def _is_unlocked(path: Path) -> bool:
-    try:
-        descriptor = os.open(path, os.O_RDWR)
-    except OSError:
-        return False
-    try:
-        return locked_file.try_lock(descriptor)
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
+def _locate(target: Target, path: str) -> Target:
+    """Return what is at a path in the same share or container."""
+    container = target.address.container
+    return Target(target.account, Address(target.kind, (container, path) if path else (container,)))

@@ -25,4 +25,5 @@
 ``identity``          processes known by pid and start: the one reader of /proc and ps
 ``memory``            when memory is given back to the system
 ``locked_file``       a lock file that one process at a time holds
+``notes``             notes of what a process has under way, which outlive a kill
 """

@@ -2,22 +2,21 @@
 
 import os
 import re
+import subprocess
 import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
 from azguard.emulators import azurite_process, files_process
 from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault, Request
+from azguard.faultproxy.faults import Answer, Chosen, Fault, Request
+from tests.support import forked
 from tests.support.cli_world import CliWorld, Ran
-
-if TYPE_CHECKING:
-    import subprocess
 
 
 @contextmanager
@@ -112,31 +111,55 @@ class Killer:
     #: The same folder, behind the proxy.
     world: CliWorld
     _at: str = ""
-    _child: "subprocess.Popen[bytes] | None" = None
+    _is_after: bool = False
+    _child: subprocess.Popen[bytes] | None = None
 
-    def kill(self, at: str, *words: str) -> int:
+    def kill(self, at: str, *words: str, after: bool = False) -> int:
         """Run a command until its first request with ``at`` in its method and target, and return its exit status.
 
-        That request is not passed on.
+        What it does to a lease counts, too. The request is not passed on. With ``after`` only its answer is not.
         """
-        self._at = at
-        self._child = self.world.begin(*words)
-        status = self._child.wait(60)
+        self._at, self._is_after = at, after
+        self._child = subprocess.Popen(
+            forked.command(*words),
+            cwd=self.world.root,
+            env=self.world.environ(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        # The pipes end with the command itself, which a fork is.
+        self._child.communicate(timeout=60)
         self._at = ""
-        return status
+        return self._child.returncode
 
-    def decide(self, request: Request) -> Fault:
-        """Kill the run if this is its request."""
-        if not self._at or self._child is None or self._at not in f"{request.method} {request.path}":
+    def decide(self, request: Request) -> Fault | Chosen:
+        """Kill the run if this is its request, and keep the request; or let it pass, and keep the answer."""
+        if not self._is_at(request):
             return Fault.NONE
+        if self._is_after:
+            return Fault.LATE
+        self._end()
+        return Chosen(until=lambda: False)
+
+    def note(self, answer: Answer) -> None:
+        """Kill the run if this is the answer to its request."""
+        if self._is_at(answer.request):
+            self._end()
+
+    def _is_at(self, request: Request) -> bool:
+        action = request.headers.get("x-ms-lease-action", "")
+        return bool(self._at) and self._at in f"{request.method} {request.path} {action}"
+
+    def _end(self) -> None:
+        assert self._child is not None
         self._child.kill()
-        return Fault.RESET
 
 
 @contextmanager
 def killing(cli: CliWorld) -> Iterator[Killer]:
     """Put a proxy before the emulator, so that a run can be killed at one of its requests."""
     killer = Killer(cli)
-    with proxy.running(port(cli), killer.decide) as between:
+    with proxy.running(port(cli), killer.decide, record=killer.note) as between:
         killer.world = through(cli, between.port)
         yield killer

@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -34,6 +35,7 @@ _LATE = (
     "azure.data.tables",
     "azure.identity",
     "azure.storage.blob",
+    "azure.storage.fileshare",
     "azure.storage.queue",
     "jmespath",
     "jsonpatch",
@@ -114,7 +116,8 @@ def _attend(asked: socket.socket) -> None:
             os.close(descriptor)
         _await_end(pid, asked)
         _, status = os.waitpid(pid, 0)
-        asked.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+        with suppress(BrokenPipeError):  # The client was killed.
+            asked.sendall(str(os.waitstatus_to_exitcode(status)).encode())
         os._exit(0)
     asked.close()
     for number in range(3):

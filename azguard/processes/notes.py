@@ -1,0 +1,130 @@
+"""Notes of what a process has under way, which outlive a kill: for each one a file that its process keeps locked.
+
+The kernel unlocks the file when the process has ended, however it ended. A note that can be locked is of a process that
+is gone, so that another process may finish what it left. Facts are added line by line: a line that a kill cut short
+is not read, and the others are.
+
+Not guaranteed: a note of another machine tells nothing here, because a lock may not reach across a network file system.
+It is left to that machine.
+"""
+
+import json
+import os
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from azguard.processes import identity, locked_file
+
+_ENDING = ".json"
+_LONGEST_NOTE = 64 * 1024
+_MACHINE_ID = Path("/etc/machine-id")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What tells this machine from others, and one boot of it from the others."""
+
+    host: str
+    #: None where the system has none.
+    boot: str | None
+    #: What an installation of the system keeps; None where there is none, as in many containers.
+    installation: str | None
+
+    @classmethod
+    def find(cls) -> "Machine":
+        """Return the machine that this process runs on."""
+        installation = None
+        with suppress(OSError, UnicodeDecodeError):
+            installation = _MACHINE_ID.read_text("ascii").strip() or None
+        return cls(socket.gethostname(), identity.find_boot(), installation)
+
+    def runs(self, other: "Machine") -> bool:
+        """Return whether what a process of the other says of its locks, or its end, is known here."""
+        if self.boot is not None and self.boot == other.boot:
+            return True  # The same kernel keeps the locks, in whichever container.
+        if self.boot is not None and self.installation is None:
+            return False
+        # Started again since: then all processes of before have ended.
+        return (self.host, self.installation) == (other.host, other.installation)
+
+
+@dataclass
+class ProcessNote:
+    """One note."""
+
+    path: Path
+    #: All that was noted; a later fact of the same name replaces an earlier one.
+    facts: dict[str, str]
+    #: The open file, which keeps the note locked; None if it is not this process's, or is closed.
+    descriptor: int | None = None
+
+    def add(self, **facts: str) -> None:
+        """Add facts, before what they tell of is begun; raise no error."""
+        self.facts |= facts
+        if self.descriptor is not None:
+            with suppress(OSError):
+                os.write(self.descriptor, f"{json.dumps(facts)}\n".encode())
+
+    def close(self, *, is_done: bool) -> None:
+        """Let go of the note: delete it, or leave it for the next process because something may be left."""
+        if is_done:
+            self.path.unlink(missing_ok=True)
+        if self.descriptor is not None:
+            os.close(self.descriptor)
+            self.descriptor = None
+
+
+@dataclass(frozen=True)
+class ProcessNotes:
+    """A folder of notes."""
+
+    folder: Path
+    machine: Machine = field(default_factory=Machine.find)
+
+    def open(self, name: str, facts: Mapping[str, str]) -> ProcessNote:
+        """Note what is about to be done. Where the folder cannot be written, it is not noted."""
+        note = ProcessNote(self.folder / f"{name}{_ENDING}", {})
+        if locked_file.IS_SUPPORTED:
+            with suppress(OSError):
+                self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                note.descriptor = os.open(note.path, os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o600)
+                locked_file.lock(note.descriptor)
+        here = {"host": self.machine.host, "boot": self.machine.boot, "installation": self.machine.installation}
+        note.add(**facts, **{name: value for name, value in here.items() if value is not None})
+        return note
+
+    def find_abandoned(self) -> Iterator[ProcessNote]:
+        """Yield the notes of processes on this machine that have ended."""
+        for path in sorted(self.folder.glob(f"*{_ENDING}")):
+            # Read after that, so that nothing is added any more.
+            facts = _read(path) if _is_unlocked(path) else {}
+            # Without a host it is being written, or a kill cut it short before anything was begun.
+            if "host" not in facts:
+                continue
+            if self.machine.runs(Machine(facts["host"], facts.get("boot"), facts.get("installation"))):
+                yield ProcessNote(path, facts)
+
+
+def _read(path: Path) -> dict[str, str]:
+    facts: dict[str, str] = {}
+    with suppress(OSError, ValueError):
+        for line in path.read_bytes()[:_LONGEST_NOTE].splitlines():
+            found = json.loads(line)
+            facts |= {str(name): str(value) for name, value in found.items()} if isinstance(found, dict) else {}
+    return facts
+
+
+def _is_unlocked(path: Path) -> bool:
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        return locked_file.try_lock(descriptor)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,112 @@
+"""What a killed process left on a share or a file, which the next write on the same machine ends."""
+
+import signal
+import socket
+
+import pytest
+
+from azguard.leases.owners import OWNER
+from azguard.processes import identity, locked_file
+from tests.support import files_world
+from tests.support.cli_world import CliWorld
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the kernel tells who was killed by its lock")
+#: The words of each write under a lease, and the request at which it is killed.
+WRITES = {
+    "put": (("file", "put", "{file}", "-f", "{local}"), "comp=rename"),
+    "metadata": (("file", "metadata", "set", "{file}", "--metadata", "a=1"), "comp=metadata"),
+    "properties": (("file", "set-properties", "{file}", "--content-type", "a/b"), "comp=properties"),
+    "resize": (("file", "resize", "{file}", "--size", "1KiB"), "comp=properties"),
+    "range put": (("file", "range", "put", "{file}", "-f", "{local}"), "comp=range"),
+    "range clear": (("file", "range", "clear", "{file}", "--length", "512"), "comp=range"),
+    "share metadata": (("share", "metadata", "set", "{share}", "--metadata", "a=1"), "comp=metadata"),
+    "quota": (("share", "quota", "{share}", "9"), "comp=properties"),
+    "acl": (("share", "acl", "set", "{share}", "-f", "{policies}"), "comp=acl"),
+}
+
+ANYHOW = "--last-writer-wins"
+#: Where a rename is killed: before its request, after it, and before its lease is given back at the new address.
+KILLS = [("comp=rename", False), ("comp=rename", True), (" release", True)]
+
+
+@pytest.fixture
+def file(files_cli: CliWorld) -> str:
+    return files_world.make(files_cli, bytes(512))
+
+
+def is_clean(cli: CliWorld, file: str) -> bool:
+    """Return whether neither a lease, nor a record of one, nor a note of it is left, of the file and its share."""
+    share = files_world.sdk(cli, file.partition("/")[0]).get_share_properties()
+    found = files_world.client(cli, file).get_file_properties()
+    notes = [*cli.root.glob(".cache/process-*/*"), *cli.call("lease", "list", "--held").json]
+    return (share.lease.state, found.lease.state, OWNER in found.metadata, notes) == (
+        "available", "available", False, [],
+    )  # fmt: skip
+
+
+def test_each_write_goes_on_where_it_was_killed(files_cli: CliWorld, file: str) -> None:
+    share = file.partition("/")[0]
+    names = {"file": file, "share": share, "local": str(files_cli.file("new", b"new"))}
+    names["policies"] = str(files_cli.file("policies", b"{}"))
+    left: dict[str, object] = {}
+    with files_world.killing(files_cli) as killer:
+        call = killer.world.call
+        for name, (words, at) in WRITES.items():
+            line = [word.format(**names) for word in words]
+            if line[0] == "share":
+                line += ["--etag", call("share", "show", share).json["etag"]]
+            else:
+                call("file", "get", file)
+            status = killer.kill(at, *line)
+            held = [each["address"] for each in call("lease", "list", "--held").json]
+            again = call(*line)
+            left[name] = (status, held, again.code, is_clean(killer.world, file))
+    assert left == {
+        name: (-signal.SIGKILL, [f"{words[0]}:{share if words[0] == 'share' else file}"], 0, True)
+        for name, (words, _) in WRITES.items()
+    }
+
+
+def test_a_rename_that_is_killed_loses_neither_the_file_nor_its_lease(files_cli: CliWorld, file: str) -> None:
+    told: list[object] = []
+    with files_world.killing(files_cli) as killer:
+        call = killer.world.call
+        for number, (at, after) in enumerate(KILLS):
+            old, new = file, f"{file}.{number}"
+            status = killer.kill(at, "file", "rename", file, new, after=after)
+            there = [name for name in (file, new) if call("file", "exists", name).code == 0]
+            held = sorted(each["address"] for each in call("lease", "list", "--held").json)
+            next_ran = call("file", "set-properties", there[0], "--content-type", "a/b", ANYHOW)
+            told.append(
+                (
+                    status,
+                    there == [new],
+                    held == [f"file:{old}", f"file:{new}"],
+                    next_ran.code,
+                    is_clean(killer.world, there[0]),
+                )
+            )
+            assert there[0] == new or call("file", "rename", file, new).code == 0
+            file = new
+    assert told == [(-signal.SIGKILL, is_renamed, True, 0, True) for is_renamed in (False, True, True)]
+
+
+def test_only_what_a_dead_process_of_this_machine_holds_is_taken_over(files_cli: CliWorld, file: str) -> None:
+    words = ("file", "set-properties", file, "--content-type", "a/b")
+    with files_world.killing(files_cli) as killer:
+        call = killer.world.call
+        call("file", "get", file)
+        killer.kill("comp=properties", *words)
+        (note,) = files_cli.root.glob(".cache/process-leases/*")
+        ours = note.read_text()
+        note.write_text(ours.replace(str(identity.find_boot()), "another").replace(socket.gethostname(), "elsewhere"))
+        elsewhere = call(*words, ANYHOW).code
+        note.write_text(ours)
+        with note.open() as file_of_process:
+            locked_file.lock(file_of_process.fileno())
+            living = call(*words, ANYHOW).code
+        call("lease", "break", f"file:{file}", "--yes")
+        theirs = files_world.client(files_cli, file).acquire_lease()
+        assert (elsewhere, living, call(*words, ANYHOW).code, note.exists()) == (49, 49, 49, False)
+        theirs.release()
+        assert call(*words, ANYHOW).code == 0

@@ -1,0 +1,66 @@
+"""Notes of processes: whose process has ended, and which machine's they are."""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from azguard.processes.locked_file import IS_SUPPORTED
+from azguard.processes.notes import Machine, ProcessNotes
+
+pytestmark = pytest.mark.skipif(not IS_SUPPORTED, reason="this system has no such locks")
+HERE = Machine("build-1", "boot-1", "installation-1")
+
+
+def find(notes: ProcessNotes) -> list[dict[str, str]]:
+    return [note.facts for note in notes.find_abandoned()]
+
+
+def test_a_note_is_found_with_all_its_facts_when_its_process_has_let_go_of_it(tmp_path: Path) -> None:
+    notes = ProcessNotes(tmp_path / "notes", HERE)
+    note = notes.open("a", {"what": "lease"})
+    note.add(what="rename", to="b")
+    assert find(notes) == []
+    note.close(is_done=False)
+    # A line that a kill cut short.
+    with open(note.path, "a") as file:
+        file.write('{"to": ')
+    assert find(notes) == [
+        {"what": "rename", "to": "b", "host": "build-1", "boot": "boot-1", "installation": "installation-1"}
+    ]
+    note.close(is_done=True)
+    assert list(notes.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("here", "is_found"),
+    [
+        (HERE, True),
+        (replace(HERE, host="container-2", installation=None), True),
+        (replace(HERE, boot="boot-2"), True),
+        (replace(HERE, boot="boot-2", installation=None), False),
+        (replace(HERE, boot="boot-2", host="build-2"), False),
+        (replace(HERE, boot="boot-2", installation="installation-2"), False),
+    ],
+    ids=["same", "another container", "started again", "perhaps started again", "other host", "other installation"],
+)
+def test_a_note_of_another_machine_is_left_to_it(tmp_path: Path, here: Machine, *, is_found: bool) -> None:
+    ProcessNotes(tmp_path, HERE).open("a", {}).close(is_done=False)
+    assert bool(find(ProcessNotes(tmp_path, here))) is is_found
+
+
+def test_what_is_no_note_is_left_alone(tmp_path: Path) -> None:
+    for name, content in (("empty", b""), ("list", b"[]\n"), ("bytes", b"\xff\n"), ("lines", b'{"what": "x"}\n')):
+        (tmp_path / f"{name}.json").write_bytes(content)
+    assert find(ProcessNotes(tmp_path, HERE)) == []
+    assert len(os.listdir(tmp_path)) == 4
+
+
+def test_where_nothing_can_be_written_nothing_is_noted(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text(json.dumps({}))
+    note = ProcessNotes(tmp_path / "file", HERE).open("a", {})
+    note.add(to="b")
+    note.close(is_done=False)
+    assert (note.descriptor, find(ProcessNotes(tmp_path / "file", HERE))) == (None, [])
