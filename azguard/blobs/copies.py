@@ -24,15 +24,13 @@ from azguard.conditions.etags import quote
 from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Exists, NotFound, UsageError
+from azguard.requests import copied_sources
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, UNSEEN, Lineage
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict, verdict_from_lineage
 
-#: What the status of a copy is while the service copies.
-PENDING = "pending"
-SUCCESS = "success"
 # What stands in the place of the source's lineage where the copy has no other metadata: it is no history.
 _NO_HISTORY = "none"
 
@@ -221,7 +219,7 @@ def _send(given: Copy, on_source: Mapping[str, str]) -> Mapping[str, Any]:
     tags = dict(settings.tags or {})
     metadata = {**(settings.metadata or {}), **({KEY: given.stamp} if given.stamp else {})}
     answer: Mapping[str, Any] = given.target.account.blob(given.target.address).start_copy_from_url(
-        copy_sources.to_url(given.source),
+        copied_sources.to_url(given.source),
         metadata=metadata or None,
         tags=(tags if fence is None else fences.with_fence_tag(tags, fence)) or None,
         standard_blob_tier=None if settings.tier is None else StandardBlobTier(settings.tier),
@@ -253,7 +251,7 @@ def _find_outcome(given: Copy, patience: Deadline) -> Finding[Mapping[str, Any]]
 
 def _is_copy_of(found: Any, source: Target) -> bool:
     """Return whether a blob says that it is a copy of this source."""
-    theirs, ours = ((url or "").partition("?")[0] for url in (found.copy.source, copy_sources.to_url(source)))
+    theirs, ours = ((url or "").partition("?")[0] for url in (found.copy.source, copied_sources.to_url(source)))
     return bool(theirs == ours)
 
 
@@ -263,7 +261,7 @@ def _to_result(
     answer = settled.answer
     return BlobCopied(
         address=str(given.target.address),
-        source=copy_sources.describe(given.source, given.target),
+        source=copied_sources.describe(given.source, given.target),
         source_etag=None if pinned is None else pinned.etag,
         etag=answer.get("etag"),
         last_modified=answer.get("last_modified"),

@@ -9,6 +9,7 @@ from azguard.blobs import copy_sources
 from azguard.blobs.copy_sources import PinnedSource, SourceMovedError
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, UsageError
+from azguard.requests import copied_sources
 from azguard.requests.deadline import Deadline
 
 # What every service version takes from a source in one request.
@@ -30,7 +31,7 @@ class SourcePiece:
     @property
     def url(self) -> str:
         """Return the URL by which the service reads the source."""
-        return copy_sources.to_url(self.source)
+        return copied_sources.to_url(self.source)
 
     @property
     def condition(self) -> dict[str, str]:

@@ -9,6 +9,8 @@
 ``service_errors``  what a refusal says → one of our errors
 ``pool``            writes, a few at a time, and how they ended
 ``deadline``        the time that is left
+``service_copies``  copies that the service makes in its own time
+``copied_sources``  the source of a copy
 ``polling``         look again and again until something is as wanted
 ``written``         what a write did
 ``existing``        what a create finds where something is already

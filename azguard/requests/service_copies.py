@@ -1,0 +1,174 @@
+"""Copies that the service makes in its own time, of blobs and of files: how far one is, how it ended, how to stop it.
+
+The id of a copy tells it from every other. Where a resource has another id, or none, another write has replaced it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar
+
+from azguard import columns
+from azguard.accounts.target import Target
+from azguard.errors import AzguardError, BadRequest, Changed, Forbidden, NotFound, Unauthenticated, Unavailable
+from azguard.requests.calls import write_timeouts
+from azguard.requests.deadline import Deadline
+from azguard.requests.settle import NOTHING_THERE, Finding, WriteRequest, send_until_settled
+from azguard.requests.verdicts import Verdict
+
+#: What the status of a copy is while the service copies.
+PENDING = "pending"
+SUCCESS = "success"
+ABORTED = "aborted"
+# Between two questions: small copies end at once, large ones take hours.
+_FIRST_PAUSE_SECONDS = 0.2
+_LONGEST_PAUSE_SECONDS = 10.0
+_PAUSE_GROWTH = 1.5
+# The status of a copy that failed begins with the HTTP status of what the service met.
+_KINDS: dict[str, type[AzguardError]] = {
+    "401": Unauthenticated, "403": Forbidden, "404": NotFound, "412": Changed,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CopyAborted:
+    """What a request to stop a copy did."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.COPY_STATUS, columns.OUTCOME)
+
+    address: str
+    etag: str | None
+    last_modified: datetime | None
+    copy_id: str
+    copy_status: str
+    guard: str
+    attempts: int
+    conflicts: int
+    #: ``committed``, or ``unchanged`` where it had been stopped before.
+    outcome: str
+
+
+@dataclass(frozen=True)
+class CopyDestination:
+    """A resource that may be the destination of a copy, in the SDK's terms."""
+
+    target: Target
+    #: Returns its properties.
+    fetch: Callable[[Deadline], Any]
+    client: Any
+    #: The headers of a request that stops it, and the name of what guards that.
+    headers: Mapping[str, str]
+    guard: str
+
+
+def pauses() -> Iterator[float]:
+    """Yield the seconds between two questions about a copy, without end."""
+    pause = _FIRST_PAUSE_SECONDS
+    while True:
+        yield pause
+        pause = min(_LONGEST_PAUSE_SECONDS, pause * _PAUSE_GROWTH)
+
+
+def read_progress(text: str | None) -> tuple[int, int | None]:
+    """Return the bytes that are copied, and how many there are, of ``12/40``."""
+    done, _, total = (text or "").partition("/")
+    return (int(done), int(total)) if done.isdigit() and total.isdigit() else (0, None)
+
+
+def build_failure(target: Target, found: Any, left: str) -> AzguardError:
+    """Return the error for a copy that ended without success: aborted or failed.
+
+    ``found`` are the SDK's properties of its destination, and ``left`` says what is there now.
+    """
+    facts = {"copy_id": found.copy.id, "copy_status": found.copy.status}
+    if found.copy.status == ABORTED:
+        return Changed(
+            f"the copy to {target} was aborted; {left}",
+            address=str(target.address),
+            reason="copy_was_aborted",
+            facts=facts,
+        )
+    why = found.copy.status_description or ""
+    failure = Unavailable(
+        f"the copy to {target} failed; {left}",
+        address=str(target.address),
+        detail=(why,) if why else (),
+        reason="copy_failed",
+        facts={**facts, "copy_status_description": why or None},
+    )
+    return failure.as_kind(_KINDS.get(why[:3], Unavailable))
+
+
+def abort(destination: CopyDestination, copy_id: str | None, deadline: Deadline) -> CopyAborted:
+    """Stop a pending copy: the one with this id, or the one that the destination shows. It leaves no content.
+
+    Raises:
+        Changed: the copy has ended, or it is the destination of another copy.
+        NotFound: it is not there, or it is not the destination of a copy.
+        Locked: it is leased, and its lease id was not given.
+    """
+    target = destination.target
+    shown = destination.fetch(deadline)
+    copy_id = copy_id or shown.copy.id
+    if copy_id is None:
+        raise NotFound(f"{target} is not the destination of a copy", address=str(target.address), reason="no_copy")
+    if shown.copy.id == copy_id and shown.copy.status == ABORTED:
+        return _to_aborted(destination, shown, copy_id, attempts=0, outcome="unchanged")
+    if shown.copy.id != copy_id or shown.copy.status != PENDING:
+        raise _to_ended(target, shown, copy_id)
+    client, headers = destination.client, dict(destination.headers)
+    request: WriteRequest[Any] = WriteRequest(
+        target=target,
+        send=lambda: client.abort_copy(copy_id, headers=headers, **write_timeouts(deadline)),
+        look=lambda patience: _find_outcome(destination, copy_id, patience),
+    )
+    try:
+        settled = send_until_settled(request, deadline)
+    except (Changed, BadRequest) as error:
+        # Changed is the verdict of the look; the service says NoPendingCopyOperation or CopyIdMismatch.
+        raise _to_ended(target, destination.fetch(deadline.fresh()), copy_id, error) from error
+    found = settled.answer or destination.fetch(deadline.fresh())
+    return _to_aborted(destination, found, copy_id, attempts=settled.attempts, outcome="committed")
+
+
+def _find_outcome(destination: CopyDestination, copy_id: str, patience: Deadline) -> Finding[Any]:
+    try:
+        found = destination.fetch(patience)
+    except NotFound:
+        return Finding(Verdict.NEVER, seen=NOTHING_THERE)
+    if found.copy.id != copy_id:
+        return Finding(Verdict.NEVER, seen=found)
+    by_status = {ABORTED: Verdict.COMMITTED, PENDING: Verdict.NOT_YET}
+    return Finding(by_status.get(found.copy.status, Verdict.NEVER), found, seen=found)
+
+
+def _to_ended(target: Target, found: Any, copy_id: str, error: AzguardError | None = None) -> Changed:
+    """Return the error for a copy that cannot be stopped any more."""
+    if found.copy.id == copy_id:
+        message = f"the copy to {target} had ended before it could be stopped: {found.copy.status}"
+    else:
+        message = f"{target} is not the destination of the copy {copy_id}"
+    return Changed(
+        message,
+        address=str(target.address),
+        http_status=None if error is None else error.http_status,
+        service_code=None if error is None else error.service_code,
+        request_id=None if error is None else error.request_id,
+        current_etag=found.etag,
+        reason="copy_ended" if found.copy.id == copy_id else "copy_is_another",
+        facts={"copy_id": copy_id, "current_copy_id": found.copy.id, "copy_status": found.copy.status},
+    )
+
+
+def _to_aborted(destination: CopyDestination, found: Any, copy_id: str, *, attempts: int, outcome: str) -> CopyAborted:
+    return CopyAborted(
+        address=str(destination.target.address),
+        etag=found.etag,
+        last_modified=found.last_modified,
+        copy_id=copy_id,
+        copy_status=ABORTED,
+        guard=destination.guard,
+        attempts=attempts,
+        conflicts=0,
+        outcome=outcome,
+    )
