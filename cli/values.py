@@ -39,7 +39,8 @@ def count(text: str | None, option: str) -> int | None:
 def whole(text: str, option: str, least: int, most: int) -> int:
     """Return a whole number between two others, both included."""
     if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS and least <= int(text) <= most):
-        raise UsageError(f"{option}: {text!r} is not a whole number from {least} to {most}", hint=f"{option} {least}")
+        example = f"{option} {least}" if option.startswith("--") else f"a number such as {least}"
+        raise UsageError(f"{option}: {text!r} is not a whole number from {least} to {most}", hint=example)
     return int(text)
 
 

@@ -32,7 +32,7 @@ HINTS: Mapping[str, Words] = {
     "file_is_open": _close_handles,
     "file_is_read_only": "take the attribute away: azguard file set-properties {target} --attributes None",
     "parent_not_found": "azguard dir create {parent}",
-    "path_of_other_type": "see what is there: azguard file list {container}",
+    "path_of_other_type": "choose another name; see what is there: azguard file list {container}",
     "range_beyond_end": "choose bytes inside the file; they are counted from 0",
     "temporary_file_failed": "the file itself is as it was; try again",
     "rename_to_other_share": "name a directory of the same share",
@@ -45,6 +45,7 @@ HINTS: Mapping[str, Words] = {
     "share_has_snapshots": "--delete-snapshots include deletes them too",
     "share_or_file_changed": _show_again,
     "share_not_found": "azguard share create {container}",
+    "share_snapshot_not_found": "azguard share list --include-snapshots --prefix {container}",
 }
 #: What happened, where the core's own sentence would have to name an option.
 WORDS: Mapping[str, Words] = {}

@@ -42,7 +42,7 @@ HINTS: Mapping[str, Words] = {
     "output_is_empty": "if the content is to be empty: --allow-empty",
     "output_is_not_json": "mend the command; if it is meant: --any-content",
     "op_id_malformed": ("copy it whole from the result, or choose a key of your own that does not begin with {prefix}"),
-    "put_is_empty": "did the command before the pipe fail? If an empty blob is meant: --allow-empty",
+    "put_is_empty": "did the command before the pipe fail? If it is to be empty: --allow-empty",
     "put_never_read": (
         "read it first: azguard blob get {target} -f THEIRS, "
         "or name the version with --etag, or overwrite with --last-writer-wins"

@@ -16,7 +16,7 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
-from azguard.errors import NotFound
+from azguard.errors import BadRequest, NotFound
 from azguard.files import guarding, writes
 from azguard.files.described import drop_own
 from azguard.files.guarding import Guarding
@@ -24,6 +24,7 @@ from azguard.files.writes import FileWrite
 from azguard.requests.calls import page_timeouts, pages, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
+from azguard.requests.service_errors import TYPE_MISMATCH
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict
 from azguard.requests.written import WriteResult
@@ -147,6 +148,11 @@ def find_create_outcome(target: Target, op: str, patience: Deadline) -> Finding[
     try:
         found = writes.fetch(target, None, patience)
     except NotFound:
+        return Finding(Verdict.NOT_YET)
+    except BadRequest as error:
+        if error.service_code != TYPE_MISMATCH:
+            raise
+        # A file has this name, so no directory of ours is there.
         return Finding(Verdict.NOT_YET)
     if op in Lineage.parse((found.metadata or {}).get(KEY)):
         return Finding(Verdict.COMMITTED, {"etag": found.etag, "last_modified": found.last_modified})

@@ -45,7 +45,6 @@ STATES = {
     "BlobIsSealed": Refusal("{0} is sealed", reason="blob_is_sealed"),
     "ShareHasSnapshots": Refusal("{0} has snapshots", reason="share_has_snapshots"),
     "DirectoryNotEmpty": Refusal("{0} is not empty", reason="directory_not_empty"),
-    "ResourceTypeMismatch": Refusal("{0} is of another type: a directory or a file", reason="path_of_other_type"),
     "BlockCountExceedsLimit": Refusal("{0} has all the blocks that it can have", reason="too_many_blocks"),
 }
 # What is in use: others have it open, or it is on its way to be deleted or copied.

@@ -12,6 +12,7 @@ from azguard import errors
 from azguard.accounts import proxies
 from azguard.accounts.target import Target
 from azguard.accounts.transport import NotOfTheService, not_of_the_service
+from azguard.address import Kind
 from azguard.requests import service_codes
 
 _AUTHENTICATION = {
@@ -27,6 +28,8 @@ _FOREIGN_WRITE = {
 
 _BEING_DELETED = service_codes.Refusal("{0} is busy: {1}", reason="busy")
 _SAYS_LATER = (408, 429)
+#: A directory is where a file is meant, or a file where a directory is.
+TYPE_MISMATCH = "ResourceTypeMismatch"
 #: The emulator's answer to a request that it does not know, with 501.
 NOT_IMPLEMENTED = "APINotImplemented"
 # Without its container nothing can have been written.
@@ -193,11 +196,21 @@ def _conflict(
         return errors.Forbidden(f"{target} is immutable by policy", **facts)
     if found == HTTPStatus.PRECONDITION_FAILED:
         return errors.Changed(_describe_change(target, expected_etag), expected_etag=expected_etag, **facts)
+    if code == TYPE_MISMATCH:
+        return _build_type_mismatch(target, facts)
     state = service_codes.STATES.get(code)
     why = code or str(found) if state is None else state.words.format(target)
     reason = None if state is None else state.reason
     values = {"container": target.address.container}
     return errors.BadRequest(f"the service refused this for {target}: {why}", reason=reason, values=values, **facts)
+
+
+def _build_type_mismatch(target: Target, facts: dict[str, Any]) -> errors.BadRequest:
+    found, wanted = ("file", "directory") if target.kind is Kind.DIR else ("directory", "file")
+    values = {"found": found, "container": target.address.container}
+    return errors.BadRequest(
+        f"{target} is a {found}, not a {wanted}", reason="path_of_other_type", values=values, **facts
+    )
 
 
 def _describe_change(target: Target, expected_etag: str | None) -> str:
@@ -209,6 +222,13 @@ def _describe_change(target: Target, expected_etag: str | None) -> str:
 def _not_found(target: Target, code: str | None, facts: dict[str, Any]) -> errors.NotFound:
     container = target.address.container
     values = {"container": container}
+    if code == "ShareNotFound" and (snapshot := target.address.snapshot):
+        return errors.NotFound(
+            f"there is no share {container}, or it has no snapshot {snapshot}",
+            reason="share_snapshot_not_found",
+            values=values,
+            **facts,
+        )
     if code in service_codes.PARENTS:
         refusal = service_codes.PARENTS[code]
         return errors.NotFound(refusal.words.format(container), reason=refusal.reason, values=values, **facts)

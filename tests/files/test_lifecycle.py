@@ -141,7 +141,13 @@ def test_what_was_never_read_is_deleted_only_if_that_is_said(files_cli: CliWorld
         ),
         (("dir", "show", "{share}"), 2, None),
         (("file", "show", "{share}/a//b"), 2, None),
-        (("file", "show", "{share}/full"), 40, "see what is there: azguard file list {share}"),
+        (("file", "show", "{share}/full"), 40, "choose another name; see what is there: azguard file list {share}"),
+        (("dir", "create", "{share}/f"), 40, "choose another name; see what is there: azguard file list {share}"),
+        (
+            ("file", "show", "{share}/f?snapshot=2020-01-01T00:00:00.0000000Z"),
+            44,
+            "azguard share list --include-snapshots --prefix {share}",
+        ),
     ],
 )
 def test_an_error_tells_the_way_out(
@@ -149,6 +155,7 @@ def test_an_error_tells_the_way_out(
 ) -> None:
     for path in ("full", "full/inner"):
         files_world.sdk(files_cli, share).create_directory(path)
+    files_world.client(files_cli, f"{share}/f").create_file(0)
     ran = files_cli.call(*(word.format(share=share) for word in words), "-o", "json")
     assert (ran.code, hint is None or ran.error["hint"] == hint.format(share=share)) == (code, True)
 
