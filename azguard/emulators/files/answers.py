@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from email.utils import formatdate
+from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
 from azguard.emulators.files.errors import ServiceError
@@ -10,6 +11,8 @@ from azguard.emulators.files.wire import Answer
 
 _EPOCH_TICKS = 621_355_968_000_000_000
 _TICKS_PER_SECOND = 10_000_000
+# What a name may have, and a document of XML may not.
+_NO_XML = "\ufffe\uffff"
 
 
 def to_ticks(seconds: float) -> int:
@@ -29,7 +32,11 @@ def format_date(seconds: float) -> str:
 
 def format_time(seconds: float) -> str:
     """Return a time with seven digits of a second, as file times and snapshots have it."""
-    ticks = to_ticks(seconds)
+    return format_ticks(to_ticks(seconds))
+
+
+def format_ticks(ticks: int) -> str:
+    """Return a time that is counted as the service does: seconds as a float would not tell all of them apart."""
     whole = datetime.fromtimestamp((ticks - _EPOCH_TICKS) // _TICKS_PER_SECOND, UTC)
     return f"{whole:%Y-%m-%dT%H:%M:%S}.{ticks % _TICKS_PER_SECOND:07d}Z"
 
@@ -56,6 +63,13 @@ def text(tag: str, value: object) -> str:
     return element(tag, escape(str(value)))
 
 
+def name_text(tag: str, name: str) -> str:
+    """Return an element that holds a name, percent-encoded if XML has no place for its characters."""
+    if any(each in _NO_XML for each in name):
+        return element(tag, quote(name), Encoded="true")
+    return text(tag, name)
+
+
 def texts(values: Mapping[str, object]) -> str:
     """Return an element for each value."""
     return "".join(text(tag, value) for tag, value in values.items())
@@ -73,7 +87,8 @@ def respond_error(error: ServiceError, request_id: str, now: float, *, head: boo
     if head:
         return Answer(error.status, headers)
     message = f"{error.message}\nRequestId:{request_id}\nTime:{format_time(now)}"
-    root = element("Error", text("Code", error.code), text("Message", message))
+    detail = text("AuthenticationErrorDetail", error.detail) if error.detail else ""
+    root = element("Error", text("Code", error.code), text("Message", message), detail)
     return respond_xml(root, headers, error.status)
 
 

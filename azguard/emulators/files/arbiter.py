@@ -18,7 +18,7 @@ from azguard.emulators.files.records import DIRECTORY, Node, ShareRecord, make_k
 from azguard.emulators.files.samba_programs import Unserved
 from azguard.emulators.files.smb_client import ALL, ATTRIBUTES, DELETE, READ, WRITE, Gone, Handle, Refused, SmbClient
 from azguard.emulators.files.store import Store
-from azguard.emulators.files.wire import Request, read_request
+from azguard.emulators.files.wire import Request, ask_source
 
 #: The error code that an operation answers with, by what Samba said. Anything else does not keep it from being tried.
 _CODES = {
@@ -250,7 +250,7 @@ def _find_paths(request: Request, opens: Opens) -> list[tuple[Request, Opens, st
     url = urlsplit(other)
     if other and url.netloc in ("", request.host):
         with suppress(ServiceError):
-            asked = read_request("GET", f"{url.path}?{url.query}", [("Host", request.host)], b"", [request.account])
+            asked = ask_source(request, other)
             paths.append((asked, *source))
     return paths
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
-from azguard.emulators.files import answers, foreign, leases, pending, signatures
+from azguard.emulators.files import answers, foreign, leases, pending, signatures, wire
 from azguard.emulators.files.directories import join
 from azguard.emulators.files.disk import check_name
 from azguard.emulators.files.errors import ServiceError
@@ -44,7 +44,9 @@ def look_elsewhere(request: Request, key: bytes, now: float) -> Request:
     def authorize(method: str) -> Mapping[str, str]:
         return _authorize(request, key, method, now)
 
-    return replace(request, foreign=foreign.look(url, authorize))
+    found = foreign.look(url, authorize)
+    # What a range is filled with is read now: that server may be this one, under another name.
+    return replace(request, foreign=found, body=_read_all(found) if request.query.get("comp") == "range" else b"")
 
 
 def copy(store: Store, request: Request) -> Answer:
@@ -95,10 +97,7 @@ def read_source(store: Store, request: Request, length: int) -> bytes:
     start, _, last = value.removeprefix("bytes=").partition("-")
     if not start.isdecimal() or not last.isdecimal():
         raise ServiceError("InvalidHeaderValue")
-    if request.foreign is None:
-        _, data = _find(store, request)
-    else:
-        data = _read_all(request.foreign)
+    data = request.body if request.foreign is not None else _find(store, request)[1]
     part = data[int(start) : int(last) + 1]
     if len(part) != length:
         raise ServiceError("CannotVerifyCopySource")
@@ -117,9 +116,7 @@ def _find(store: Store, request: Request) -> tuple[Node, bytes]:
     """Return the properties of a copy's source, and its content if it is here."""
     if request.foreign is not None:
         return _describe(store, store.get_share(request), request), b""
-    parts = urlsplit(request.headers["x-ms-copy-source"])
-    target = f"{parts.path}?{parts.query}" if parts.query else parts.path
-    asked = read_request("GET", target, [("Host", request.host)], b"", [request.account])
+    asked = wire.ask_source(request, request.headers["x-ms-copy-source"])
     share = store.get_share(asked)
     node = store.get_file(share, asked.path)
     return node, store.disk.read(share.root, node.path, 0, node.size)

@@ -36,8 +36,13 @@ CODES: Mapping[str, tuple[int, str]] = {
         "The specified resource state could not be flushed from an SMB client in the specified time.",
     ),
     "CopyIdMismatch": (409, "Specified copy ID did not match the copy ID for the pending copy operation."),
+    "DeleteShareWhenSnapshotLeased": (
+        409,
+        "Unable to delete share because one or more share snapshots have active leases.",
+    ),
     "DeletePending": (409, "The specified resource is marked for deletion by an SMB client."),
     "DirectoryNotEmpty": (409, "The specified directory is not empty."),
+    "FileGenerationMismatch": (409, "The file has been recreated since the previous snapshot was taken."),
     "FileInvalidPermission": (400, "The specified file permission is not valid."),
     "FileLockConflict": (409, "A portion of the specified file is locked by an SMB client."),
     "FileTooLarge": (400, "The specified file size is larger than the largest file that is allowed."),
@@ -98,6 +103,7 @@ CODES: Mapping[str, tuple[int, str]] = {
     "ShareSnapshotCountExceeded": (409, "The maximum number of share snapshots has been reached."),
     "ShareSnapshotOperationNotSupported": (400, "Share snapshot of the share is not supported for this operation."),
     "SharingViolation": (409, "The specified resource may be in use by an SMB client."),
+    "UnsupportedHeader": (400, "One of the HTTP headers specified in the request is not supported."),
     "UnsupportedHttpVerb": (405, "The resource doesn't support specified Http Verb."),
 }
 
@@ -105,8 +111,10 @@ CODES: Mapping[str, tuple[int, str]] = {
 class ServiceError(Exception):
     """A request is refused, with an error code of the service."""
 
-    def __init__(self, code: str, *, status: int | None = None, **headers: str) -> None:
+    def __init__(self, code: str, *, status: int | None = None, detail: str = "", **headers: str) -> None:
         self.code = code
+        #: Why a request was not authenticated; empty for other errors.
+        self.detail = detail
         known, self.message = CODES[code]
         #: The status of the answer; some codes come with several.
         self.status = status or known

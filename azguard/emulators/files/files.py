@@ -14,6 +14,7 @@ from azguard.emulators.files.headers import (
     apply_smb_properties,
     check_metadata,
     read_content,
+    read_overrides,
     read_range,
     smb_headers,
 )
@@ -46,9 +47,11 @@ def create(store: Store, request: Request) -> Answer:
     apply_smb_properties(store, node, request, new=True)
     check_body_md5(request)
     store.disk.make_file(share.root, path, max(size, len(request.body)) if request.body else size)
+    node.changes = [] if found is None else None
     if request.body:
         store.disk.write(share.root, path, 0, request.body)
         node.ranges = [(0, len(request.body))]
+        store.note_change(node, 0, len(request.body))
     store.save(node)
     return Answer(201, describe_written(store, share, node))
 
@@ -59,7 +62,7 @@ def get(store: Store, request: Request) -> Answer:
     node = store.get_file(share, request.path)
     leases.check_read(node.lease, request.headers.get("x-ms-lease-id"), store.now())
     asked = read_range(request)
-    headers = describe(store, share, node)
+    headers = {**describe(store, share, node), **read_overrides(request)}
     if asked is None:
         headers["Content-Length"] = str(node.size)
         return Answer(200, headers, stream=store.disk.stream(share.root, node.path, 0, node.size))
@@ -82,7 +85,7 @@ def show(store: Store, request: Request) -> Answer:
     share = store.get_share(request)
     node = store.get_file(share, request.path)
     leases.check_read(node.lease, request.headers.get("x-ms-lease-id"), store.now())
-    return Answer(200, {**describe(store, share, node), "Content-Length": str(node.size)})
+    return Answer(200, {**describe(store, share, node), **read_overrides(request), "Content-Length": str(node.size)})
 
 
 def show_metadata(store: Store, request: Request) -> Answer:
@@ -124,6 +127,7 @@ def set_properties(store: Store, request: Request) -> Answer:
     if size != node.size:
         store.disk.resize(share.root, node.path, size)
         node.ranges = [(start, min(end, size)) for start, end in node.ranges if start < size]
+        store.note_change(node, min(size, node.size), max(size, node.size))
     store.save_changed(node)
     return Answer(200, describe_written(store, share, node))
 

@@ -60,9 +60,9 @@ def look(url: str, authorize: Callable[[str], Mapping[str, str]]) -> ForeignSour
             headers = list(answer.headers.items())
     except HTTPError as error:
         status = error.code if error.code in _TOLD else HTTPStatus.BAD_REQUEST
-        raise ServiceError("CannotVerifyCopySource", status=int(status)) from None
+        raise refuse_source(int(status), error.headers.get("x-ms-error-code", "")) from None
     except UNREADABLE:
-        raise ServiceError("CannotVerifyCopySource", status=int(HTTPStatus.BAD_REQUEST)) from None
+        raise refuse_source(int(HTTPStatus.BAD_REQUEST)) from None
     found = {name.lower(): value for name, value in headers}
     return ForeignSource(
         url=url,
@@ -73,6 +73,12 @@ def look(url: str, authorize: Callable[[str], Mapping[str, str]]) -> ForeignSour
         metadata={name[len(_META) :]: value for name, value in headers if name.lower().startswith(_META)},
         smb={name: value for name, value in found.items() if name.startswith("x-ms-file-")},
     )
+
+
+def refuse_source(status: int, code: str = "") -> ServiceError:
+    """Return the refusal of a request whose source answers so."""
+    told = {"x_ms_copy_source_status_code": str(status), "x_ms_copy_source_error_code": code} if code else {}
+    return ServiceError("CannotVerifyCopySource", status=status, **told)
 
 
 def _open(url: str, method: str, authorize: Callable[[str], Mapping[str, str]]) -> Any:

@@ -63,11 +63,11 @@ def _describe(store: Store, share: ShareRecord, handle: OpenHandle) -> str:
     rights = "".join(answers.text("AccessRight", each) for each in handle.access)
     facts = {
         "HandleId": handle.id,
-        "Path": handle.path,
         "FileId": node.id if node else 0,
         "ParentId": find_parent_id(store, share, node) if node else 0,
         "SessionId": handle.session,
         "ClientIp": handle.client,
         "OpenTime": answers.format_date(handle.opened),
     }
-    return answers.element("Handle", answers.texts(facts), answers.element("AccessRightList", rights))
+    path = answers.name_text("Path", handle.path)
+    return answers.element("Handle", answers.texts(facts), path, answers.element("AccessRightList", rights))

@@ -18,6 +18,14 @@ CONTENT = {
     "x-ms-content-md5": "Content-MD5",
     "x-ms-content-disposition": "Content-Disposition",
 }
+#: The same, as a SAS sets them for the answer.
+_OVERRIDES = {
+    "rscc": "Cache-Control",
+    "rscd": "Content-Disposition",
+    "rsce": "Content-Encoding",
+    "rscl": "Content-Language",
+    "rsct": "Content-Type",
+}
 _ATTRIBUTES = (
     "ReadOnly", "Hidden", "System", "None", "Directory", "Archive", "Temporary", "Offline", "NotContentIndexed",
     "NoScrubData",
@@ -98,6 +106,11 @@ def read_content(request: Request) -> dict[str, str]:
     """Return the content properties that a request sets, by their names in answers."""
     headers = request.headers
     return {shown: headers[name] for name, shown in CONTENT.items() if headers.get(name)}
+
+
+def read_overrides(request: Request) -> dict[str, str]:
+    """Return the content properties that a SAS sets for the answer, by their names there."""
+    return {shown: request.query[name] for name, shown in _OVERRIDES.items() if request.query.get(name)}
 
 
 def check_metadata(metadata: Mapping[str, str]) -> dict[str, str]:

@@ -12,6 +12,18 @@ from azguard.emulators.files.store import Store
 from azguard.emulators.files.wire import Answer, Request
 
 _SECONDS_PER_DAY = 86_400
+#: The settings of a share that a listing tells, and their names there.
+_SETTINGS = {
+    "x-ms-enabled-protocols": "EnabledProtocols",
+    "x-ms-root-squash": "RootSquash",
+    "x-ms-enable-snapshot-virtual-directory-access": "EnableSnapshotVirtualDirectoryAccess",
+    "x-ms-enable-smb-directory-lease": "EnableSmbDirectoryLease",
+    "x-ms-share-paid-bursting-enabled": "PaidBurstingEnabled",
+    "x-ms-share-paid-bursting-max-iops": "PaidBurstingMaxIops",
+    "x-ms-share-paid-bursting-max-bandwidth-mibps": "PaidBurstingMaxBandwidthMibps",
+    "x-ms-share-provisioned-iops": "ProvisionedIops",
+    "x-ms-share-provisioned-bandwidth-mibps": "ProvisionedBandwidthMiBps",
+}
 
 
 def list_shares(store: Store, request: Request) -> Answer:
@@ -63,7 +75,7 @@ def list_directory(store: Store, request: Request) -> Answer:
         ServiceEndpoint=f"http://{request.host}/{request.account}/",
         ShareName=share.name,
         **({"ShareSnapshot": share.snapshot} if share.snapshot else {}),
-        DirectoryPath=directory.path,
+        DirectoryPath=directory.path.replace("\ufffe", "%EF%BF%BE").replace("\uffff", "%EF%BF%BF"),
     )
     return answers.respond_xml(root)
 
@@ -78,7 +90,7 @@ def _describe_share(store: Store, share: ShareRecord, include: Collection[str]) 
         "Etag": share.etag,
         "Quota": share.settings.get("x-ms-share-quota", ""),
         "AccessTier": share.settings.get("x-ms-access-tier", ""),
-        "EnabledProtocols": share.settings.get("x-ms-enabled-protocols", ""),
+        **{tag: share.settings[name] for name, tag in _SETTINGS.items() if name in share.settings},
         **lease,
     }
     if share.deleted is not None:
@@ -111,7 +123,7 @@ def _describe_node(node: Node, include: Collection[str]) -> str:
     return answers.element(
         "Directory" if node.kind == DIRECTORY else "File",
         answers.text("FileId", node.id),
-        answers.text("Name", node.name),
+        answers.name_text("Name", node.name),
         answers.element("Properties", answers.texts(properties)),
         answers.text("Attributes", node.attributes) if "attributes" in include else "",
         answers.text("PermissionKey", node.permission_key) if "permissionkey" in include else "",
@@ -124,7 +136,7 @@ def _read_include(request: Request) -> set[str]:
 
 def _echo(request: Request, *names: str) -> str:
     tags = {"prefix": "Prefix", "marker": "Marker", "maxresults": "MaxResults"}
-    return answers.texts({tags[name]: request.query[name] for name in names if request.query.get(name)})
+    return "".join(answers.name_text(tags[name], request.query[name]) for name in names if request.query.get(name))
 
 
 def _encode(marker: str) -> str:

@@ -9,7 +9,7 @@ from azguard.emulators.files.copies import read_source
 from azguard.emulators.files.errors import ServiceError
 from azguard.emulators.files.files import check_body_md5, compute_md5, get_for_write
 from azguard.emulators.files.headers import read_range
-from azguard.emulators.files.records import Node
+from azguard.emulators.files.records import Node, ShareRecord
 from azguard.emulators.files.store import Store
 from azguard.emulators.files.wire import Answer, Request
 
@@ -41,6 +41,7 @@ def put(store: Store, request: Request) -> Answer:
     else:
         store.disk.write(share.root, node.path, start, data)
         node.ranges = add(node.ranges, start, end)
+    store.note_change(node, start, end)
     if request.headers.get("x-ms-file-last-write-time", "").lower() != "preserve":
         node.written = node.changed = answers.format_time(store.now())
     store.save_changed(node)
@@ -123,16 +124,51 @@ def _compare(
     share = store.database.find_share(request.share, previous)
     if share is None:
         raise ServiceError("ShareNotFound")
-    old = store.find(share, node.path)
-    if old is None or old.id != node.id:
+    old = _find_old(store, share, node, keeps_renamed=request.flag("x-ms-file-support-rename"))
+    if old is None:
         return clip(node.ranges, *within), []
+    written, gone = _find_noted(old, node) or (_find_written(store, old, node), old.ranges)
+    for start, end in node.ranges:
+        gone = subtract(gone, start, end)
+    return clip(written, *within), clip(gone, *within)
+
+
+def _find_old(store: Store, share: ShareRecord, node: Node, *, keeps_renamed: bool) -> Node | None:
+    """Return a file as it was in a snapshot; None if it was not there.
+
+    Raises:
+        ServiceError: it had another name then, or is another file now.
+    """
+    there = store.find(share, node.path)
+    if there is not None and there.id == node.id:
+        return there
+    same = next((each for each in store.database.list_all_nodes(share.root) if each.id == node.id), None)
+    if there is not None or (same is not None and not keeps_renamed):
+        raise ServiceError("FileGenerationMismatch")
+    return same
+
+
+def _find_noted(old: Node, node: Node) -> tuple[Ranges, Ranges] | None:
+    """Return the parts that were written, and those that were written or cleared; None if that was not all noted."""
+    if old.changes is None or node.changes is None:
+        return None
+    last = max((number for _, _, number in old.changes), default=0)
+    written: Ranges = []
+    changed: Ranges = []
+    for start, end, number in node.changes:
+        if number > last:
+            changed = add(changed, start, end)
+            for each in clip(node.ranges, start, end):
+                written = add(written, *each)
+    return written, changed
+
+
+def _find_written(store: Store, old: Node, node: Node) -> Ranges:
+    """Return the parts whose bytes differ, and are not cleared."""
     written: Ranges = []
     for start, end in node.ranges:
         for begin in range(start - start % _COMPARED, end, _COMPARED):
             piece = max(start, begin), min(end, begin + _COMPARED)
-            if store.disk.read(node.root, node.path, *piece) != store.disk.read(share.root, old.path, *piece):
+            if store.disk.read(node.root, node.path, *piece) != store.disk.read(old.root, old.path, *piece):
                 written = add(written, *piece)
-    cleared = old.ranges
-    for start, end in node.ranges:
-        cleared = subtract(cleared, start, end)
-    return clip(written, *within), clip(cleared, *within)
+    return written

@@ -72,6 +72,9 @@ class Node:
     copy: dict[str, str] = field(default_factory=dict)
     #: What was written, as pairs of offsets, the second one past the end.
     ranges: list[tuple[int, int]] = field(default_factory=list)
+    #: What was written or cleared since the file was created, as offsets with a number that grows; None if that was not
+    #: all noted, because another program wrote, or the file was copied.
+    changes: list[tuple[int, int, int]] | None = None
     #: What the disk said after our last change: time, length and inode. Another value means a change past us.
     stamp: list[int] = field(default_factory=list)
 
@@ -97,7 +100,9 @@ class Node:
         """Return the node of a row."""
         found: dict[str, Any] = json.loads(text)
         ranges = [(start, end) for start, end in found["ranges"]]
-        return cls(**{**found, "lease": Lease(**found["lease"]), "ranges": ranges})
+        changes = found.get("changes")
+        noted = None if changes is None else [(start, end, number) for start, end, number in changes]
+        return cls(**{**found, "lease": Lease(**found["lease"]), "ranges": ranges, "changes": noted})
 
 
 @dataclass

@@ -4,8 +4,6 @@ Sources: https://learn.microsoft.com/rest/api/storageservices/rename-file
 https://learn.microsoft.com/rest/api/storageservices/rename-directory
 """
 
-from urllib.parse import urlsplit
-
 from azguard.emulators.files import leases, pending
 from azguard.emulators.files.directories import describe_written, join
 from azguard.emulators.files.disk import check_name
@@ -13,7 +11,7 @@ from azguard.emulators.files.errors import ServiceError
 from azguard.emulators.files.headers import apply_smb_properties, check_metadata
 from azguard.emulators.files.records import DIRECTORY, FILE, Node, ShareRecord
 from azguard.emulators.files.store import Store, same_path
-from azguard.emulators.files.wire import Answer, Request, read_request
+from azguard.emulators.files.wire import Answer, Request, ask_source
 
 
 def rename_file(store: Store, request: Request) -> Answer:
@@ -52,8 +50,7 @@ def _rename(store: Store, request: Request, kind: str) -> Answer:
 
 
 def _find_source(store: Store, share: ShareRecord, request: Request, kind: str) -> Node:
-    url = urlsplit(request.require("x-ms-file-rename-source"))
-    asked = read_request("GET", url.path, [("Host", request.host)], b"", [request.account])
+    asked = ask_source(request, request.require("x-ms-file-rename-source"))
     if asked.share != share.name:
         raise ServiceError("InvalidHeaderValue")
     found = store.get(share, asked.path)

@@ -14,13 +14,13 @@ from urllib.parse import urlsplit
 
 from werkzeug.serving import BaseWSGIServer, ThreadedWSGIServer, WSGIRequestHandler
 
-from azguard.emulators.files import answers, copies, shares, signatures
+from azguard.emulators.files import answers, copies, foreign, shares, signatures
 from azguard.emulators.files.errors import ServiceError
 from azguard.emulators.files.routes import find_operation
 from azguard.emulators.files.samba_programs import Unserved
 from azguard.emulators.files.smb import Smb
 from azguard.emulators.files.store import Store
-from azguard.emulators.files.wire import Answer, Request, read_request
+from azguard.emulators.files.wire import Answer, Request, ask_source, read_request
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse
@@ -31,6 +31,7 @@ _LARGEST_BODY = 4 * 1024**2 + 65_536
 _OLDEST_VERSION = "2018-11-09"
 # The methods by which shares are made, renamed and deleted.
 _CHANGING = ("PUT", "DELETE")
+_READS = signatures.Needs("r", "o", "r")
 _BODYLESS = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 
 
@@ -76,6 +77,9 @@ class Application:
         if key is None:
             raise ServiceError("AuthenticationFailed")
         operation = find_operation(request)
+        if "x-ms-structured-body" in request.headers:
+            # It would be kept as if it were the content.
+            raise ServiceError("UnsupportedHeader")
         with self._store.transaction():
             self._check(request, key, operation.needs, environ["REMOTE_ADDR"])
         # Looked for outside a transaction: that server may ask this one.
@@ -91,13 +95,15 @@ class Application:
         now = self._store.now()
         signatures.check(request, key, needs, lambda: self._find_policies(request), address, now)
         source = request.headers.get("x-ms-copy-source", "")
-        if source and urlsplit(source).netloc == request.host and "authorization" not in request.headers:
-            # What copies with a SAS needs a signature for the source as well.
-            parts = urlsplit(source)
-            asked = read_request("GET", f"{parts.path}?{parts.query}", [("Host", request.host)], b"", self._accounts)
-            signatures.check(
-                asked, key, signatures.Needs("r", "o", "r"), lambda: self._find_policies(asked), address, now
-            )
+        # The key that signs a copy of a whole file is good for its source as well.
+        is_signed = "authorization" in request.headers and request.query.get("comp") != "range"
+        if not source or urlsplit(source).netloc != request.host or is_signed:
+            return
+        asked = ask_source(request, source, self._accounts)
+        try:
+            signatures.check(asked, key, _READS, lambda: self._find_policies(asked), address, now)
+        except ServiceError as error:
+            raise foreign.refuse_source(error.status, error.code) from None
 
     def _find_policies(self, request: Request) -> str:
         share = self._store.database.find_share(request.share)

@@ -27,9 +27,16 @@ _SETTABLE = (
     "x-ms-enabled-protocols",
     "x-ms-root-squash",
     "x-ms-enable-snapshot-virtual-directory-access",
+    "x-ms-enable-smb-directory-lease",
+    "x-ms-share-paid-bursting-enabled",
+    "x-ms-share-paid-bursting-max-iops",
+    "x-ms-share-paid-bursting-max-bandwidth-mibps",
+    "x-ms-share-provisioned-iops",
+    "x-ms-share-provisioned-bandwidth-mibps",
 )
 _LARGEST_QUOTA = 102_400
 _MOST_SNAPSHOTS = 200
+_MOST_CORS_RULES = 5
 _SECONDS_PER_DAY = 86_400
 _SERVICE = "service"
 _NO_PROPERTIES = (
@@ -108,7 +115,7 @@ def delete(store: Store, request: Request) -> Answer:
     if snapshots and how not in ("include", "include-leased"):
         raise ServiceError("ShareHasSnapshots")
     if how != "include-leased" and any(each.lease.state(store.now()) == "leased" for each in snapshots):
-        raise ServiceError("LeaseIdMissing", status=409)
+        raise ServiceError("DeleteShareWhenSnapshotLeased")
     for snapshot in snapshots:
         _remove(store, snapshot)
     if store.retention_days:
@@ -142,7 +149,7 @@ def snapshot(store: Store, request: Request) -> Answer:
     taken = [each for each in store.database.list_shares(share.name) if each.snapshot]
     if len(taken) >= _MOST_SNAPSHOTS:
         raise ServiceError("ShareSnapshotCountExceeded")
-    time_of_it = answers.format_time((store.database.count_up("snapshot", int(store.now() * 1e7))) / 1e7)
+    time_of_it = answers.format_ticks(store.database.count_up("snapshot", answers.to_ticks(store.now())))
     new = ShareRecord(share.name, 0, share.etag, share.modified, time_of_it, settings=dict(share.settings))
     new.metadata = check_metadata(request.metadata) or dict(share.metadata)
     store.database.add_share(new)
@@ -195,6 +202,8 @@ def show_service(store: Store, _: Request) -> Answer:
 def set_service(store: Store, request: Request) -> Answer:
     """Set properties of the service; those that are not named stay."""
     new = ET.fromstring(_read_document(request, "StorageServiceProperties"))  # noqa: S314  # read once already
+    if len(new.findall("Cors/CorsRule")) > _MOST_CORS_RULES:
+        raise ServiceError("InvalidXmlDocument")
     kept = ET.fromstring(store.database.find_document(_SERVICE) or _NO_PROPERTIES)  # noqa: S314  # our own
     for each in new:
         for old in kept.findall(each.tag):

@@ -67,12 +67,12 @@ def _check_shared_key(request: Request, key: bytes) -> None:
     scheme, _, rest = request.headers["authorization"].partition(" ")
     account, _, signature = rest.partition(":")
     if scheme.lower() != "sharedkey" or account != request.account:
-        raise ServiceError("AuthenticationFailed")
+        raise _unauthenticated("the Authorization header is not that of SharedKey and this account")
     # Two orders of headers are in use: that of the characters, and that of words, in which hyphens do not count.
     orders: tuple[Callable[[str], str], ...] = (str, lambda name: name.replace("-", "").replace("_", "!"))
-    texts = (_build_text(request, order) for order in orders)
+    texts = [_build_text(request, order) for order in orders]
     if not any(hmac.compare_digest(sign(key, text), signature) for text in texts):
-        raise ServiceError("AuthenticationFailed")
+        raise _unauthenticated(f"the signature is not that of the key over {texts[0]!r}")
 
 
 def _build_text(request: Request, order: Callable[[str], str]) -> str:
@@ -103,7 +103,7 @@ def _check_sas(
     is_account = "ss" in query
     text = _build_account_text(request) if is_account else _build_service_text(request)
     if not hmac.compare_digest(sign(key, text), query["sig"]):
-        raise ServiceError("AuthenticationFailed")
+        raise _unauthenticated(f"the signature is not that of the key over {text!r}")
     terms = query if is_account else {**query, **_find_policy(query, policies)}
     _check_time(terms, now)
     _check_origin(query, address)
@@ -125,7 +125,7 @@ def _build_account_text(request: Request) -> str:
 
 def _build_service_text(request: Request) -> str:
     query = request.query
-    path = request.share if query.get("sr") == "s" else f"{request.share}/{request.path}"
+    path = request.share if query.get("sr") == "s" else f"{request.share}/{request.path_as_sent}"
     values = [query.get(name, "") for name in ("sp", "st", "se")]
     rest = [query.get(name, "") for name in ("si", "sip", "spr", "sv", *_SAS_RESPONSE)]
     return "\n".join([*values, f"/file/{request.account}/{path}", *rest])
@@ -142,26 +142,30 @@ def _find_policy(query: Mapping[str, str], policies: Callable[[], str]) -> dict[
             terms = {"st": "Start", "se": "Expiry", "sp": "Permission"}
             found = {short: each.findtext(f"AccessPolicy/{tag}", "") for short, tag in terms.items()}
             return {short: value for short, value in found.items() if value}
-    raise ServiceError("AuthenticationFailed")
+    raise _unauthenticated("the share has no access policy of that name")
 
 
 def _check_time(terms: Mapping[str, str], now: float) -> None:
     end = terms.get("se")
     if not end or now >= _read_time(end) or (terms.get("st") and now < _read_time(terms["st"])):
-        raise ServiceError("AuthenticationFailed")
+        raise _unauthenticated(f"the SAS is valid from {terms.get('st', 'ever')} to {end}")
 
 
 def _check_origin(query: Mapping[str, str], address: str) -> None:
     if query.get("spr") == "https":
-        raise ServiceError("AuthenticationFailed")
+        raise _unauthenticated("the SAS is for https only, and the emulator speaks http")
     first, _, last = query.get("sip", "").partition("-")
     if first and not int(ip_address(first)) <= int(ip_address(address)) <= int(ip_address(last or first)):
-        raise ServiceError("AuthenticationFailed")
+        raise _unauthenticated(f"the SAS is not for {address}")
 
 
 def _read_time(text: str) -> float:
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        raise ServiceError("AuthenticationFailed") from None
+        raise _unauthenticated(f"{text} is no time") from None
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+
+
+def _unauthenticated(why: str) -> ServiceError:
+    return ServiceError("AuthenticationFailed", detail=why)

@@ -208,6 +208,14 @@ class Store:
             node.size = node.stamp[1]
         self.database.save_node(node)
 
+    def note_change(self, node: Node, start: int, end: int) -> None:
+        """Note that a part of a file was written or cleared; its ranges tell which of the two."""
+        if node.changes is None:
+            return
+        left = [(s, min(e, start), number) for s, e, number in node.changes if s < start]
+        right = [(max(s, end), e, number) for s, e, number in node.changes if e > end]
+        node.changes = sorted({*left, *right, (start, end, self.database.count_up("change"))})
+
     def keep_permission(self, text: str) -> str:
         """Keep a permission; return the key by which it is found."""
         digest = hashlib.sha256(text.encode()).digest()
@@ -230,6 +238,7 @@ class Store:
 
     def _note_foreign_write(self, node: Node) -> None:
         node.ranges = self.disk.find_data(node.root, node.path)
+        node.changes = None
         node.content.pop("Content-MD5", None)
         node.written = node.changed = answers.format_time(self.disk.modified(node.root, node.path))
         self.save_changed(node)

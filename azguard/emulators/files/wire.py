@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from azguard.emulators.files.errors import ServiceError
 from azguard.emulators.files.foreign import ForeignSource
 
 _META = "x-ms-meta-"
+#: Without this header, the service takes the dots at the end of names away; so it does for the source of a copy.
+KEEP_DOTS = "x-ms-allow-trailing-dot"
+KEEP_SOURCE_DOTS = "x-ms-source-allow-trailing-dot"
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,8 @@ class Request:
     share: str
     #: The path in the share, decoded, without slashes at its ends; empty for the root directory.
     path: str
+    #: The same, with the dots at the end of names that the service takes away unless it is told to keep them.
+    path_as_sent: str
     headers: Mapping[str, str]
     #: The metadata in its headers, with names as they were sent.
     metadata: Mapping[str, str]
@@ -66,7 +71,7 @@ class Answer:
 
 
 def split_target(target: str, accounts: Iterable[str], host: str) -> tuple[str, str, str]:
-    """Return account, share and path of a request's target, in path style or with the account as the host's name."""
+    """Return account, share and decoded path of a target, in path style or with the account as the host's name."""
     path, _, _ = target.partition("?")
     parts = path.lstrip("/").split("/", 1)
     first = unquote(parts[0])
@@ -77,7 +82,7 @@ def split_target(target: str, accounts: Iterable[str], host: str) -> tuple[str, 
         rest = path.lstrip("/")
         account = host.partition(":")[0].partition(".")[0]
     share, _, inside = rest.partition("/")
-    return account, unquote(share), _clean(unquote(inside))
+    return account, unquote(share), unquote(inside)
 
 
 def read_request(
@@ -88,7 +93,9 @@ def read_request(
     headers = {name.lower(): value.strip() for name, value in reversed(pairs)}
     metadata = {name[len(_META) :]: value for name, value in pairs if name.lower().startswith(_META)}
     host = headers.get("host", "")
-    account, share, path = split_target(target, accounts, host)
+    account, share, inside = split_target(target, accounts, host)
+    path = _clean(inside)
+    keeps_dots = headers.get(KEEP_DOTS, "").lower() == "true"
     raw_path, _, query = target.partition("?")
     return Request(
         method=method,
@@ -96,12 +103,27 @@ def read_request(
         raw_query=tuple(parse_qsl(query, keep_blank_values=True)),
         account=account,
         share=share,
-        path=path,
+        path=path if keeps_dots else _drop_dots(path),
+        path_as_sent=path,
         headers=headers,
         metadata=metadata,
         body=body,
         host=host,
     )
+
+
+def ask_source(request: Request, url: str, accounts: Iterable[str] = ()) -> Request:
+    """Return a read of what a request names as its source, on the same host."""
+    parts = urlsplit(url)
+    head = [("Host", request.host), (KEEP_DOTS, request.headers.get(KEEP_SOURCE_DOTS, ""))]
+    return read_request("GET", f"{parts.path}?{parts.query}", head, b"", accounts or [request.account])
+
+
+def _drop_dots(path: str) -> str:
+    names = [name.rstrip(".") for name in path.split("/")]
+    if path and not all(names):
+        raise ServiceError("InvalidResourceName")
+    return "/".join(names)
 
 
 def _clean(path: str) -> str:

@@ -3,12 +3,15 @@
 import base64
 import json
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from azure.storage.fileshare import AccountSasPermissions, ResourceTypes, generate_account_sas
 
+from azguard.emulators.files.__main__ import ACCOUNT, KEY
 from tests.support.files_emulator import HOST, FilesEmulator, Reply
 
 _FOLDER = Path(__file__).resolve().parents[4] / "shared" / "recordings" / "file"
@@ -16,6 +19,10 @@ _RECORDINGS = sorted(_FOLDER.glob("*.json"))
 _COMPARED = ("x-ms-lease-state", "x-ms-lease-status", "x-ms-lease-duration", "x-ms-lease-time", "content-md5")
 # Headers of a request that are signed anew, or that our way of asking sets.
 _LEFT_OUT = ("date", "x-ms-date", "authorization", "content-length", "host", "x-ms-copy-source-authorization")
+# For the source of a copy, in place of the SAS that the recording had.
+_SAS = generate_account_sas(
+    ACCOUNT, KEY, ResourceTypes(object=True), AccountSasPermissions(read=True), datetime(2100, 1, 1, tzinfo=UTC)
+)
 
 
 class Replay:
@@ -64,7 +71,7 @@ class Replay:
 
     def _translate(self, value: str) -> str:
         value = re.sub(r"https://[a-z0-9]+\.file\.core\.windows\.net/", f"http://{HOST}/devstoreaccount1/", value)
-        value = value.partition("?se=")[0]
+        value = re.sub(r"\?se=.*", f"?{_SAS}", value)
         for theirs, ours in self._ours.items():
             value = value.replace(theirs, ours)
         return value

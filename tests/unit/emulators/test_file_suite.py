@@ -1,0 +1,136 @@
+"""What the test suite of Microsoft's SDK showed that the emulator answered otherwise than the service."""
+
+import pytest
+from azure.storage.fileshare import FileSasPermissions, generate_file_sas
+
+from azguard.emulators.files import shares
+from azguard.emulators.files.__main__ import ACCOUNT, KEY
+from tests.support.files_emulator import HOST, FilesEmulator, Reply
+
+_KEEP = {"x-ms-allow-trailing-dot": "true"}
+_NEW = {"x-ms-type": "file", "x-ms-content-length": "2048"}
+_SOURCE = f"http://{HOST}/{ACCOUNT}/work"
+_EXPIRY = "2100-01-01T00:00:00Z"
+
+
+@pytest.fixture(autouse=True)
+def _share(files: FilesEmulator) -> None:
+    assert files.ask("PUT", "work?restype=share").status == 201
+
+
+def _write(files: FilesEmulator, write: str, start: int, end: int, path: str = "work/f") -> Reply:
+    headers = {"x-ms-write": write, "x-ms-range": f"bytes={start}-{end - 1}"}
+    return files.ask("PUT", f"{path}?comp=range", headers, b"a" * (end - start) if write == "update" else b"")
+
+
+def _sas(path: str, cache_control: str | None = None, content_type: str | None = None) -> str:
+    may = FileSasPermissions(read=True)
+    more = {"cache_control": cache_control, "content_type": content_type}
+    return str(generate_file_sas(ACCOUNT, "work", [path], KEY, permission=may, expiry=_EXPIRY, **more))  # type: ignore[arg-type]  # two of them are no strings
+
+
+def test_dots_at_the_end_of_a_name_go_unless_they_are_to_stay(files: FilesEmulator) -> None:
+    made = [files.ask("PUT", "work/a.", _NEW).said, files.ask("PUT", "work/b.", {**_NEW, **_KEEP}).said]
+    listed = files.ask("GET", "work?restype=directory&comp=list").body
+    seen = [files.ask("HEAD", path).status for path in ("work/a", "work/a..", "work/b.")]
+    moved = {"x-ms-file-rename-source": f"{_SOURCE}/b.", "x-ms-source-allow-trailing-dot": "true"}
+
+    assert (made, seen) == ([(201, None)] * 2, [200, 200, 404])
+    assert (b"<Name>a</Name>" in listed, b"<Name>b.</Name>" in listed) == (True, True)
+    assert files.ask("PUT", "work/c?comp=rename", moved).said == (200, None)
+    assert files.ask("PUT", "work/...", _NEW, signed=False).said == (400, "InvalidResourceName")
+
+
+def test_a_sas_sets_the_headers_of_the_answer(files: FilesEmulator) -> None:
+    files.ask("PUT", "work/f", {**_NEW, "x-ms-content-type": "text/plain"})
+    sas = _sas("f", cache_control="no-cache", content_type="image/png")
+    told = files.ask("GET", f"work/f?{sas}", signed=False).headers
+
+    assert (told["cache-control"], told["content-type"]) == ("no-cache", "image/png")
+
+
+def test_who_is_not_let_in_is_told_why(files: FilesEmulator) -> None:
+    expired = _sas("f").replace("2100-01-01", "2020-01-01")
+    answers = [files.ask("GET", f"work/f?{each}", signed=False) for each in (_sas("g"), expired)]
+
+    assert [each.said for each in answers] == [(403, "AuthenticationFailed")] * 2
+    assert b"<AuthenticationErrorDetail>the signature is not that of the key" in answers[0].body
+
+
+def test_names_that_xml_cannot_hold_are_listed_encoded(files: FilesEmulator) -> None:
+    files.ask("PUT", "work/d\ufffe?restype=directory")
+    files.ask("PUT", "work/d\ufffe/f\ufffe", _NEW)
+    listed = files.ask("GET", "work/d\ufffe?restype=directory&comp=list&prefix=f\ufffe").body
+
+    assert listed.count("\ufffe".encode()) == 0
+    assert b'<Name Encoded="true">f%EF%BF%BE</Name>' in listed
+    assert b'<Prefix Encoded="true">f%EF%BF%BE</Prefix>' in listed
+
+
+def test_the_settings_of_a_share_are_listed(files: FilesEmulator) -> None:
+    files.ask("PUT", "nfs?restype=share", {"x-ms-enabled-protocols": "NFS", "x-ms-root-squash": "AllSquash"})
+    listed = files.ask("GET", "?comp=list&prefix=nfs").body
+
+    assert b"<EnabledProtocols>NFS</EnabledProtocols><RootSquash>AllSquash</RootSquash>" in listed
+
+
+def test_a_service_takes_five_cors_rules(files: FilesEmulator) -> None:
+    rule = "<CorsRule><AllowedOrigins>*</AllowedOrigins><AllowedMethods>GET</AllowedMethods></CorsRule>"
+    bodies = [
+        f"<StorageServiceProperties><Cors>{rule * count}</Cors></StorageServiceProperties>".encode() for count in (5, 6)
+    ]
+    said = [files.ask("PUT", "?restype=service&comp=properties", {}, body).said for body in bodies]
+
+    assert said == [(202, None), (400, "InvalidXmlDocument")]
+
+
+def test_a_share_has_no_more_snapshots_than_the_service_allows(
+    files: FilesEmulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shares, "_MOST_SNAPSHOTS", 1)
+    said = [files.ask("PUT", "work?restype=share&comp=snapshot").said for _ in range(2)]
+
+    assert said == [(201, None), (409, "ShareSnapshotCountExceeded")]
+
+
+def test_a_range_from_a_url_needs_leave_to_read_its_source(files: FilesEmulator) -> None:
+    """The key that signs the request is not enough, though it is for a copy of the whole file."""
+    files.ask("PUT", "work/f", _NEW)
+    files.ask("PUT", "work/g", _NEW)
+    _write(files, "update", 0, 4)
+    asked = {"x-ms-write": "update", "x-ms-range": "bytes=0-3", "x-ms-source-range": "bytes=0-3"}
+    refused = files.ask("PUT", "work/g?comp=range", {**asked, "x-ms-copy-source": f"{_SOURCE}/f"})
+    done = files.ask("PUT", "work/g?comp=range", {**asked, "x-ms-copy-source": f"{_SOURCE}/f?{_sas('f')}"})
+    told = [refused.headers[f"x-ms-copy-source-{each}"] for each in ("status-code", "error-code")]
+
+    assert (refused.said, told) == ((401, "CannotVerifyCopySource"), ["401", "NoAuthenticationInformation"])
+    assert (done.said, files.ask("GET", "work/g").body[:5]) == ((201, None), b"aaaa\0")
+
+
+def test_a_structured_body_is_not_kept_as_content(files: FilesEmulator) -> None:
+    files.ask("PUT", "work/f", _NEW)
+    headers = {"x-ms-write": "update", "x-ms-range": "bytes=0-3", "x-ms-structured-body": "XSM/1.0; properties=crc64"}
+
+    assert files.ask("PUT", "work/f?comp=range", headers, b"\1abc").said == (400, "UnsupportedHeader")
+
+
+def test_what_changed_since_a_snapshot_is_what_was_written_or_cleared_since(files: FilesEmulator) -> None:
+    """Also where the bytes are the same as before."""
+    files.ask("PUT", "work/f", _NEW)
+    first = files.ask("PUT", "work?restype=share&comp=snapshot").headers["x-ms-snapshot"]
+    _write(files, "update", 0, 1536)
+    second = files.ask("PUT", "work?restype=share&comp=snapshot").headers["x-ms-snapshot"]
+    _write(files, "clear", 512, 1024)
+    _write(files, "update", 0, 2)
+
+    def compare(snapshot: str, path: str = "work/f", **headers: str) -> Reply:
+        return files.ask("GET", f"{path}?comp=rangelist&prevsharesnapshot={snapshot}", headers)
+
+    cleared = b"<ClearRange><Start>512</Start><End>1023</End></ClearRange>"
+    assert compare(first).body.count(b"<Range>") == 2
+    assert cleared in compare(first).body
+    assert b"<Range><Start>0</Start><End>1</End></Range>" + cleared in compare(second).body
+
+    files.ask("PUT", "work/g?comp=rename", {"x-ms-file-rename-source": f"{_SOURCE}/f"})
+    assert compare(second, "work/g").said == (409, "FileGenerationMismatch")
+    assert cleared in compare(second, "work/g", **{"x-ms-file-support-rename": "true"}).body
