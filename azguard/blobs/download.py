@@ -48,11 +48,19 @@ class Download:
     """One version of a blob, being read; the constructor reads its first range."""
 
     def __init__(
-        self, target: Target, conditions: Conditions, patience: Callable[[], Deadline], *, validates: bool = False
+        self,
+        target: Target,
+        conditions: Conditions,
+        patience: Callable[[], Deadline],
+        *,
+        validates: bool = False,
+        at_once: int | None = None,
     ) -> None:
         self.target = target
         #: Whether the service is asked for the MD5 of each range, which takes ranges of 4 MiB at most.
         self._validates = validates
+        #: How many further ranges are in memory at once.
+        self._at_once = at_once
         #: Returns the deadline of one range.
         self.patience = patience
         self._client = target.account.blob(target.address)
@@ -69,7 +77,10 @@ class Download:
         """Yield the content once, in order or as the answers come. The first range is always the first."""
         first = Piece(0, self._first)
         self._first = b""
-        with closing(Ranges(self._read_range, len(first.content), self.properties.size)) as rest:
+        # Azurite hashes each range of 4 MiB or less before it answers, whether asked to or not.
+        size = RANGE_BYTES if self._validates else SINGLE_BYTES
+        ranges = Ranges(self._read_range, len(first.content), self.properties.size, size=size, at_once=self._at_once)
+        with closing(ranges) as rest:
             yield first
             del first
             yield from rest.in_order() if in_order else rest.as_they_come()

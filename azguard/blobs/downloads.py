@@ -42,17 +42,23 @@ def to_file(
     progress: Callable[[int, int], None],
     *,
     validates: bool = False,
+    at_once: int | None = None,
 ) -> tuple[BlobGot, str | None]:
     """Write a blob's content to a file, whole or not at all: temporary file, fsync, rename.
 
     A device or a pipe is written to directly. An existing file keeps its permissions. ``validates``: see ``to_stream``.
+    ``at_once`` is how many ranges after the first are in memory at once.
 
     Raises:
         UsageError: the folder does not exist or is not writable; nothing was requested.
         OutputFailed: the disk is full or fails; the file is as it was.
     """
     download, content_hash = delivery.to_file(
-        target, lambda: Download(target, conditions, deadline.fresh, validates=validates), file, deadline, progress
+        target,
+        lambda: Download(target, conditions, deadline.fresh, validates=validates, at_once=at_once),
+        file,
+        deadline,
+        progress,
     )
     # A device or a pipe is no copy.
     return download.result(file if file.is_file() else None, content_hash), download.lineage

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from azguard import naming
+from azguard.accounts.account import SINGLE_BYTES
 from azguard.accounts.direct import ChallengeReceived
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
@@ -20,7 +21,12 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import Forbidden
 from azguard.requests import existing
 from azguard.requests.deadline import Deadline
+from azguard.requests.ranges import AT_ONCE
+from azguard.requests.shares import Shares
 from azguard.requests.written import WriteResult
+
+# What all blobs together have in memory that are read at the same time: the first range of one, and AT_ONCE others.
+_CONTENT = Shares(1 + AT_ONCE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +143,12 @@ class BlobTree:
             found = small_gets.to_file(target, conditions, file, deadline, progress)
             if found is not None:
                 return found
-        return downloads.to_file(target, conditions, file, deadline, lambda done, _: progress(done))
+        with _CONTENT.hold(None if size is None else -(-size // SINGLE_BYTES)) as count:
+            # The run may have been stopped meanwhile.
+            progress(0)
+            return downloads.to_file(
+                target, conditions, file, deadline, lambda done, _: progress(done), at_once=max(1, count - 1)
+            )
 
     def delete(self, target: Target, conditions: Conditions, deadline: Deadline) -> WriteResult:
         """Delete a blob; see ``deletes.delete``."""

@@ -19,6 +19,7 @@
 ``sources``         the content of a write: a file or a pipe, read in pieces
 ``contents``        how many items a listing has
 ``ranges``          several ranges of one version, asked for at a time
+``shares``          what the jobs of one process may have at the same time
 ``delivery``        content to a stream, or atomically to a file
 ``sources``         a file or a pipe, read in pieces
 ``denials``         why the service refused these credentials

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from azguard.processes.memory import return_large_blocks
 
 RANGE_BYTES = 4 * 1024 * 1024
-# How many ranges are in memory at once: asked for, or waiting to be written. With them a get needs 85 MiB.
-_AT_ONCE = 6
+#: How many ranges are in memory at once: asked for, or waiting to be written. With 8 MiB each a get needs 115 MiB.
+AT_ONCE = 6
 # The ranges of other resources that this process reads at the same time, as of a tree: they share what is in memory.
 _open: set["Ranges"] = set()
 
@@ -25,19 +25,29 @@ class Piece(NamedTuple):
 class Ranges:
     """All ranges between two places of a blob or a file; the constructor begins to ask for them.
 
-    ``read`` takes an offset and a length in bytes. Its threads are not waited for: an interruption, or a reader of the
-    content that has gone, ends this process at once.
+    ``read`` takes an offset and a length in bytes; no length is more than ``size``. Its threads are not waited for: an
+    interruption, or a reader of the content that has gone, ends this process at once.
     """
 
-    def __init__(self, read: Callable[[int, int], bytes], begin: int, end: int) -> None:
+    def __init__(
+        self,
+        read: Callable[[int, int], bytes],
+        begin: int,
+        end: int,
+        *,
+        size: int = RANGE_BYTES,
+        at_once: int | None = None,
+    ) -> None:
         self._read = read
         self._end = end
-        self._offsets = range(begin, end, RANGE_BYTES)
+        self._size = size
+        self._offsets = range(begin, end, size)
         self._to_ask = iter(self._offsets)
         self._asked: SimpleQueue[int | None] = SimpleQueue()
         self._answered: SimpleQueue[Piece | BaseException] = SimpleQueue()
         _open.add(self)
-        self._workers = min(max(1, _AT_ONCE // len(_open)), len(self._offsets))
+        share = max(1, AT_ONCE // len(_open)) if at_once is None else at_once
+        self._workers = min(share, len(self._offsets))
         self._is_closed = False
         if self._workers:
             return_large_blocks()
@@ -84,6 +94,6 @@ class Ranges:
 
     def _answer(self, offset: int) -> Piece | BaseException:
         try:
-            return Piece(offset, self._read(offset, min(RANGE_BYTES, self._end - offset)))
+            return Piece(offset, self._read(offset, min(self._size, self._end - offset)))
         except BaseException as error:  # noqa: BLE001  # raised again in the thread that waits
             return error

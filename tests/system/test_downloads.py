@@ -21,10 +21,10 @@ from azguard.requests.ranges import RANGE_BYTES
 from tests.support.emulator_world import until
 from tests.support.ranged_service import RangeAnswer, RangedService, Spoil, serving
 
-#: The first answer has 8 MiB; four ranges follow, the last of them short.
-CONTENT = os.urandom(SINGLE_BYTES + 3 * RANGE_BYTES + 5)
-NEWER = os.urandom(SINGLE_BYTES + 2 * RANGE_BYTES + 7)
-SECOND = SINGLE_BYTES + RANGE_BYTES
+#: Five ranges of 8 MiB, the last of them short.
+CONTENT = os.urandom(4 * SINGLE_BYTES + 5)
+NEWER = os.urandom(3 * SINGLE_BYTES + 7)
+SECOND = 2 * SINGLE_BYTES
 LEASE = "0f3c1111-2222-3333-4444-555566667777"
 
 
@@ -42,11 +42,11 @@ def read_file(service: RangedService, file: Path, progress: Callable[[int, int],
 def in_reverse() -> Spoil:
     """Keep each range back until the one after it was answered, the last one first."""
     answered: dict[int, threading.Event] = {
-        begin: threading.Event() for begin in range(SINGLE_BYTES, len(CONTENT), RANGE_BYTES)
+        begin: threading.Event() for begin in range(SINGLE_BYTES, len(CONTENT), SINGLE_BYTES)
     }
 
     def spoil(begin: int, answer: RangeAnswer) -> RangeAnswer:
-        if (after := answered.get(begin + RANGE_BYTES)) is not None and begin:
+        if (after := answered.get(begin + SINGLE_BYTES)) is not None and begin:
             after.wait(10)
         if begin in answered:
             answered[begin].set()
@@ -70,7 +70,7 @@ def test_every_further_range_is_pinned_to_the_first_answer_and_carries_the_lease
 def test_each_byte_is_asked_for_once() -> None:
     with serving(CONTENT) as service:
         read(service)
-    begins = [0, *range(SINGLE_BYTES, len(CONTENT), RANGE_BYTES)]
+    begins = [0, *range(SINGLE_BYTES, len(CONTENT), SINGLE_BYTES)]
     assert sorted(int(each[len("bytes=") :].partition("-")[0]) for each in service.ranges) == begins
 
 
@@ -103,7 +103,7 @@ def test_progress_grows_to_the_size(tmp_path: Path) -> None:
 
 
 def test_no_more_is_asked_for_than_is_written_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranges, "_AT_ONCE", 2)
+    monkeypatch.setattr(ranges, "AT_ONCE", 2)
     third = threading.Event()
 
     def spoil(begin: int, answer: RangeAnswer) -> RangeAnswer:
@@ -117,7 +117,7 @@ def test_no_more_is_asked_for_than_is_written_soon(monkeypatch: pytest.MonkeyPat
         next(pieces)
         was_early = third.wait(0.3)
         rest = b"".join(pieces)
-    assert (was_early, len(rest)) == (False, len(CONTENT) - SINGLE_BYTES - RANGE_BYTES)
+    assert (was_early, len(rest)) == (False, len(CONTENT) - 2 * SINGLE_BYTES)
 
 
 def test_several_downloads_at_once_share_what_is_in_memory() -> None:
