@@ -49,6 +49,11 @@ class Folders:
         return self.cache / "process-leases"
 
     @property
+    def process_files(self) -> Path:
+        """Return the folder of the temporary files that end with their processes."""
+        return self.cache / "process-files"
+
+    @property
     def attempts(self) -> Path:
         """Return the folder of writes under way, for the next run with the same key."""
         return self.cache / "attempts"

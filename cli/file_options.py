@@ -12,6 +12,7 @@ from azguard.cli.context import Environment
 from azguard.conditions.resolve import Conditions
 from azguard.files.guarding import Guarding
 from azguard.leases.process_leases import ProcessLeases
+from azguard.processes.notes import ProcessNotes
 
 Share = Annotated[str, typer.Argument(metavar="SHARE", help="The share, or its URL.", autocompletion=completers.shares)]
 Directory = Annotated[
@@ -33,13 +34,13 @@ Path = Annotated[
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
-def locate_folder(env: Environment, text: str) -> Target:
-    """Return the directory, or the share whose root, a command looks into.
+def locate_folder(env: Environment, text: str, *, writable: bool = False) -> Target:
+    """Return the directory, or the share whose root, a command looks into; ``writable`` refuses a snapshot.
 
     Raises:
         UsageError: the address is malformed, or names something else.
     """
-    return _locate(env, text, Kind.DIR)
+    return _locate(env, text, Kind.DIR, writable=writable)
 
 
 def locate_path(env: Environment, text: str) -> Target:
@@ -51,19 +52,24 @@ def locate_path(env: Environment, text: str) -> Target:
     return _locate(env, text, Kind.DIR if text.startswith(f"{Kind.DIR}:") else Kind.FILE)
 
 
-def _locate(env: Environment, text: str, inside: Kind) -> Target:
+def _locate(env: Environment, text: str, inside: Kind, *, writable: bool = False) -> Target:
     if _URL.match(text):
         is_share = env.location(text).address.kind is Kind.SHARE
-        return env.locate(text, Kind.SHARE if is_share else inside)
+        return env.locate(text, Kind.SHARE if is_share else inside, writable=writable)
     prefix, colon, _ = text.partition(":")
     is_share = prefix == Kind.SHARE if colon else "/" not in text
-    return env.locate(text, Kind.SHARE if is_share else inside)
+    return env.locate(text, Kind.SHARE if is_share else inside, writable=writable)
 
 
 def guarding(env: Environment) -> Guarding:
     """Return where the lease of a guarded write is recorded, and who takes it."""
     owner = lease_options.this_process(env, f"azguard {env.command}")
-    return Guarding(lease_options.CacheRecords(env), owner, ProcessLeases(env.folders.process_leases))
+    return Guarding(
+        records=lease_options.CacheRecords(env),
+        owner=owner,
+        processes=ProcessLeases(env.folders.process_leases),
+        temporary=ProcessNotes(env.folders.process_files),
+    )
 
 
 def record_written(env: Environment, target: Target, conditions: Conditions, done: Any) -> None:

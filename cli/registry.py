@@ -68,6 +68,7 @@ _PARTS_OF_FILE = MappingProxyType(
         "exists": "file",
         "list": "file",
         "delete": "file",
+        "prune": "file_prune",
         "rename": "file_rename",
         "resize": "file_resize",
         "set-properties": "file_properties",
@@ -122,7 +123,7 @@ COMMANDS = {
     ),
     "file": Entry(
         "file",
-        "Files: get, put, show, exists, list, delete, rename, resize, set-properties, metadata, range, handle, lock.",
+        "Files: get, put, show, list, delete, prune, rename, resize, set-properties, metadata, range, handle, lock.",
         _PARTS_OF_FILE,
     ),
     "lease": Entry(

@@ -8,6 +8,8 @@ has no lease (directories) can only be compared.
 ``files``        show and delete files
 ``uploads``      content into a file
 ``temporary``    the temporary file that is filled first
+``temporary_notes``  which temporary files a killed process of this machine left
+``leftovers``    temporary files that a crash left, listed and deleted
 ``placing``      its rename, under the guard of the conditions
 ``download``     content out of a file, one version of it
 ``metadata``     the metadata of all three

@@ -19,6 +19,7 @@ from azguard.leases import guard
 from azguard.leases.kept import LeaseRecords
 from azguard.leases.owners import Owner
 from azguard.leases.process_leases import ProcessLeases
+from azguard.processes.notes import ProcessNotes
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_dates import Answers
 from azguard.requests.written import WriteResult
@@ -33,6 +34,8 @@ class Guarding:
     owner: Owner | None
     #: The notes of leases, by which the next azguard ends them if this process is killed.
     processes: ProcessLeases | None = None
+    #: The notes of temporary files.
+    temporary: ProcessNotes | None = None
 
 
 def perform(write: FileWrite, guarding: Guarding, deadline: Deadline, *, drops_owner: bool = False) -> WriteResult:

@@ -154,7 +154,7 @@ def _rename(
     if is_of_caller:
         # A renamed file keeps its own lease: so the caller's stays on the new version.
         with commits.suppress():
-            made.lease_id = lease_id
+            made.take_lease(str(lease_id))
             actions.acquire(made.target, str(lease_id), None, Conditions(), deadline)
     heard: list[Any] = []
 

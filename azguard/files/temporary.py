@@ -13,11 +13,11 @@ from typing import Any, BinaryIO
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.conditions.etags import quote
-from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, NotFound, OutcomeUnknown, Unavailable
-from azguard.files import writes
+from azguard.files import temporary_notes, writes
+from azguard.processes.notes import ProcessNote, ProcessNotes
 from azguard.requests import commits
-from azguard.requests.calls import send_once, write_timeouts
+from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.requests.sources import read_up_to
@@ -29,8 +29,6 @@ PIECE_BYTES = 4 * 1024 * 1024
 PREFIX = ".azguard-"
 # A stream of unknown length gets a file that is larger by this factor whenever it is full.
 _GROWTH = 2
-# Bounded: a file that stays behind is garbage, and harms nothing.
-_REMOVE_SECONDS = 3.0
 
 
 @dataclass
@@ -48,6 +46,8 @@ class TemporaryFile:
     etag: str | None = None
     #: The lease that it is to have under its new name, once it has it.
     lease_id: str | None = None
+    #: By which the next azguard deletes it if this process is killed.
+    note: ProcessNote | None = None
     sha256: Any = field(default_factory=hashlib.sha256)
     md5: Any = field(default_factory=lambda: hashlib.md5(usedforsecurity=False))
 
@@ -85,11 +85,20 @@ class TemporaryFile:
         if (quote(found.etag), found.size) != (self.etag, self.length):
             raise self._build_failed("it is not what was written to it")
 
+    def take_lease(self, lease_id: str) -> None:
+        """Note the lease that it is to have; it is acquired after that."""
+        self.lease_id = lease_id
+        if self.note is not None:
+            self.note.add(lease_id=lease_id)
+
     def remove(self) -> None:
         """Delete it, if that can be done; raise no error."""
-        patience = self.patience().restart(seconds=_REMOVE_SECONDS)
-        headers = Conditions(lease_id=self.lease_id).request_headers
-        send_once(lambda: self.client.delete_file(headers=headers, **write_timeouts(patience, 1.0)))
+        self.forget(is_gone=temporary_notes.delete(self.target, self.lease_id, self.patience()))
+
+    def forget(self, *, is_gone: bool = True) -> None:
+        """Let go of its note: it has its own name now, or is deleted."""
+        if self.note is not None:
+            self.note.close(is_done=is_gone)
 
     def _write(self, piece: bytes) -> None:
         offset = self.length
@@ -138,16 +147,23 @@ class TemporaryFile:
         )
 
 
-def create(target: Target, size: int, settings: Mapping[str, Any], patience: Callable[[], Deadline]) -> TemporaryFile:
-    """Create a temporary file in the directory of a file.
+def create(
+    target: Target,
+    size: int,
+    settings: Mapping[str, Any],
+    patience: Callable[[], Deadline],
+    notes: ProcessNotes | None,
+) -> TemporaryFile:
+    """Create a temporary file in the directory of a file, and delete those that a killed process left there.
 
     Raises:
         NotFound: there is no such directory or share.
         Unavailable: the service does not answer.
     """
     deadline = patience()
+    temporary_notes.sweep(notes, target, deadline)
     while True:
-        made = TemporaryFile(_choose_name(target), settings, patience, size)
+        made = _choose(target, settings, patience, size, notes)
         request = WriteRequest[Any](
             target=made.target,
             send=lambda made=made: made.client.create_file(size, **settings, **write_timeouts(deadline)),  # type: ignore[misc]  # bound here
@@ -177,8 +193,17 @@ def _find_created(made: TemporaryFile, patience: Deadline) -> Finding[Any]:
     return Finding(Verdict.COMMITTED, {"etag": found.etag})
 
 
-def _choose_name(target: Target) -> Target:
+def _choose(
+    target: Target,
+    settings: Mapping[str, Any],
+    patience: Callable[[], Deadline],
+    size: int,
+    notes: ProcessNotes | None,
+) -> TemporaryFile:
+    """Return a temporary file that is noted, and does not exist yet."""
     share, path = target.address.parts
     folder, slash, _ = path.rpartition("/")
-    name = f"{folder}{slash}{PREFIX}{secrets.token_hex(8)}.tmp"
-    return Target(target.account, Address(Kind.FILE, (share, name)))
+    token = secrets.token_hex(8)
+    place = Target(target.account, Address(Kind.FILE, (share, f"{folder}{slash}{PREFIX}{token}.tmp")))
+    note = temporary_notes.open_note(notes, place, token)
+    return TemporaryFile(place, settings, patience, size, note=note)

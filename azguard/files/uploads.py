@@ -88,7 +88,7 @@ def put(
         **placing.choose_smb(upload.smb, found),
     }
     beginning = len(first) if len(first) < PIECE_BYTES else max(size or 0, len(first))
-    made = temporary.create(upload.target, beginning, settings, upload.deadline.fresh)
+    made = temporary.create(upload.target, beginning, settings, upload.deadline.fresh, guarding_by.temporary)
     with ExitStack() as stack:
         stack.callback(made.remove)
         made.fill(first, source, progress)
@@ -96,6 +96,7 @@ def put(
         made.check()
         settled, after = placing.put_in_place(upload, made, found, guarding_by)
         # Renamed, it is not there any more.
+        made.forget()
         stack.pop_all()
     return _to_file_put(upload, made, settled, after, found)
 

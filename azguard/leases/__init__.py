@@ -9,7 +9,7 @@
 ``foreign``   what others wrote, made safe to show
 ``other_holders``  WebJobs hosts and virtual machines, by the metadata that they leave
 ``conventions``  how other programs say who holds what: a class for each
-``process_leases``  leases without a term that end with their process
+``process_leases``  leases that end with their process
 ``holding``   something that is held, as a listing shows it
 ``holdings``  who holds what in an account
 ``share_holdings``  the leases on the shares of an account

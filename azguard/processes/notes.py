@@ -98,14 +98,25 @@ class ProcessNotes:
 
     def find_abandoned(self) -> Iterator[ProcessNote]:
         """Yield the notes of processes on this machine that have ended."""
-        for path in sorted(self.folder.glob(f"*{_ENDING}")):
-            # Read after that, so that nothing is added any more.
-            facts = _read(path) if _is_unlocked(path) else {}
-            # Without a host it is being written, or a kill cut it short before anything was begun.
-            if "host" not in facts:
-                continue
-            if self.machine.runs(Machine(facts["host"], facts.get("boot"), facts.get("installation"))):
-                yield ProcessNote(path, facts)
+        yield from filter(None, map(self._read_abandoned, sorted(self.folder.glob(f"*{_ENDING}"))))
+
+    def find(self, name: str) -> ProcessNote | None:
+        """Return the note of that name, if it is of a process on this machine that has ended."""
+        return self._read_abandoned(self.folder / f"{name}{_ENDING}")
+
+    def is_running(self, name: str) -> bool:
+        """Return whether the process lives that opened the note of that name."""
+        path = self.folder / f"{name}{_ENDING}"
+        return path.exists() and not _is_unlocked(path)
+
+    def _read_abandoned(self, path: Path) -> ProcessNote | None:
+        # Read after that, so that nothing is added any more.
+        facts = _read(path) if _is_unlocked(path) else {}
+        # Without a host it is being written, or a kill cut it short before anything was begun.
+        if "host" not in facts:
+            return None
+        of = Machine(facts["host"], facts.get("boot"), facts.get("installation"))
+        return ProcessNote(path, facts) if self.machine.runs(of) else None
 
 
 def _read(path: Path) -> dict[str, str]:

@@ -58,6 +58,7 @@ _ELSEWHERE = {
     "file lock run": "tests/azurite/smb/test_file_lock_run.py: it writes through SMB alone",
     "file lock break": "tests/azurite/smb/test_file_lock_break.py: it closes what others have open, as often as asked",
     "file put": "tests/files/test_content.py, since the Files emulator is another server",
+    "file prune": "it deletes as file delete does",
     **dict.fromkeys(("share list", "dir list", "file list"), "it reads"),
     "profile set": "it writes a file of this machine",
 }

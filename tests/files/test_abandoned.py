@@ -9,6 +9,7 @@ from azguard.leases.owners import OWNER
 from azguard.processes import identity, locked_file
 from tests.support import files_world
 from tests.support.cli_world import CliWorld
+from tests.support.emulator_world import until
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the kernel tells who was killed by its lock")
 #: The words of each write under a lease, and the request at which it is killed.
@@ -110,3 +111,50 @@ def test_only_what_a_dead_process_of_this_machine_holds_is_taken_over(files_cli:
         assert (elsewhere, living, call(*words, ANYHOW).code, note.exists()) == (49, 49, 49, False)
         theirs.release()
         assert call(*words, ANYHOW).code == 0
+
+
+def test_temporary_files_are_deleted_if_no_process_can_be_writing_them(files_cli: CliWorld, file: str) -> None:
+    share, local = file.partition("/")[0], str(files_cli.file("new", b"new"))
+    theirs, not_ours = ".azguard-0123456789abcdef.tmp", ".azguard-notes.tmp"
+    for name in (theirs, not_ours):
+        files_world.client(files_cli, f"{share}/{name}").upload_file(b"x")
+    with files_world.killing(files_cli) as killer:
+        call = killer.world.call
+
+        def prune(*words: str) -> dict[str, tuple[str, str]]:
+            found = call("file", "prune", share, *words).json
+            names = (each["address"].rpartition("/")[2] for each in found)
+            return {
+                "theirs" if name == theirs else "ours": (each["outcome"], each["reason"])
+                for name, each in zip(names, found, strict=True)
+            }
+
+        killer.kill("comp=range", "file", "put", f"{file}2", "-f", local)
+        assert prune("--dry-run") == {"ours": ("would delete", "process_ended"), "theirs": ("kept", "maybe_written")}
+        assert prune("--recursive")["ours"] == ("deleted", "process_ended")
+        call("file", "get", file)
+        killer.kill("comp=rename", "safe-update", f"file:{file}", "--append", "x")
+        assert prune()["ours"] == ("deleted", "process_ended")
+        killer.kill("comp=rename", "file", "put", f"{file}2", "-f", local)
+        (note,) = files_cli.root.glob(".cache/process-files/*")
+        with note.open() as file_of_process:
+            locked_file.lock(file_of_process.fileno())
+            assert prune("--older-than", "1h")["ours"] == ("kept", "process_runs")
+            assert call("file", "put", f"{file}3", "-f", local).code == 0
+        assert len(files_world.names(files_cli, share)) == 5
+        # The next put in the directory.
+        assert call("file", "put", file, "-f", local).code == 0
+        assert prune("--older-than", "1h") == {"theirs": ("kept", "maybe_written")}
+        until(lambda: prune("--older-than", "1s") == {"theirs": ("deleted", "old")})
+        assert is_clean(killer.world, file)
+    assert sorted(files_world.names(files_cli, share)) == [not_ours, "plan.txt", "plan.txt3"]
+    assert files_cli.call("file", "prune", f"{share}?snapshot=2026-01-01T00:00:00Z").code == 2
+
+
+def test_what_a_put_under_a_lock_left_is_deleted_with_the_lease_that_it_has(files_cli: CliWorld, file: str) -> None:
+    lease = files_world.client(files_cli, file).acquire_lease()
+    local = str(files_cli.file("new", b"new"))
+    with files_world.killing(files_cli) as killer:
+        killer.kill("comp=rename", "file", "put", file, "-f", local, ANYHOW, "--lease-id", lease.id)
+        assert killer.world.call("file", "put", file, "-f", local, ANYHOW, "--lease-id", lease.id).code == 0
+    assert files_world.names(files_cli, file.partition("/")[0]) == ["plan.txt"]

@@ -14,7 +14,8 @@ ANYHOW = "--last-writer-wins"
 
 def test_every_result_has_the_shape_that_scripts_rely_on(files_cli: CliWorld) -> None:
     share = files_world.share(files_cli)
-    file, folder = f"{share}/a.txt", f"{share}/d"
+    file, folder, left = f"{share}/a.txt", f"{share}/d", f"{share}/.azguard-0123456789abcdef.tmp"
+    files_world.client(files_cli, left).upload_file(b"x")
     cases: list[tuple[str, tuple[str, ...]]] = [
         ("container create", ("share", "create", share, "--if-exists", "skip")),
         ("container create", ("dir", "create", folder)),
@@ -28,6 +29,7 @@ def test_every_result_has_the_shape_that_scripts_rely_on(files_cli: CliWorld) ->
         ("exists", ("share", "exists", f"{share}x")),
         ("file list", ("file", "list", share)),
         ("file list", ("dir", "list", share)),
+        ("file prune", ("file", "prune", share)),
         ("share list", ("share", "list", "--prefix", share)),
         ("metadata read", ("file", "metadata", "get", file)),
         ("blob write", ("file", "metadata", "set", file, "--metadata", "a=2")),
@@ -43,6 +45,7 @@ def test_every_result_has_the_shape_that_scripts_rely_on(files_cli: CliWorld) ->
         ("container create", ("dir", "rename", folder, f"{share}/e")),
         ("blob write", ("dir", "delete", f"{share}/e", ANYHOW)),
         ("blob write", ("file", "delete", file)),
+        ("blob write", ("file", "delete", left, ANYHOW)),
         ("blob write", ("share", "delete", share, ANYHOW, "--delete-snapshots", "include")),
     ]
     for name, words in cases:

@@ -1,0 +1,135 @@
+"""Temporary files that a crash left in a directory, listed and deleted.
+
+Another machine may still be writing one. So only those of a killed process of this machine are deleted, and those that
+were not written for as long as the operator says. Each is deleted as the version that was judged, under a lease.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from azguard import columns
+from azguard.accounts.target import Target
+from azguard.address import Address, Kind
+from azguard.conditions.etags import quote
+from azguard.conditions.resolve import Conditions
+from azguard.errors import Changed, Locked, NotFound
+from azguard.files import files, listing, temporary, writes
+from azguard.files.guarding import Guarding
+from azguard.processes.notes import ProcessNotes
+from azguard.requests.deadline import Deadline
+from azguard.requests.service_dates import Answers
+
+# Of a put or a copy: a number, by which it is noted. Of safe-update: the id of its lease, by which that is noted.
+_NAME = re.compile(rf"{re.escape(temporary.PREFIX)}(?:([0-9a-f]{{16}})\.tmp|([0-9a-f-]{{36}})-[0-9a-f]{{8}})")
+_ENDED, _OLD = "process_ended", "old"
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """A temporary file, and what was done about it."""
+
+    COLUMNS: ClassVar = (columns.ADDRESS, columns.CONTENT_LENGTH, columns.AGE, columns.OUTCOME, columns.REASON)
+
+    address: str
+    content_length: int
+    #: How many seconds ago it was written, by the service's clock; None if that did not tell.
+    age: int | None
+    #: ``deleted``, ``kept`` or ``would delete``.
+    outcome: str
+    #: ``process_ended``, ``old``; kept: ``process_runs``, ``maybe_written``, ``changed`` or ``locked``.
+    reason: str
+
+
+@dataclass(frozen=True)
+class Pruning:
+    """Which temporary files are deleted."""
+
+    guarding: Guarding
+    deadline: Deadline
+    #: Those that were not written for so long, whoever wrote them; None deletes none of them.
+    older_than: timedelta | None = None
+    only_tells: bool = False
+
+
+def prune(folder: Target, pruning: Pruning, *, recursive: bool) -> Iterator[Leftover]:
+    """Delete the temporary files of a directory or share that no process can be writing, and yield each one found.
+
+    Raises:
+        NotFound: there is no such directory.
+        OutcomeUnknown: an answer was lost, and whether one was deleted cannot be known.
+    """
+    folders = [folder.address.path]
+    while folders:
+        path = folders.pop()
+        place = Target(folder.account, Address(Kind.DIR, (folder.address.container, path)))
+        prefix = None if recursive else temporary.PREFIX
+        for entry in listing.list_entries(place, pruning.deadline, prefix=prefix, limit=None):
+            name = f"{path}/{entry.name}" if path else entry.name
+            if entry.type == Kind.DIR:
+                folders += [name] if recursive else []
+                continue
+            named = _NAME.fullmatch(entry.name)
+            found = named and _prune_one(place, name, named, pruning)
+            if found is not None:
+                yield found
+
+
+def _prune_one(folder: Target, path: str, named: re.Match[str], pruning: Pruning) -> Leftover | None:
+    """Judge one file and delete it if it may be deleted; return None if it is gone."""
+    target = Target(folder.account, Address(Kind.FILE, (folder.address.container, path)))
+    answers = Answers()
+    try:
+        found = writes.fetch(target, None, pruning.deadline, answers)
+    except NotFound:
+        return None
+    age = None if answers.date is None else answers.date - found.last_modified
+    reason = _judge(named, age, pruning)
+    outcome = "would delete" if pruning.only_tells else "deleted"
+    if reason not in (_ENDED, _OLD):
+        outcome = "kept"
+    elif not pruning.only_tells:
+        try:
+            _delete(target, quote(found.etag), named, pruning)
+        except (Changed, Locked) as error:
+            outcome, reason = "kept", "changed" if isinstance(error, Changed) else "locked"
+        except NotFound:
+            return None
+    return Leftover(
+        address=str(target.address),
+        content_length=found.size,
+        age=None if age is None else int(age.total_seconds()),
+        outcome=outcome,
+        reason=reason,
+    )
+
+
+def _delete(target: Target, etag: str, named: re.Match[str], pruning: Pruning) -> None:
+    """Delete one version, under the lease that its process put on it, or under our own."""
+    notes, name = _find_notes(named, pruning.guarding)
+    note = notes.find(name) if named[1] and notes is not None else None
+    lease_id = None if note is None else note.facts.get("lease_id")
+    conditions = Conditions(guard="lease", expected_etag=etag, lease_id=lease_id)
+    files.delete(target, conditions, pruning.guarding, pruning.deadline)
+    if note is not None:
+        note.close(is_done=True)
+
+
+def _judge(named: re.Match[str], age: timedelta | None, pruning: Pruning) -> str:
+    """Return why a file may be deleted, or is kept."""
+    notes, name = _find_notes(named, pruning.guarding)
+    if notes is not None and notes.is_running(name):
+        return "process_runs"
+    if notes is not None and notes.find(name) is not None:
+        return _ENDED
+    is_old = age is not None and pruning.older_than is not None and age >= pruning.older_than
+    return _OLD if is_old else "maybe_written"
+
+
+def _find_notes(named: re.Match[str], guarding: Guarding) -> tuple[ProcessNotes | None, str]:
+    """Return where the note of a temporary file would be, and its name."""
+    if named[1]:
+        return guarding.temporary, named[1]
+    return None if guarding.processes is None else ProcessNotes(guarding.processes.folder), named[2]
