@@ -44,7 +44,8 @@ def sdk(cli: CliWorld, name: str) -> Any:
     """Return the SDK's client of a share."""
     from azure.storage.fileshare import ShareClient
 
-    return ShareClient.from_connection_string(str(cli.connection_string), name, retry_total=0)
+    text = str(cli.connection_string)
+    return ShareClient.from_connection_string(text, name, retry_total=0, allow_trailing_dot=True)
 
 
 def make(cli: CliWorld, content: bytes = b"old", path: str = "plan.txt", **settings: Any) -> str:
