@@ -6,12 +6,15 @@ Another program, such as Samba, may change them as well: ``measure`` tells wheth
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from azguard.emulators.files.errors import ServiceError
 
 _PART = 1024 * 1024
 _LONGEST_NAME_BYTES = 255
+# Of so many folders the names are remembered.
+_MOST_FOLDERS = 64
 
 
 class Disk:
@@ -19,6 +22,8 @@ class Disk:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        #: The names in folders by their lower case, and when those folders were last changed.
+        self._names: dict[Path, tuple[int, dict[str, str]]] = {}
         folder.mkdir(parents=True, exist_ok=True)
 
     def locate(self, root: int, path: str = "") -> Path:
@@ -32,13 +37,40 @@ class Disk:
         for part in path.split("/") if path else []:
             exact = here / part
             if not os.path.lexists(exact):
-                same = [each for each in _list_names(here) if each.lower() == part.lower()]
-                if not same:
+                same = self._read_names(here).get(part.lower())
+                if same is None:
                     return None
-                exact = here / same[0]
+                exact = here / same
             here = exact
             found = f"{found}/{exact.name}" if found else exact.name
         return found if os.path.lexists(here) else None
+
+    def _read_names(self, folder: Path) -> dict[str, str]:
+        """Return the names in a folder by their lower case; read anew if another program changed it."""
+        changed = _find_change(folder)
+        known = self._names.get(folder)
+        if known is not None and known[0] == changed:
+            return known[1]
+        if len(self._names) >= _MOST_FOLDERS:
+            self._names.clear()
+        found = {each.lower(): each for each in _list_names(folder)}
+        self._names[folder] = changed, found
+        return found
+
+    @contextmanager
+    def _changing(self, path: Path) -> Iterator[None]:
+        """Note that what is at a path is made or removed by us, so that its folder need not be read anew."""
+        known = self._names.pop(path.parent, None)
+        is_known = known is not None and known[0] == _find_change(path.parent)
+        yield
+        self._names.pop(path, None)
+        if known is None or not is_known:
+            return
+        if os.path.lexists(path):
+            known[1][path.name.lower()] = path.name
+        else:
+            known[1].pop(path.name.lower(), None)
+        self._names[path.parent] = _find_change(path.parent), known[1]
 
     def list_names(self, root: int, path: str) -> list[str]:
         """Return the names in a directory."""
@@ -60,12 +92,15 @@ class Disk:
     def make_directory(self, root: int, path: str = "") -> None:
         """Make a directory."""
         check_name(path)
-        self.locate(root, path).mkdir()
+        where = self.locate(root, path)
+        with self._changing(where):
+            where.mkdir()
 
     def make_file(self, root: int, path: str, size: int) -> None:
         """Make a file of zeros, over an existing one if there is one."""
         check_name(path)
-        with self.locate(root, path).open("wb") as file:
+        where = self.locate(root, path)
+        with self._changing(where), where.open("wb") as file:
             file.truncate(size)
 
     def resize(self, root: int, path: str, size: int) -> None:
@@ -129,14 +164,17 @@ class Disk:
         """Rename a file or directory, over an existing file if there is one."""
         check_name(target)
         self.locate(root, source).replace(self.locate(root, target))
+        # What is below a folder has another path now.
+        self._names.clear()
 
     def remove(self, root: int, path: str) -> None:
         """Remove a file, or an empty directory."""
         where = self.locate(root, path)
-        if where.is_dir():
-            where.rmdir()
-        else:
-            where.unlink()
+        with self._changing(where):
+            if where.is_dir():
+                where.rmdir()
+            else:
+                where.unlink()
 
     def remove_share(self, root: int) -> None:
         """Remove the folder of a share, if it is there."""
@@ -165,6 +203,13 @@ def check_name(path: str) -> None:
         raise ServiceError("InvalidResourceName")
     if len(name.encode("utf-8", "surrogatepass")) > _LONGEST_NAME_BYTES:
         raise ServiceError("InvalidResourceName")
+
+
+def _find_change(folder: Path) -> int:
+    try:
+        return folder.stat().st_mtime_ns
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
 
 
 def _list_names(folder: Path) -> list[str]:

@@ -1,5 +1,6 @@
 """What files hold in the emulator: ranges, copies, snapshots, listings, and what others changed on the disk."""
 
+import os
 import re
 from pathlib import Path
 
@@ -116,6 +117,27 @@ def test_a_directory_takes_along_what_is_in_it(files: FilesEmulator) -> None:
     kept = ("etag", "x-ms-file-id", "x-ms-meta-a")
     assert (after.body, {name: after.headers[name] for name in kept}) == (b"x", {name: before[name] for name in kept})
     assert files.ask("HEAD", "work/d/f").said == (404, "ParentNotFound")
+
+
+def test_a_name_is_found_in_any_letters_whoever_made_it(files: FilesEmulator, tmp_path: Path) -> None:
+    """The emulator remembers the names in a folder, and sees when another program changed it."""
+    files.ask("PUT", "work?restype=share")
+    folder = next((tmp_path / "trees").iterdir())
+
+    def look(*names: str) -> list[int]:
+        return [files.ask("HEAD", f"work/{name}").status for name in names]
+
+    seen = [look("A", "B")]
+    files.ask("PUT", "work/a", {"x-ms-type": "file", "x-ms-content-length": "4"})
+    (folder / "b").write_bytes(b"by another program")
+    os.utime(folder, ns=(1, 1))
+    seen.append(look("A"))
+    files.ask("DELETE", "work/a")
+    seen.append(look("A", "B"))
+    (folder / "b").unlink()
+    os.utime(folder, ns=(2, 2))
+
+    assert [*seen, look("B")] == [[404, 404], [200], [404, 200], [404]]
 
 
 def test_what_another_program_writes_on_the_disk_has_a_new_etag(files: FilesEmulator, tmp_path: Path) -> None:
