@@ -11,11 +11,14 @@ from azguard.errors import UsageError
 _CONTAINER_NAME = re.compile(r"(?!.*--)[a-z0-9][a-z0-9-]{1,61}[a-z0-9]|\$root|\$logs|\$web|\$blobchangefeed")
 _TABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]{2,62}")
 _KEY_FORBIDDEN = re.compile(r"[/\\#?\x00-\x1f\x7f-\x9f]")
-_PATH_FORBIDDEN = re.compile(r'["\\:|<>*?\x00-\x1f]')
+_PATH_FORBIDDEN = re.compile(r'["\\:|<>*?\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]')
+# The names of devices, which no program could open over SMB.
+_DEVICE = re.compile(r"CON|PRN|AUX|NUL|CLOCK\$|COM[1-9]|LPT[1-9]", re.IGNORECASE)
 _LONGEST_BLOB_NAME = 1024
 _MOST_SLASHES_OF_A_BLOB_NAME = 253
 _LONGEST_PATH = 2048
 _LONGEST_PART_OF_A_PATH = 255
+_MOST_PARTS_OF_A_PATH = 251
 
 
 def check(kind: str, service: str, parts: tuple[str, ...]) -> None:
@@ -109,3 +112,23 @@ def _check_path(path: str) -> None:
         raise UsageError(f"{path!r} has an empty, '.' or '..' segment")
     if len(path) > _LONGEST_PATH or any(len(segment) > _LONGEST_PART_OF_A_PATH for segment in segments):
         raise UsageError("the path is over 2,048 characters, or a part of it is over 255")
+    if len(segments) > _MOST_PARTS_OF_A_PATH:
+        raise UsageError("the path has more than 250 directories")
+    for segment in segments:
+        if segment.endswith((".", " ")):
+            raise UsageError(f"{path!r} has a part that ends with a dot or a space", reason="path_part_end")
+        if _DEVICE.fullmatch(segment):
+            raise UsageError(f"{path!r} has the part {segment!r}, which is the name of a device")
+
+
+def fold_path(path: str) -> str:
+    """Return what two paths of a share have in common that differ in the case of their letters: they name one file.
+
+    Letter by letter, as the service compares them: a sharp s is not two letters.
+    """
+    return path.upper() if path.isascii() else "".join(map(_fold_letter, path))
+
+
+def _fold_letter(letter: str) -> str:
+    upper = letter.upper()
+    return upper if len(upper) == 1 else letter

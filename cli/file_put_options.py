@@ -32,9 +32,10 @@ class FilePutOptions:
         typer.Option("--content-md5", metavar="BASE64", help="Refuse content with another MD5."),
     ] = None
     metadata: options.Metadata = None
-    allow_empty: Annotated[bool, typer.Option("--allow-empty", help="Write an empty file if the input is empty.")] = (
-        False
-    )
+    allow_empty: Annotated[
+        bool,
+        typer.Option("--allow-empty", help="Write an empty file if the input is empty; let --mirror delete all."),
+    ] = False
     if_exists: options.IfExists = None
 
     def check(self, name: str) -> "tuple[FileHeaders, SmbProperties]":

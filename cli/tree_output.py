@@ -3,6 +3,7 @@
 import sys
 from typing import TYPE_CHECKING, Any
 
+from azguard.address import Kind
 from azguard.cli import line_query, result_stream, terminal
 from azguard.cli.output import Output
 from azguard.cli.plain_values import plain
@@ -140,7 +141,8 @@ def _describe(done: Done) -> dict[str, Any]:
 
 
 def _to_text(done: Done, value: dict[str, Any], *, color: bool) -> str:
-    name = done.address.partition(":")[2]
+    kind, _, name = done.address.partition(":")
+    name += "/" if kind == Kind.DIR else ""
     word = f"{done.outcome:{_WIDTH}}"
     word = terminal.paint(word, "red") if color and done.outcome in _WRONG else word
     why = value["error"]["message"] if done.error is not None else value.get("reason")

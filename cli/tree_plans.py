@@ -2,10 +2,8 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from azguard.accounts.target import Target
-from azguard.address import Address, Kind
 from azguard.cli import lifecycle_options, terminal, tree_output, values
 from azguard.cli.context import Environment
 from azguard.cli.tree_get_options import TreeGetOptions
@@ -15,10 +13,9 @@ from azguard.errors import Partial, UsageError
 from azguard.requests.pool import Done, Job
 
 if TYPE_CHECKING:
-    from azguard.blobs.trees import BlobTree
-    from azguard.cli.put_options import PutOptions
     from azguard.trees.items import TreeSummary
     from azguard.trees.runs import Control
+    from azguard.trees.store import TreeStore
 
 
 class Tree(Protocol):
@@ -35,7 +32,35 @@ class Tree(Protocol):
         """Yield what would be done."""
 
 
-def put(env: Environment, first: str, second: str | None, given: "PutOptions", tree: TreePutOptions) -> None:
+class PutGiven(Protocol):
+    """What the options of a put of one file say of a tree, too."""
+
+    @property
+    def file(self) -> str | None:
+        """Return -f."""
+
+    @property
+    def if_exists(self) -> str | None:
+        """Return --if-exists."""
+
+    @property
+    def allow_empty(self) -> bool:
+        """Return --allow-empty."""
+
+    @property
+    def content_md5(self) -> str | None:
+        """Return --content-md5."""
+
+
+def put(
+    env: Environment,
+    words: tuple[str, str | None],
+    given: PutGiven,
+    tree: TreePutOptions,
+    open_store: "Callable[[str], TreeStore]",
+    *,
+    keeps_folders: bool = False,
+) -> None:
     """Write a folder: ``put FOLDER ADDRESS``, or ``put ADDRESS -f FOLDER``.
 
     Raises:
@@ -45,22 +70,13 @@ def put(env: Environment, first: str, second: str | None, given: "PutOptions", t
     from azguard.trees.uploads import TreeUpload
 
     tree.check(env)
-    if given.snapshot_first:
-        raise UsageError(
-            "--snapshot-first and --recursive do not go together", hint="azguard blob snapshot keeps one blob"
-        )
-    folder, address = _pair(first, second, given.file)
+    if given.content_md5 is not None:
+        raise UsageError("--content-md5 is for one file, and --recursive is for many", hint="leave it out")
+    folder, address = _pair(env, words, given.file)
     skips_existing = lifecycle_options.skips(env, given.if_exists)
-    store = _blobs(
-        env,
-        address,
-        settings=given.check,
-        stamps=not given.no_lineage,
-        any_type=given.blob_type is not None,
-    )
     upload = TreeUpload(
         folder=folder,
-        store=store,
+        store=open_store(address),
         patterns=tree.read_patterns(),
         reads=env.reads,
         asked=RequestedConditions.of(env.shared),
@@ -69,13 +85,14 @@ def put(env: Environment, first: str, second: str | None, given: "PutOptions", t
         skips_unchanged=tree.skips_unchanged,
         mirrors=tree.mirror,
         allows_empty=given.allow_empty,
+        keeps_folders=keeps_folders,
         last=tuple(tree.last or ()),
         follows_links=tree.follow_symlinks,
     )
     _run(env, upload, tree, f"put {folder}")
 
 
-def get(env: Environment, address: str, file: str | None, tree: TreeGetOptions) -> None:
+def get(env: Environment, store: "Callable[[], TreeStore]", file: str | None, tree: TreeGetOptions) -> None:
     """Read what is under an address into a folder.
 
     Raises:
@@ -87,9 +104,8 @@ def get(env: Environment, address: str, file: str | None, tree: TreeGetOptions) 
     tree.check(env)
     if values.not_empty(file, "--file") in (None, "-"):
         raise UsageError("--recursive needs a folder to read into", hint="name it with -f DIR")
-    store = _blobs(env, address)
     download = TreeDownload(
-        store=store,
+        store=store(),
         folder=Path(str(file)),
         patterns=tree.read_patterns(),
         reads=env.reads,
@@ -99,10 +115,12 @@ def get(env: Environment, address: str, file: str | None, tree: TreeGetOptions) 
         mirrors=tree.mirror,
         allows_empty=tree.allow_empty,
     )
-    _run(env, download, tree, f"get {store.address}")
+    _run(env, download, tree, f"get {download.address}")
 
 
-def delete(env: Environment, address: str, snapshots: str | None, tree: TreeOptions) -> None:
+def delete(
+    env: Environment, store: "Callable[[], TreeStore]", tree: TreeOptions, *, keeps_folders: bool = False
+) -> None:
     """Delete what is under an address.
 
     Raises:
@@ -111,36 +129,23 @@ def delete(env: Environment, address: str, snapshots: str | None, tree: TreeOpti
     from azguard.trees.deletes import Deleting, TreeDelete
 
     tree.check(env)
-    store = _blobs(env, address, snapshots=snapshots)
-    deleting = Deleting(store=store, reads=env.reads, asked=RequestedConditions.of(env.shared))
-    _run(env, TreeDelete(deleting=deleting, patterns=tree.read_patterns()), tree, f"delete {store.address}")
+    deleting = Deleting(store=store(), reads=env.reads, asked=RequestedConditions.of(env.shared))
+    delete = TreeDelete(deleting=deleting, patterns=tree.read_patterns(), keeps_folders=keeps_folders)
+    _run(env, delete, tree, f"delete {delete.address}")
 
 
-def _pair(first: str, second: str | None, file: str | None) -> tuple[Path, str]:
+def _pair(env: Environment, words: tuple[str, str | None], file: str | None) -> tuple[Path, str]:
     """Return the folder and the address, however they were typed."""
+    first, second = words
     folder, address = (file, first) if second is None else (first, second)
     if second is not None and file is not None:
         raise UsageError("two folders are named: one before the address, one with -f", hint="leave one of them out")
     if values.not_empty(folder, "the folder") in (None, "-"):
+        place = "SHARE" if env.command.startswith("file ") else "CONTAINER"
         raise UsageError(
-            "--recursive needs a folder to write", hint="azguard blob put DIR CONTAINER/PREFIX/ --recursive"
+            "--recursive needs a folder to write", hint=f"azguard {env.command} DIR {place}/PREFIX/ --recursive"
         )
     return Path(str(folder)), address
-
-
-def _blobs(env: Environment, text: str, **settings: Any) -> "BlobTree":
-    """Return the blobs under an address: a container, or a prefix in it, with or without a slash at its end."""
-    from azguard.blobs.trees import BlobTree
-
-    is_url = "://" in text
-    plain = text if is_url else text.rstrip("/").removeprefix("blob:").removeprefix("container:")
-    kind = Kind.BLOB if "/" in plain else Kind.CONTAINER
-    address = (target := env.locate(plain, None if is_url else kind, writable=True)).address
-    if address.kind not in (Kind.BLOB, Kind.CONTAINER):
-        raise UsageError(f"{text!r} names {address.kind.one}, and this command takes blobs")
-    container = Target(target.account, Address(Kind.CONTAINER, (address.container,)))
-    prefix = "" if address.kind is Kind.CONTAINER else f"{address.name.rstrip('/')}/"
-    return BlobTree(container=container, prefix=prefix, **settings)
 
 
 def _run(env: Environment, tree: Tree, given: TreeOptions, title: str) -> None:
@@ -149,7 +154,8 @@ def _run(env: Environment, tree: Tree, given: TreeOptions, title: str) -> None:
     lines = tree_output.Lines(env.out)
     if given.dry_run:
         try:
-            _preview(tree.preview(runs.Control(env.deadline)), lines.print, tree.address)
+            noun = env.command.partition(" ")[0]
+            _preview(tree.preview(runs.Control(env.deadline)), lines.print, tree.address, noun)
         finally:
             lines.end()
         lines.finish()
@@ -166,7 +172,7 @@ def _run(env: Environment, tree: Tree, given: TreeOptions, title: str) -> None:
     lines.finish()
 
 
-def _preview(found: Iterator[Done], show: Callable[[Done], None], address: str) -> None:
+def _preview(found: Iterator[Done], show: Callable[[Done], None], address: str, noun: str) -> None:
     from azguard.trees.items import WOULD_REFUSE
 
     refused = 0
@@ -178,5 +184,5 @@ def _preview(found: Iterator[Done], show: Callable[[Done], None], address: str) 
         raise Partial(
             f"{terminal.count(refused, 'file')} of {address} would be refused",
             address=address,
-            hint="read what changed first: azguard blob get --recursive",
+            hint=f"read what changed first: azguard {noun} get --recursive",
         )

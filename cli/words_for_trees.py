@@ -4,16 +4,23 @@ from collections.abc import Mapping
 
 from azguard.cli.words import Words
 
+
+def _how_to_read_alone(facts: Mapping[str, object]) -> str:
+    noun = str(facts["address"]).partition(":")[0]
+    return f"read it alone, under another name: azguard {noun} get {facts['target']} -f FILE"
+
+
 #: What to type next.
 HINTS: Mapping[str, Words] = {
     "file_changed_while_read": "nothing was written; try again when its writer is done",
     "some_files_failed": "each line says why; then run it again, a put or get with --unchanged skip",
     "tree_folder_fails": "name another folder with -f DIR",
     "tree_has_no_file": "is the address right? If nothing may be there: --allow-empty",
-    "tree_is_no_folder": "without --recursive it is one file: azguard blob put CONTAINER/NAME -f FILE",
+    "tree_is_no_folder": "without --recursive it is one file, which -f FILE names",
     "tree_last_missing": "name it as it is below the folder",
     "tree_mirror_is_empty": "is it the right one, and complete? If all is to be deleted: --allow-empty",
-    "tree_name_refused": "read it alone, under another name: azguard blob get {target} -f FILE",
+    "tree_name_refused": _how_to_read_alone,
+    "tree_name_twice": "give one of them another name, or leave it out: --exclude",
     "tree_pattern_malformed": "a pattern is like '*.css' or 'drafts/'; to leave files out, use --exclude",
     "tree_service_gone": "run it again when the service answers; with --unchanged skip only the rest moves",
     "tree_stopped": "run it again: it begins with what is missing",

@@ -44,9 +44,9 @@ def delete(
     snapshot_options.refuse_snapshot_first(blob, given=snapshot_first)
     snapshots = values.choice(delete_snapshots, "--delete-snapshots", ("include", "only"))
     if tree.recursive:
-        from azguard.cli import tree_plans
+        from azguard.cli import tree_plans, tree_stores
 
-        tree_plans.delete(env, blob, snapshots, tree)
+        tree_plans.delete(env, lambda: tree_stores.blobs(env, blob, snapshots=snapshots), tree)
         return
     tree.check(env)
     target = env.locate(blob, Kind.BLOB)

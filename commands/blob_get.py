@@ -53,9 +53,9 @@ def get(
     env = context.of(ctx)
     given.check(is_tree=tree.recursive)
     if tree.recursive:
-        from azguard.cli import tree_plans
+        from azguard.cli import tree_plans, tree_stores
 
-        tree_plans.get(env, blob, file, tree)
+        tree_plans.get(env, lambda: tree_stores.blobs(env, blob), file, tree)
         return
     tree.check(env)
     target = env.locate(blob, Kind.BLOB)

@@ -11,6 +11,7 @@ from azguard.cli.groups import group
 from azguard.cli.put_options import PutOptions
 from azguard.cli.tree_options import TreePutOptions
 from azguard.conditions import operations
+from azguard.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,9 +64,7 @@ def put(
 
     env = context.of(ctx)
     if tree.recursive:
-        from azguard.cli import tree_plans
-
-        tree_plans.put(env, blob, to, given, tree)
+        _put_tree(env, (blob, to), given, tree)
         return
     tree.check(env, second=to)
     target = env.locate(blob, Kind.BLOB, writable=True)
@@ -88,6 +87,23 @@ def put(
     whole = copy if size == getattr(written, "content_length", None) else None
     env.reads.record(target, written, whole, upload.stamp)
     env.out.show(written)
+
+
+def _put_tree(env: context.Environment, words: tuple[str, str | None], given: PutOptions, tree: TreePutOptions) -> None:
+    from azguard.cli import tree_plans, tree_stores
+
+    if given.snapshot_first:
+        raise UsageError(
+            "--snapshot-first and --recursive do not go together", hint="azguard blob snapshot keeps one blob"
+        )
+    open_store = partial(
+        tree_stores.blobs,
+        env,
+        settings=given.check,
+        stamps=not given.no_lineage,
+        any_type=given.blob_type is not None,
+    )
+    tree_plans.put(env, words, given, tree, open_store)
 
 
 def _or_leave_alone(write: "Callable[[Upload], Any]") -> "Callable[[Upload], Any]":

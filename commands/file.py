@@ -4,6 +4,7 @@ import typer
 
 from azguard.address import Kind
 from azguard.cli import context, file_options, options, values
+from azguard.cli.file_tree_options import FileTreeDeleteOptions
 from azguard.cli.groups import group
 from azguard.conditions import operations
 from azguard.errors import NotFound
@@ -68,19 +69,29 @@ def list_(
 
 
 @app.command(spec=options.operation(operations.FILE_DELETE))
-def delete(ctx: typer.Context, file: file_options.File) -> None:
+def delete(ctx: typer.Context, file: file_options.File, *, tree: FileTreeDeleteOptions) -> None:
     """Delete a file, if it is still the version that you read.
 
     The service does not compare the ETag. So azguard takes a lease, compares, deletes. An unchanged ETag does not
     prove that no program has the file open over SMB; the lease does: it is not granted then (exit 49).
 
+    With --recursive all files below a directory are deleted, each under its guard, then the directories that are
+    empty.
+
     Examples:
         azguard file delete team/plan.txt
         azguard file delete team/plan.txt --last-writer-wins
+        azguard file delete team/reports/ --recursive
 
-    Topics: files
+    Topics: files, trees
     """
     env = context.of(ctx)
+    if tree.recursive:
+        from azguard.cli import tree_plans, tree_stores
+
+        tree_plans.delete(env, lambda: tree_stores.files(env, file), tree, keeps_folders=tree.keep_directories)
+        return
+    tree.check(env)
     target = env.locate(file, Kind.FILE, writable=True)
     conditions = env.conditions(target)
     result = files.delete(target, conditions, file_options.guarding(env), env.deadline)

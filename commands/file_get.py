@@ -1,5 +1,6 @@
 """``azguard file get``."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -7,6 +8,7 @@ import typer
 from azguard.address import Kind
 from azguard.cli import context, deliveries, file_options, inputs, options, values
 from azguard.cli.groups import group
+from azguard.cli.tree_get_options import TreeGetOptions
 from azguard.conditions import operations
 from azguard.errors import UsageError
 
@@ -35,6 +37,8 @@ def get(
     end_range: Annotated[
         str | None, typer.Option("--end-range", metavar="N", help="End with this byte, included.")
     ] = None,
+    *,
+    tree: TreeGetOptions,
 ) -> None:
     """Read a file and remember its version, which guards the next put.
 
@@ -44,16 +48,27 @@ def get(
 
     An unchanged ETag does not prove that no program has the file open over SMB.
 
+    With --recursive all files below a directory are read into a folder. Each has a line that says how it ended. If one
+    fails, the others go on, and the exit status is 20.
+
     Examples:
         azguard file get team/plan.txt -f plan.txt
         azguard file get team/plan.txt > copy.txt
         azguard file get team/plan.txt --start-range 0 --end-range 3
+        azguard file get team/ -f copy --recursive
 
-    Topics: files, scopes
+    Topics: files, scopes, trees
     """
     from azguard.files import download
 
     env = context.of(ctx)
+    if tree.recursive:
+        from azguard.cli import tree_plans, tree_stores
+
+        _refuse_of_one({"--start-range": start_range, "--end-range": end_range, "--result": result})
+        tree_plans.get(env, lambda: tree_stores.files(env, file, writable=False), to, tree)
+        return
+    tree.check(env)
     target = env.locate(file, Kind.FILE)
     span = _read_span(start_range, end_range)
     path, beside = inputs.output(to), inputs.check_result_file(result)
@@ -72,6 +87,12 @@ def get(
     # Without a file the content itself went to stdout.
     if path is not None:
         env.out.show(got)
+
+
+def _refuse_of_one(given: Mapping[str, str | None]) -> None:
+    for option, value in given.items():
+        if value is not None:
+            raise UsageError(f"{option} is for one file, and --recursive is for many", hint=f"leave {option} out")
 
 
 def _read_span(start: str | None, end: str | None) -> "Span":

@@ -1,12 +1,14 @@
 """``azguard file put``."""
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from azguard.address import Kind
 from azguard.cli import context, file_options, inputs, lifecycle_options, option_classes, options
 from azguard.cli.file_put_options import FilePutOptions
+from azguard.cli.file_tree_options import FileTreePutOptions
 from azguard.cli.groups import group
 from azguard.conditions import operations
 
@@ -20,7 +22,17 @@ app = group("Write a file.")
 
 @app.command(spec=options.operation(operations.FILE_RENAME))
 @option_classes.expand
-def put(ctx: typer.Context, path: file_options.File, given: FilePutOptions) -> None:
+def put(
+    ctx: typer.Context,
+    path: file_options.File,
+    to: Annotated[
+        str | None,
+        typer.Argument(metavar="SHARE/PREFIX/", help="With --recursive: where the folder before it goes."),
+    ] = None,
+    *,
+    given: FilePutOptions,
+    tree: FileTreePutOptions,
+) -> None:
     """Write a file, but only over the version you have seen, and whole or not at all.
 
     If you never read the file, put creates it; if it exists, the exit status is 45. If the file changed since you read
@@ -40,13 +52,18 @@ def put(ctx: typer.Context, path: file_options.File, given: FilePutOptions) -> N
         azguard file put team/new.txt -f config.json
         azguard file get team/plan.txt > plan.txt
         azguard file put team/plan.txt -f plan.txt
+        azguard file put dist team/v1/ --recursive
 
-    Topics: files, conditions
+    Topics: files, conditions, trees
     """
     from azguard.files import uploads
     from azguard.requests.lineage import fresh_op
 
     env = context.of(ctx)
+    if tree.recursive:
+        _put_tree(env, (path, to), given, tree)
+        return
+    tree.check(env, second=to)
     target = env.locate(path, Kind.FILE, writable=True)
     skip = lifecycle_options.skips(env, given.if_exists)
     headers, smb = given.check(target.address.name)
@@ -74,6 +91,17 @@ def put(ctx: typer.Context, path: file_options.File, given: FilePutOptions) -> N
     whole = copy if size == getattr(written, "content_length", None) else None
     env.reads.record(target, written, whole, lineage)
     env.out.show(written)
+
+
+def _put_tree(
+    env: context.Environment, words: tuple[str, str | None], given: FilePutOptions, tree: FileTreePutOptions
+) -> None:
+    from azguard.cli import tree_plans, tree_stores
+    from azguard.files.trees import FileSettings
+
+    metadata = given.read_metadata()
+    open_store = partial(tree_stores.files, env, settings=lambda name: FileSettings(*given.check(name), metadata))
+    tree_plans.put(env, words, given, tree, open_store, keeps_folders=tree.keep_directories)
 
 
 def _write(upload: "FileUpload", write: "Callable[[], Any]", *, skip: bool) -> Any:

@@ -44,6 +44,10 @@ class BlobTree:
     any_type: bool = False
     #: Of a delete: None, ``include`` or ``only``.
     snapshots: str | None = None
+    #: A container has no directories.
+    folders: None = None
+    #: Names that differ in anything are different blobs.
+    fold: None = None
 
     @property
     def address(self) -> str:
@@ -64,6 +68,10 @@ class BlobTree:
     def delete_operation(self) -> Operation:
         """Return the operation of a delete."""
         return BLOB_DELETE
+
+    def find_reason_to_skip(self, name: str) -> str | None:  # for other services
+        """Return None: every name may be a blob's."""
+        return None
 
     def locate(self, name: str) -> Target:
         """Return the blob of that name.

@@ -7,6 +7,7 @@ has no lease (directories) can only be compared.
 ``directories``  create, show and delete directories
 ``files``        show and delete files
 ``uploads``      content into a file
+``earlier_puts`` puts that a killed run has committed
 ``temporary``    the temporary file that is filled first
 ``temporary_notes``  which temporary files a killed process of this machine left
 ``leftovers``    temporary files that a crash left, listed and deleted
@@ -24,6 +25,8 @@ has no lease (directories) can only be compared.
 ``handles``      who has what open over SMB, and closing it
 ``holders``      who has a file open, told with the refusal
 ``contents``     whether a share is empty
+``trees``        files below a directory, as trees of files see them
+``tree_folders`` the directories of such a tree
 ``existing``     what a create finds
 ``described``    directories and files as commands show them
 ``writes``       one write, and its outcome where the answer is lost

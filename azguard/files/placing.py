@@ -69,6 +69,8 @@ def look_early(version: _Version, guarding_by: Guarding) -> tuple[_Version, Any 
 
     Return the new version, which may replace another one then, and the one that is there.
 
+    One that this op has made already, in a run before this one, is returned as it is.
+
     Raises:
         Changed: it is another version than that of the conditions, or it is gone.
         Exists: it exists, and must not.
@@ -91,6 +93,8 @@ def _look(version: NewVersion) -> Any | None:
         raise Gone(
             f"{target} is no longer there", str(target.address), expected_etag=conditions.expected_etag
         ) from error
+    if is_of(found, version.op):
+        return found
     if version.creates_only:
         raise Exists(f"{target} exists already", str(target.address), reason="file_exists")
     if conditions.expected_etag not in (None, quote(found.etag)):
@@ -98,6 +102,11 @@ def _look(version: NewVersion) -> Any | None:
     if "ReadOnly" in (found.file_attributes or ""):
         raise Locked(f"{target} has the attribute ReadOnly", str(target.address), reason="file_is_read_only")
     return found
+
+
+def is_of(found: Any, op: str) -> bool:
+    """Return whether an op has made the version that was found, or one before it."""
+    return op in Lineage.parse((found.metadata or {}).get(KEY))
 
 
 def choose_smb(given: SmbProperties, found: Any | None) -> dict[str, Any]:

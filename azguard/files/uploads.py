@@ -13,7 +13,8 @@ from azguard.conditions.operations import FILE_RENAME
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.resolve import Conditions, resolve
 from azguard.errors import UsageError
-from azguard.files import placing, temporary
+from azguard.files import earlier_puts, placing, temporary
+from azguard.files.earlier_puts import EarlierPut
 from azguard.files.guarding import Guarding
 from azguard.files.placing import NewVersion
 from azguard.files.properties import FileHeaders, SmbProperties
@@ -53,6 +54,13 @@ class FileUpload(NewVersion):
     headers: FileHeaders
     smb: SmbProperties
 
+    @property
+    def is_creation(self) -> bool | None:
+        """Return whether it creates the file; None if the conditions do not tell."""
+        if self.creates_only:
+            return True
+        return False if self.conditions.expected_etag else None
+
 
 def create_only(target: Target) -> Conditions:
     """Return the conditions of a put that only creates, even if this scope has read a version."""
@@ -82,6 +90,8 @@ def put(
     if not first and not allow_empty:
         raise UsageError("the input is empty; nothing was written", reason="put_is_empty")
     upload, found = placing.look_early(upload, guarding_by)
+    if found is not None and placing.is_of(found, upload.op):
+        return _to_earlier_put(upload, found, earlier_puts.measure(found, upload, first, source))
     settings = {
         "metadata": upload.stamp(found, keeps_locks=False),
         "content_settings": upload.headers.for_sdk(),
@@ -115,7 +125,6 @@ def _to_file_put(
     upload: FileUpload, made: TemporaryFile, settled: Settled[Any], metadata: Mapping[str, str], found: Any | None
 ) -> FilePut:
     etag = settled.answer.get("etag")
-    is_creation = True if upload.creates_only else (False if upload.conditions.expected_etag else None)
     return FilePut(
         address=str(upload.target.address),
         etag=None if etag is None else quote(etag),
@@ -127,7 +136,25 @@ def _to_file_put(
         attempts=settled.attempts,
         conflicts=0,
         outcome="committed",
-        created=is_creation,
+        created=upload.is_creation,
         replaced_length=None if found is None else found.size,
         lineage=metadata[KEY],
+    )
+
+
+def _to_earlier_put(upload: FileUpload, found: Any, measured: EarlierPut) -> FilePut:
+    """Return what an earlier run of the same op has written."""
+    return FilePut(
+        address=str(upload.target.address),
+        etag=quote(found.etag) if measured.is_there else None,
+        last_modified=found.last_modified if measured.is_there else None,
+        content_length=measured.length,
+        content_type=upload.headers.content_type,
+        content_hash=measured.content_hash,
+        guard=upload.conditions.guard,
+        attempts=1,
+        conflicts=0,
+        outcome="committed",
+        created=upload.is_creation,
+        lineage=found.metadata[KEY],
     )

@@ -10,6 +10,9 @@
 ``runs``          the phases of a run, a few files at a time
 ``unchanged``     whether two places hold the same content
 ``uploads``       a folder into a service
+``file_writes``   how each of its files is written
 ``downloads``     out of a service into a folder
 ``deletes``       what a service keeps under a prefix
+``folders``       the directories of a service that are empty then
+``taken_names``   names that one side takes for one
 """

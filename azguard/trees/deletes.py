@@ -9,9 +9,10 @@ from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.resolve import Conditions
 from azguard.requests.pool import Done, Job, conclude
 from azguard.trees import items
+from azguard.trees.folders import FolderDeleting
 from azguard.trees.items import TreeItem
 from azguard.trees.patterns import Patterns
-from azguard.trees.runs import Control
+from azguard.trees.runs import Control, after
 from azguard.trees.store import ListedItem, TreeStore
 
 
@@ -54,7 +55,7 @@ class Deleting:
         Raises:
             Changed: it was never read here.
         """
-        asked = RequestedConditions(if_match=listed.etag) if self.asked.last_writer_wins else self.asked
+        asked = RequestedConditions(etag=listed.etag) if self.asked.last_writer_wins else self.asked
         return self.reads.resolve_conditions(self.store.delete_operation, asked, target)
 
 
@@ -64,6 +65,8 @@ class TreeDelete:
 
     deleting: Deleting
     patterns: Patterns
+    #: Whether directories are left alone that are empty then.
+    keeps_folders: bool = False
 
     @property
     def address(self) -> str:
@@ -71,22 +74,36 @@ class TreeDelete:
         return self.deleting.store.address
 
     def phases(self, control: Control) -> list[Iterator[Job]]:
-        """Return the deletes, as the listing finds the files."""
-        return [self._jobs(control)]
+        """Return the deletes, as the listing finds the files; then those of the directories that are empty."""
+        return [self._jobs(control), after(self._deleting_folders(control).jobs)]
 
     def preview(self, control: Control) -> Iterator[Done]:
         """Yield what would be deleted."""
-        return map(self.deleting.foresee, self._list(control))
+        yield from map(self.deleting.foresee, self._list(control))
+        yield from self._deleting_folders(control).preview(self._stays)
 
     def _jobs(self, control: Control) -> Iterator[Job]:
         for each in self._list(control):
             yield self.deleting.job(each, control)
 
     def _list(self, control: Control) -> Iterator[ListedItem]:
+        return filter(self._is_meant, self.deleting.store.list_items(control.patience.fresh()))
+
+    def _is_meant(self, item: ListedItem) -> bool:
+        return self.patterns.selects(item.name.removeprefix(self.deleting.store.prefix))
+
+    def _stays(self, item: ListedItem) -> bool:
+        """Return whether a file would be there after the deletes."""
+        return not self._is_meant(item) or self.deleting.foresee(item).outcome != items.WOULD_DELETE
+
+    def _deleting_folders(self, control: Control) -> FolderDeleting:
         store = self.deleting.store
-        for each in store.list_items(control.patience.fresh()):
-            if self.patterns.selects(each.name.removeprefix(store.prefix)):
-                yield each
+        return FolderDeleting(
+            folders=None if self.keeps_folders else store.folders,
+            prefix=store.prefix,
+            patterns=self.patterns,
+            control=control,
+        )
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ class TreeDownload:
 
     def phases(self, control: Control) -> list[Iterator[Job]]:
         """Return what is done one after the other: the files, then the deletes."""
-        listed = NameIndex() if self.mirrors else None
+        listed = NameIndex(self.store.fold) if self.mirrors else None
         found = [after(lambda: self._read_all(control, listed))]
         if listed is not None:
             found.append(after(lambda: self._delete_rest(listed)))
@@ -59,7 +59,7 @@ class TreeDownload:
     def preview(self, control: Control) -> Iterator[Done]:
         """Yield what would be read, from one listing; nothing is written."""
         folder = LocalFolder(self.folder)
-        listed = NameIndex()
+        listed = NameIndex(self.store.fold)
         for each in self._list_some(control):
             listed.add_all([each])
             yield conclude(

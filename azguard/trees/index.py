@@ -3,7 +3,7 @@
 A private database of SQLite without a name: it is deleted when it is closed, or when the process ends.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import NamedTuple
 
@@ -26,28 +26,32 @@ class Known(NamedTuple):
 class NameIndex:
     """The names of a listing, of which some are marked. One thread uses it at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, fold: Callable[[str], str] | None = None) -> None:
+        """Begin without a name; ``fold`` tells what names have in common that are taken for one."""
         import sqlite3
+
+        self._fold = fold or str
 
         self._database = sqlite3.connect("", check_same_thread=False, isolation_level=None)
         self._database.execute(
-            "CREATE TABLE names (name TEXT PRIMARY KEY, etag TEXT, modified TEXT, length INTEGER, md5 TEXT,"
+            "CREATE TABLE names (key TEXT PRIMARY KEY, name TEXT, etag TEXT, modified TEXT, length INTEGER, md5 TEXT,"
             " marked INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID"
         )
         self._database.execute("BEGIN")
 
     def add_all(self, items: Iterable[ListedItem]) -> None:
         """Add what a listing yields."""
-        add = "INSERT OR REPLACE INTO names (name, etag, modified, length, md5) VALUES (?, ?, ?, ?, ?)"
-        rows = (
-            (each.name, each.etag, iso(each.last_modified), each.content_length, each.content_md5) for each in items
-        )
-        self._database.executemany(add, rows)
+        add = "INSERT OR REPLACE INTO names (key, name, etag, modified, length, md5) VALUES (?, ?, ?, ?, ?, ?)"
+        self._database.executemany(add, map(self._to_row, items))
+
+    def _to_row(self, item: ListedItem) -> tuple[str, str, str | None, str | None, int | None, str | None]:
+        modified = iso(item.last_modified)
+        return self._fold(item.name), item.name, item.etag, modified, item.content_length, item.content_md5
 
     def find(self, name: str) -> Known | None:
         """Return what is known of a name."""
-        query = "SELECT name, etag, modified, length, md5 FROM names WHERE name = ?"
-        row = self._database.execute(query, (name,)).fetchone()
+        query = "SELECT name, etag, modified, length, md5 FROM names WHERE key = ?"
+        row = self._database.execute(query, (self._fold(name),)).fetchone()
         return None if row is None else _parse(row)
 
     @property
@@ -57,15 +61,22 @@ class NameIndex:
 
     def mark(self, name: str, *, with_all_below: bool = False) -> None:
         """Mark a name, if it is there; also all below it, as if it were a folder."""
-        self._database.execute("UPDATE names SET marked = 1 WHERE name = ?", (name,))
+        key = self._fold(name)
+        self._database.execute("UPDATE names SET marked = 1 WHERE key = ?", (key,))
         if with_all_below:
             # The character after the slash is the zero.
-            below = (f"{name}/", f"{name}0")
-            self._database.execute("UPDATE names SET marked = 1 WHERE name >= ? AND name < ?", below)
+            below = (f"{key}/", f"{key}0")
+            self._database.execute("UPDATE names SET marked = 1 WHERE key >= ? AND key < ?", below)
+
+    def is_marked(self, name: str) -> bool:
+        """Return whether a name is there and marked."""
+        query = "SELECT marked FROM names WHERE key = ?"
+        row = self._database.execute(query, (self._fold(name),)).fetchone()
+        return row is not None and bool(row[0])
 
     def list_unmarked(self) -> Iterator[Known]:
         """Yield what is not marked, in order of name."""
-        query = "SELECT name, etag, modified, length, md5 FROM names WHERE NOT marked ORDER BY name"
+        query = "SELECT name, etag, modified, length, md5 FROM names WHERE NOT marked ORDER BY key"
         cursor = self._database.execute(query)
         while rows := cursor.fetchmany(_BATCH):
             yield from map(_parse, rows)

@@ -19,6 +19,8 @@ EXISTS = "exists"
 READ = "read"
 DELETED = "deleted"
 SKIPPED = "skipped"
+#: A directory that is not empty.
+KEPT = "kept"
 #: The service did not answer any more for those before it.
 NOT_TRIED = "not tried"
 #: What a dry run says would happen.
@@ -49,7 +51,7 @@ class TreeItem:
     last_modified: datetime | None = None
     content_length: int | None = None
     guard: str | None = None
-    #: Why it was skipped or would be refused.
+    #: Why it was skipped or kept, or would be refused.
     reason: str | None = None
 
     def done(self) -> Done:

@@ -4,16 +4,13 @@ import os
 import stat
 import threading
 import unicodedata
-from collections.abc import Callable
-from hashlib import blake2b
 from pathlib import Path
 
 from azguard.atomic_files import remove_left
 from azguard.errors import UsageError
+from azguard.trees.taken_names import Fold, TakenNames
 
-#: Returns what two names have in common that the disk takes for one.
-Fold = Callable[[str], str]
-_DIGEST_BYTES = 8
+_MARK_BYTES = 8
 # So many folders are remembered as made: a tree may have more of them than fit the memory.
 _MOST_FOLDERS = 10_000
 
@@ -23,10 +20,8 @@ class LocalFolder:
 
     def __init__(self, root: Path, fold: Fold | None = None) -> None:
         self.root = root
-        self._fold = fold
+        self._taken = TakenNames(fold)
         self._lock = threading.Lock()
-        #: Digests, for names of a large tree would not fit the memory.
-        self._taken = set[bytes]()
         self._checked = set[Path]()
 
     @classmethod
@@ -57,7 +52,8 @@ class LocalFolder:
             UsageError: it would leave the folder, replace what is no file, or take the place of another name.
         """
         path = self.find(name)
-        self._refuse_twin(name)
+        if not self._taken.take(name):
+            raise _refuse(name, "the disk takes it for another name of the tree, in other letters")
         self._make_parents(path.parent, name)
         try:
             mode = os.lstat(path).st_mode
@@ -68,15 +64,6 @@ class LocalFolder:
         if not stat.S_ISREG(mode):
             raise _refuse(name, f"{path} is no file")
         return path
-
-    def _refuse_twin(self, name: str) -> None:
-        if self._fold is None:
-            return
-        digest = blake2b(self._fold(name).encode(), digest_size=_DIGEST_BYTES).digest()
-        with self._lock:
-            if digest in self._taken:
-                raise _refuse(name, "the disk takes it for another name of the tree, in other letters")
-            self._taken.add(digest)
 
     def _make_parents(self, folder: Path, name: str) -> None:
         with self._lock:
@@ -103,7 +90,7 @@ def find_fold(folder: Path) -> Fold | None:
     Raises:
         OSError: it cannot be written to.
     """
-    mark = os.urandom(_DIGEST_BYTES).hex()
+    mark = os.urandom(_MARK_BYTES).hex()
     probe = folder / f".azguard-{mark}-\N{LATIN SMALL LETTER E WITH ACUTE}"
     probe.touch(exist_ok=False)
     try:

@@ -36,6 +36,31 @@ class ListedItem(Protocol):
         """Return the MD5 of its content in base64, where the service knows it."""
 
 
+class WalkedItem(ListedItem, Protocol):
+    """A file or a directory of a service that has directories."""
+
+    @property
+    def is_folder(self) -> bool:
+        """Return whether it is a directory."""
+
+
+class TreeFolders(Protocol):
+    """The directories of a service that has such, under a prefix."""
+
+    def walk(self, deadline: Deadline) -> Iterator[WalkedItem]:
+        """Yield all files, and each directory after what is in it, the one that the prefix names at last."""
+
+    def locate(self, name: str) -> Target:
+        """Return the directory of that name, the prefix included."""
+
+    def delete(self, target: Target, deadline: Deadline) -> bool:
+        """Delete a directory, and return whether it was there; the service refuses it if it is not empty.
+
+        Raises:
+            BadRequest: it is not empty.
+        """
+
+
 class TreeStore(Protocol):
     """Files under a prefix of a service."""
 
@@ -58,6 +83,17 @@ class TreeStore(Protocol):
     @property
     def delete_operation(self) -> Operation:
         """Return the operation whose conditions guard a delete."""
+
+    @property
+    def folders(self) -> TreeFolders | None:
+        """Return its directories; None where a name with slashes is all that there is."""
+
+    @property
+    def fold(self) -> Callable[[str], str] | None:
+        """Return what tells what two names have in common that the service takes for one; None if each is its own."""
+
+    def find_reason_to_skip(self, name: str) -> str | None:
+        """Return why a file is left out that has this name, the prefix included; None if it is not."""
 
     def locate(self, name: str) -> Target:
         """Return the file of that name, the prefix included.

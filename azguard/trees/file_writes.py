@@ -1,0 +1,158 @@
+"""How each file of a folder is written to a service, under the guard that it would have alone.
+
+A file that azguard read there, or wrote there before, is written over that version only; any other one is only
+created. The op of each write is made of the file's state and of what it replaces, so that a run that was killed can be
+run again: what it has committed is recognized, and is not taken for another writer's.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from azguard.accounts import endpoints
+from azguard.accounts.target import Target
+from azguard.cache import copies
+from azguard.cache.copies import Copy
+from azguard.cache.reads import Reads
+from azguard.conditions.requested import RequestedConditions
+from azguard.conditions.resolve import Conditions, resolve
+from azguard.errors import Changed
+from azguard.requests.lineage import fresh_op, op_of_key
+from azguard.requests.pool import Done, Job
+from azguard.requests.verdicts import EXISTS as LEFT_ALONE
+from azguard.trees import items, unchanged
+from azguard.trees.index import Known
+from azguard.trees.items import TreeItem
+from azguard.trees.local_files import LocalFile, UnchangedFile, as_stream, open_unchanged
+from azguard.trees.runs import Control
+from azguard.trees.store import TreeStore
+
+# How often to begin again with a file that is written to while it is read.
+_RESTARTS = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Writing:
+    """How files are written: over the version that this scope has read, else they are only created."""
+
+    store: TreeStore
+    reads: Reads
+    asked: RequestedConditions
+    #: Whose reads guard the writes; part of each op.
+    scope: str
+    #: Whether what exists there is left alone, whatever it is.
+    skips_existing: bool
+    #: Whether a file is left alone whose content is there already.
+    skips_unchanged: bool
+
+    def job(self, file: LocalFile, target: Target, control: Control, known: Known | None) -> Job:
+        """Return the write of one file, ready to run; ``known`` is what was listed of it."""
+        return _Write(self, file, target, control, known)
+
+    def foresee(self, file: LocalFile, target: Target, known: Known | None) -> TreeItem:
+        """Return what the write of one file would do, by what was listed of it."""
+        conditions = self.conditions(target, copies.find_at(file.path))
+        size = file.path.stat().st_size
+
+        def build(outcome: str, reason: str | None = None) -> TreeItem:
+            return TreeItem(
+                address=str(target.address),
+                file=str(file.path),
+                outcome=outcome,
+                etag=None if known is None else known.etag,
+                content_length=size,
+                guard=conditions.guard,
+                reason=reason,
+            )
+
+        if known is not None and self.skips_existing:
+            return build(items.EXISTS)
+        if known is not None and self.skips_unchanged and unchanged.is_same(file.path, target, known, self.reads):
+            return build(items.UNCHANGED)
+        if _creates_only(conditions) and known is not None:
+            return build(items.WOULD_REFUSE, "it exists, and was never read here")
+        if conditions.expected_etag is not None and (known is None or known.etag != conditions.expected_etag):
+            return build(items.WOULD_REFUSE, "it changed since it was read here")
+        return build(items.WOULD_CREATE if known is None else items.WOULD_REPLACE)
+
+    def conditions(self, target: Target, copy: Copy) -> Conditions:
+        """Return what guards the write of a file."""
+        if self.skips_existing:
+            # Even if this scope has read a version.
+            return resolve(self.store.put_operation, RequestedConditions(), target)
+        return self.reads.resolve_conditions(self.store.put_operation, self.asked, target, copy)
+
+
+@dataclass(frozen=True)
+class _Write:
+    """One file, ready to be written."""
+
+    writing: Writing
+    file: LocalFile
+    target: Target
+    control: Control
+    known: Known | None
+
+    def run(self) -> Done:
+        return self.control.conclude(str(self.target.address), lambda: self._run().done())
+
+    def _run(self) -> TreeItem:
+        known = self.known if self.writing.skips_unchanged else None
+        if known is not None and unchanged.is_same(self.file.path, self.target, known, self.writing.reads):
+            return TreeItem(
+                address=str(self.target.address),
+                file=str(self.file.path),
+                outcome=items.UNCHANGED,
+                etag=known.etag,
+                last_modified=known.last_modified,
+                content_length=known.content_length,
+            )
+        for _ in range(_RESTARTS - 1):
+            try:
+                return self._write()
+            except Changed as error:
+                if error.reason != "file_changed_while_read":
+                    raise
+        return self._write()
+
+    def _write(self) -> TreeItem:
+        writing = self.writing
+        check = partial(self.control.check, self.file.name)
+        with open_unchanged(self.file.path, check) as source:
+            copy = copies.find_behind(source.fileno(), self.file.path)
+            conditions = writing.conditions(self.target, copy)
+            written, lineage = writing.store.put(
+                self.target,
+                as_stream(source),
+                conditions,
+                fresh_op() if writing.skips_existing else _choose_op(writing.scope, self.target, conditions, source),
+                self.control.deadline(),
+                self.control.meter(),
+                skip=writing.skips_existing,
+            )
+        writing.reads.record(self.target, written, copy, lineage)
+        return items.of_write(self.target, str(self.file.path), _name_outcome(conditions, written), written)
+
+
+def _creates_only(conditions: Conditions) -> bool:
+    """Return whether a write replaces nothing, by a header or by the nature of the operation."""
+    return conditions.guard == "if-none-match"
+
+
+def _name_outcome(conditions: Conditions, written: Any) -> str:
+    if written.outcome == LEFT_ALONE:
+        return items.EXISTS
+    if _creates_only(conditions):
+        return items.CREATED
+    return items.WRITTEN if conditions.expected_etag is None else items.REPLACED
+
+
+def _choose_op(scope: str, target: Target, conditions: Conditions, source: UnchangedFile) -> str:
+    """Return the op of a write: the same for the same file over the same version, so that it is applied once.
+
+    A write that depends on no version may be meant each time.
+    """
+    if not _creates_only(conditions) and conditions.expected_etag is None:
+        return fresh_op()
+    key = f"tree\n{scope}\n{source.state}\n{conditions.expected_etag or ''}"
+    return op_of_key(key, endpoints.plain(target.endpoint), str(target.address))
