@@ -69,6 +69,10 @@ def _remove_record(target: Target, lease: ProcessLease, deadline: Deadline) -> l
         return []
     after = None if moved.after is None else quote(moved.after)
     moved = Moved(quote(version.etag), after, moved.last_modified, moved.lineage)
-    if lease.record is None or quote(lease.record[1]) != moved.before:
+    # Killed before the answer came, it has sent nothing but the record.
+    first = lease.begun_on
+    if lease.record is not None and quote(lease.record[1]) == moved.before:
+        first = lease.record[0]
+    if first is None:
         return [moved]
-    return [Moved(quote(lease.record[0]), after, moved.last_modified, moved.lineage), moved]
+    return [Moved(quote(first), after, moved.last_modified, moved.lineage), moved]

@@ -83,6 +83,8 @@ def hold(target: Target, conditions: Conditions, guarding: Guarding, deadline: D
             yield held
             return
         before = held.etag
+        if lease.note is not None:
+            lease.note.begin_record(before)
         try:
             held = owner_notes.leave(target, held, owner, deadline)
             if lease.note is not None:

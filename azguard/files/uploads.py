@@ -92,11 +92,7 @@ def put(
     upload, found = placing.look_early(upload, guarding_by)
     if found is not None and placing.is_of(found, upload.op):
         return _to_earlier_put(upload, found, earlier_puts.measure(found, upload, first, source))
-    settings = {
-        "metadata": upload.stamp(found, keeps_locks=False),
-        "content_settings": upload.headers.for_sdk(),
-        **placing.choose_smb(upload.smb, found),
-    }
+    settings = _choose_settings(upload, found)
     beginning = len(first) if len(first) < PIECE_BYTES else max(size or 0, len(first))
     made = temporary.create(upload.target, beginning, settings, upload.deadline.fresh, guarding_by.temporary)
     with ExitStack() as stack:
@@ -109,6 +105,15 @@ def put(
         made.forget()
         stack.pop_all()
     return _to_file_put(upload, made, settled, after, found)
+
+
+def _choose_settings(upload: FileUpload, found: Any | None) -> dict[str, Any]:
+    """Return what the temporary file is created with: see the SDK's ``create_file``."""
+    return {
+        "metadata": upload.stamp(found, keeps_locks=False),
+        "content_settings": upload.headers.for_sdk(),
+        **placing.choose_smb(upload.smb, found),
+    }
 
 
 def _check_md5(upload: FileUpload, made: TemporaryFile) -> None:

@@ -25,6 +25,10 @@ class ProcessLease:
         """Note that what is leased may be at another address soon, because it is renamed."""
         self.note.add(next_path=target.address.path)
 
+    def begin_record(self, before: str) -> None:
+        """Note that the record of the holder is about to be added to this version, and nothing else is sent before."""
+        self.note.add(before=before)
+
     def add_record(self, before: str, after: str) -> None:
         """Note that the version ``after`` differs from ``before`` in the record of the holder alone."""
         self.note.add(before=before, after=after)
@@ -34,6 +38,12 @@ class ProcessLease:
         """Return the two versions that differ in the record of the holder alone, if such a record was left."""
         facts = self.note.facts
         return (facts["before"], facts["after"]) if "after" in facts else None
+
+    @property
+    def begun_on(self) -> str | None:
+        """Return the version to which the record was about to be added, if that is all that can have been sent."""
+        facts = self.note.facts
+        return facts.get("before") if "after" not in facts else None
 
     @property
     def descriptor(self) -> int | None:

@@ -52,3 +52,26 @@ def test_every_result_has_the_shape_that_scripts_rely_on(files_cli: CliWorld) ->
         ran = files_cli.call(*words, stdin=b"{}")
         schema = {"$defs": SCHEMAS["$defs"], "$ref": f"#/$defs/{name}"}
         jsonschema.Draft202012Validator(schema).validate(ran.json)
+
+
+def test_every_line_of_a_tree_has_the_shape_that_scripts_rely_on(files_cli: CliWorld) -> None:
+    share = files_world.share(files_cli)
+    (files_cli.root / "dist/d").mkdir(parents=True)
+    files_cli.file("dist/d/a", "1")
+    files_cli.file("dist/b:c", "1")
+    cases: list[tuple[str, ...]] = [
+        ("file", "put", "dist", share, "--recursive", "--dry-run"),
+        ("file", "put", "dist", share, "--recursive"),
+        ("file", "put", "dist", share, "--recursive", "--unchanged", "skip"),
+        ("file", "get", share, "-f", "back", "--recursive"),
+        ("file", "delete", share, "--recursive", "--dry-run"),
+        ("file", "delete", share, "--recursive", "--exclude", "d/a"),
+        ("file", "delete", share, "--recursive"),
+    ]
+    schema = {"$defs": SCHEMAS["$defs"], "$ref": "#/$defs/tree item"}
+    told: set[str] = set()
+    for words in cases:
+        for line in map(json.loads, files_cli.call(*words).out.splitlines()):
+            jsonschema.Draft202012Validator(schema).validate(line)
+            told.add(line["outcome"])
+    assert told == {"would create", "would delete", "created", "unchanged", "read", "kept", "deleted", "failed"}

@@ -101,7 +101,9 @@ def test_each_file_is_guarded_by_its_version_and_the_rest_goes_on(files_cli: Cli
         "changed", "exists", "lease",
     )  # fmt: skip
     assert content(cli, share) == {"a": "2", "b": "theirs", "c": "2", "new": "theirs"}
-    assert outcomes(put(cli, "dist", share, "--if-exists", "skip")) == dict.fromkeys("abc", "exists") | {"new": "exists"}
+    assert outcomes(put(cli, "dist", share, "--if-exists", "skip")) == dict.fromkeys("abc", "exists") | {
+        "new": "exists"
+    }
     ran = put(cli, "dist", share, ANYHOW)
     assert (outcomes(ran), content(cli, share)["b"]) == (dict.fromkeys((*"abc", "new"), "written"), "2")
     assert cli.call("lease", "list", "--held").json == []
@@ -119,9 +121,7 @@ def test_a_folder_carries_its_versions_to_another_machine(files_cli: CliWorld, s
     assert items(put(cli, "dist", share, env=there))["a"]["guard"] == "lease"
 
 
-def test_names_that_a_share_does_not_take_are_refused_by_name_before_any_write(
-    files_cli: CliWorld, share: str
-) -> None:
+def test_names_that_a_share_does_not_take_are_refused_by_name_before_any_write(files_cli: CliWorld, share: str) -> None:
     cli = files_cli
     bad = {"b:c", "dot.", "space ", "q?", "back\\slash", "COM1", "t\tb", "deep./x"}
     for name in ("A.txt", "a.txt", "Dir/x", "dIR/X", "dIR/y", ".azguard-0123.tmp", *bad):
@@ -136,7 +136,7 @@ def test_names_that_a_share_does_not_take_are_refused_by_name_before_any_write(
 
 def test_a_mirror_leaves_what_differs_in_the_case_of_its_letters_alone(files_cli: CliWorld, share: str) -> None:
     cli = files_cli
-    write(cli.root / "dist", **{"Readme": "1", "old__x": "1", "kept__x": "1"})
+    write(cli.root / "dist", Readme="1", old__x="1", kept__x="1")
     put(cli, "dist", share)
     upload(cli, share, ".azguard-0123.tmp")
     (cli.root / "dist/Readme").rename(cli.root / "dist/README")
@@ -246,7 +246,7 @@ def test_a_get_leaves_alone_what_is_here_and_deletes_what_came_from_there(files_
         (("get", "{}", "-r"), 2, "needs a folder"),
         (("get", "{}", "-r", "-f", "back", "--start-range", "1"), 2, "--start-range is for one file"),
         (("get", "{}/nothing", "-r", "-f", "back"), 44, "has no file that is meant"),
-        (("get", "{}/file", "-r", "-f", "back"), 40, "another type"),
+        (("get", "{}/file", "-r", "-f", "back"), 40, "is a file, not a directory"),
         (("get", "nosuch", "-r", "-f", "back"), 44, "there is no share nosuch"),
         (("delete", "nosuch", "-r"), 44, "there is no share nosuch"),
         (("delete", "table:x", "-r"), 2, "table"),
@@ -270,7 +270,9 @@ def shared(files_connection_string: str, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_BEFORE, Fault.REPLAYED])
 @pytest.mark.parametrize(
-    "which", ["PUT /d%2Fsub?restype=directory", "comp=rename", "DELETE /d?restype=directory"], ids=["make", "put", "end"]
+    "which",
+    ["PUT /d%2Fsub?restype=directory", "comp=rename", "DELETE /d?restype=directory"],
+    ids=["make", "put", "end"],
 )
 def test_an_answer_that_is_lost_in_the_middle_of_a_tree_is_settled(
     files_cli: CliWorld, share: str, which: str, fault: Fault
@@ -295,9 +297,13 @@ def test_an_answer_that_is_lost_in_the_middle_of_a_tree_is_settled(
         assert (ran.code, len(outcomes(ran)), content(files_cli, share), bool(met)) == (0, 4, {}, True), ran.err
 
 
-@pytest.mark.parametrize("texts", [("1",), ("1", "22")], ids=["create", "replace"])
+@pytest.mark.parametrize(
+    ("texts", "at", "after"),
+    [(("1",), "comp=rename", False), (("1",), "comp=rename", True), (("1", "22"), "comp=metadata", True)],
+    ids=["temporary", "created", "leased"],
+)
 def test_a_run_that_was_killed_is_ended_by_another_which_takes_nothing_for_anothers(
-    files_cli: CliWorld, share: str, texts: tuple[str, ...]
+    files_cli: CliWorld, share: str, texts: tuple[str, ...], at: str, *, after: bool
 ) -> None:
     words = ("file", "put", "dist", share, "--recursive", "--jobs", "2")
     folder = files_cli.root / "dist"
@@ -306,7 +312,7 @@ def test_a_run_that_was_killed_is_ended_by_another_which_takes_nothing_for_anoth
             write(folder, **dict.fromkeys("abcd", text))
             if text != texts[-1]:
                 assert killer.world.call(*words).code == 0
-        assert killer.kill("comp=rename", *words) < 0
+        assert killer.kill(at, *words, after=after) < 0
         ran = killer.world.call(*words)
         assert (ran.code, len(outcomes(ran))) == (0, 4), ran.out
         found = content(files_cli, share)

@@ -76,6 +76,11 @@ class Page:
         return self.path.name == "files.md"
 
     @property
+    def is_about_files_too(self) -> bool:
+        """Return whether its commands are for the Files emulator beside Azurite."""
+        return self.path.name == "trees.md"
+
+    @property
     def is_about_smb(self) -> bool:
         """Return whether its commands are for the Files emulator with SMB."""
         return self.path.name == "smb-locks.md"

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,12 +11,12 @@ import pytest
 
 from docs import generate, manual
 from docs.pictures.__main__ import FOLDER, PICTURES
+from tests.support.cli_world import CliWorld
 from tests.support.page_shell import PageShell, on_path
 from tests.support.pages import Page, Step, agrees, every_page, replace_shown
 from tests.support.places import REPOSITORY
 
 if TYPE_CHECKING:
-    from tests.support.cli_world import CliWorld
     from tests.support.emulator_world import World
 
 README = Page(REPOSITORY / "README.md")
@@ -35,11 +36,13 @@ def page_shell(page: Page, request: pytest.FixtureRequest, tmp_path: Path) -> Pa
         return PageShell(world.root, on_path(world.bin, world.environ | {"AZGUARD_SCOPE": "docs"}))
     if page.is_about_files or page.is_about_smb:
         cli: CliWorld = request.getfixturevalue("smb_cli" if page.is_about_smb else "files_cli")
-        for name in _SHARES:
-            words = ("--last-writer-wins", "--with-contents", "--delete-snapshots", "include")
-            cli.call("share", "delete", name, *words)
+        _delete_shares(cli)
         return PageShell(tmp_path, on_path(tmp_path / ".bin", cli.environ("docs")))
     cli = request.getfixturevalue("cli")
+    if page.is_about_files_too:
+        files = request.getfixturevalue("files_connection_string").rpartition(";")[2]
+        cli = replace(cli, connection_string=f"{cli.connection_string};{files}")
+        _delete_shares(cli)
     for name in _CONTAINERS:
         cli.call("container", "delete", name, "--last-writer-wins", "--with-contents")
     for name in _TABLES:
@@ -47,6 +50,11 @@ def page_shell(page: Page, request: pytest.FixtureRequest, tmp_path: Path) -> Pa
     for name in _QUEUES:
         cli.call("queue", "delete", name, "--last-writer-wins", "--with-contents")
     return PageShell(tmp_path, on_path(tmp_path / ".bin", cli.environ("docs")))
+
+
+def _delete_shares(cli: CliWorld) -> None:
+    for name in _SHARES:
+        cli.call("share", "delete", name, "--last-writer-wins", "--with-contents", "--delete-snapshots", "include")
 
 
 @pytest.mark.parametrize("page", every_page(), ids=lambda page: page.name)
