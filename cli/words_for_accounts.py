@@ -15,7 +15,7 @@ HINTS: Mapping[str, Words] = {
     "cut_off": "try again",
     "dns_down": "check the network's DNS",
     "emulator_stopped": 'azguard emulator start, then eval "$(azguard emulator env)"',
-    "emulator_without_files": "azguard emulator start runs one; or use a real account for files",
+    "emulator_without_files": 'azguard emulator start, then eval "$(azguard emulator env)"; or use a real account',
     "host_unknown": "check the account's name; of another cloud: --endpoint-suffix, for example core.chinacloudapi.cn",
     "network_unclear": "check the network, then try again",
     "no_route": "check the network and the VPN",

@@ -43,7 +43,7 @@ class FilesEmulator:
     def __init__(self, folder: Path, *, retention_days: int = 0) -> None:
         self.clock = 1_800_000_000.0
         self.store = Store(folder, retention_days=retention_days, now=lambda: self.clock)
-        self._application = Application(self.store, {ACCOUNT: SECRET})
+        self._application = Application(self.store, ACCOUNT, SECRET)
 
     def close(self) -> None:
         """End it; another one may go on in its folder."""

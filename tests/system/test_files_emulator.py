@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from azure.core.exceptions import HttpResponseError, ResourceExistsError
-from azure.storage.fileshare import ShareServiceClient
+from azure.storage.fileshare import FileSasPermissions, ShareServiceClient, generate_file_sas
 
 from azguard.emulators.files.__main__ import ACCOUNT, KEY
 
@@ -142,18 +142,23 @@ def test_16_clients_that_count_under_a_lease_lose_nothing(emulator: Running) -> 
 
 
 def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
+    """Of four files two are kept as they were written, one is renamed, and one deleted."""
     running = _begin(tmp_path)
     share = running.service.create_share("work")
     acknowledged = []
     pid = running.process.pid
 
     def write(number: int) -> None:
-        name = f"f{number}"
+        file = share.get_file_client(f"f{number}")
         try:
-            etag = share.get_file_client(name).upload_file(b"x" * number, metadata={"n": str(number)})["etag"]
+            file.upload_file(b"x" * number, metadata={"n": str(number)})
+            if number % 4 == 1:
+                file.rename_file(f"renamed{number}")
+            if number % 4 == 2:
+                file.delete_file()
         except Exception:  # noqa: BLE001  # it was killed meanwhile
             return
-        acknowledged.append((name, number, etag))
+        acknowledged.append(number)
         if number == 60:
             os.kill(pid, signal.SIGKILL)
 
@@ -162,15 +167,21 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
     assert _end(running, 0) == -signal.SIGKILL
     again = _begin(tmp_path)
     share = again.service.get_share_client("work")
-    found = []
-    for name, _, _ in acknowledged:
-        shown = share.get_file_client(name).get_file_properties()
-        found.append((name, int(shown.metadata["n"]), shown.etag))
-        assert shown.size == int(shown.metadata["n"])
+    there = {each.name for each in share.list_directories_and_files()}
+    expected: dict[int, list[tuple[str, int, str]]] = {}
+    found: dict[int, list[tuple[str, int, str]]] = {}
+    for number in acknowledged:
+        names = {f"f{number}", f"renamed{number}"} & there
+        expected[number] = [] if number % 4 == 2 else [("renamed" if number % 4 == 1 else "f", number, str(number))]
+        found[number] = []
+        for name in names:
+            file = share.get_file_client(name).download_file()
+            content, metadata = file.readall(), file.properties.metadata
+            found[number].append((name.rstrip("0123456789"), content.count(b"x"), metadata["n"]))
     _end(again)
 
     assert len(acknowledged) >= 50
-    assert found == acknowledged
+    assert found == expected
 
 
 def test_two_emulators_do_not_share_a_folder(tmp_path: Path) -> None:
@@ -190,18 +201,33 @@ def test_a_port_that_is_taken_is_named(emulator: Running) -> None:
     assert (second.returncode, port in second.stderr) == (1, True)
 
 
-def test_an_account_of_its_own_needs_its_own_key(tmp_path: Path) -> None:
-    key = base64.b64encode(b"secret").decode()
-    command = [sys.executable, "-m", "azguard.emulators.files", "--port", "0", "--account", f"mine:{key}"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+def test_each_account_has_its_own_key_and_its_own_shares(tmp_path: Path) -> None:
+    keys = {name: base64.b64encode(name.encode()).decode() for name in ("mine", "yours")}
+    command = [sys.executable, "-m", "azguard.emulators.files", "--port", "0", "--location", str(tmp_path)]
+    options = [word for name, key in keys.items() for word in ("--account", f"{name}:{key}")]
+    process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     endpoint = process.stdout.readline().split()[-1]
-    service = ShareServiceClient(endpoint, credential={"account_name": "mine", "account_key": key}, retry_total=0)
-    service.create_share("work")
-    names = [share.name for share in service.list_shares()]
+    mine, yours = (
+        ShareServiceClient(
+            endpoint.replace("/mine", f"/{name}"), credential={"account_name": name, "account_key": key}, retry_total=0
+        )
+        for name, key in keys.items()
+    )
+    mine.create_share("work").get_file_client("f").upload_file(b"content")
+    refused = ShareServiceClient(endpoint, credential={"account_name": "mine", "account_key": keys["yours"]})
+    with pytest.raises(HttpResponseError, match="AuthenticationFailed"):
+        list(refused.list_shares())
+    names = [[share.name for share in service.list_shares()] for service in (mine, yours)]
+    may = FileSasPermissions(read=True)
+    sas = generate_file_sas("mine", "work", ["f"], keys["mine"], permission=may, expiry="2100-01-01T00:00:00Z")
+    copy = yours.create_share("work").get_file_client("copy")
+    copy.create_file(7)
+    copy.upload_range_from_url(f"{endpoint}/work/f?{sas}", offset=0, length=7, source_offset=0)
+    content = copy.download_file().readall()
     _end(Running(process, endpoint))
 
-    assert (endpoint.rpartition("/")[2], names) == ("mine", ["work"])
+    assert (endpoint.rpartition("/")[2], names, content) == ("mine", [["work"], []], b"content")
 
 
 def test_the_fixture_for_other_projects_works(tmp_path: Path) -> None:

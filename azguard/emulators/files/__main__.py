@@ -28,7 +28,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         accounts = dict(_read_account(each) for each in options.account or [f"{ACCOUNT}:{KEY}"])
     except (ValueError, binascii.Error):
-        _say("error: --account takes NAME:KEY, the key in base64")
+        _say("error: --account takes NAME:KEY, a name of letters and digits and the key in base64")
         return 2
     logging.basicConfig(
         level=logging.INFO if options.log else logging.WARNING,
@@ -107,7 +107,7 @@ def _say(line: str) -> None:
 
 def _read_account(text: str) -> tuple[str, bytes]:
     name, separator, key = text.partition(":")
-    if not separator or not name:
+    if not separator or not name.isalnum():
         raise ValueError(text)
     return name, base64.b64decode(key, validate=True)
 

@@ -9,7 +9,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from azguard.emulators.files import smb_client
 from azguard.emulators.files.errors import ServiceError
@@ -18,7 +17,7 @@ from azguard.emulators.files.records import DIRECTORY, Node, ShareRecord, make_k
 from azguard.emulators.files.samba_programs import Unserved
 from azguard.emulators.files.smb_client import ALL, ATTRIBUTES, DELETE, READ, WRITE, Gone, Handle, Refused, SmbClient
 from azguard.emulators.files.store import Store
-from azguard.emulators.files.wire import Request, ask_source
+from azguard.emulators.files.wire import Request, ask_source, is_here
 
 #: The error code that an operation answers with, by what Samba said. Anything else does not keep it from being tried.
 _CODES = {
@@ -247,8 +246,7 @@ def _find_paths(request: Request, opens: Opens) -> list[tuple[Request, Opens, st
     elif opens in (Opens.REPLACE, Opens.WRITE):
         other = headers.get("x-ms-copy-source", "")
         source = (Opens.READ, None)
-    url = urlsplit(other)
-    if other and url.netloc in ("", request.host):
+    if other and is_here(request, other):
         with suppress(ServiceError):
             asked = ask_source(request, other)
             paths.append((asked, *source))

@@ -36,7 +36,7 @@ def look_elsewhere(request: Request, key: bytes, now: float) -> Request:
         ServiceError: it is not there, or may not be read.
     """
     url = request.headers.get("x-ms-copy-source")
-    if not url or urlsplit(url).netloc == request.host:
+    if not url or wire.is_here(request, url):
         return request
     if urlsplit(url).scheme not in ("http", "https"):
         raise ServiceError("InvalidHeaderValue")

@@ -5,12 +5,11 @@ import socket
 import sqlite3
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from werkzeug.serving import BaseWSGIServer, ThreadedWSGIServer, WSGIRequestHandler
 
@@ -20,7 +19,7 @@ from azguard.emulators.files.routes import find_operation
 from azguard.emulators.files.samba_programs import Unserved
 from azguard.emulators.files.smb import Smb
 from azguard.emulators.files.store import Store
-from azguard.emulators.files.wire import Answer, Request, ask_source, read_request
+from azguard.emulators.files.wire import Answer, Request, ask_source, is_here, read_request, split_target
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("azguard.emulators.files")
 # A range of 4 MiB, or a document.
 _LARGEST_BODY = 4 * 1024**2 + 65_536
+# In the folder of the first account, that of the others.
+_OTHERS = "accounts"
 _OLDEST_VERSION = "2018-11-09"
 # The methods by which shares are made, renamed and deleted.
 _CHANGING = ("PUT", "DELETE")
@@ -36,14 +37,14 @@ _BODYLESS = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
 
 
 class Application:
-    """Answers requests; one at a time, but for the content that is sent."""
+    """Answers requests to one account; one at a time, but for the content that is sent."""
 
-    def __init__(self, store: Store, accounts: Mapping[str, bytes], smb: Smb | None = None) -> None:
+    def __init__(self, store: Store, account: str, key: bytes, smb: Smb | None = None) -> None:
         self._store = store
         #: What serves the shares over SMB as well; None if they are not.
         self._smb = smb
-        #: The key of each account.
-        self._accounts = accounts
+        self._account = account
+        self._key = key
 
     def __call__(self, environ: dict[str, Any], start: "StartResponse") -> Iterable[bytes]:
         """Answer a request of WSGI."""
@@ -72,18 +73,17 @@ class Application:
 
     def _answer(self, environ: dict[str, Any], method: str, head: list[tuple[str, str]]) -> Answer:
         body = _read_body(environ)
-        request = read_request(method, environ["RAW_URI"], head, body, self._accounts)
-        key = self._accounts.get(request.account)
-        if key is None:
+        request = read_request(method, environ["RAW_URI"], head, body, [self._account])
+        if request.account != self._account:
             raise ServiceError("AuthenticationFailed")
         operation = find_operation(request)
         if "x-ms-structured-body" in request.headers:
             # It would be kept as if it were the content.
             raise ServiceError("UnsupportedHeader")
         with self._store.transaction():
-            self._check(request, key, operation.needs, environ["REMOTE_ADDR"])
+            self._check(request, operation.needs, environ["REMOTE_ADDR"])
         # Looked for outside a transaction: that server may ask this one.
-        request = copies.look_elsewhere(request, key, self._store.now())
+        request = copies.look_elsewhere(request, self._key, self._store.now())
         admitted = nullcontext() if self._smb is None else self._smb.admit(self._store, request, operation.opens)
         with admitted, self._store.transaction():
             answer = operation.run(self._store, request)
@@ -91,15 +91,15 @@ class Application:
                 self._smb.publish(self._store)
             return answer
 
-    def _check(self, request: Request, key: bytes, needs: signatures.Needs, address: str) -> None:
-        now = self._store.now()
+    def _check(self, request: Request, needs: signatures.Needs, address: str) -> None:
+        now, key = self._store.now(), self._key
         signatures.check(request, key, needs, lambda: self._find_policies(request), address, now)
         source = request.headers.get("x-ms-copy-source", "")
         # The key that signs a copy of a whole file is good for its source as well.
         is_signed = "authorization" in request.headers and request.query.get("comp") != "range"
-        if not source or urlsplit(source).netloc != request.host or is_signed:
+        if not source or not is_here(request, source) or is_signed:
             return
-        asked = ask_source(request, source, self._accounts)
+        asked = ask_source(request, source)
         try:
             signatures.check(asked, key, _READS, lambda: self._find_policies(asked), address, now)
         except ServiceError as error:
@@ -108,6 +108,19 @@ class Application:
     def _find_policies(self, request: Request) -> str:
         share = self._store.database.find_share(request.share)
         return share.policies if share else ""
+
+
+class _Dispatcher:
+    """Gives each request to the application of its account."""
+
+    def __init__(self, applications: Mapping[str, Application]) -> None:
+        self._applications = applications
+
+    def __call__(self, environ: dict[str, Any], start: "StartResponse") -> Iterable[bytes]:
+        """Answer a request of WSGI; what names no account of ours is refused by the first one."""
+        account, _, _ = split_target(environ["RAW_URI"], self._applications, environ.get("HTTP_HOST", ""))
+        found = self._applications.get(account) or next(iter(self._applications.values()))
+        return found(environ, start)
 
 
 class _Handler(WSGIRequestHandler):
@@ -129,7 +142,7 @@ class _Handler(WSGIRequestHandler):
         _LOG.info(message, *args)
 
 
-def make_server(application: Application, host: str, port: int) -> BaseWSGIServer:
+def make_server(application: _Dispatcher, host: str, port: int) -> BaseWSGIServer:
     """Return a server that listens already; port 0 takes a free one.
 
     Raises:
@@ -150,21 +163,26 @@ def serve(
     retention_days: int = 0,
     smb: Smb | None = None,
 ) -> "Running":
-    """Start a server in a thread of this process, as tests do; ``smb`` serves the shares, too."""
-    store = Store(folder, retention_days=retention_days)
-    with store.transaction():
-        shares.forget_expired(store)
-    if smb is not None:
-        smb.begin(store)
-    return Running(make_server(Application(store, accounts, smb), host, port), store)
+    """Start a server in a thread of this process, as tests do; ``smb`` serves the shares of the first account, too."""
+    stores: list[Store] = []
+    applications = {}
+    for name, key in accounts.items():
+        store = Store(folder / _OTHERS / name if stores else folder, retention_days=retention_days)
+        with store.transaction():
+            shares.forget_expired(store)
+        if smb is not None and not stores:
+            smb.begin(store)
+        applications[name] = Application(store, name, key, None if stores else smb)
+        stores.append(store)
+    return Running(make_server(_Dispatcher(applications), host, port), stores)
 
 
 class Running:
     """A server that runs in a thread."""
 
-    def __init__(self, server: BaseWSGIServer, store: Store) -> None:
+    def __init__(self, server: BaseWSGIServer, stores: Sequence[Store]) -> None:
         self._server = server
-        self._store = store
+        self._stores = stores
         #: The port that it listens on.
         self.port = server.port
         self._thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -175,7 +193,8 @@ class Running:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
-        self._store.close()
+        for store in self._stores:
+            store.close()
 
 
 def _read_body(environ: Mapping[str, Any]) -> bytes:

@@ -112,11 +112,18 @@ def read_request(
     )
 
 
-def ask_source(request: Request, url: str, accounts: Iterable[str] = ()) -> Request:
-    """Return a read of what a request names as its source, on the same host."""
+def is_here(request: Request, url: str) -> bool:
+    """Return whether a URL, or a path, is one of the account that a request is for, on the same host."""
+    parts = urlsplit(url)
+    begins = f"/{request.account}/"
+    return parts.netloc in ("", request.host) and parts.path.startswith(begins) == request.raw_path.startswith(begins)
+
+
+def ask_source(request: Request, url: str) -> Request:
+    """Return a read of what a request names as its source, in the same account on the same host."""
     parts = urlsplit(url)
     head = [("Host", request.host), (KEEP_DOTS, request.headers.get(KEEP_SOURCE_DOTS, ""))]
-    return read_request("GET", f"{parts.path}?{parts.query}", head, b"", accounts or [request.account])
+    return read_request("GET", f"{parts.path}?{parts.query}", head, b"", [request.account])
 
 
 def _drop_dots(path: str) -> str:
