@@ -63,6 +63,7 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep tests that share a fixture of their module on one worker: each worker would make another."""
+    _measure_first_cases(items)
     for item in items:
         if not isinstance(item, pytest.Function):
             continue
@@ -76,6 +77,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             assert item.nodeid.endswith(f"@{group}")
     if getattr(config.option, "loadgroup", False):
         _spread(items)
+
+
+def _measure_first_cases(items: list[pytest.Item]) -> None:
+    """Measure the coverage, where it is asked for, in the first case of each test alone.
+
+    The others run the same lines, but for few, and to trace them takes longer than to run them.
+    """
+    seen = set()
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        if test in seen:
+            item.add_marker(pytest.mark.no_cover)
+        seen.add(test)
 
 
 def _spread(items: list[pytest.Item]) -> None:
