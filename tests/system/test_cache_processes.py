@@ -16,7 +16,7 @@ from tests.support.caches import Clock, never
 from tests.support.places import REPOSITORY
 
 PROCESSES = 32
-RECORDS = 30
+RECORDS = 10
 
 _BEGIN = """
 import sys
@@ -131,7 +131,7 @@ def test_leases_of_processes_that_exited_are_all_known(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 def test_a_process_killed_while_recording_loses_nothing_it_had_recorded(tmp_path: Path) -> None:
     moments = random.Random(1)
-    for attempt in range(12):
+    for attempt in range(6):
         name = f"scope-{attempt}"
         process = started(tmp_path, _UNTIL_KILLED, name)
         begin(process)
