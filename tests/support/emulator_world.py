@@ -6,14 +6,15 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from azguard.emulators import azurite_install
+from azguard.emulators import azurite_install, background
 from tests.support import forked
 from tests.support.places import REPOSITORY
 
@@ -106,6 +107,17 @@ def make(root: Path, azurite: Path) -> World:
         # A machine without Node.js has the one of the emulator extra.
         (root / "bin" / "node").symlink_to(azurite_install.find_node(os.environ).program)
     return World(root, azurite)
+
+
+@contextmanager
+def started(root: Path, azurite: Path, *words: str, **environ: str) -> Iterator[World]:
+    """Yield a world whose emulator runs, for tests that leave it as it is."""
+    made = make(root, azurite)
+    assert made.run("emulator", "start", *words, **environ).returncode == 0
+    try:
+        yield made
+    finally:
+        background.stop(made.folder)
 
 
 def until(condition: Callable[[], object], seconds: float = 60.0) -> None:

@@ -4,15 +4,17 @@ import signal
 import socket
 import stat
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from azure.storage.blob import BlobServiceClient, ContainerClient
-from azure.storage.fileshare import ShareServiceClient
+from azure.storage.fileshare import ShareClient, ShareServiceClient
 
 from azguard.emulators import background, state
 from azguard.emulators.azurite import Stopped
 from azguard.processes import identity
+from tests.support import emulator_world
 from tests.support.emulator_world import World, until
 
 # Takes the place of Azurite, says its pid, and never listens.
@@ -60,10 +62,22 @@ def test_start_answers_is_found_from_another_process_and_stop_ends_it(world: Wor
 _ENDPOINTS = ("blob_endpoint", "queue_endpoint", "table_endpoint", "file_endpoint")
 
 
-def test_it_answers_at_the_same_ports_after_a_stop_where_they_are_free(world: World) -> None:
-    first = world.json("emulator", "start")
+def test_its_data_and_its_ports_are_kept_over_a_stop(world: World) -> None:
+    def connect() -> tuple[ContainerClient, ShareClient]:
+        text = background.find_current(world.folder).connection_string
+        share = ShareServiceClient.from_connection_string(text, retry_total=0).get_share_client("kept")
+        return BlobServiceClient.from_connection_string(text).get_container_client("kept"), share
+
+    first = world.json("emulator", "start", "--data", "data")
+    container, share = connect()
+    container.create_container()
+    share.create_share()
     world.run("emulator", "stop")
-    second = world.json("emulator", "start")
+    assert world.processes() == []
+    second = world.json("emulator", "start", "--data", "data")
+    container, share = connect()
+    assert (second["data"], container.exists()) == (str(world.root / "data"), True)
+    assert share.get_share_properties().name == "kept"
     world.run("emulator", "stop")
     taken = state.find_last(world.folder).ports["queue"]
     with socket.create_server(("127.0.0.1", taken)):
@@ -78,17 +92,49 @@ def test_a_damaged_record_of_the_last_ports_counts_as_none(tmp_path: Path, text:
     assert state.find_last(tmp_path) == state.LastRun({}, None)
 
 
-def test_starting_again_tells_where_it_already_runs(world: World) -> None:
-    first = world.json("emulator", "start")
-    again = world.run("emulator", "start")
-    assert (again.returncode, json.loads(again.stdout)) == (0, {**first, "already_running": True})
+@pytest.fixture(scope="module")
+def chosen_port() -> int:
+    """Return a port that is free."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
-def test_starting_again_with_other_wishes_is_refused(world: World) -> None:
-    world.run("emulator", "start")
-    answer = world.run("emulator", "start", "--data", "elsewhere")
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory, azurite_script: Path, chosen_port: int) -> Iterator[World]:
+    """Return a world whose emulator runs, with a chosen port, though the caller has an Azurite of another account."""
+    folder, words = tmp_path_factory.mktemp("started"), ("--table-port", str(chosen_port))
+    with emulator_world.started(folder, azurite_script, *words, AZURITE_ACCOUNTS="mine:a2V5") as world:
+        yield world
+
+
+def test_starting_again_tells_where_it_already_runs(started: World) -> None:
+    again = started.run("emulator", "start")
+    running = started.json("emulator", "status")
+    del running["answering"], running["reason"]
+    assert (again.returncode, json.loads(again.stdout)) == (0, {**running, "already_running": True})
+
+
+def test_starting_again_with_other_wishes_is_refused(started: World) -> None:
+    answer = started.run("emulator", "start", "--data", "elsewhere")
     assert (answer.returncode, answer.stdout) == (78, "")
     assert "its data is in memory" in answer.stderr
+
+
+def test_the_state_file_is_private(started: World) -> None:
+    assert stat.S_IMODE((started.folder / "azurite.json").stat().st_mode) == 0o600
+
+
+def test_chosen_ports_are_used(started: World, chosen_port: int) -> None:
+    endpoint = started.json("emulator", "status")["table_endpoint"]
+    assert endpoint == f"http://127.0.0.1:{chosen_port}/devstoreaccount1"
+
+
+def test_the_callers_azurite_accounts_are_not_inherited(started: World) -> None:
+    running = state.load(started.folder)
+    assert running is not None
+    client = BlobServiceClient.from_connection_string(running.connection_string)
+    assert list(client.list_containers()) == []
 
 
 def test_of_several_starts_at_once_one_wins_and_the_others_report_it(world: World) -> None:
@@ -97,19 +143,6 @@ def test_of_several_starts_at_once_one_wins_and_the_others_report_it(world: Worl
     assert sorted(result["already_running"] for result in results) == [False, True, True, True]
     assert (len({result["pid"] for result in results}), len({result["files_pid"] for result in results})) == (1, 1)
     assert len(world.processes()) == 2
-
-
-def test_the_state_file_is_private(world: World) -> None:
-    world.run("emulator", "start")
-    assert stat.S_IMODE((world.folder / "azurite.json").stat().st_mode) == 0o600
-
-
-def test_chosen_ports_are_used(world: World) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    started = world.json("emulator", "start", "--table-port", str(port))
-    assert started["table_endpoint"] == f"http://127.0.0.1:{port}/devstoreaccount1"
 
 
 def test_a_taken_port_is_named_and_nothing_is_left_running(world: World) -> None:
@@ -153,19 +186,6 @@ exec node {world.azurite} "$@"
     assert (answer.returncode, world.json("emulator", "status")["answering"]) == (0, True)
 
 
-def test_data_survives_a_stop(world: World) -> None:
-    def container() -> ContainerClient:
-        running = state.load(world.folder)
-        assert running is not None
-        return BlobServiceClient.from_connection_string(running.connection_string).get_container_client("kept")
-
-    world.run("emulator", "start", "--data", "data")
-    container().create_container()
-    world.run("emulator", "stop")
-    started = world.json("emulator", "start", "--data", "data")
-    assert (started["data"], container().exists()) == (str(world.root / "data"), True)
-
-
 def test_stop_without_an_emulator_says_so(world: World) -> None:
     answer = world.run("emulator", "stop")
     assert (answer.returncode, json.loads(answer.stdout)["outcome"]) == (0, "not_running")
@@ -185,19 +205,16 @@ def killed(world: World) -> World:
     return world
 
 
-def test_status_says_that_it_was_killed_from_outside(killed: World) -> None:
-    answer = killed.run("emulator", "status")
-    status = json.loads(answer.stdout)
-    assert (answer.returncode, status["running"]) == (44, False)
-    assert "was killed or crashed" in status["reason"]
-
-
 def test_stop_cleans_up_after_it_was_killed_from_outside(killed: World) -> None:
     first, second = killed.json("emulator", "stop"), killed.json("emulator", "stop")
     assert (first["outcome"], second["outcome"]) == ("was_gone", "not_running")
 
 
-def test_start_starts_anew_after_it_was_killed_from_outside(killed: World) -> None:
+def test_after_it_was_killed_from_outside_status_says_so_and_start_starts_anew(killed: World) -> None:
+    answer = killed.run("emulator", "status")
+    status = json.loads(answer.stdout)
+    assert (answer.returncode, status["running"]) == (44, False)
+    assert "was killed or crashed" in status["reason"]
     answer = killed.run("emulator", "start")
     assert json.loads(answer.stdout)["already_running"] is False
     assert "was killed or crashed" in answer.stderr
@@ -270,14 +287,6 @@ def test_an_azurite_that_dies_exits_53_with_its_last_words(world: World) -> None
     )
 
 
-def test_the_callers_azurite_accounts_are_not_inherited(world: World) -> None:
-    answer = world.run("emulator", "start", AZURITE_ACCOUNTS="mine:a2V5")
-    running = state.load(world.folder)
-    assert running is not None
-    client = BlobServiceClient.from_connection_string(running.connection_string)
-    assert (answer.returncode, list(client.list_containers())) == (0, [])
-
-
 def test_stop_in_process_returns_what_it_found(tmp_path: Path) -> None:
     from azguard.emulators import azurite
 
@@ -305,22 +314,6 @@ def test_an_emulator_that_begins_empty_makes_the_cache_forget_the_one_before(wor
     world.run("emulator", "start", "--blob-port", port)
     left = world.run("cache", "list", "--all-scopes", "-o", "tsv").stdout
     assert ("container:site" in known, left) == (True, "")
-
-
-def test_file_shares_are_kept_with_the_rest_of_the_data(world: World) -> None:
-    def connect() -> ShareServiceClient:
-        return ShareServiceClient.from_connection_string(
-            background.find_current(world.folder).connection_string, retry_total=0
-        )
-
-    world.run("emulator", "start", "--data", "data")
-    connect().create_share("kept")
-    world.run("emulator", "stop")
-    world.run("emulator", "start", "--data", "data")
-    names = [share.name for share in connect().list_shares()]
-    world.run("emulator", "stop")
-
-    assert (names, world.processes()) == (["kept"], [])
 
 
 def test_a_taken_file_port_is_named_and_nothing_is_left_running(world: World) -> None:

@@ -1,19 +1,29 @@
 import shutil
 import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from azguard.emulators import background, shell_exports
+from tests.support import emulator_world
 from tests.support.emulator_world import World
 
 _SHOWN = "$AZURE_STORAGE_CONNECTION_STRING"
 
 
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory, azurite_script: Path) -> Iterator[World]:
+    """Return a world whose emulator runs."""
+    with emulator_world.started(tmp_path_factory.mktemp("started"), azurite_script) as world:
+        yield world
+
+
 @pytest.mark.parametrize("shell", ["sh", "bash", "zsh", "fish"])
-def test_env_works_as_the_help_says_in_each_shell(world: World, shell: str) -> None:
+def test_env_works_as_the_help_says_in_each_shell(started: World, shell: str) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"no {shell} here")
-    world.run("emulator", "start")
+    world = started
     azguard = " ".join(world.command())
     script = {
         "fish": f"{azguard} emulator env | source; echo {_SHOWN}",
