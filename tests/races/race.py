@@ -32,6 +32,8 @@ MOST_WRITES = 1800
 ANSWER_SECONDS, UPDATE_SECONDS = 0.5, 20.0
 _SETTLE_SECONDS = 6.0
 _TICK_SECONDS = 0.1
+# Of a race that may end before its time.
+_ENOUGH_KILLS, _ENOUGH_FOREIGN = 4, 5
 FOREIGN_CHOICES = {"none": (), "half": (KEEPS, WIPES), "keep": (KEEPS,), "wipe": (WIPES,)}
 
 
@@ -41,7 +43,8 @@ class Settings:
 
     ``foreign`` is one of FOREIGN_CHOICES; ``half`` is both kinds, in half of the time. Every ``commands``-th process
     is a command line of one update; ``hurried`` is the share of the updates that have
-    little time. ``kill_every`` and ``stop_every`` are in seconds, 0 is never.
+    little time. ``kill_every`` and ``stop_every`` are in seconds, 0 is never. After ``enough`` writes a race may end
+    before its time, once it has had its kills and its foreign writes, too; 0 is never.
     """
 
     seed: str
@@ -53,6 +56,7 @@ class Settings:
     hosts: int = 1
     commands: int = 4
     hurried: float = 0.2
+    enough: int = 0
 
 
 @dataclass
@@ -89,6 +93,8 @@ def run(settings: Settings, seconds: float, watch: Callable[[str], None] = lambd
             foreigner = _foreigner(settings, between.port, lambda: time.monotonic() - began)
             with _at_work(slots, foreigner, trouble, board):
                 while time.monotonic() - began < seconds and weather.writes_sent < MOST_WRITES:
+                    if _is_enough(settings, weather, trouble, foreigner):
+                        break
                     time.sleep(_TICK_SECONDS)
                     watch(_progress(board, weather, trouble))
             lasted = time.monotonic() - began
@@ -112,6 +118,12 @@ def run(settings: Settings, seconds: float, watch: Callable[[str], None] = lambd
         unanswered=sum(a.sent is not None and a.status is None and a.request.writes for a in weather.log),
     )
     return tally
+
+
+def _is_enough(settings: Settings, weather: Weather, trouble: Trouble, foreigner: Foreigner | None) -> bool:
+    killed = not settings.kill_every or trouble.summary()["kills"] >= _ENOUGH_KILLS
+    met = foreigner is None or sum(foreigner.counts.values()) >= _ENOUGH_FOREIGN
+    return 0 < settings.enough <= weather.writes_sent and killed and met
 
 
 @contextmanager

@@ -22,7 +22,10 @@ _SHOWN = 5
 
 
 def run(settings: Settings, seconds: float, say: Callable[[str], None]) -> Tally:
-    """Race for so long, on a fresh emulator whenever the one at hand has seen enough, and say how it goes."""
+    """Race for so long, on a fresh emulator whenever the one at hand has seen enough, and say how it goes.
+
+    A race that may end before its time is one on one emulator.
+    """
     total, began, round_number = Tally(), time.monotonic(), 0
     say(f"seed {settings.seed}: {settings}")
     while (left := seconds - (time.monotonic() - began)) > 0 and not total.violations:
@@ -30,6 +33,8 @@ def run(settings: Settings, seconds: float, say: Callable[[str], None]) -> Tally
         tally = race.run(one, left, tell_seldom(say, began, f"emulator {round_number}: "))
         _add(total, tally)
         round_number += 1
+        if settings.enough:
+            break
     for line in summary(total):
         say(line)
     return total
