@@ -81,7 +81,7 @@ class FilesEmulator:
             "REQUEST_METHOD": method,
             "RAW_URI": target,
             "REMOTE_ADDR": "127.0.0.1",
-            "CONTENT_LENGTH": str(len(body)) if body else "",
+            "CONTENT_LENGTH": headers.get("Content-Length", ""),
             "wsgi.input": io.BytesIO(body),
             "azguard.headers": list(headers.items()),
         }

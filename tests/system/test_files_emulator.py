@@ -5,6 +5,7 @@ import os
 import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -182,6 +183,26 @@ def test_what_was_acknowledged_survives_a_kill(tmp_path: Path) -> None:
 
     assert len(acknowledged) >= 50
     assert found == expected
+
+
+def test_what_is_no_request_leaves_no_traceback_and_a_signature_is_not_logged(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    command = [sys.executable, "-m", "azguard.emulators.files", "--port", "0", "--log", str(log)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    port = int(re.findall(r":(\d+)/", process.stdout.readline())[0])
+    answers = []
+    for request in (b"GARBAGE\r\n\r\n", b"GET /devstoreaccount1/w?sig=SECRET&ss=f HTTP/1.1\r\nHost: x\r\n\r\n"):
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            connection.sendall(request)
+            connection.shutdown(socket.SHUT_WR)
+            answers.append(connection.makefile("rb").read().count(b"<Code>AuthenticationFailed"))
+    process.terminate()
+    process.stdout.close()
+    _, said = process.communicate(timeout=20)
+
+    assert (answers, said) == ([0, 1], "")
+    assert ("SECRET" in log.read_text(), "sig=redacted" in log.read_text()) == (False, True)
 
 
 def test_two_emulators_do_not_share_a_folder(tmp_path: Path) -> None:

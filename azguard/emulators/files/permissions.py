@@ -19,6 +19,8 @@ def create(store: Store, request: Request) -> Answer:
         text = document["permission"]
     except (ValueError, KeyError, TypeError):
         raise ServiceError("InvalidInput") from None
+    if not isinstance(text, str):
+        raise ServiceError("InvalidInput")
     key = store.keep_permission(
         check_permission(text, {"x-ms-file-permission-format": str(document.get("format", ""))})
     )

@@ -1,6 +1,7 @@
 """The HTTP server of the emulator."""
 
 import logging
+import re
 import socket
 import sqlite3
 import threading
@@ -56,7 +57,7 @@ class Application:
         except ServiceError as error:
             answer = answers.respond_error(error, request_id, self._store.now(), head=method == "HEAD")
         except (OSError, sqlite3.Error, Unserved):
-            _LOG.exception("%s %s", method, environ["RAW_URI"])
+            _LOG.exception("%s %s", method, _redact(environ["RAW_URI"]))
             failure = ServiceError("InternalError")
             answer = answers.respond_error(failure, request_id, self._store.now(), head=method == "HEAD")
         given = {name.lower(): value for name, value in head}
@@ -136,7 +137,8 @@ class _Handler(WSGIRequestHandler):
         return environ
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        _LOG.info("%s %s %s", self.command, self.path.partition("&sig=")[0], code)
+        # A line that is no request, such as the first one of TLS, has no path.
+        _LOG.info("%s %s %s", self.command, _redact(getattr(self, "path", "")), code)
 
     def log(self, type: str, message: str, *args: object) -> None:  # noqa: A002  # the name in the base class
         _LOG.info(message, *args)
@@ -197,10 +199,18 @@ class Running:
             store.close()
 
 
+def _redact(target: str) -> str:
+    """Return a target without its signature."""
+    return re.sub(r"([?&]sig=)[^&]*", r"\1redacted", target, flags=re.IGNORECASE)
+
+
 def _read_body(environ: Mapping[str, Any]) -> bytes:
     if environ.get("HTTP_TRANSFER_ENCODING"):
         raise ServiceError("MissingContentLengthHeader")
-    length = int(environ.get("CONTENT_LENGTH") or 0)
+    told = environ.get("CONTENT_LENGTH") or "0"
+    if not (told.isascii() and told.isdecimal()):
+        raise ServiceError("InvalidHeaderValue", Connection="close")
+    length = int(told)
     if length > _LARGEST_BODY:
         raise ServiceError("RequestBodyTooLarge", Connection="close")
     body: bytes = environ["wsgi.input"].read(length) if length else b""

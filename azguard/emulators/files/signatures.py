@@ -155,7 +155,13 @@ def _check_origin(query: Mapping[str, str], address: str) -> None:
     if query.get("spr") == "https":
         raise _unauthenticated("the SAS is for https only, and the emulator speaks http")
     first, _, last = query.get("sip", "").partition("-")
-    if first and not int(ip_address(first)) <= int(ip_address(address)) <= int(ip_address(last or first)):
+    try:
+        is_from_there = not first or int(ip_address(first)) <= int(ip_address(address)) <= int(
+            ip_address(last or first)
+        )
+    except ValueError:
+        is_from_there = False
+    if not is_from_there:
         raise _unauthenticated(f"the SAS is not for {address}")
 
 

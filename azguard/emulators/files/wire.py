@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from azguard.emulators.files.errors import ServiceError
 from azguard.emulators.files.foreign import ForeignSource
@@ -112,16 +112,28 @@ def read_request(
     )
 
 
+def split_url(url: str) -> SplitResult:
+    """Return the parts of a URL.
+
+    Raises:
+        ServiceError: it is none.
+    """
+    try:
+        return urlsplit(url)
+    except ValueError:
+        raise ServiceError("InvalidHeaderValue") from None
+
+
 def is_here(request: Request, url: str) -> bool:
     """Return whether a URL, or a path, is one of the account that a request is for, on the same host."""
-    parts = urlsplit(url)
+    parts = split_url(url)
     begins = f"/{request.account}/"
     return parts.netloc in ("", request.host) and parts.path.startswith(begins) == request.raw_path.startswith(begins)
 
 
 def ask_source(request: Request, url: str) -> Request:
     """Return a read of what a request names as its source, in the same account on the same host."""
-    parts = urlsplit(url)
+    parts = split_url(url)
     head = [("Host", request.host), (KEEP_DOTS, request.headers.get(KEEP_SOURCE_DOTS, ""))]
     return read_request("GET", f"{parts.path}?{parts.query}", head, b"", [request.account])
 

@@ -338,6 +338,18 @@ _CASES = [
         ("PUT", "work/f?sharesnapshot=2020-01-01T00:00:00.0000000Z", _FILE[2]),
         (400, "ShareSnapshotOperationNotSupported"),
     ),
+    (
+        "copy from what is no URL",
+        [_SHARE],
+        ("PUT", "work/g", {"x-ms-copy-source": "http://[::1"}),
+        (400, "InvalidHeaderValue"),
+    ),
+    (
+        "send a body of a length that is no number",
+        [],
+        ("PUT", "work?restype=share", {"Content-Length": "-5"}),
+        (400, "InvalidHeaderValue"),
+    ),
     ("list handles of a missing file", [_SHARE], ("GET", "work/f?comp=listhandles", {}), (404, "ResourceNotFound")),
     ("a method that does not exist", [_SHARE], ("POST", "work?restype=share", {}), (405, "UnsupportedHttpVerb")),
     (
