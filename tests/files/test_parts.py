@@ -129,25 +129,46 @@ def test_a_file_that_is_read_only_is_not_written_and_the_way_out_is_told(files_c
     assert (ran.code, ran.error["hint"]) == (49, hint)
 
 
-@pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_BEFORE])
-@pytest.mark.parametrize(
-    ("words", "which"),
-    [(("file", "set-properties", "{file}", "--content-type", "a/b"), "comp=properties"),
-     (("share", "quota", "{share}", "9"), "comp=properties"),
-     (("share", "acl", "set", "{share}"), "comp=acl")],
-)  # fmt: skip
-def test_what_leaves_no_lineage_is_settled_by_its_lease(
-    files_cli: CliWorld, file: str, words: tuple[str, ...], which: str, fault: Fault
-) -> None:
-    share = file.partition("/")[0]
-    etag = files_cli.call(words[0], "show", file if words[0] == "file" else share).json["etag"]
-    line = [word.format(file=file, share=share) for word in words]
-    ran, log = files_world.spoilt(
-        files_cli, fault, *line, "--etag", etag, which=f"PUT /devstoreaccount1/{share}", stdin=b"{}"
-    )
-    assert (ran.code, ran.json["guard"]) == (0, "lease")
-    assert which in {"comp=properties", "comp=acl"}
-    assert log
+#: Writes that leave no trace of their writer, or have no lease that could prove whose they are: the words, the request
+#: that is spoilt, and the exit status where its answer is lost, and where it is.
+TRACELESS = {
+    "set-properties": (("file", "set-properties", "{file}", "--content-type", "a/b"), "comp=properties", 0, 0),
+    "range clear": (("file", "range", "clear", "{file}", "--length", "512"), "comp=range", 0, 0),
+    "quota": (("share", "quota", "{share}", "9"), "comp=properties", 0, 0),
+    "acl": (("share", "acl", "set", "{share}"), "comp=acl", 0, 0),
+    "dir properties": (
+        ("dir", "set-properties", "{share}/d", "--attributes", "Hidden", RACE),
+        "comp=properties",
+        74,
+        74,
+    ),
+    "dir metadata": (("dir", "metadata", "set", "{share}/d", "--metadata", "a=1", RACE), "comp=metadata", 0, 74),
+    "dir rename": (("dir", "rename", "{share}/d", "{share}/e"), "comp=rename", 0, 74),
+    "dir delete": (("dir", "delete", "{share}/d", RACE), "DELETE ", 74, 74),
+}
+
+
+@pytest.mark.parametrize("fault", [Fault.DROP, Fault.RESET])
+def test_a_write_without_a_trace_is_settled_by_its_lease_or_unknown(files_cli: CliWorld, fault: Fault) -> None:
+    told, expected = {}, {}
+    for name, (words, which, answer_lost, request_lost) in TRACELESS.items():
+        file = files_world.make(files_cli, bytes(512))
+        share = file.partition("/")[0]
+        files_world.sdk(files_cli, share).create_directory("d")
+        line = [word.format(file=file, share=share) for word in words]
+        if name != "dir rename":
+            line += [
+                "--etag",
+                files_cli.call(line[0], "show", line[3 if line[2] in ("set", "clear") else 2]).json["etag"],
+            ]
+        ran, log = files_world.spoilt(files_cli, fault, *line, which=which, stdin=b"{}")
+        states = [
+            files_cli.call(*each).json["lease_state"] for each in (("file", "show", file), ("share", "show", share))
+        ]
+        told[name] = (ran.code, sum(is_done for _, is_done in log), states)
+        code = answer_lost if fault is Fault.DROP else request_lost
+        expected[name] = (code, 1 if code == 0 or fault is Fault.DROP else 0, ["available"] * 2)
+    assert told == expected
 
 
 def test_policies_of_a_share_are_read_changed_and_kept_from_others(files_cli: CliWorld, file: str) -> None:
