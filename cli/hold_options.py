@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from azguard.accounts.target import Target
+from azguard.address import Kind
 from azguard.cli import ending, lease_options, lock_names, lock_options, options, values
 from azguard.cli.context import Environment
 from azguard.cli.step_variables import StepVariables
@@ -24,6 +25,8 @@ from azguard.locks.sticky import StickyHold, Until
 from azguard.processes.identity import KnownProcess
 from azguard.times import parse_http_date
 
+#: What else than a blob is held for later steps: its lease ends by itself if the process that renews it is killed.
+_HELD = (Kind.SHARE,)
 _LARGEST_PID = 2**31 - 1
 EnvFile = Annotated[
     str | None,
@@ -142,7 +145,10 @@ def hold(env: Environment, name: str, given: HoldOptions) -> LockHeld:
         GaveUp: others hold it, and the time for waiting is over.
     """
     checked = given.check()
-    plan = _plan(env, lock_names.lock(env, name, given.lock_container), given, checked)
+    target = lock_names.lock(env, name, given.lock_container, also=_HELD)
+    asked = {"--slots": given.slots is not None, "--shared": given.shared, "--sticky": given.sticky}
+    lock_options.check_kinds([target], asked)
+    plan = _plan(env, target, given, checked)
     sticky = StickyHold(plan, given.check_sticky()) if given.sticky else None
     variables = StepVariables.of(given.env_file, env.environ)
     around = known.find_held_around(plan.request.target, env.environ, plan.holds)
@@ -183,7 +189,7 @@ def find_known(
         lease_ids.parse_guid(lease_id, "lease_id")
         if name is None:
             raise UsageError("--lease-id is of one lock", hint="name the lock too")
-        target = lock_names.lock(env, name, lock_container)
+        target = lock_names.lock(env, name, lock_container, also=lock_names.FILES)
         return [known.of_lease(target, lease_id, None, holds_of(env))]
     names = [name] if name is not None else known.list_addresses(env.environ, holds_of(env), env.scope)
     if not names:
@@ -191,7 +197,7 @@ def find_known(
             "nothing here says that this job holds a lock",
             hint="lock hold sets AZGUARD_LOCK for later steps; or name the lock, with the --scope that holds it",
         )
-    targets = [lock_names.lock(env, each, lock_container) for each in names]
+    targets = [lock_names.lock(env, each, lock_container, also=lock_names.FILES) for each in names]
     return [known.find(target, env.environ, holds_of(env), env.scope) for target in targets]
 
 
@@ -240,7 +246,7 @@ def _plan(env: Environment, target: Target, given: HoldOptions, checked: lock_op
         scope=env.scope,
         lasts=None if given.for_ is None else values.duration(given.for_, "--for"),
         watched=given.find_watched(),
-        keeps_log=given.log,
+        keeps_log=given.log and target.kind is Kind.BLOB,
     )
 
 

@@ -1,5 +1,6 @@
 """Which blob a lock is that a command line names."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
@@ -23,7 +24,6 @@ Lock = Annotated[
 
 #: What else than a blob is a lock of a run: its own lease.
 FILES = (Kind.SHARE, Kind.FILE)
-_LEASE = "or lease it: azguard lease acquire share:NAME, or file:SHARE/PATH --infinite"
 
 
 def lock(env: Environment, text: str, container: str | None, *, also: Sequence[Kind] = ()) -> Target:
@@ -64,13 +64,26 @@ def _locate(env: Environment, text: str, container: str | None, also: Sequence[K
     if target.kind is Kind.BLOB or target.kind in also:
         return target
     if target.kind in FILES:
-        raise UsageError(f"a {target.kind} is a lock for lock run, lock show and lock break", hint=_LEASE)
+        raise _refuse_file(env, target)
     if target.kind is not Kind.TABLE:
         raise UsageError(
             f"a lock is a blob, or a table that a blob stands for; not a {target.kind}",
             hint="NAME or blob:CONTAINER/NAME, or lease a container with azguard lease acquire",
         )
     return locate_designated(env, target, container)
+
+
+def _refuse_file(env: Environment, target: Target) -> UsageError:
+    """Return the refusal of a share or a file by a command that needs more than its lease."""
+    word = shlex.quote(str(target.address))
+    if env.command == "lock log":
+        return UsageError(
+            f"a {target.kind} has no history: it takes a blob beside the lock", hint="lock a name instead"
+        )
+    return UsageError(
+        f"a {target.kind} is held by lock run alone: its lease would stay if its holder were killed",
+        hint=f"azguard lock run {word} -- COMMAND, or lease it: azguard lease acquire {word} --infinite",
+    )
 
 
 def choose_container(environ: Mapping[str, str], named: str | None) -> str:

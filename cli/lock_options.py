@@ -3,7 +3,7 @@
 import os
 import random
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -111,19 +111,6 @@ class LockOptions:
             heartbeat=guarded_options.read_heartbeat(self.heartbeat_file),
         )
 
-    def check_kinds(self, targets: Sequence[Target]) -> None:
-        """Refuse what takes blobs beside the lock, for a lock that is none.
-
-        Raises:
-            UsageError: it was asked for.
-        """
-        kind = next((each.kind for each in targets if each.kind is not Kind.BLOB), None)
-        asked = {"--slots": self.slots is not None, "--shared": self.shared}
-        for option in (option for option, is_given in asked.items() if is_given and kind is not None):
-            raise UsageError(
-                f"{option} is not for a {kind}: it takes blobs beside the lock", hint="lock a name instead"
-            )
-
     def _check_shared(self) -> bool:
         others = {"--slots": self.slots, "--sequence": self.sequence, "--no-fair": None if self.fair else "given"}
         for option, value in others.items():
@@ -160,6 +147,17 @@ class TableLock:
                 raise UsageError(f"{option} is about a lock", hint="add --with-table-lock, or leave it out")
 
 
+def check_kinds(targets: Sequence[Target], asked: Mapping[str, bool]) -> None:
+    """Refuse options that take blobs beside the lock, for a lock that is none.
+
+    Raises:
+        UsageError: one of them was asked for.
+    """
+    kind = next((each.kind for each in targets if each.kind is not Kind.BLOB), None)
+    for option in (option for option, is_given in asked.items() if is_given and kind is not None):
+        raise UsageError(f"{option} is not for a {kind}: it takes blobs beside the lock", hint="lock a name instead")
+
+
 def plan(
     env: Environment, addresses: Sequence[str], command: Sequence[str], given: LockOptions
 ) -> tuple[LockPlan, int]:
@@ -171,7 +169,7 @@ def plan(
     """
     checked = given.check()
     targets = lock_names.locks(env, addresses, given.lock_container, also=lock_names.FILES)
-    given.check_kinds(targets)
+    check_kinds(targets, {"--slots": given.slots is not None, "--shared": given.shared})
     requests = [LockRequest(target, checked.slots, checked.sequence, checked.is_shared) for target in targets]
     child.check(command, env.environ)
     for each in requests:

@@ -35,6 +35,9 @@ def hold(ctx: typer.Context, address: lock_names.Lock, given: HoldOptions) -> No
     told the --reason. After --until, by the clock of the service, the next one may take the lock. Say it again to
     change the time and the reason.
 
+    A share is a lock too, by its own lease: share:NAME. It has no queue, no --slots, no --shared, no --sticky and no
+    history. For a file there is lock run.
+
     Begin each later step with azguard lock check. It exits with 77 if the lock was lost. Nothing ends a step that runs
     when the lock is lost, unless it runs under lock run.
 

@@ -94,10 +94,36 @@ def test_the_lock_of_a_killed_run_is_taken_over_on_this_machine_alone(files_cli:
     assert (taken.code, "its holder on this machine has ended" in taken.err) == (0, True)
 
 
-@pytest.mark.parametrize("words", [("--slots", "2"), ("--shared",)])
-def test_what_takes_blobs_beside_the_lock_is_refused(files_cli: CliWorld, file: str, words: tuple[str, ...]) -> None:
-    ran = files_cli.call("lock", "run", f"file:{file}", *words, "--", "true")
-    assert (ran.code, "hint: lock a name instead" in ran.err) == (2, True)
+def test_a_share_is_held_for_the_steps_that_follow(files_cli: CliWorld, file: str) -> None:
+    address = f"share:{file.partition('/')[0]}"
+    held = files_cli.fork("lock", "hold", address, "--reason", "repair").json
+    try:
+        checked = files_cli.call("lock", "check", address).json
+        busy = files_cli.fork("lock", "hold", address, "--no-wait", scope="other").code
+        quota = files_cli.call("share", "quota", address, "9", "--last-writer-wins", scope="other").code
+    finally:
+        released = files_cli.call("lock", "release", address).json["outcome"]
+    assert (checked["pid"], checked["fence"], busy, quota, released) == (held["pid"], held["fence"], 75, 49, "released")
+    assert files_cli.call("lock", "check", address).code == 77
+    assert files_cli.call("lock", "show", address).json["held"] is False
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("run", "file:{file}", "--slots", "2", "--", "true"), "lock a name instead"),
+        (("run", "file:{file}", "--shared", "--", "true"), "lock a name instead"),
+        (("hold", "share:{share}", "--sticky", "--reason", "r"), "lock a name instead"),
+        (("hold", "file:{file}"), "azguard lock run file:{file} -- COMMAND, or lease it: "),
+        (("log", "share:{share}"), "lock a name instead"),
+    ],
+)
+def test_what_takes_blobs_beside_the_lock_is_refused(
+    files_cli: CliWorld, file: str, words: tuple[str, ...], hint: str
+) -> None:
+    names = {"file": file, "share": file.partition("/")[0]}
+    ran = files_cli.call("lock", *(word.format(**names) for word in words))
+    assert (ran.code, f"hint: {hint.format(**names)}" in ran.err) == (2, True)
 
 
 def test_a_lock_that_is_not_there_is_not_made(files_cli: CliWorld, file: str) -> None:

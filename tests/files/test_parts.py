@@ -157,10 +157,7 @@ def test_a_write_without_a_trace_is_settled_by_its_lease_or_unknown(files_cli: C
         files_world.sdk(files_cli, share).create_directory("d")
         line = [word.format(file=file, share=share) for word in words]
         if name != "dir rename":
-            line += [
-                "--etag",
-                files_cli.call(line[0], "show", line[3 if line[2] in ("set", "clear") else 2]).json["etag"],
-            ]
+            line += ["--etag", files_cli.call(line[0], "show", address_of(line[0], file)).json["etag"]]
         ran, log = files_world.spoilt(files_cli, fault, *line, which=which, stdin=b"{}")
         states = [
             files_cli.call(*each).json["lease_state"] for each in (("file", "show", file), ("share", "show", share))
