@@ -6,6 +6,7 @@ Sources: https://learn.microsoft.com/rest/api/storageservices/copy-file
 https://learn.microsoft.com/rest/api/storageservices/abort-copy-file
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
@@ -21,6 +22,7 @@ from azguard.emulators.files.store import Store
 from azguard.emulators.files.wire import Answer, Request, read_request
 
 _VERSION = "2021-12-02"
+_RANGE = re.compile(r"bytes=(\d+)-(\d+)\Z", re.ASCII)
 _SMB = {
     "x-ms-file-attributes": "attributes",
     "x-ms-file-creation-time": "created",
@@ -46,7 +48,7 @@ def look_elsewhere(request: Request, key: bytes, now: float) -> Request:
 
     found = foreign.look(url, authorize)
     # What a range is filled with is read now: that server may be this one, under another name.
-    return replace(request, foreign=found, body=_read_all(found) if request.query.get("comp") == "range" else b"")
+    return replace(request, foreign=found, body=_read(found, request) if request.query.get("comp") == "range" else b"")
 
 
 def copy(store: Store, request: Request) -> Answer:
@@ -59,7 +61,7 @@ def copy(store: Store, request: Request) -> Answer:
     if found is not None:
         _check_replaced(store, request, found)
     lease = leases.check_write(found.lease if found else leases.FREE, request.headers.get("x-ms-lease-id"), store.now())
-    source, data = _find(store, request)
+    source = _find(store, request)
     node = store.make_node(share, found.path if found else join(parent, request.path), FILE)
     node.lease = lease
     if found is not None:
@@ -67,12 +69,12 @@ def copy(store: Store, request: Request) -> Answer:
     node.content, node.ranges = source.content, source.ranges
     node.metadata = check_metadata(request.metadata) or source.metadata
     apply_smb_properties(store, node, request, new=True, source=source)
-    store.disk.make_file(share.root, node.path, len(data))
-    store.disk.write(share.root, node.path, 0, data)
     if request.foreign is None:
-        node.size = len(data)
+        store.disk.copy_file((source.root, source.path), share.root, node.path)
+        node.size = source.size
         pending.complete(store, node, url)
     else:
+        store.disk.make_file(share.root, node.path, 0)
         pending.begin(store, node, request.foreign)
     told = {name: node.copy[name] for name in ("x-ms-copy-id", "x-ms-copy-status")}
     return Answer(202, {**answers.version_headers(node.etag, node.modified), **told})
@@ -93,15 +95,25 @@ def read_source(store: Store, request: Request, length: int) -> bytes:
     Raises:
         ServiceError: the source is not there, or shorter.
     """
-    value = request.headers.get("x-ms-source-range", f"bytes=0-{length - 1}")
-    start, _, last = value.removeprefix("bytes=").partition("-")
-    if not start.isdecimal() or not last.isdecimal():
-        raise ServiceError("InvalidHeaderValue")
-    data = request.body if request.foreign is not None else _find(store, request)[1]
-    part = data[int(start) : int(last) + 1]
+    if request.foreign is not None:
+        part = request.body
+    else:
+        start, end = _find_source_range(request)
+        node = _find(store, request)
+        part = store.disk.read(node.root, node.path, start, min(end, start + length))
     if len(part) != length:
         raise ServiceError("CannotVerifyCopySource")
     return part
+
+
+def _find_source_range(request: Request) -> tuple[int, int]:
+    """Return the first byte of the source that is wanted, and the one past its end."""
+    value = request.headers.get("x-ms-source-range")
+    found = _RANGE.match(value or request.require("x-ms-range"))
+    if found is None or int(found[2]) < int(found[1]):
+        raise ServiceError("InvalidHeaderValue")
+    start, end = int(found[1]), int(found[2]) + 1
+    return (start, end) if value else (0, end - start)
 
 
 def _check_replaced(store: Store, request: Request, found: Node) -> None:
@@ -112,14 +124,13 @@ def _check_replaced(store: Store, request: Request, found: Node) -> None:
         raise ServiceError("ReadOnlyAttribute")
 
 
-def _find(store: Store, request: Request) -> tuple[Node, bytes]:
-    """Return the properties of a copy's source, and its content if it is here."""
+def _find(store: Store, request: Request) -> Node:
+    """Return the properties of a copy's source."""
     if request.foreign is not None:
-        return _describe(store, store.get_share(request), request), b""
+        return _describe(store, store.get_share(request), request)
     asked = wire.ask_source(request, request.headers["x-ms-copy-source"])
     share = store.get_share(asked)
-    node = store.get_file(share, asked.path)
-    return node, store.disk.read(share.root, node.path, 0, node.size)
+    return store.get_file(share, asked.path)
 
 
 def _describe(store: Store, share: ShareRecord, request: Request) -> Node:
@@ -133,9 +144,10 @@ def _describe(store: Store, share: ShareRecord, request: Request) -> Node:
     return node
 
 
-def _read_all(source: ForeignSource) -> bytes:
+def _read(source: ForeignSource, request: Request) -> bytes:
+    """Return the range of a source on another server with which a range is to be filled."""
     try:
-        return b"".join(source.read())
+        return source.read_range(*_find_source_range(request))
     except UNREADABLE:
         raise ServiceError("CannotVerifyCopySource", status=404) from None
 

@@ -120,11 +120,19 @@ class Disk:
     def clear(self, root: int, path: str, start: int, end: int) -> None:
         """Write zeros from ``start`` up to ``end``."""
         with self.locate(root, path).open("r+b") as file:
-            file.seek(start)
-            while start < end:
-                count = min(_PART, end - start)
-                file.write(bytes(count))
-                start += count
+            # Holes are zeros already, and stay holes.
+            for begin, stop in _find_data(file.fileno()):
+                position = max(begin, start)
+                file.seek(position)
+                while position < min(stop, end):
+                    position += file.write(bytes(min(_PART, min(stop, end) - position)))
+
+    def copy_file(self, source: tuple[int, str], root: int, path: str) -> None:
+        """Copy a file, given by its root and path, over another one or to a new one; holes stay holes."""
+        begin, end = self.locate(*source), self.locate(root, path)
+        if begin != end:
+            with self._changing(end):
+                _copy_sparsely(begin, end)
 
     def read(self, root: int, path: str, start: int, end: int) -> bytes:
         """Return the bytes from ``start`` up to ``end``."""
@@ -148,17 +156,8 @@ class Disk:
 
     def find_data(self, root: int, path: str) -> list[tuple[int, int]]:
         """Return where a file has data and no holes, as far as the disk tells."""
-        found = []
         with self.locate(root, path).open("rb") as file:
-            number, end, position = file.fileno(), os.fstat(file.fileno()).st_size, 0
-            while position < end:
-                try:
-                    start = os.lseek(number, position, os.SEEK_DATA)
-                except OSError:
-                    break
-                position = os.lseek(number, start, os.SEEK_HOLE)
-                found.append((start, position))
-        return found
+            return _find_data(file.fileno())
 
     def rename(self, root: int, source: str, target: str) -> None:
         """Rename a file or directory, over an existing file if there is one."""
@@ -182,7 +181,7 @@ class Disk:
 
     def copy_share(self, root: int, target: int) -> None:
         """Copy the folder of a share."""
-        shutil.copytree(self.locate(root), self.locate(target), symlinks=True)
+        shutil.copytree(self.locate(root), self.locate(target), symlinks=True, copy_function=_copy_sparsely)
 
     def count_bytes(self, root: int) -> int:
         """Return how many bytes the files of a share have."""
@@ -203,6 +202,31 @@ def check_name(path: str) -> None:
         raise ServiceError("InvalidResourceName")
     if len(name.encode("utf-8", "surrogatepass")) > _LONGEST_NAME_BYTES:
         raise ServiceError("InvalidResourceName")
+
+
+def _find_data(number: int) -> list[tuple[int, int]]:
+    """Return where an open file has data and no holes, as far as the disk tells."""
+    found = []
+    end, position = os.fstat(number).st_size, 0
+    while position < end:
+        try:
+            start = os.lseek(number, position, os.SEEK_DATA)
+        except OSError:
+            break
+        position = os.lseek(number, start, os.SEEK_HOLE)
+        found.append((start, position))
+    return found
+
+
+def _copy_sparsely(source: str | Path, target: str | Path) -> None:
+    """Copy the content of a file, over another one if there is one, without filling its holes."""
+    with open(source, "rb") as old, open(target, "wb") as new:
+        new.truncate(os.fstat(old.fileno()).st_size)
+        for start, end in _find_data(old.fileno()):
+            old.seek(start)
+            new.seek(start)
+            while part := old.read(min(_PART, end - old.tell())):
+                new.write(part)
 
 
 def _find_change(folder: Path) -> int:

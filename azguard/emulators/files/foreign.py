@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPException
+from types import MappingProxyType
 from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import Request as UrlRequest
@@ -14,6 +15,7 @@ from azguard.emulators.files.errors import ServiceError
 #: What goes wrong while a source is read.
 UNREADABLE = (URLError, OSError, HTTPException)
 _META = "x-ms-meta-"
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 _ANSWER_SECONDS = 30
 _PART = 1024 * 1024
 # The answers of a source that a refusal passes on.
@@ -43,6 +45,15 @@ class ForeignSource:
         with _open(self.url, "GET", self.authorize) as answer:
             while part := answer.read1(_PART):
                 yield part
+
+    def read_range(self, start: int, end: int) -> bytes:
+        """Return the content from ``start`` up to ``end``, or up to its end."""
+        with _open(self.url, "GET", self.authorize, {"Range": f"bytes={start}-{end - 1}"}) as answer:
+            # Some servers know no ranges.
+            skipped = 0 if answer.status == HTTPStatus.PARTIAL_CONTENT else start
+            answer.read(skipped)
+            content: bytes = answer.read(end - start)
+        return content
 
     def is_unchanged(self) -> bool:
         """Return whether it is still the same version."""
@@ -81,6 +92,8 @@ def refuse_source(status: int, code: str = "") -> ServiceError:
     return ServiceError("CannotVerifyCopySource", status=status, **told)
 
 
-def _open(url: str, method: str, authorize: Callable[[str], Mapping[str, str]]) -> Any:
-    asked = UrlRequest(url, headers=dict(authorize(method)), method=method)  # noqa: S310  # copies take http and https only
+def _open(
+    url: str, method: str, authorize: Callable[[str], Mapping[str, str]], more: Mapping[str, str] = _NOTHING
+) -> Any:
+    asked = UrlRequest(url, headers={**authorize(method), **more}, method=method)  # noqa: S310  # copies take http and https only
     return urlopen(asked, timeout=_ANSWER_SECONDS)  # noqa: S310  # see above

@@ -92,11 +92,11 @@ def clip(ranges: Ranges, start: int, end: int) -> Ranges:
 
 
 def _read_data(store: Store, request: Request, length: int) -> bytes:
+    if length > _LARGEST_RANGE:
+        raise ServiceError("RequestBodyTooLarge")
     if "x-ms-copy-source" in request.headers:
         data = read_source(store, request, length)
     else:
-        if length > _LARGEST_RANGE:
-            raise ServiceError("RequestBodyTooLarge")
         check_body_md5(request)
         data = request.body
         if len(data) != length:

@@ -94,6 +94,24 @@ def test_a_snapshot_keeps_what_was_there_and_tells_what_changed_since(files: Fil
     assert _list_ranges(files, f"&prevsharesnapshot={snapshot}") == [("ClearRange", 0, 255), ("Range", 512, 1023)]
 
 
+def test_what_was_never_written_takes_no_room_also_after_a_copy_a_snapshot_and_a_clear(
+    files: FilesEmulator, tmp_path: Path
+) -> None:
+    size = 1024**4
+    _make(files, size)
+    _put(files, size - 4, b"last")
+    files.ask("PUT", "work/g", {"x-ms-copy-source": _SOURCE})
+    files.ask("PUT", "work/f", {"x-ms-copy-source": _SOURCE})
+    snapshot = files.ask("PUT", "work?restype=share&comp=snapshot").headers["x-ms-snapshot"]
+    whole = {"x-ms-write": "clear", "x-ms-range": f"bytes=0-{size - 1}"}
+    assert files.ask("PUT", "work/f?comp=range", whole).status == 201
+
+    last = {"x-ms-range": f"bytes={size - 4}-{size - 1}"}
+    kept = [files.ask("GET", path, last).body for path in ("work/f", "work/g", f"work/f?sharesnapshot={snapshot}")]
+    room = sum(each.stat().st_blocks for each in (tmp_path / "trees").rglob("*")) * 512
+    assert (kept, room < 1024**2) == ([b"\0\0\0\0", b"last", b"last"], True)
+
+
 def test_a_listing_comes_in_pages_without_regard_to_letters(files: FilesEmulator) -> None:
     files.ask("PUT", "work?restype=share")
     for name in ("b", "C", "a"):
