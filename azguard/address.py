@@ -137,6 +137,17 @@ def parse(text: str, kind: Kind | None = None, endpoints: urls.Endpoints = dict)
     return Location(_build(kind, text, text))
 
 
+def find_service(text: str, endpoints: urls.Endpoints = dict) -> str | None:
+    """Return the service that a URL tells: blob, table, queue or file; None if it tells none, or is no URL."""
+    from urllib.parse import urlsplit
+
+    try:
+        url = urlsplit(text)
+        return urls.locate(url, urls.base_of(url), None, endpoints).service if url.hostname else None
+    except ValueError:
+        return None
+
+
 def _refuse_sas(text: str) -> None:
     """Refuse a SAS behind a plain address, which would become part of the name; the message does not show it."""
     if found := _SAS_BEGINS.search(text):

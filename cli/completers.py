@@ -63,6 +63,14 @@ def files(ctx: typer.Context, incomplete: str) -> list[Candidate]:
     return _in_time(_list_files, ctx.obj, incomplete)
 
 
+def file_sources(ctx: typer.Context, incomplete: str) -> list[Candidate]:
+    """Return what a file can be copied from: files, and blobs with their prefix."""
+    if incomplete.startswith("blob:"):
+        return _complete_prefixed(_NAMED, ctx, incomplete)
+    found = files(ctx, incomplete)
+    return found if "/" in incomplete else [*found, ("blob:", "a blob of the same account")]
+
+
 def entities(ctx: typer.Context, incomplete: str) -> list[Candidate]:
     """Return tables, as the beginning of an entity."""
     return [(f"{name}/", meaning) for name, meaning in tables(ctx, incomplete)]

@@ -122,6 +122,10 @@ class Environment:
         """
         return address.parse(text, kind, self._endpoints)
 
+    def find_service(self, text: str) -> str | None:
+        """Return the service that a URL is of: blob, table, queue or file; None if it tells none, or is no URL."""
+        return address.find_service(text, self._endpoints)
+
     def _endpoints(self) -> Mapping[str, str]:
         # A URL with a SAS needs no account; what needs one says what is wrong with it.
         account = self.account_if_known

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from azguard.blobs.copies import BlobCopied, Copy, CopySettings
     from azguard.requests.written import WriteResult
 
+_NAME = "CONTAINER/NAME"
 # What az calls the two commands, behind ``blob copy``.
 _OF_AZ = {
     "start": "copy CONTAINER/NAME --source CONTAINER/NAME",
@@ -67,26 +68,27 @@ class CopyOptions:
         )
 
 
-def refuse_order(first: str, second: str | None, source: str | None) -> None:
+def refuse_order(first: str, second: str | None, source: str | None, noun: str = "blob", name: str = _NAME) -> None:
     """Refuse two addresses, of which cp has the destination last and others first; and a copy without a source.
 
     Raises:
         UsageError: that is what was typed.
     """
     if first in _OF_AZ:
-        raise UsageError(f"the address is missing; {first} is a word of az", hint=f"azguard blob {_OF_AZ[first]}")
+        ours = _OF_AZ[first].replace(_NAME, name)
+        raise UsageError(f"the address is missing; {first} is a word of az", hint=f"azguard {noun} {ours}")
     if second is not None:
         raise UsageError(
             "two addresses do not say which is the source: the argument is the destination",
-            hint=f"as cp means it: {command_line.show(['azguard', 'blob', 'copy', second, '--source', first])}",
+            hint=f"as cp means it: {command_line.show(['azguard', noun, 'copy', second, '--source', first])}",
         )
     if not (source or "").strip():
-        copy = command_line.show(["azguard", "blob", "copy", first, "--source"])
+        copy = command_line.show(["azguard", noun, "copy", first, "--source"])
         what = "--source is missing" if source is None else "--source is empty"
-        raise UsageError(what, hint=f"{copy} CONTAINER/NAME")
+        raise UsageError(what, hint=f"{copy} {name}")
 
 
-def locate_source(env: Environment, target: Target, source: str, sas: str | None) -> Target:
+def locate_source(env: Environment, target: Target, source: str, sas: str | None, kind: Kind = Kind.BLOB) -> Target:
     """Return the source of a copy: in the account of its destination, or where its URL leads.
 
     The credentials of the destination's account are not sent elsewhere: a source in another account needs a SAS, or is
@@ -96,7 +98,8 @@ def locate_source(env: Environment, target: Target, source: str, sas: str | None
         UsageError: it is malformed, or has two SAS.
         ConfigError: what was given as a SAS is none.
     """
-    location = env.location(source, Kind.BLOB)
+    location = env.location(source, kind)
+    own = target.account.endpoints.get(kind.service, "")
     if sas is not None:
         from azguard.accounts.credentials import parse_sas
         from azguard.cli.secret_files import secret
@@ -104,12 +107,17 @@ def locate_source(env: Environment, target: Target, source: str, sas: str | None
         if location.sas is not None:
             raise UsageError("--source has a SAS already, and --source-sas is another", hint="leave one of them out")
         token = parse_sas(secret(values.not_empty(sas, "--source-sas") or sas), "--source-sas")
-        location = replace(location, endpoint=location.endpoint or target.endpoint, sas=token)
+        location = replace(location, endpoint=location.endpoint or target.account.endpoint(kind.service), sas=token)
     if location.sas is not None:
         return Target(Account("", {}, Auth.ANONYMOUS).at(location), location.address)
-    if location.endpoint is None or same_host(location.endpoint) == same_host(target.endpoint):
+    if location.endpoint is None or same_host(location.endpoint) == same_host(own):
         return Target(target.account, location.address)
-    public = Account(location.account_name or "", {"blob": location.endpoint}, Auth.ANONYMOUS)
+    if kind is Kind.FILE:
+        raise UsageError(
+            f"{location.endpoint} is another account, whose files are read with a SAS only",
+            hint="give one: --source-sas @FILE",
+        )
+    public = Account(location.account_name or "", {kind.service: location.endpoint}, Auth.ANONYMOUS)
     return Target(public, location.address)
 
 

@@ -18,6 +18,7 @@ class Ours(NamedTuple):
 
 
 _BLOB, _CONTAINER, _TABLE, _ENTITY, _QUEUE = "CONTAINER/NAME", "CONTAINER", "TABLE", "TABLE/PARTITION/ROW", "QUEUE"
+_FILE = "SHARE/PATH"
 # From a folder here to the names below one there.
 _TREES = "FOLDER CONTAINER/PREFIX/"
 
@@ -57,6 +58,8 @@ COMMANDS: Mapping[str, Ours] = {
     "sync": Ours("blob put", "", f"{_TREES} --recursive --unchanged skip --mirror"),
     "blob copy start": Ours("blob copy", _BLOB, "--source CONTAINER/NAME"),
     "blob copy cancel": Ours("blob abort-copy", _BLOB),
+    "file copy start": Ours("file copy", _FILE, "--source SHARE/PATH"),
+    "file copy cancel": Ours("file abort-copy", _FILE),
     "blob lease acquire": Ours("lease acquire", f"blob:{_BLOB}"),
     "blob lease renew": Ours("lease renew", f"blob:{_BLOB}"),
     "blob lease change": Ours("lease change", f"blob:{_BLOB}"),

@@ -69,6 +69,8 @@ _PARTS_OF_FILE = MappingProxyType(
         "list": "file",
         "delete": "file",
         "prune": "file_prune",
+        "copy": "file_copy",
+        "abort-copy": "file_copy",
         "rename": "file_rename",
         "resize": "file_resize",
         "set-properties": "file_properties",
@@ -123,7 +125,8 @@ COMMANDS = {
     ),
     "file": Entry(
         "file",
-        "Files: get, put, show, list, delete, prune, rename, resize, set-properties, metadata, range, handle, lock.",
+        "Files: get, put, show, list, delete, prune, copy, rename, resize, set-properties, metadata, range, handle, "
+        "lock.",
         _PARTS_OF_FILE,
     ),
     "lease": Entry(

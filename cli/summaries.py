@@ -147,7 +147,8 @@ def _kept(result: Mapping[str, Any]) -> str:
 
 
 def _describe_copy(result: Mapping[str, Any], command: str) -> str:
-    source = str(result["source"]).removeprefix("blob:")
+    source = str(result["source"])
+    source = source if "://" in source else _name({"address": source})
     if result["copy_status"] == "pending":
         return _join(f"the copy of {source} to {_name(result)} is pending", f"its id is {result['copy_id']}")
     verb = "restored" if command == "blob restore" else "copied"

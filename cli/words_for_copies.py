@@ -1,22 +1,56 @@
 """The words of the command line for copies and snapshots: see ``hint_table``."""
 
+import shlex
 from collections.abc import Mapping
 
 from azguard.cli.words import Words
 
+
+def _show(facts: Mapping[str, object]) -> str:
+    """Return the command that shows the blob or file that an error is about."""
+    kind, _, target = str(facts["address"]).partition(":")
+    return f"azguard {kind} show {shlex.quote(target)}"
+
+
+def _show_ended(facts: Mapping[str, object]) -> str:
+    return f"there is nothing left to stop: {_show(facts)}"
+
+
+def _show_source(facts: Mapping[str, object]) -> str:
+    shown = f"see what the source is now: {_show(facts)}"
+    if not str(facts["address"]).startswith("file:"):
+        return shown
+    share = shlex.quote(str(facts["target"]).partition("/")[0])
+    return f"{shown}; a snapshot of its share does not change: azguard share snapshot {share}"
+
+
+def _name_source(facts: Mapping[str, object]) -> str:
+    name = "SHARE/PATH" if str(facts["address"]).startswith("file:") else "CONTAINER/NAME"
+    return f"check its name: --source {name}"
+
+
+def _begin_copy(facts: Mapping[str, object]) -> str:
+    kind, _, target = str(facts["address"]).partition(":")
+    name = "SHARE/PATH" if kind == "file" else "CONTAINER/NAME"
+    return f"azguard {kind} copy {shlex.quote(target)} --source {name} begins one"
+
+
 #: What to type next.
 HINTS: Mapping[str, Words] = {
-    "copy_ended": "there is nothing left to stop: azguard blob show {target}",
+    "copy_ended": _show_ended,
     "copy_failed": "see what is there now: azguard blob show {target}; to copy again, add --etag with its ETag",
     "copy_is_another": "leave --copy-id out to stop the copy that is pending",
     "copy_pending": ("wait longer with --timeout; or stop it: azguard blob abort-copy {target} --copy-id {copy_id}"),
     "copy_replaced": "see what is there now: azguard blob show {target}",
-    "copy_source_changed": "see what the source is now: azguard blob show {target}",
-    "copy_source_missing": "check its name: --source CONTAINER/NAME",
+    "copy_source_changed": _show_source,
+    "copy_source_missing": _name_source,
     "copy_source_unreadable": "give a SAS that allows to read it: --source-sas @FILE",
     "copy_was_aborted": "see what is there now: azguard blob show {target}; to copy again, add --etag with its ETag",
+    "file_copy_aborted": "another program stopped it; copy again",
+    "file_copy_failed": "{target} is as it was; copy again when the source can be read",
+    "file_copy_too_slow": "give it more time: --timeout 12h",
     "keeping_unknown": "try again; a snapshot may have been made: azguard blob list CONTAINER --include snapshots",
-    "no_copy": "azguard blob copy {target} --source CONTAINER/NAME begins one",
+    "no_copy": _begin_copy,
     "nothing_kept": "see what is kept: azguard blob list CONTAINER --prefix NAME --include snapshots,versions",
     "not_in_emulator": "use a real account for this",
     "snapshot_first_needs_version": "name the version that is to be replaced: --etag ETAG; or leave it out",

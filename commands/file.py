@@ -12,7 +12,7 @@ from azguard.files import files, listing
 from azguard.requests.existing import ask_whether_exists
 
 app = group(
-    "Files: get, put, show, list, delete, prune, rename, resize, set-properties, metadata, range, handle, lock."
+    "Files: get, put, show, list, delete, prune, copy, rename, resize, set-properties, metadata, range, handle, lock."
 )
 
 

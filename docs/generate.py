@@ -205,7 +205,7 @@ _SECTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
                                 "A lost answer", "Guards")),
     "paths": ("paths", ("", "YAML")),
     "tables": ("tables", ("Read entities", "Types", "Names and limits", "Write entities", "Update entities")),
-    "files": ("files", ("", "What guards a write", "Leases", "SMB")),
+    "files": ("files", ("", "What guards a write", "Leases", "Copies", "SMB")),
     "queues": ("queues", ("", "Messages", "Encodings", "What guards a write")),
     "worker": ("worker", ("", "Exit protocol", "Inside the command", "Slow commands", "How many, how long",
                           "What is not guaranteed")),

@@ -4,7 +4,7 @@ The evidence is tests/data/semantics.yaml; tests/unit/conditions/test_operations
 Where the evidence is open, or at odds with what azguard promises, the reason stands beside the row.
 
 No command does these yet: ``share.get_metadata``, ``directory.get_metadata``, ``file.create``,
-``file.get_metadata``, ``file.copy``, ``file.abort_copy``;
+``file.get_metadata``, ``file.copy``;
 ``blob.put_append_blob``, ``blob.put_page_blob``, ``blob.get_metadata``, ``container.get_metadata``. Some of them are
 steps of a command: ``metadata get`` reads the properties.
 

@@ -12,6 +12,10 @@ has no lease (directories) can only be compared.
 ``temporary_notes``  which temporary files a killed process of this machine left
 ``leftovers``    temporary files that a crash left, listed and deleted
 ``placing``      its rename, under the guard of the conditions
+``copies``       a file as a copy of another one, or of a blob
+``copy_plans``   a copy that is not sent yet
+``copy_runs``    the service's copy into a temporary file
+``copy_sources`` which version of the source is copied
 ``download``     content out of a file, one version of it
 ``metadata``     the metadata of all three
 ``properties``   content headers, attributes and times

@@ -16,10 +16,11 @@ from azguard.address import Address, Kind
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, Locked, NotFound
-from azguard.files import files, listing, temporary, writes
+from azguard.files import files, listing, temporary, temporary_notes, writes
 from azguard.files.guarding import Guarding
 from azguard.processes.notes import ProcessNotes
 from azguard.requests.deadline import Deadline
+from azguard.requests.service_copies import PENDING
 from azguard.requests.service_dates import Answers
 
 # Of a put or a copy: a number, by which it is noted. Of safe-update: the id of its lease, by which that is noted.
@@ -91,6 +92,9 @@ def _prune_one(folder: Target, path: str, named: re.Match[str], pruning: Pruning
     if reason not in (_ENDED, _OLD):
         outcome = "kept"
     elif not pruning.only_tells:
+        if reason == _ENDED and found.copy.status == PENDING:
+            temporary_notes.stop_copy(target, None, pruning.deadline)
+            found = writes.fetch(target, None, pruning.deadline)
         try:
             _delete(target, quote(found.etag), named, pruning)
         except (Changed, Locked) as error:

@@ -14,7 +14,7 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.conditions.etags import quote
 from azguard.errors import AzguardError, NotFound, OutcomeUnknown, Unavailable
-from azguard.files import temporary_notes, writes
+from azguard.files import renames, temporary_notes, writes
 from azguard.processes.notes import ProcessNote, ProcessNotes
 from azguard.requests import commits
 from azguard.requests.calls import write_timeouts
@@ -48,6 +48,10 @@ class TemporaryFile:
     lease_id: str | None = None
     #: By which the next azguard deletes it if this process is killed.
     note: ProcessNote | None = None
+    #: Where it is noted.
+    notes: ProcessNotes | None = None
+    #: Whether a request that makes it may still come, so that it is looked for again when this process has ended.
+    is_doubtful: bool = False
     sha256: Any = field(default_factory=hashlib.sha256)
     md5: Any = field(default_factory=lambda: hashlib.md5(usedforsecurity=False))
 
@@ -83,7 +87,39 @@ class TemporaryFile:
         """
         found = writes.fetch(self.target, None, self.patience())
         if (quote(found.etag), found.size) != (self.etag, self.length):
-            raise self._build_failed("it is not what was written to it")
+            raise self.build_failed("it is not what was written to it")
+
+    def rename_away(self) -> None:
+        """Give it a name that stood in no request before, so that none that comes late, or twice, can change it.
+
+        Raises:
+            Unavailable: that cannot be done.
+        """
+        other, patience = choose(self.target, self.settings, self.patience, 0, self.notes), self.patience()
+        heard: list[Any] = []
+
+        def send() -> Mapping[str, Any]:
+            path = other.target.address.path
+            self.client.rename_file(path, raw_response_hook=heard.append, **write_timeouts(patience))
+            return renames.read_version(heard[-1])
+
+        request = WriteRequest[Any](target=self.target, send=send, look=lambda left: self._find_renamed(other, left))
+        try:
+            self._settle(request, patience)
+        except BaseException:
+            other.remove()
+            raise
+        self.forget()
+        self.target, self.note = other.target, other.note
+
+    def _find_renamed(self, other: "TemporaryFile", patience: Deadline) -> Finding[Any]:
+        try:
+            found = writes.fetch(other.target, None, patience)
+        except NotFound:
+            writes.fetch(self.target, None, patience)
+            # A second transmission renames what the first one left, or nothing.
+            return Finding(Verdict.NOT_YET)
+        return Finding(Verdict.COMMITTED, {"etag": found.etag})
 
     def take_lease(self, lease_id: str) -> None:
         """Note the lease that it is to have; it is acquired after that."""
@@ -93,7 +129,8 @@ class TemporaryFile:
 
     def remove(self) -> None:
         """Delete it, if that can be done; raise no error."""
-        self.forget(is_gone=temporary_notes.delete(self.target, self.lease_id, self.patience()))
+        is_gone = temporary_notes.delete(self.target, self.lease_id, self.patience())
+        self.forget(is_gone=is_gone and not self.is_doubtful)
 
     def forget(self, *, is_gone: bool = True) -> None:
         """Let go of its note: it has its own name now, or is deleted."""
@@ -135,10 +172,11 @@ class TemporaryFile:
             with commits.suppress():
                 answer = send_until_settled(request, patience).answer
         except (OutcomeUnknown, NotFound) as error:
-            raise self._build_failed(error.message) from error
+            raise self.build_failed(error.message) from error
         self.etag = quote(answer["etag"])
 
-    def _build_failed(self, why: str) -> Unavailable:
+    def build_failed(self, why: str) -> Unavailable:
+        """Return the error for a file that could not be filled; nothing but the temporary file was written."""
         return Unavailable(
             f"the temporary file {self.target} could not be written",
             str(self.target.address),
@@ -163,7 +201,7 @@ def create(
     deadline = patience()
     temporary_notes.sweep(notes, target, deadline)
     while True:
-        made = _choose(target, settings, patience, size, notes)
+        made = choose(target, settings, patience, size, notes)
         request = WriteRequest[Any](
             target=made.target,
             send=lambda made=made: made.client.create_file(size, **settings, **write_timeouts(deadline)),  # type: ignore[misc]  # bound here
@@ -177,7 +215,7 @@ def create(
         except OutcomeUnknown as error:
             made.remove()
             if deadline.passed:
-                raise made._build_failed(error.message) from error  # noqa: SLF001  # its own module
+                raise made.build_failed(error.message) from error
         except BaseException:
             made.remove()
             raise
@@ -193,7 +231,7 @@ def _find_created(made: TemporaryFile, patience: Deadline) -> Finding[Any]:
     return Finding(Verdict.COMMITTED, {"etag": found.etag})
 
 
-def _choose(
+def choose(
     target: Target,
     settings: Mapping[str, Any],
     patience: Callable[[], Deadline],
@@ -206,4 +244,4 @@ def _choose(
     token = secrets.token_hex(8)
     place = Target(target.account, Address(Kind.FILE, (share, f"{folder}{slash}{PREFIX}{token}.tmp")))
     note = temporary_notes.open_note(notes, place, token)
-    return TemporaryFile(place, settings, patience, size, note=note)
+    return TemporaryFile(place, settings, patience, size, note=note, notes=notes)

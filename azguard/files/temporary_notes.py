@@ -8,11 +8,15 @@ from http import HTTPStatus
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.conditions.resolve import Conditions
+from azguard.files import writes
 from azguard.processes.notes import ProcessNote, ProcessNotes
 from azguard.requests.calls import CallOutcome, send_once, write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.service_errors import status
+from azguard.requests.service_copies import PENDING
+from azguard.requests.service_errors import service_code, status
 
+# While the service copies into it, it cannot be deleted.
+_IS_PENDING = "PendingCopyOperation"
 # Bounded: a file that stays behind is garbage, and harms nothing.
 _DELETE_SECONDS = 3.0
 
@@ -49,5 +53,16 @@ def delete(target: Target, lease_id: str | None, deadline: Deadline) -> bool:
     patience = deadline.restart(seconds=_DELETE_SECONDS)
     client, headers = target.account.file(target.address), Conditions(lease_id=lease_id).request_headers
     sent = send_once(lambda: client.delete_file(headers=headers, **write_timeouts(patience, 1.0)))
+    if sent.error is not None and service_code(sent.error) == _IS_PENDING:
+        stop_copy(target, lease_id, patience)
+        sent = send_once(lambda: client.delete_file(headers=headers, **write_timeouts(patience, 1.0)))
     is_missing = sent.error is not None and status(sent.error) == HTTPStatus.NOT_FOUND
     return is_missing or sent.outcome is CallOutcome.COMMITTED
+
+
+def stop_copy(target: Target, lease_id: str | None, deadline: Deadline) -> None:
+    """Stop what the service copies into a temporary file, if anything; raise no error."""
+    client, headers = target.account.file(target.address), Conditions(lease_id=lease_id).request_headers
+    found = send_once(lambda: writes.fetch(target, lease_id, deadline)).answer
+    if found is not None and found.copy.status == PENDING:
+        send_once(lambda: client.abort_copy(found.copy.id, headers=headers, **write_timeouts(deadline, 1.0)))

@@ -57,6 +57,9 @@ _ELSEWHERE = {
     ),
     "file lock run": "tests/azurite/smb/test_file_lock_run.py: it writes through SMB alone",
     "file lock break": "tests/azurite/smb/test_file_lock_break.py: it closes what others have open, as often as asked",
+    **dict.fromkeys(
+        ("file copy", "file abort-copy"), "tests/files/test_copies.py, since the Files emulator is another server"
+    ),
     "file put": "tests/files/test_content.py, since the Files emulator is another server",
     "file prune": "it deletes as file delete does",
     **dict.fromkeys(("share list", "dir list", "file list"), "it reads"),

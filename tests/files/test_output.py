@@ -22,6 +22,8 @@ def test_every_result_has_the_shape_that_scripts_rely_on(files_cli: CliWorld) ->
         ("file put", ("file", "put", file, "--metadata", "a=1")),
         ("file get", ("file", "get", file, "-f", "copy")),
         ("file put", ("file", "put", file)),
+        ("file copy", ("file", "copy", f"{file}.2", "--source", file)),
+        ("blob write", ("file", "delete", f"{file}.2")),
         ("file show", ("file", "show", file)),
         ("dir show", ("dir", "show", folder)),
         ("share show", ("share", "show", share)),

@@ -60,8 +60,8 @@ def examples(group: str) -> dict[str, list[str]]:
     return {name: lines for name, lines in EXAMPLES.items() if name.split()[0] == group}
 
 
-# What the emulator cannot do: no copy of it is ever pending, and it keeps nothing that was deleted.
-NOT_THERE = ("blob abort-copy", "blob undelete")
+# What the emulators cannot do: no copy of theirs is pending by then, and Azurite keeps nothing that was deleted.
+NOT_THERE = ("blob abort-copy", "blob undelete", "file abort-copy")
 
 ORDERS = "".join(
     json.dumps({"op": op, "address": f"Orders/eu/{row}", "entity": {"status": "shipped"}}) + "\n"

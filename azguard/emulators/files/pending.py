@@ -98,10 +98,10 @@ def _run(store: Store, copy_id: str, running: PendingCopy, source: ForeignSource
                     break
                 file.write(part)
                 running.done += len(part)
-        if running.done != source.size:
-            why = _WHY_UNREADABLE
-        elif not source.is_unchanged():
+        if not source.is_unchanged():
             why = _WHY_CHANGED
+        elif running.done != source.size:
+            why = _WHY_UNREADABLE
     except (*UNREADABLE, ServiceError):
         why = _WHY_UNREADABLE
     with store.database.lock:

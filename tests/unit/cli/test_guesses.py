@@ -35,7 +35,7 @@ def answer(line: str) -> str:
 @pytest.mark.parametrize("typed", COMMANDS)
 def test_every_foreign_command_is_answered_with_one_that_is_read(typed: str) -> None:
     # Without az before it, the first two words are a command of ours.
-    az = "az storage " if typed.startswith("blob copy ") else ""
+    az = "az storage " if typed.startswith(("blob copy ", "file copy ")) else ""
     words = shlex.split(answer(f"azguard {az}{typed}"))
     command, rest = _find_command(words[1:])
     assert (words[0], " ".join(words[1:]).startswith(COMMANDS[typed].command)) == ("azguard", True)
