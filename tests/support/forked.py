@@ -159,7 +159,28 @@ def _stream(number: int) -> Any:
     return stream
 
 
+def _end(status: SystemExit) -> None:
+    """End as Python does, but do not take modules apart: that alone would copy most of what all forks share.
+
+    Where a stream cannot be flushed, return, so that Python says so in its own way.
+    """
+    threading._shutdown()  # type: ignore[attr-defined]  # it has no public name
+    atexit._run_exitfuncs()
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except (OSError, ValueError):
+        return
+    assert isinstance(status.code, int)
+    os._exit(status.code)
+
+
 if __name__ == "__main__":
     main(sys.argv[1])
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    importlib.import_module("azguard.__main__").main()
+    try:
+        importlib.import_module("azguard.__main__").main()
+    except SystemExit as ended:
+        _end(ended)
+        raise
