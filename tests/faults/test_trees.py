@@ -100,7 +100,7 @@ def test_a_run_that_was_killed_is_ended_by_another_which_takes_nothing_for_anoth
     words = ("blob", "put", "tree", tree.container.container_name, "--recursive")
     with proxy.running(storage.ports["blob"], kill) as running:
         cli = tree.cli.through(running.port)
-        writer = cli.begin(*words)
+        writer = cli.begin_fork(*words)
         told = outcomes(writer.communicate()[0])
         there = tree.read()
         # What was told as done is done.
@@ -125,7 +125,7 @@ def test_after_a_kill_only_the_rest_moves(tree: Tree, storage: Azurite) -> None:
     words = ("blob", "put", "tree", tree.container.container_name, "--recursive", "--unchanged", "skip")
     with proxy.running(storage.ports["blob"], kill) as running:
         cli = tree.cli.through(running.port)
-        writer = cli.begin(*words)
+        writer = cli.begin_fork(*words)
         writer.communicate()
         there = set(tree.read())
         told = outcomes(cli.call(*words).stdout)
@@ -147,7 +147,7 @@ def test_ctrl_c_settles_what_is_under_way_and_tells_it(tree: Tree, storage: Azur
 
     with proxy.running(storage.ports["blob"], interrupt) as running:
         words = ("blob", "put", "tree", tree.container.container_name, "--recursive", "--jobs", "2")
-        writer = tree.cli.through(running.port).begin(*words)
+        writer = tree.cli.through(running.port).begin_fork(*words)
         out, err = writer.communicate()
     told = outcomes(out)
     assert (writer.returncode, b" created" in err) == (130, True), err
@@ -234,7 +234,7 @@ def test_a_get_that_was_killed_leaves_no_part_of_a_file_under_its_name(tree: Tre
     words = ("blob", "get", tree.container.container_name, "-f", "copy", "--recursive", "--unchanged", "skip")
     with proxy.running(storage.ports["blob"], kill) as running:
         cli = tree.cli.through(running.port)
-        reader = cli.begin(*words)
+        reader = cli.begin_fork(*words)
         told = outcomes(reader.communicate()[0])
         copy = tree.cli.root / "copy"
         there = {each.name: each.read_text() for each in copy.iterdir() if not each.name.startswith(".")}
@@ -258,7 +258,7 @@ def test_a_get_that_is_interrupted_twice_leaves_no_part_of_a_file(tree: Tree, st
         return Chosen(until=is_over.is_set)
 
     with proxy.running(storage.ports["blob"], hold) as running:
-        reader = tree.cli.through(running.port).begin("blob", "get", container, "-f", "copy", "--recursive")
+        reader = tree.cli.through(running.port).begin_fork("blob", "get", container, "-f", "copy", "--recursive")
         until(is_held.is_set)
         assert any(atomic_files.is_unfinished(each.name) for each in copy.iterdir())
 

@@ -144,7 +144,7 @@ def test_a_killed_put_leaves_the_old_file_whole_and_tells_who_it_was(files_cli: 
     local = str(files_cli.file("new", b"new"))
     with proxy.running(files_world.port(files_cli), decide) as between:
         words = ("file", "put", file, "-f", local, "--etag", etag)
-        process = files_world.through(files_cli, between.port).begin(*words)
+        process = files_world.through(files_cli, between.port).begin_fork(*words)
         until(lambda: met)
         process.kill()
         process.communicate()

@@ -6,15 +6,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.support import files_world
 from tests.support.cli_world import CliWorld
-
-if TYPE_CHECKING:
-    import subprocess
+from tests.support.forked_process import ForkedProcess
 
 
 @pytest.fixture
@@ -23,10 +20,10 @@ def file(files_cli: CliWorld) -> str:
 
 
 @contextmanager
-def holder(cli: CliWorld, address: str, mark: Path) -> Iterator["subprocess.Popen[bytes]"]:
+def holder(cli: CliWorld, address: str, mark: Path) -> Iterator[ForkedProcess]:
     """Hold a lock in another process, as soon as the mark is there."""
     words = ("lock", "run", address, "--lease-duration", "15s", "--", "sh", "-c", f"echo $$ > {mark}; exec sleep 100")
-    with cli.begin(*words) as child:
+    with cli.begin_fork(*words) as child:
         try:
             wait_until(lambda: mark.exists() and mark.read_text().endswith("\n"))
             yield child
@@ -50,7 +47,7 @@ def lives(pid: int) -> bool:
 def test_a_command_runs_under_the_lock_which_is_free_afterwards(files_cli: CliWorld, file: str, kind: str) -> None:
     address = f"{kind}:{file if kind == 'file' else file.partition('/')[0]}"
     script = 'echo "$AZGUARD_LOCK $AZGUARD_FENCE" > out; exit 3'
-    ran = [files_cli.run("lock", "run", address, "--reason", "repair", "--", "sh", "-c", script) for _ in range(2)]
+    ran = [files_cli.fork("lock", "run", address, "--reason", "repair", "--", "sh", "-c", script) for _ in range(2)]
     shown = files_cli.call("lock", "show", address).json
     assert ([each.code for each in ran], (files_cli.root / "out").read_text()) == ([3, 3], f"{address} 2\n")
     assert (shown["state"], shown["fence"], shown["last_owner"]["reason"]) == ("free", 2, "repair")
@@ -61,7 +58,7 @@ def test_a_command_runs_under_the_lock_which_is_free_afterwards(files_cli: CliWo
 def test_others_wait_and_a_broken_lock_ends_the_command(files_cli: CliWorld, file: str, kind: str) -> None:
     address = f"{kind}:{file if kind == 'file' else file.partition('/')[0]}"
     with holder(files_cli, address, files_cli.root / "mark") as child:
-        busy = files_cli.run("lock", "run", address, "--no-wait", "--", "true", scope="other")
+        busy = files_cli.fork("lock", "run", address, "--no-wait", "--", "true", scope="other")
         words = ["--lease-break-period", "0"] if kind == "share" else []
         broken = files_cli.call("lock", "break", address, "--yes", *words)
         status = child.wait(60)
@@ -74,7 +71,7 @@ def test_inside_the_lock_of_a_file_its_content_is_updated_and_the_lock_stays(fil
         f"{sys.executable} -m azguard safe-update file:{file} -o none -- sed s/old/new/ && "
         f"{sys.executable} -m azguard lock show file:{file} --query '[state, owner.reason]' -o tsv > out"
     )
-    ran = files_cli.run("lock", "run", f"file:{file}", "--reason", "repair", "--", "sh", "-c", script)
+    ran = files_cli.fork("lock", "run", f"file:{file}", "--reason", "repair", "--", "sh", "-c", script)
     assert (ran.code, (files_cli.root / "out").read_text().split()) == (0, ["held", "repair"])
     assert files_world.client(files_cli, file).download_file().readall() == b"new"
     assert files_cli.call("lock", "show", f"file:{file}").json["state"] == "free"
@@ -88,8 +85,8 @@ def test_the_lock_of_a_killed_run_is_taken_over_on_this_machine_alone(files_cli:
         wait_until(lambda: not lives(command))
     held = files_cli.call("lease", "list", "--held").json
     elsewhere = {"AZGUARD_CACHE_DIR": str(files_cli.root / "elsewhere")}
-    refused = files_cli.run("lock", "run", address, "--no-wait", "--", "true", env=elsewhere)
-    taken = files_cli.run("lock", "run", address, "--wait", "60s", "--", "true")
+    refused = files_cli.fork("lock", "run", address, "--no-wait", "--", "true", env=elsewhere)
+    taken = files_cli.fork("lock", "run", address, "--wait", "60s", "--", "true")
     assert ([each["address"] for each in held], refused.code) == ([address], 75)
     assert (taken.code, "its holder on this machine has ended" in taken.err) == (0, True)
 
@@ -127,5 +124,5 @@ def test_what_takes_blobs_beside_the_lock_is_refused(
 
 
 def test_a_lock_that_is_not_there_is_not_made(files_cli: CliWorld, file: str) -> None:
-    ran = [files_cli.run("lock", "run", address, "--", "true") for address in (f"file:{file}x", "share:is-not-there")]
+    ran = [files_cli.fork("lock", "run", address, "--", "true") for address in (f"file:{file}x", "share:is-not-there")]
     assert [each.code for each in ran] == [44, 44]

@@ -87,7 +87,7 @@ def test_who_is_killed_under_the_lease_of_a_file_is_known_on_another_machine(fil
 
     with proxy.running(files_world.port(files_cli), decide) as between:
         words = ("file", "metadata", "set", file, "--metadata", "owner=me", "--etag", etag)
-        process = files_world.through(files_cli, between.port).begin(*words)
+        process = files_world.through(files_cli, between.port).begin_fork(*words)
         until(lambda: len(met) == 2)
         process.kill()
         process.communicate()

@@ -1,8 +1,7 @@
 """A private world for tests of the command line: one working folder, one cache, and runs of ``azguard`` in it.
 
-``run`` starts a real process. ``call`` runs the same command line inside the test, which is fifteen times as fast,
-for tests where a process of its own is not the point. ``fork`` is between the two: a process of its own that was not
-started anew.
+``call`` runs a command line inside the test, fifteen times as fast as a start. ``fork`` and ``begin_fork`` run it in a
+process of its own that was not started anew. ``run`` and ``begin`` start one, for tests of start-up.
 """
 
 import gc
@@ -23,7 +22,7 @@ from unittest.mock import patch
 
 from azguard.processes.forwarded import ENDING
 from azguard.processes.signals import restore_handlers
-from tests.support import forked
+from tests.support.forked_process import ForkedProcess
 from tests.support.places import REPOSITORY
 
 # What of the caller's environment could change what a command does.
@@ -87,17 +86,24 @@ class CliWorld:
         timeout: float = 110,
     ) -> Ran:
         """Run ``python -m azguard`` in the folder and return what it left."""
-        return self._run(command(*args), stdin, self.environ(scope, env), timeout)
-
-    def fork(self, *args: str, stdin: bytes = b"", scope: str = "test", env: Mapping[str, str] | None = None) -> Ran:
-        """Run a command line in a process of its own, without the time of a start, and return what it left."""
-        return self._run(forked.command(*args), stdin, self.environ(scope, env), 110)
-
-    def _run(self, words: list[str], stdin: bytes, environ: Mapping[str, str], timeout: float) -> Ran:
+        environ = self.environ(scope, env)
         done = subprocess.run(
-            words, input=stdin, capture_output=True, cwd=self.root, env=environ, timeout=timeout, check=False
+            command(*args), input=stdin, capture_output=True, cwd=self.root, env=environ, timeout=timeout, check=False
         )
         return Ran(done.returncode, done.stdout, done.stderr.decode())
+
+    def fork(
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        scope: str = "test",
+        env: Mapping[str, str] | None = None,
+        timeout: float = 110,
+    ) -> Ran:
+        """Run a command line in a process of its own, without the time of a start, and return what it left."""
+        running = self.begin_fork(*args, scope=scope, env=env)
+        out, err = running.communicate(stdin, timeout)
+        return Ran(running.wait(), out, err.decode())
 
     def begin(
         self, *args: str, scope: str = "test", env: Mapping[str, str] | None = None, **settings: Any
@@ -105,6 +111,12 @@ class CliWorld:
         """Start ``python -m azguard`` in the folder, with pipes unless ``settings`` say otherwise."""
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         return subprocess.Popen(command(*args), cwd=self.root, env=self.environ(scope, env), **(pipes | settings))
+
+    def begin_fork(
+        self, *args: str, scope: str = "test", env: Mapping[str, str] | None = None, **streams: Any
+    ) -> ForkedProcess:
+        """Begin a command line in a fork, with pipes unless told otherwise."""
+        return ForkedProcess(args, self.root, self.environ(scope, env), **streams)
 
     def call(self, *args: str, stdin: bytes = b"", scope: str = "test", env: Mapping[str, str] | None = None) -> Ran:
         """Run a command line inside this process and return what it left."""

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from azguard.emulators import azurite_install, background
-from tests.support import forked
+from tests.support.forked_process import ForkedProcess
 from tests.support.places import REPOSITORY
 
 
@@ -58,14 +58,13 @@ class World:
 
     def run(self, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
         """Run a command line to its end: forked, but for a command that runs another one."""
+        env = {**self.environ, **environ}
+        if words[:2] != ("emulator", "run"):
+            forked = ForkedProcess(words, self.root, env)
+            out, err = forked.communicate(timeout=90)
+            return subprocess.CompletedProcess(words, forked.wait(), out.decode(), err.decode())
         return subprocess.run(
-            self.command(*words) if words[:2] == ("emulator", "run") else forked.command(*words),
-            cwd=self.root,
-            env={**self.environ, **environ},
-            capture_output=True,
-            text=True,
-            timeout=90,
-            check=False,
+            self.command(*words), cwd=self.root, env=env, capture_output=True, text=True, timeout=90, check=False
         )
 
     def begin(self, *words: str, **environ: str) -> subprocess.Popen[str]:

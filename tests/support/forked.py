@@ -1,10 +1,12 @@
 """Command lines in processes of their own that need no start-up: forked from one that has imported azguard already.
 
-Such a process has its own pid, streams, environment, exit and exit status, and costs a tenth of a real start. For tests
-of start-up, of signals, of process groups and of ``lock run`` there is ``cli_world.command``.
+Such a process has its own pid, streams, environment, exit and exit status, also for who looks into /proc, and costs a
+tenth of a real start. For tests of start-up there is ``cli_world.command``.
 
-``command(…)`` is a program to start: a small client (``forked_client``) passes its streams and its environment to the
-server, waits for the fork and ends as it ended. The server is one for each process of the tests, and ends with it.
+``forked_process`` passes a command line to the server, and is then what ``subprocess.Popen`` is for others.
+``command(…)`` is a program to start, for a shell: a small client (``forked_client``) passes its streams and its
+environment to the server, waits for the fork and ends as it ended. The server is one for each process of the tests,
+and ends with it.
 """
 
 import atexit
@@ -49,21 +51,25 @@ _OPTIONAL = ("smbprotocol.session", "smbprotocol.tree")
 # These read the environment when they are imported, or are no module of a command.
 _NOT_YET = ("azguard.__main__", "azguard.demo", "azguard.emulators")
 _MOST_BYTES = 1 << 20
+# Where a fork writes its own command line and environment, for /proc.
+_ROOM = "x" * 60_000
 _MOST_DESCRIPTORS = 8
+# In /proc/PID/stat, after the name: where the arguments begin and end, and the environment.
+_ARGUMENTS = 45
 
 
 def command(*args: str) -> list[str]:
     """Return the command line that runs azguard in a fork."""
-    return [sys.executable, "-I", "-S", forked_client.__file__, _server(), *args]
+    return [sys.executable, "-I", "-S", forked_client.__file__, server(), *args]
 
 
 @cache
-def _server() -> str:
+def server() -> str:
     """Start the server of this process and return its socket's path."""
     folder = tempfile.mkdtemp(prefix="azguard-forks-")
     path = os.path.join(folder, "s")
-    environ = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    words = [sys.executable, "-m", "tests.support.forked", path]
+    environ = {**os.environ, "PYTHONPATH": str(REPOSITORY), "ROOM": _ROOM}
+    words = [sys.executable, "-m", "tests.support.forked", path, _ROOM]
     running = subprocess.Popen(words, cwd=REPOSITORY, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert running.stdin is not None
     assert running.stdout is not None
@@ -106,7 +112,7 @@ def main(path: str) -> None:
 
 
 def _attend(asked: socket.socket) -> None:
-    """Fork once more: the parent tells how it ended, and the child is the command."""
+    """Fork once more: the child tells its pid and is the command, the parent tells how it ended."""
     content, sent, _, _ = socket.recv_fds(asked, _MOST_BYTES, _MOST_DESCRIPTORS)
     while piece := asked.recv(_MOST_BYTES):
         content += piece
@@ -119,7 +125,6 @@ def _attend(asked: socket.socket) -> None:
         with suppress(BrokenPipeError):  # The client was killed.
             asked.sendall(str(os.waitstatus_to_exitcode(status)).encode())
         os._exit(0)
-    asked.close()
     for number in range(3):
         if number not in opened:
             os.close(number)
@@ -132,6 +137,20 @@ def _attend(asked: socket.socket) -> None:
     os.environb.update(environ)
     sys.argv = [str(REPOSITORY / "azguard/__main__.py"), *map(os.fsdecode, words)]
     sys.stdin, sys.stdout, sys.stderr = _stream(0), _stream(1), _stream(2)
+    if sys.platform == "linux":
+        _show([os.fsencode(sys.executable), b"-m", b"azguard", *words], [b"%b=%b" % each for each in environ.items()])
+    asked.sendall(f"{os.getpid()} ".encode())
+    asked.close()
+
+
+def _show(words: list[bytes], environ: list[bytes]) -> None:
+    """Let /proc tell the command line and the environment of this fork instead of the server's."""
+    with open("/proc/self/stat", encoding="utf-8") as stat:
+        places = [int(each) for each in stat.read().rpartition(")")[2].split()[_ARGUMENTS:]]
+    with open("/proc/self/mem", "r+b", buffering=0) as memory:
+        for texts, begin, end in ((words, places[0], places[1]), (environ, places[2], places[3])):
+            memory.seek(begin)
+            memory.write(b"".join(text + b"\0" for text in texts)[: end - begin - 1].ljust(end - begin, b"\0"))
 
 
 def _await_end(pid: int, client: socket.socket) -> None:

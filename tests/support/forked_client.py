@@ -26,8 +26,11 @@ def main() -> None:
     # What reads and writes at the other end is the fork alone.
     for number in opened:
         os.close(number)
-    said = server.recv(16)
-    status = int(said) if said else 255
+    said = b""
+    while piece := server.recv(64):
+        said += piece
+    # The pid, and then how it ended.
+    status = int(said.partition(b" ")[2] or 255)
     if status < 0:
         import signal
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from azure.core.exceptions import ResourceNotFoundError
 from azure.storage.blob import BlobClient, BlobLeaseClient
@@ -21,6 +21,9 @@ from azguard.processes import clock
 from tests.support import locked_command
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
+
+if TYPE_CHECKING:
+    from tests.support.forked_process import ForkedProcess
 
 # What marks the processes of a world, so that none is overlooked.
 _MARK = "LOCK_WORLD"
@@ -48,6 +51,8 @@ class Locks:
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
     #: What runs a command under a lock.
     verb: tuple[str, ...] = ("lock", "run")
+    #: Whether what is begun is started as a user does, and not forked.
+    starts: bool = False
 
     def new(self) -> str:
         """Return the address of a lock of no other test's, whose blob is not there yet."""
@@ -95,12 +100,17 @@ class Locks:
         return self.cli.fork(*self.verb, *words, env=self.marked(env), stdin=stdin)
 
     def begin(self, *words: str, env: Mapping[str, str] | None = None, **settings: Any) -> "Running":
-        """Begin an ``azguard lock run``, reading what it prints from files rather than pipes."""
+        """Begin an ``azguard lock run``, reading what it prints from files rather than pipes.
+
+        It is forked, but for settings that only a start can have, or where ``starts`` says so.
+        """
         log = self.cli.root / uuid.uuid4().hex
+        starts = self.starts or settings.keys() - {"stdin", "stdout", "stderr"}
+        begin = self.cli.begin if starts else self.cli.begin_fork
         with open(f"{log}.out", "wb") as out, open(f"{log}.err", "wb") as err:
             streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
-            started = self.cli.begin(*self.verb, *words, env=self.marked(env), **(streams | settings))
-        return Running(started, log)
+            begun = begin(*self.verb, *words, env=self.marked(env), **(streams | settings))
+        return Running(begun, log)
 
     def begin_working(self, lock: str, *words: str, traits: str = "", **settings: Any) -> "Working":
         """Begin a run of ``locked_command`` under a lock, and wait until it works."""
@@ -137,7 +147,7 @@ class Locks:
 class Running:
     """An ``azguard lock run`` that was begun."""
 
-    process: "subprocess.Popen[bytes]"
+    process: "subprocess.Popen[bytes] | ForkedProcess"
     log: Path
 
     @property
@@ -242,9 +252,9 @@ def processes(mark: str) -> list[Process]:
 
 
 @contextmanager
-def locks(cli: CliWorld) -> Iterator[Locks]:
+def locks(cli: CliWorld, *, starts: bool = False) -> Iterator[Locks]:
     """Yield a world of locks, of whose runs nothing is left afterwards."""
-    made = Locks(cli, cli.container())
+    made = Locks(cli, cli.container(), starts=starts)
     try:
         yield made
     finally:

@@ -61,7 +61,7 @@ def test_work_that_is_longer_than_its_login_fetches_a_new_assertion(
 ) -> None:
     world.issuer.seconds = 7
     options = ("--lease-duration", "15s", "--grace", "2s", *world.account)
-    ran = offline.run("lock", "run", "blob:locks/long", *options, "--", "sleep", "20", env=getattr(world, system))
+    ran = offline.fork("lock", "run", "blob:locks/long", *options, "--", "sleep", "20", env=getattr(world, system))
     assert ran.code == 0, ran.err
     assert world.issuer.exchanged == world.issuer.assertions
     assert len(world.issuer.exchanged) >= 2
@@ -78,7 +78,7 @@ def test_a_login_that_cannot_be_renewed_is_the_cause_of_a_lost_lock(
                "AZURE_FEDERATED_TOKEN_FILE": str(tmp_path / "assertion"),
                "AZURE_TOKEN_CREDENTIALS": "WorkloadIdentityCredential"}  # fmt: skip
     options = ("--lease-duration", "15s", "--grace", "2s", "--wait", "5s", *world.account)
-    ran = offline.run("lock", "run", "blob:locks/once", *options, "--", "sleep", "60", env=environ)
+    ran = offline.fork("lock", "run", "blob:locks/once", *options, "--", "sleep", "60", env=environ)
     assert ran.code == 77, ran.err
     assert re.search(
         r"^warning: the login's token ends at \S+Z, in \ds; this may last until \S+Z; ", ran.err, re.MULTILINE
@@ -95,7 +95,7 @@ def test_a_sas_that_ends_is_warned_of_and_named_as_the_cause_of_a_lost_lock(cli:
     of_all = ResourceTypes(service=True, container=True, object=True)
     sas = generate_account_sas(EMULATOR_NAME, EMULATOR_KEY, of_all, everything, ends)
     url = f"http://127.0.0.1:{cli.port}/{EMULATOR_NAME}/{cli.container()}/lock?{sas}"
-    ran = cli.run("lock", "run", url, "--lease-duration", "15s", "--grace", "2s", "--", "sleep", "60", timeout=90)
+    ran = cli.fork("lock", "run", url, "--lease-duration", "15s", "--grace", "2s", "--", "sleep", "60", timeout=90)
     told = ran.err.splitlines()
     assert ran.code == 77, ran.err
     assert re.match(r"warning: the SAS ends at \S+Z, in \d+s; this may last until \S+Z; make one", told[0]), ran.err

@@ -322,7 +322,7 @@ def test_who_may_only_add_is_told_how(offline: CliWorld) -> None:
 
 def test_a_signal_between_two_pieces_ends_the_append_and_says_how_far_it_came(cli: CliWorld) -> None:
     blob = f"{cli.container()}/log"
-    process = cli.begin("blob", "append", blob, "--create", "-o", "json")
+    process = cli.begin_fork("blob", "append", blob, "--create", "-o", "json")
     assert process.stdin is not None
     process.stdin.write(bytes(2 * append_pieces.PIECE_BYTES + 1))
     process.stdin.flush()

@@ -21,7 +21,7 @@ def content(cli: CliWorld, blob: str) -> bytes:
 @pytest.mark.parametrize("words", [(), ("-f", "-"), ("-f", "/dev/stdin"), ("-f", "/dev/fd/0"), ("-f", "/dev/null")])
 def test_empty_input_is_refused_before_any_request(cli: CliWorld, blob: str, words: tuple[str, ...]) -> None:
     with proxy.running(cli.port, lambda _: proxy.Fault.NONE) as between:
-        ran = cli.through(between.port).run("blob", "put", blob, *words, "-o", "json")
+        ran = cli.through(between.port).fork("blob", "put", blob, *words, "-o", "json")
     told = ran.error
     assert (ran.code, told["kind"], "--allow-empty" in told["hint"], between.log) == (2, "usage", True, [])
 
@@ -29,7 +29,7 @@ def test_empty_input_is_refused_before_any_request(cli: CliWorld, blob: str, wor
 def test_an_empty_file_behind_another_name_of_stdin_is_no_named_file(cli: CliWorld, blob: str) -> None:
     cli.file("empty")
     with open(cli.root / "empty", "rb") as stdin:
-        running = cli.begin("blob", "put", blob, "-f", "/dev/stdin", stdin=stdin)
+        running = cli.begin_fork("blob", "put", blob, "-f", "/dev/stdin", stdin=stdin)
     assert (running.wait(60), cli.call("blob", "exists", blob).code) == (2, 44)
     running.communicate()
 

@@ -34,7 +34,7 @@ def put(cli: CliWorld, blob: str, whole: bytes, *options: str) -> str:
 def test_content_comes_to_stdout_byte_for_byte(cli: CliWorld, site: str, size: int) -> None:
     whole = (BINARY * (size // len(BINARY) + 1))[:size]
     put(cli, f"{site}/a", whole)
-    ran = cli.run("blob", "get", f"{site}/a")
+    ran = cli.fork("blob", "get", f"{site}/a")
     assert (ran.code, ran.err, ran.stdout == whole) == (0, "", True)
 
 
@@ -159,7 +159,7 @@ def test_a_new_file_has_the_permissions_of_any_new_file(cli: CliWorld, site: str
 
 def test_a_device_is_written_to_directly(cli: CliWorld, site: str) -> None:
     put(cli, f"{site}/a", b"new")
-    ran = cli.run("blob", "get", f"{site}/a", "-f", "/dev/stderr", "-o", "none")
+    ran = cli.fork("blob", "get", f"{site}/a", "-f", "/dev/stderr", "-o", "none")
     assert (ran.code, ran.err) == (0, "new")
 
 
@@ -170,7 +170,7 @@ def held_up(cli: CliWorld, site: str, size: int) -> tuple[Any, Any]:
     gate = Gate()
     between = proxy.running(cli.port, gate.decide)
     running = between.__enter__()
-    process = cli.through(running.port).begin("blob", "get", f"{site}/a", "-f", "a", "--timeout", "60s")
+    process = cli.through(running.port).begin_fork("blob", "get", f"{site}/a", "-f", "a", "--timeout", "60s")
     until(lambda: gate.waiting)
     return process, (gate, between)
 
@@ -225,7 +225,7 @@ def test_a_blob_overwritten_while_it_is_read_to_stdout_is_said_to_be_incomplete(
         return proxy.Fault.NONE
 
     with proxy.running(cli.port, decide) as between:
-        ran = cli.through(between.port).run("blob", "get", f"{site}/a", "-o", "json")
+        ran = cli.through(between.port).fork("blob", "get", f"{site}/a", "-o", "json")
     cached = cli.call("cache", "list").json
     assert (ran.code, ran.error["hint"], len(ran.stdout), cached) == (
         42, "read it to a file instead, which is tried again: -f FILE", 8 * MIB, [],
@@ -253,14 +253,14 @@ def test_a_full_disk_leaves_the_old_file_and_says_so(cli: CliWorld, site: str) -
 def test_a_full_stdout_is_told_and_not_remembered_as_delivered(cli: CliWorld, site: str) -> None:
     put(cli, f"{site}/a", b"new")
     with open("/dev/full", "wb") as full:
-        running = cli.begin("blob", "get", f"{site}/a", stdout=full)
+        running = cli.begin_fork("blob", "get", f"{site}/a", stdout=full)
         _, err = running.communicate()
     assert (running.returncode, b"No space left" in err, cli.call("cache", "list").json) == (73, True, [])
 
 
 def test_a_closed_pipe_ends_quietly_and_is_not_remembered_as_delivered(cli: CliWorld, site: str) -> None:
     put(cli, f"{site}/a", b"line\n" * 4 * MIB)
-    running = cli.begin("blob", "get", f"{site}/a")
+    running = cli.begin_fork("blob", "get", f"{site}/a")
     assert running.stdout is not None
     assert running.stdout.readline() == b"line\n"
     running.stdout.close()
@@ -286,7 +286,7 @@ def test_a_closed_pipe_ends_a_get_whose_ranges_are_not_answered_yet(cli: CliWorl
     put(cli, f"{site}/a", b"n" * (20 * MIB))
     gate = Gate()
     with proxy.running(cli.port, gate.decide) as between:
-        running = cli.through(between.port).begin(
+        running = cli.through(between.port).begin_fork(
             "blob", "get", f"{site}/a", "--timeout", "60s", env={"PYTHONUNBUFFERED": unbuffered}
         )
         until(lambda: gate.waiting)

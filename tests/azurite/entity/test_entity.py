@@ -172,7 +172,7 @@ def test_a_transaction_is_made_under_the_lock_too(cli: CliWorld, order: str, bus
 
 def test_inside_a_lock_run_of_the_table_it_runs_at_once(cli: CliWorld, order: str) -> None:
     inner = command("entity", "insert", order, "a=1", "--with-table-lock", "--wait", "300ms")
-    ran = cli.run("lock", "run", f"table:{order.partition('/')[0]}", "--", *inner)
+    ran = cli.fork("lock", "run", f"table:{order.partition('/')[0]}", "--", *inner)
     assert (ran.code, properties(cli, order)) == (0, {"a": "1"})
 
 

@@ -155,7 +155,7 @@ def test_what_was_remembered_of_entities_can_be_carried_to_another_machine(cli: 
 def test_a_row_that_could_not_be_printed_is_not_remembered(cli: CliWorld, table: str) -> None:
     for row in range(10):
         put(cli, table, str(row), s="x" * 30_000)  # more than a pipe holds
-    with cli.begin("entity", "query", table) as ran:
+    with cli.begin_fork("entity", "query", table) as ran:
         assert ran.stdout is not None
         ran.stdout.close()  # as head does, once it has seen enough
         assert ran.wait(60) == 141

@@ -270,7 +270,7 @@ def test_what_a_kill_left_behind_is_known_and_can_be_released(cli: CliWorld, blo
         return Fault.LATE if "comp=lease" in request.path else Fault.NONE
 
     with proxy.running(cli.port, decide) as between:
-        running = cli.through(between.port).begin("lease", "acquire", f"blob:{blob}", "--infinite")
+        running = cli.through(between.port).begin_fork("lease", "acquire", f"blob:{blob}", "--infinite")
         until(lambda: state(cli, f"blob:{blob}") == "leased")
         running.kill()
         running.communicate()
@@ -296,7 +296,7 @@ def test_ctrl_c_gives_back_what_was_being_acquired(cli: CliWorld, blob: str) -> 
         return Fault.LATE
 
     with proxy.running(cli.port, decide) as between:
-        running = cli.through(between.port).begin("lease", "acquire", f"blob:{blob}", "--infinite")
+        running = cli.through(between.port).begin_fork("lease", "acquire", f"blob:{blob}", "--infinite")
         until(lambda: state(cli, f"blob:{blob}") == "leased")
         running.terminate()
         running.communicate()
@@ -323,7 +323,7 @@ def test_what_was_done_before_a_signal_came_is_asked_about_and_told(
     with proxy.running(cli.port, decide) as between:
         there = cli.through(between.port)
         there.call("lease", "acquire", f"blob:{blob}", "--infinite", "--proposed-lease-id", A)
-        running = there.begin("lease", words[0], f"blob:{blob}", *words[1:], "-o", "json")
+        running = there.begin_fork("lease", words[0], f"blob:{blob}", *words[1:], "-o", "json")
         until(lambda: any(answer.fault is Fault.LATE for answer in between.log))
         running.terminate()
         out, err = running.communicate(timeout=30)
@@ -372,7 +372,7 @@ def test_who_is_in_ones_own_way_is_told_so(cli: CliWorld, blob: str) -> None:
 
 def test_acquire_waits_for_the_holder_and_says_who_that_is(cli: CliWorld, blob: str) -> None:
     take(cli, blob, owner())
-    running = cli.begin("lease", "acquire", f"blob:{blob}", "--wait", "30s", "-o", "tsv", "--proposed-lease-id", B)
+    running = cli.begin_fork("lease", "acquire", f"blob:{blob}", "--wait", "30s", "-o", "tsv", "--proposed-lease-id", B)
     assert running.stderr is not None
     said = running.stderr.readline().decode()
     sdk(cli, blob).acquire_lease(-1, A).release()
@@ -393,7 +393,7 @@ def test_a_wait_that_is_too_short_is_given_up(cli: CliWorld, blob: str, words: t
 
 def test_wait_ends_when_the_lease_does(cli: CliWorld, blob: str) -> None:
     lease = sdk(cli, blob).acquire_lease(-1, A)
-    running = cli.begin("lease", "wait", f"blob:{blob}")
+    running = cli.begin_fork("lease", "wait", f"blob:{blob}")
     assert running.stderr is not None
     said = running.stderr.readline().decode()
     assert said == f"waiting: blob:{blob} is leased, infinite; no record says who holds it\n"
@@ -462,7 +462,7 @@ def test_a_container_of_states_lists_what_terraform_and_others_hold(cli: CliWorl
     for name in ("free", "other", "run"):
         sdk(cli, f"{site}/{name}").upload_blob(b"")
     sdk(cli, f"{site}/other").acquire_lease(-1, B)
-    assert cli.run("lock", "run", f"blob:{site}/run", "--", "true").code == 0
+    assert cli.fork("lock", "run", f"blob:{site}/run", "--", "true").code == 0
     found = cli.call("lock", "list", site).json
     facts = [(each["address"], each["state"], each["held_by"], each["fence"]) for each in found]
     assert facts == [

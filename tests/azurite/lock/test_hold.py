@@ -35,7 +35,7 @@ def world(cli: CliWorld) -> Iterator[Locks]:
 
 def hold(world: Locks, lock: str, *words: str, env: dict[str, str] | None = None) -> Any:
     """Hold a lock and return what was printed."""
-    ran = world.cli.run("lock", "hold", lock, *words, env=world.marked(env))
+    ran = world.cli.fork("lock", "hold", lock, *words, env=world.marked(env))
     assert (ran.code, ran.err) == (0, "")
     return ran.json
 
@@ -173,7 +173,9 @@ def test_a_command_that_is_ended_while_it_waits_leaves_nothing(world: Locks, num
     lock = world.new()
     err = world.cli.root / "err"
     with world.taken(lock), err.open("wb") as stream:
-        waiting = world.cli.begin("lock", "hold", lock, env=world.marked(), stdout=subprocess.DEVNULL, stderr=stream)
+        waiting = world.cli.begin_fork(
+            "lock", "hold", lock, env=world.marked(), stdout=subprocess.DEVNULL, stderr=stream
+        )
         until(lambda: "waiting for" in err.read_text(), ENDS_SECONDS)
         waiting.send_signal(number)
         assert waiting.wait(ENDS_SECONDS) == code
@@ -245,7 +247,7 @@ def test_a_lost_answer_does_not_keep_a_lock_from_being_held_once(world: Locks, w
     world.blob(lock).upload_blob(b"")
     with proxy.running(world.cli.port, by_rules([Rule(what, 1, fault)])) as between:
         through = world.cli.through(between.port)
-        held = through.run("lock", "hold", lock, env=world.marked())
+        held = through.fork("lock", "hold", lock, env=world.marked())
         assert (held.code, through.call("lock", "check").code, world.fence(lock)) == (0, 0, held.json["fence"])
         assert (through.call("lock", "release").code, world.left(lock)) == (0, NOTHING)
 
@@ -256,7 +258,7 @@ def test_a_lost_answer_does_not_keep_a_lock_from_being_released(world: Locks, fa
     lock = world.new()
     with proxy.running(world.cli.port, by_rules([Rule("PUT lease:release", 1, fault)])) as between:
         through = world.cli.through(between.port)
-        held = through.run("lock", "hold", lock, env=world.marked()).json
+        held = through.fork("lock", "hold", lock, env=world.marked()).json
         if is_killed:
             os.kill(held["pid"], signal.SIGKILL)
             until(lambda: is_gone(held["pid"]), ENDS_SECONDS)
@@ -335,13 +337,13 @@ def test_a_slot_is_checked_and_released_by_the_name_of_its_lock(world: Locks) ->
 def test_github_and_azure_pipelines_pass_the_variables_on(world: Locks) -> None:
     lock, file = world.new(), world.cli.file("github")
     env = world.marked({"GITHUB_ENV": str(file), "TF_BUILD": "True"})
-    ran = world.cli.run("lock", "hold", lock, "--env-file", "github", env=env)
+    ran = world.cli.fork("lock", "hold", lock, "--env-file", "github", env=env)
     lines = [f"{name}={value}" for name, value in expected(ran.json, world).items()]
     logged = [f"##vso[task.setvariable variable={line.replace('=', ']', 1)}" for line in lines]
     assert (file.read_text().splitlines(), ran.err.splitlines(), ran.json["exported"]) == (
         lines, logged, ["GITHUB_ENV", "azure-pipelines"]
     )  # fmt: skip
-    released = world.cli.run("lock", "release", env=env)
+    released = world.cli.fork("lock", "release", env=env)
     assert (released.code, file.read_text().splitlines()[len(lines) :]) == (
         0,
         [f"{name}=" for name in expected(ran.json, world)],
@@ -360,7 +362,7 @@ def expected(held: Any, world: Locks) -> dict[str, str]:
 
 def test_a_lock_that_cannot_be_told_to_later_steps_is_not_taken(world: Locks) -> None:
     lock = world.new()
-    ran = world.cli.run("lock", "hold", lock, "--env-file", "no/such/file", env=world.marked())
+    ran = world.cli.fork("lock", "hold", lock, "--env-file", "no/such/file", env=world.marked())
     assert (ran.code, world.state(lock), world.processes()) == (78, "absent", [])
 
 
@@ -412,5 +414,5 @@ def test_what_makes_no_sense_is_refused_before_any_request(tmp_path: Path, words
 def test_a_busy_lock_ends_with_the_status_that_was_asked_for(world: Locks) -> None:
     lock = world.new()
     with world.taken(lock):
-        codes = [world.cli.run("lock", "hold", lock, "--no-wait", *words).code for words in ([], ["-E", "9"])]
+        codes = [world.cli.fork("lock", "hold", lock, "--no-wait", *words).code for words in ([], ["-E", "9"])]
     assert (codes, world.held()) == ([75, 9], [])

@@ -43,7 +43,7 @@ def test_each_holder_is_there_with_its_end_and_its_reason(world: Locks) -> None:
     working = world.begin_working(lock, "--grace", "1s")
     break_now(world, lock)
     assert working.ended().code == 77
-    held = world.cli.run("lock", "hold", lock, env=world.marked()).json
+    held = world.cli.fork("lock", "hold", lock, env=world.marked()).json
     assert world.cli.call("lock", "release", lock).code == 0
     found = history(world, lock)
     schema = {"$defs": SCHEMAS["$defs"], "$ref": "#/$defs/lock log"}
@@ -66,7 +66,7 @@ def test_a_frozen_lock_is_there_once_it_is_released(world: Locks) -> None:
 
 def test_a_holder_that_was_killed_is_known_by_the_next_one(world: Locks) -> None:
     lock = world.new()
-    held = world.cli.run("lock", "hold", lock, "--reason", "one", env=world.marked()).json
+    held = world.cli.fork("lock", "hold", lock, "--reason", "one", env=world.marked()).json
     os.kill(held["pid"], signal.SIGKILL)
     until(lambda: is_gone(held["pid"]), 20)
     break_now(world, lock)

@@ -167,7 +167,7 @@ def stage(connection_string: str, tmp_path_factory: pytest.TempPathFactory) -> I
     """Yield the scenes, under way."""
     made = Stage()
     with ExitStack() as stack:
-        world = stack.enter_context(locks(CliWorld(tmp_path_factory.mktemp("lost"), connection_string)))
+        world = stack.enter_context(locks(CliWorld(tmp_path_factory.mktemp("lost"), connection_string), starts=True))
         for name, (_, traits, options) in ACTS.items():
             made.add(name, world, traits, options)
         made.add(FORWARD, world, "", (), moved="7200")
@@ -175,7 +175,9 @@ def stage(connection_string: str, tmp_path_factory: pytest.TempPathFactory) -> I
         for _ in range(2):
             made.pause(stack.enter_context(seated(world)))
         azurite = stack.enter_context(emulator.private(Folders.of(os.environ).emulator, os.environ))
-        frozen = stack.enter_context(locks(CliWorld(tmp_path_factory.mktemp("out"), azurite.connection_string)))
+        frozen = stack.enter_context(
+            locks(CliWorld(tmp_path_factory.mktemp("out"), azurite.connection_string), starts=True)
+        )
         made.add(LONG, frozen, "deaf family", ())
         made.add(SHORT, frozen, "", ("--grace", "1s"), term="30s")
         for scene in made.scenes.values():

@@ -395,7 +395,7 @@ def test_a_tree_that_has_the_locked_blob_in_it_is_written_inside(world: Locks) -
     for content in ("1", "2"):
         (world.cli.root / "tree" / name).write_text(content)
         script = f"{AZGUARD} blob put tree {container}/ --recursive --query outcome"
-        ran = world.cli.run(*script.split()[3:]) if content == "1" else world.run(lock, "--", "sh", "-c", script)
+        ran = world.cli.fork(*script.split()[3:]) if content == "1" else world.run(lock, "--", "sh", "-c", script)
         assert (ran.code, ran.out) == (0, '"created"\n' if content == "1" else '"replaced"\n'), ran.err
 
 

@@ -96,7 +96,7 @@ OTHER_JOB = {"AZGUARD_SCOPE": "other"}
 
 def hold(world: Locks, lock: str, *words: str, env: dict[str, str] | None = None) -> Any:
     """Hold a lock and return what was printed."""
-    ran = world.cli.run("lock", "hold", lock, *words, env=world.marked(env))
+    ran = world.cli.fork("lock", "hold", lock, *words, env=world.marked(env))
     assert ran.code == 0, ran.err
     return ran.json
 
@@ -106,7 +106,7 @@ def test_two_jobs_read_over_their_steps_and_a_writer_comes_in_when_both_have_rel
     first, second = hold(world, lock, "--shared", "--for", "1h"), hold(world, lock, "--shared", env=OTHER_JOB)
     writer = world.begin(lock, "--wait", "10m", "--", "true", env={"AZGUARD_SCOPE": "third"})
     until(lambda: "2 readers are under" in writer.err)
-    busy = world.cli.run("lock", "hold", lock, "--shared", "--no-wait", env=world.marked({"AZGUARD_SCOPE": "fourth"}))
+    busy = world.cli.fork("lock", "hold", lock, "--shared", "--no-wait", env=world.marked({"AZGUARD_SCOPE": "fourth"}))
     checked = [world.cli.call("lock", "check", *name).json["address"] for name in ((), (lock,))]
     released = [world.cli.call("lock", "release", lock, env=env).json for env in (None, None, OTHER_JOB)]
     assert (busy.code, checked, first["until"] is not None) == (75, [first["address"]] * 2, True)

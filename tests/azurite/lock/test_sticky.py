@@ -86,7 +86,7 @@ def test_once_its_time_is_over_the_next_one_has_it(world: Locks, words: tuple[st
     freeze(world, lock, "--until", "2h")
     end_time(world, lock)
     command = ("--", "true") if words[0] == "run" else ()
-    ran = world.cli.run("lock", words[0], lock, *words[1:], *command, env=world.marked(OTHER_JOB))
+    ran = world.cli.fork("lock", words[0], lock, *words[1:], *command, env=world.marked(OTHER_JOB))
     assert (ran.code, "the time of its holder is over" in ran.err) == (0, True)
     lost = [call(world, verb, lock) for verb in ("check", "release")]
     assert [each.code for each in lost] == [77, 77]

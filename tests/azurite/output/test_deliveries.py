@@ -190,7 +190,7 @@ def test_an_update_that_changes_nothing_delivers_the_content_to_a_command_only(
 
 def test_a_reader_that_went_away_early_has_not_read(cli: CliWorld, blob: str) -> None:
     theirs(cli, blob, b"line\n" * 400_000)
-    running = cli.begin("blob", "get", blob, stdout=subprocess.PIPE)
+    running = cli.begin_fork("blob", "get", blob, stdout=subprocess.PIPE)
     assert running.stdout is not None
     running.stdout.read(1)
     running.stdout.close()

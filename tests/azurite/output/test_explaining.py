@@ -119,7 +119,7 @@ def test_acquiring_twice_says_who_was_first(cli: CliWorld, blob: str) -> None:
 
 def test_the_lease_of_a_lock_run_around_is_ones_own(cli: CliWorld, blob: str) -> None:
     inside = command("lease", "acquire", f"blob:{blob}", "-o", "json")
-    ran = cli.run("lock", "run", f"blob:{blob}", "--", *inside)
+    ran = cli.fork("lock", "run", f"blob:{blob}", "--", *inside)
     assert (ran.code, "is leased already, by this scope itself" in ran.err) == (49, True), ran.err
 
 

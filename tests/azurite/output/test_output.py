@@ -438,9 +438,9 @@ def test_a_bad_cache_is_said_and_fails_nothing(
     cli: CliWorld, blob: str, spoil: Callable[[Path], None], warns: bool
 ) -> None:
     spoil(cli.root / ".cache")
-    ran = cli.run("blob", "get", blob)
+    ran = cli.fork("blob", "get", blob)
     assert (ran.code, ran.out, ran.err.startswith("warning: ")) == (0, "{}", warns)
-    assert cli.run("blob", "put", f"{blob}new", stdin=b"x").code == 0
+    assert cli.fork("blob", "put", f"{blob}new", stdin=b"x").code == 0
 
 
 def test_verbose_and_no_progress_are_taken_by_every_command(cli: CliWorld, blob: str) -> None:
@@ -467,7 +467,7 @@ def test_verbose_and_no_progress_are_taken_by_every_command(cli: CliWorld, blob:
 def test_verbose_tells_each_request_with_its_answer_and_time(cli: CliWorld, blob: str, words: tuple[str, ...]) -> None:
     cli.call("blob", "get", blob)
     site = blob.partition("/")[0]
-    ran = cli.run("-v", *(word.format(blob=blob, site=site) for word in words), stdin=b"new")
+    ran = cli.fork("-v", *(word.format(blob=blob, site=site) for word in words), stdin=b"new")
     told = re.findall(
         r"^ *\d+\.\d{3} s  (?:GET|HEAD|PUT|POST) http://\S+: [2-4]\d\d[ \w]* in \d+ ms$", ran.err, re.MULTILINE
     )
@@ -488,5 +488,5 @@ def test_a_terminal_is_told_which_lock_is_held(cli: CliWorld, blob: str) -> None
 
 
 def test_a_log_is_not_told_which_lock_is_held(cli: CliWorld, blob: str) -> None:
-    ran = cli.run("lock", "run", f"blob:{blob}lock", "--", "echo", "done")
+    ran = cli.fork("lock", "run", f"blob:{blob}lock", "--", "echo", "done")
     assert (ran.code, ran.out, ran.err) == (0, "done\n", "")

@@ -18,7 +18,7 @@ from tests.support import queue_world
 from tests.support.cli_world import CliWorld, Ran
 
 if TYPE_CHECKING:
-    import subprocess
+    from tests.support.forked_process import ForkedProcess
 
 
 @pytest.fixture
@@ -224,7 +224,7 @@ def test_a_put_that_is_not_allowed_moves_nothing(cli: CliWorld, jobs: str) -> No
 def test_a_move_that_is_killed_loses_no_message(cli: CliWorld) -> None:
     names = [f"m{number:02}" for number in range(24)]
     source, other = queue_world.queue(cli, *names), queue_world.queue(cli)
-    running: list[subprocess.Popen[bytes]] = []
+    running: list[ForkedProcess] = []
     deletes: list[str] = []
 
     def kill(request: Request) -> Fault:
@@ -235,7 +235,7 @@ def test_a_move_that_is_killed_loses_no_message(cli: CliWorld) -> None:
         return Fault.NONE
 
     with proxy.running(queue_world.port(cli), kill) as between:
-        running.append(queue_world.through(cli, between.port).begin("queue", "move", source, other))
+        running.append(queue_world.through(cli, between.port).begin_fork("queue", "move", source, other))
         running[0].communicate(timeout=60)
     put = texts(cli, other)
     assert (running[0].returncode, len(put)) == (-signal.SIGKILL, len(set(put)))
@@ -245,7 +245,7 @@ def test_a_move_that_is_killed_loses_no_message(cli: CliWorld) -> None:
 def test_ctrl_c_between_put_and_delete_ends_what_was_begun(cli: CliWorld) -> None:
     names = [f"m{number:02}" for number in range(64)]
     source, other = queue_world.queue(cli, *names), queue_world.queue(cli)
-    running: list[subprocess.Popen[bytes]] = []
+    running: list[ForkedProcess] = []
 
     def interrupt(request: Request) -> Fault:
         if request.method == "DELETE" and running:
@@ -253,7 +253,7 @@ def test_ctrl_c_between_put_and_delete_ends_what_was_begun(cli: CliWorld) -> Non
         return Fault.NONE
 
     with proxy.running(queue_world.port(cli), interrupt) as between:
-        begun = queue_world.through(cli, between.port).begin("queue", "move", source, other, "-o", "json")
+        begun = queue_world.through(cli, between.port).begin_fork("queue", "move", source, other, "-o", "json")
         running.append(begun)
         out, _ = begun.communicate(timeout=60)
     every = count(cli, source) + count(cli, other)

@@ -53,7 +53,7 @@ def kept(cli: CliWorld, ran: Ran) -> bytes:
 
 
 def test_an_update_says_all_there_is_to_say(cli: CliWorld, address: str) -> None:
-    ran = cli.run("safe-update", address, "--increment", "n")
+    ran = cli.fork("safe-update", address, "--increment", "n")
     shown = cli.call("blob", "show", address.removeprefix("blob:")).json
     assert re.fullmatch(r"op:[A-Za-z0-9_-]{16}", ran.json["op_id"])
     assert {**ran.json, "op_id": None} == {
@@ -228,12 +228,12 @@ def test_a_lock_of_somebody_else_is_49_and_the_work_is_kept(cli: CliWorld, addre
 def test_giving_up_keeps_the_work_and_names_the_command_that_resumes(cli: CliWorld, address: str) -> None:
     lease = client(cli, address).acquire_lease(-1)
     words = ("safe-update", address, "--increment", "n", "--wait-lease", "--timeout", "3s")
-    ran = cli.run(*words, "-o", "json")
+    ran = cli.fork(*words, "-o", "json")
     assert (ran.code, ran.error["kind"], kept(cli, ran)) == (75, "gave_up", b'{"n": 2}')
     lease.release()
     again = shlex.split(ran.error["hint"].removeprefix("resume it: "))
     assert (again[:2], again[-2:]) == (["azguard", "safe-update"], ["--op-id", ran.error["op_id"]])
-    resumed = cli.run(*again[1:])
+    resumed = cli.fork(*again[1:])
     assert (resumed.code, resumed.json["op_id"], content(cli, address)) == (0, ran.error["op_id"], {"n": 2})
 
 
@@ -259,7 +259,7 @@ def test_a_guard_lease_is_released(cli: CliWorld, address: str) -> None:
 def test_ctrl_c_in_the_command_writes_nothing_and_ends_with_130(cli: CliWorld, address: str) -> None:
     begun = cli.root / "begun"
     slow = f"import pathlib, time; pathlib.Path({str(begun)!r}).touch(); time.sleep(60)"
-    process = cli.begin("safe-update", address, "--", PYTHON, "-c", slow)
+    process = cli.begin_fork("safe-update", address, "--", PYTHON, "-c", slow)
     _until(begun.exists)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=20)
@@ -283,7 +283,7 @@ def test_a_signal_after_the_commit_does_not_hide_it(
 
 def test_term_while_waiting_for_a_lease_leaves_nothing_behind(cli: CliWorld, address: str) -> None:
     lease = client(cli, address).acquire_lease(-1)
-    process = cli.begin("safe-update", address, "--increment", "n", "--wait-lease", "-v")
+    process = cli.begin_fork("safe-update", address, "--increment", "n", "--wait-lease", "-v")
     assert process.stderr is not None
     for line in process.stderr:
         if b"waiting" in line:
@@ -298,7 +298,7 @@ def test_an_endpoint_that_is_not_there_is_53_long_before_the_deadline_of_an_upda
     with closing(socket.create_server(("127.0.0.1", 0))) as listening:
         port = listening.getsockname()[1]
     words = ("safe-update", f"http://127.0.0.1:{port}/{EMULATOR_NAME}/site/a?sig=x", "--set", "a=1")
-    assert offline.run(*words, timeout=50).code == 53
+    assert offline.fork(*words, timeout=50).code == 53
 
 
 # Lost answers, and many processes
@@ -356,7 +356,7 @@ def test_processes_that_lose_answers_apply_each_update_once(cli: CliWorld, addre
 
         def work(number: int) -> list[int]:
             words = ("safe-update", address, "--increment", "n", "--timeout", "2m")
-            return [cli.run(*words, env=env, timeout=110).code for _ in range(updates)]
+            return [cli.fork(*words, env=env, timeout=110).code for _ in range(updates)]
 
         with ThreadPoolExecutor(processes) as pool:
             codes = [code for each in pool.map(work, range(processes)) for code in each]
@@ -366,7 +366,7 @@ def test_processes_that_lose_answers_apply_each_update_once(cli: CliWorld, addre
 
 def test_killed_updates_are_applied_once_or_not_at_all(cli: CliWorld, address: str) -> None:
     for number in range(6):
-        process = cli.begin("safe-update", address, "--increment", "n", "--op-id", f"kill {number}")
+        process = cli.begin_fork("safe-update", address, "--increment", "n", "--op-id", f"kill {number}")
         time.sleep(0.1 * number)  # somewhere in its life, which is about half a second
         process.kill()
         process.communicate()

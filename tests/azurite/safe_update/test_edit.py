@@ -88,7 +88,7 @@ def test_the_words_of_the_editor_are_split_and_visual_comes_first(cli: CliWorld,
 
 
 def test_what_the_editor_prints_is_no_result(cli: CliWorld, name: str) -> None:
-    ran = cli.run("edit", f"blob:{name}", "-o", "json", env=editor(cli, 'echo hello; sed -i s/1/2/ "$1"'))
+    ran = cli.fork("edit", f"blob:{name}", "-o", "json", env=editor(cli, 'echo hello; sed -i s/1/2/ "$1"'))
     assert ran.json["outcome"] == "committed"
 
 

@@ -37,7 +37,7 @@ def update(cli: CliWorld, name: str, *words: str, **settings: Any) -> Any:
 
 
 def test_an_update_says_all_there_is_to_say(cli: CliWorld, name: str) -> None:
-    ran = cli.run("safe-update", f"entity:{name}", "--increment", "n")
+    ran = cli.fork("safe-update", f"entity:{name}", "--increment", "n")
     assert re.fullmatch(r"op:[A-Za-z0-9_-]{16}", ran.json["op_id"])
     assert {**ran.json, "op_id": None} == {
         "address": f"entity:{name}",
@@ -205,7 +205,7 @@ def test_a_text_is_set_as_a_text_except_where_the_type_says_otherwise(cli: CliWo
 
 def test_writers_at_the_same_time_all_count(cli: CliWorld, name: str) -> None:
     with ThreadPoolExecutor(4) as pool:
-        runs = list(pool.map(lambda _: cli.run("safe-update", f"entity:{name}", "--increment", "n"), range(8)))
+        runs = list(pool.map(lambda _: cli.fork("safe-update", f"entity:{name}", "--increment", "n"), range(8)))
     assert ([ran.code for ran in runs], (properties(cli, name) or {})["n"]) == ([0] * 8, 9)
 
 

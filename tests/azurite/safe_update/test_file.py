@@ -128,7 +128,7 @@ def test_a_signal_leaves_nothing_behind(cli: CliWorld, name: str) -> None:
     temporary = cli.root / "tmp"
     temporary.mkdir()
     script = ("sh", "-c", 'echo > "$1.begun"; sleep 60', "sh", "{}")
-    running = cli.begin("safe-update", f"blob:{name}", "--", *script, env={"TMPDIR": str(temporary)})
+    running = cli.begin_fork("safe-update", f"blob:{name}", "--", *script, env={"TMPDIR": str(temporary)})
     until(lambda: list(temporary.glob("*/*.begun")) != [])
     running.send_signal(signal.SIGTERM)
     running.communicate(timeout=30)

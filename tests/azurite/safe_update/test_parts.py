@@ -1,5 +1,6 @@
 """``safe-update`` of index tags, and of the metadata of a container or a queue."""
 
+import uuid
 from typing import Any
 
 import pytest
@@ -40,7 +41,7 @@ def test_one_tag_changes_under_a_lease_and_the_others_stay(cli: CliWorld, blob: 
 
 
 def test_a_filter_gets_and_gives_a_json_object(cli: CliWorld, blob: str) -> None:
-    ran = cli.run("safe-update", f"blob:{blob}", "--tags", "--", "sed", "s/live/dead/")
+    ran = cli.fork("safe-update", f"blob:{blob}", "--tags", "--", "sed", "s/live/dead/")
     assert (ran.code, client(cli, blob).get_blob_tags()) == (0, {"stage": "dead", "n": "1"})
 
 
@@ -101,7 +102,8 @@ def test_what_does_not_apply_to_tags_is_refused(cli: CliWorld, words: tuple[str,
 
 
 def test_metadata_of_a_container_change_and_the_others_stay(cli: CliWorld) -> None:
-    site = cli.container()
+    site = f"t{uuid.uuid4().hex[:20]}"
+    assert cli.call("container", "create", site).code == 0
     cli.call("container", "metadata", "set", site, "--metadata", "owner=ops", "--last-writer-wins")
     ran = update(cli, f"container:{site}", "--metadata", "--set-string", "stage=live", "--allow-race")
     found = container(cli, site).get_container_properties().metadata

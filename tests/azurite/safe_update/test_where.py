@@ -214,7 +214,7 @@ def test_ctrl_c_settles_what_is_under_way_and_says_how_far_it_came(cli: CliWorld
 
     with proxy.running(port(cli), decide) as running:
         words = ("safe-update", f"table:{orders.table_name}", "--where", NEW, *INCREMENT, "--jobs", "4")
-        process = through(cli, running.port).begin(*words, stdin=subprocess.DEVNULL)
+        process = through(cli, running.port).begin_fork(*words, stdin=subprocess.DEVNULL)
         until(lambda: len(writes) >= 44)
         process.send_signal(signal.SIGINT)
         go.append(True)

@@ -438,12 +438,12 @@ def test_a_run_whose_lines_cannot_be_printed_goes_on_and_tells_what_failed(cli: 
     cli.call("blob", "put", f"{site}/z", scope="other", stdin=b"theirs")
     write(cli.root / "dist", a="1", b="1", c="1")
     with open("/dev/full", "wb") as full:
-        done = cli.begin("blob", "put", "dist", site, "--recursive", stdout=full)
+        done = cli.begin_fork("blob", "put", "dist", site, "--recursive", stdout=full)
         assert (done.communicate()[1].count(b"warning"), done.returncode) == (0, 73)
     write(cli.root / "dist", z="mine")
     reader, writer = os.pipe()
     os.close(reader)
-    done = cli.begin("blob", "put", "dist", site, "--recursive", stdout=writer)
+    done = cli.begin_fork("blob", "put", "dist", site, "--recursive", stdout=writer)
     os.close(writer)
     err = done.communicate()[1].decode()
     assert (done.returncode, f"failed    {site}/z" in err, "3 replaced" in err) == (20, True, True), err
@@ -465,7 +465,7 @@ def test_a_table_that_cannot_be_printed_leaves_what_failed_on_stderr(cli: CliWor
     cli.call("blob", "put", f"{site}/a", scope="other", stdin=b"theirs")
     write(cli.root / "dist", a="mine", b="mine")
     with open("/dev/full", "w") as full:
-        running = cli.begin("blob", "put", "dist", site, "--recursive", "-o", "table", stdout=full)
+        running = cli.begin_fork("blob", "put", "dist", site, "--recursive", "-o", "table", stdout=full)
         _, told = running.communicate()
     assert (running.returncode, b"warning: failed" in told, content(cli, site)["b"]) == (20, True, b"mine")
 
@@ -499,7 +499,7 @@ def test_a_leased_blob_fails_by_name_and_the_rest_goes_on(cli: CliWorld, site: s
 def test_two_runs_at_a_time_write_each_file_and_tell_nothing_that_is_not_so(cli: CliWorld, site: str) -> None:
     for number in range(20):
         write(cli.root / "dist", **{f"{number:02}": "1"})
-    runs = [cli.begin("blob", "put", "dist", site, "--recursive") for _ in range(2)]
+    runs = [cli.begin_fork("blob", "put", "dist", site, "--recursive") for _ in range(2)]
     ended = [Ran(each.wait(), out, err.decode()) for each in runs for out, err in [each.communicate()]]
     assert [each.code for each in ended] == [0, 0], ended
     assert set(content(cli, site).values()) == {b"1"}

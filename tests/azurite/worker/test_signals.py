@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import subprocess
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,6 +15,7 @@ import pytest
 from tests.support import queue_world
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
+from tests.support.forked_process import ForkedProcess
 from tests.support.lock_world import is_gone, processes
 
 _SECONDS = 40.0
@@ -29,7 +29,7 @@ class Running:
 
     cli: CliWorld
     queue: str
-    process: subprocess.Popen[bytes]
+    process: ForkedProcess
     folder: Path
     mark: str
 
@@ -79,7 +79,7 @@ def _begin(cli: CliWorld, *options: str) -> Iterator[Running]:
     queue, folder, mark = queue_world.queue(cli, "a", "b", "c"), cli.root / "ran", uuid.uuid4().hex
     folder.mkdir()
     with open(cli.root / "out", "wb") as out, open(cli.root / "err", "wb") as err:
-        process = cli.begin(
+        process = cli.begin_fork(
             "queue", "work", queue, "--jobs", "2", "-o", "json", *options, "--", "sh", "-c", _SCRIPT,
             env={"LOG": str(folder), "LOCK_WORLD": mark}, stdout=out, stderr=err,
         )  # fmt: skip

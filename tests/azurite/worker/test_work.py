@@ -8,8 +8,9 @@ from contextlib import contextmanager
 import pytest
 
 from tests.support import queue_world
-from tests.support.cli_world import CliWorld, Ran, command
+from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
+from tests.support.forked_process import ForkedProcess
 
 # Handles a message as its body says: a number is its exit status.
 _SCRIPT = """#!/bin/sh
@@ -43,10 +44,10 @@ def count(cli: CliWorld, queue: str) -> int:
 
 
 @contextmanager
-def _running(cli: CliWorld, queue: str, *words: str) -> Iterator["subprocess.Popen[bytes]"]:
+def _running(cli: CliWorld, queue: str, *words: str) -> Iterator[ForkedProcess]:
     with open(cli.root / "out", "wb") as out:
         options = ("--drain", "--visibility-timeout", "2s", "-o", "json")
-        process = cli.begin("queue", "work", queue, *options, "--", *words, stdout=out, stderr=subprocess.DEVNULL)
+        process = cli.begin_fork("queue", "work", queue, *options, "--", *words, stdout=out, stderr=subprocess.DEVNULL)
         try:
             yield process
         finally:
@@ -125,7 +126,9 @@ def test_each_message_is_a_scope_of_its_own(cli: CliWorld) -> None:
     words = ("queue", "work", queue, "--drain", "--", "sh", "-c", 'echo "$AZGUARD_SCOPE" > "$LOG"')
     environ = cli.environ(env={"LOG": str(cli.root / "log")})
     del environ["AZGUARD_SCOPE"]
-    assert cli._run(command(*words), b"", environ, 60).code == 0
+    running = ForkedProcess(words, cli.root, environ)
+    running.communicate(timeout=60)
+    assert running.returncode == 0
     assert (cli.root / "log").read_text().startswith(f"{queue}/")
 
 
