@@ -125,10 +125,10 @@ def _terminal() -> Iterator[tuple[int, list[str]]]:
         shown.append(b"".join(pieces).decode())
 
 
-def on_path(folder: Path, environ: Mapping[str, str], started: str = "lock|emulator|demo|completion") -> dict[str, str]:
+def on_path(folder: Path, environ: Mapping[str, str], started: str = "emulator|demo|completion") -> dict[str, str]:
     """Return the environment with an ``azguard`` on PATH that is this checkout's.
 
-    What runs other programs is ``started``; all else is forked, which is quicker.
+    What runs azguard again is ``started``, and what gets a signal but SIGKILL; all else is forked, which is quicker.
     """
     folder.mkdir(exist_ok=True)
     script = folder / "azguard"

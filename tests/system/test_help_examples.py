@@ -198,8 +198,8 @@ def world_of(name: str) -> str:
 def test_the_examples_in_a_help_run(name: str, lines: list[str], request: pytest.FixtureRequest) -> None:
     group, failed = name.split(maxsplit=1)[0], []
     cli: CliWorld = request.getfixturevalue(world_of(name))
-    # A person's editor, for the examples that open one. No line needs a terminal, so that a lock is forked as well.
-    environ = on_path(cli.root / "bin", cli.environ(env={"VISUAL": "", "EDITOR": "true"}), started="emulator")
+    # A person's editor, for the examples that open one.
+    environ = on_path(cli.root / "bin", cli.environ(env={"VISUAL": "", "EDITOR": "true"}))
     for together in [[line] for line in lines] if name in ALTERNATIVES else [lines]:
         prepare(cli, group)
         for words in BEFORE.get(name, ()):

@@ -176,8 +176,9 @@ def test_a_status_of_75_of_the_command_itself_is_not_taken_for_a_lock_of_others(
 
 def test_a_step_that_is_cancelled_while_it_waits_leaves_the_queue(job: Job, cli: CliWorld, lock: str) -> None:
     hold(cli, lock)
+    environ = on_path(cli.root / ".signalled", job.environ, started="lock")
     with subprocess.Popen(
-        ["node", str(ACTION / "main.js")], cwd=job.folder, env={**job.environ, "INPUT_LOCK": lock},
+        ["node", str(ACTION / "main.js")], cwd=job.folder, env={**environ, "INPUT_LOCK": lock},
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
     ) as step:  # fmt: skip
         assert step.stdout is not None

@@ -1,6 +1,7 @@
 """Every condition of the contract, typed on every remote command that does not honour it: the reason, exit 2."""
 
 import re
+from functools import cache
 from typing import Any
 
 import pytest
@@ -31,6 +32,7 @@ PLACES = {
 }  # fmt: skip
 
 
+@cache
 def command_at(path: tuple[str, ...]) -> Any:
     found: Any = app._root()
     for name in path:
