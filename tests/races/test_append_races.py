@@ -18,6 +18,7 @@ from azure.storage.blob import BlobClient
 from azguard.faultproxy import proxy
 from tests.faults.rules import at_random
 from tests.support.cli_world import CliWorld
+from tests.support.emulator_world import until
 from tests.support.places import REPOSITORY
 
 # Many processes that contend: one such race at a time.
@@ -81,14 +82,24 @@ def run(race: Race, cli: CliWorld, blob: str, seed: str, tmp: Path) -> Told:
             )
             for number in range(race.writers)
         ]  # fmt: skip
-        for process in running[: race.killed]:
+        for number, process in enumerate(running[: race.killed]):
+            _await_line(process, tmp / f"w{number}", chance.randrange(2, race.lines))
             try:
-                process.wait(chance.uniform(2.0, 6.0))
+                process.wait(chance.uniform(0.0, 0.3))
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGKILL)
         for process in running:
             process.wait(1200)
     return tell(race, tmp)
+
+
+def _await_line(process: "subprocess.Popen[bytes]", journal: Path, number: int) -> None:
+    """Wait until a process has begun so many lines, however slow the machine is, or has ended."""
+    until(lambda: process.poll() is not None or (journal.exists() and _begun(journal) >= number), seconds=200)
+
+
+def _begun(journal: Path) -> int:
+    return journal.read_text().count("begin")
 
 
 def tell(race: Race, tmp: Path) -> Told:
