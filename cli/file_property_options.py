@@ -1,12 +1,13 @@
 """The options of ``file set-properties`` and ``dir set-properties``."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from azguard.cli import options, values
+from azguard.cli import values
+from azguard.cli.content_options import HeaderOptions
 from azguard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -68,20 +69,10 @@ class SmbPropertyOptions:
 
 
 @dataclass(frozen=True)
-class FilePropertyOptions:
+class FilePropertyOptions(HeaderOptions):
     """The content headers, and what SMB clients see, as typed."""
 
-    smb: SmbPropertyOptions
-    content_type: Annotated[
-        str | None, typer.Option("--content-type", metavar="TYPE", help="Set Content-Type, such as text/html.")
-    ] = None
-    content_encoding: options.ContentEncoding = None
-    content_language: options.ContentLanguage = None
-    content_disposition: options.ContentDisposition = None
-    content_cache: options.ContentCache = None
-    content_md5: Annotated[
-        str | None, typer.Option("--content-md5", metavar="BASE64", help="Set the MD5 that readers are told.")
-    ] = None
+    smb: SmbPropertyOptions = field(kw_only=True)
 
     def check(self) -> "tuple[FileHeaders, SmbProperties]":
         """Return what to set.
@@ -91,14 +82,7 @@ class FilePropertyOptions:
         """
         from azguard.files.properties import FileHeaders
 
-        headers = FileHeaders(
-            content_type=values.not_empty(self.content_type, "--content-type"),
-            content_encoding=values.not_empty(self.content_encoding, "--content-encoding"),
-            content_language=values.not_empty(self.content_language, "--content-language"),
-            content_disposition=values.not_empty(self.content_disposition, "--content-disposition"),
-            cache_control=values.not_empty(self.content_cache, "--content-cache"),
-            content_md5=values.md5(self.content_md5),
-        )
+        headers = FileHeaders(**self.read_headers())
         smb = self.smb.read()
         if not headers.is_given and not smb.is_given:
             raise UsageError("nothing to set", hint="name a property: --content-type text/html")

@@ -1,11 +1,12 @@
 """The options of ``file put``."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from azguard.cli import options, values
+from azguard.cli.content_options import PutContentOptions
 from azguard.cli.file_property_options import SmbPropertyOptions
 
 if TYPE_CHECKING:
@@ -13,24 +14,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class FilePutOptions:
+class FilePutOptions(PutContentOptions):
     """The options of file put, as typed."""
 
-    smb: SmbPropertyOptions
-    file: Annotated[
-        str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Read this file; by default, stdin.")
-    ] = None
-    content_type: Annotated[
-        str | None, typer.Option("--content-type", metavar="TYPE", help="Set Content-Type; by default, from the name.")
-    ] = None
-    content_encoding: options.ContentEncoding = None
-    content_language: options.ContentLanguage = None
-    content_disposition: options.ContentDisposition = None
-    content_cache: options.ContentCache = None
-    content_md5: Annotated[
-        str | None,
-        typer.Option("--content-md5", metavar="BASE64", help="Refuse content with another MD5."),
-    ] = None
+    smb: SmbPropertyOptions = field(kw_only=True)
     metadata: options.Metadata = None
     allow_empty: Annotated[
         bool,
@@ -46,15 +33,7 @@ class FilePutOptions:
         """
         from azguard.files.properties import FileHeaders
 
-        headers = FileHeaders(
-            content_type=values.content_type(self.content_type, name, self.file),
-            content_encoding=values.not_empty(self.content_encoding, "--content-encoding"),
-            content_language=values.not_empty(self.content_language, "--content-language"),
-            content_disposition=values.not_empty(self.content_disposition, "--content-disposition"),
-            cache_control=values.not_empty(self.content_cache, "--content-cache"),
-            content_md5=values.md5(self.content_md5),
-        )
-        return headers, self.smb.read()
+        return FileHeaders(**self.read_headers(name)), self.smb.read()
 
     def read_metadata(self) -> dict[str, str]:
         """Return the metadata that it is to have.

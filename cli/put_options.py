@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from azguard.cli import options, values
+from azguard.cli.content_options import PutContentOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,23 +15,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class PutOptions:
+class PutOptions(PutContentOptions):
     """The options of blob put, as typed."""
 
-    file: Annotated[
-        str | None, typer.Option("--file", "-f", metavar="FILE|-", help="Read this file; by default, stdin.")
-    ] = None
-    content_type: Annotated[
-        str | None, typer.Option("--content-type", metavar="TYPE", help="Set Content-Type; by default, from the name.")
-    ] = None
-    content_encoding: options.ContentEncoding = None
-    content_language: options.ContentLanguage = None
-    content_disposition: options.ContentDisposition = None
-    content_cache: options.ContentCache = None
-    content_md5: Annotated[
-        str | None,
-        typer.Option("--content-md5", metavar="BASE64", help="Refuse content with another MD5."),
-    ] = None
     tier: Annotated[
         str | None, typer.Option("--tier", metavar="Hot|Cool|Cold|Archive", help="Set the access tier.")
     ] = None
@@ -58,12 +45,7 @@ class PutOptions:
 
         values.choice(self.blob_type, "--blob-type", ("block",))
         return Settings(
-            content_type=values.content_type(self.content_type, name, self.file),
-            content_encoding=values.not_empty(self.content_encoding, "--content-encoding"),
-            content_language=values.not_empty(self.content_language, "--content-language"),
-            content_disposition=values.not_empty(self.content_disposition, "--content-disposition"),
-            cache_control=values.not_empty(self.content_cache, "--content-cache"),
-            content_md5=values.md5(self.content_md5),
+            **self.read_headers(name),
             tier=values.tier(self.tier),
             metadata=values.metadata(self.metadata),
             tags=values.tags(self.tags),
