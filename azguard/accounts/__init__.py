@@ -8,6 +8,7 @@
 ``transport``    the SDK's transport: no truncated response counts, no exchange outlives its time
 ``direct``       a request to the Blob service without the SDK's client
 ``sessions``     requests of the SDK, sent as they are
+``open_connections``  requests over connections that are open already
 ``exchanges``    one exchange with a server: whole, and within its time
 ``trace``        what is sent and answered, told for one who listens
 ``endpoints``    where the services of an account answer

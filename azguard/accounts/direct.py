@@ -6,17 +6,21 @@ an answer must be to count, is the same; only success is read here, and a refusa
 
 import base64
 import hmac
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import formatdate
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode
 
 from azguard import __version__
 from azguard.accounts.account import Account, Auth
 from azguard.address import Address
 
+#: The version of the service that is spoken: the SDK's, whose models take longer to load than a small blob to read.
+API_VERSION = "2026-10-06"
 _SCOPE = "https://storage.azure.com/.default"
 # The headers that a signature covers by their place, after the verb; the service ignores Date beside x-ms-date.
 _SIGNED = (
@@ -75,7 +79,14 @@ def send(
     from azure.core.pipeline.transport import HttpRequest
 
     url, sent = _prove(account, method, address, headers, query or {}, body)
-    response = account.sender.send(HttpRequest(method, url, headers=sent, data=body), stream=True, **timeouts)
+    reply = account.sender.send_open(method, url, sent, body, timeouts)
+    if reply is not None and reply.status_code < HTTPStatus.BAD_REQUEST:
+        return Answer(reply.status_code, reply.headers, reply.content)
+    request = HttpRequest(method, url, headers=sent, data=body)
+    if reply is not None:
+        response = account.sender.rebuild(request, reply)
+    else:
+        response = account.sender.send(request, stream=True, **timeouts)
     if response.status_code < HTTPStatus.BAD_REQUEST:
         return Answer(response.status_code, response.headers, response.internal_response.raw.read(decode_content=False))
     if response.status_code == HTTPStatus.UNAUTHORIZED and account.auth is Auth.LOGIN:
@@ -94,8 +105,8 @@ def _prove(
     """Return the URL and the headers of a request, which prove the caller's identity."""
     url = f"{account.endpoint('blob')}/{'/'.join(quote(part, safe='~/') for part in address.parts)}"
     sent = {
-        "x-ms-version": account.blob_service().api_version,
-        "x-ms-date": formatdate(usegmt=True),
+        "x-ms-version": API_VERSION,
+        "x-ms-date": _format_date(int(time.time())),
         "User-Agent": f"azguard/{__version__}",
         "Accept": "application/xml",
         **headers,
@@ -103,7 +114,8 @@ def _prove(
     if body is not None:
         sent["Content-Length"] = str(len(body))
     if account.auth is Auth.KEY:
-        resource = urlsplit(url).path + "".join(f"\n{name}:{query[name]}" for name in sorted(query))
+        path = f"/{url.partition('://')[2].partition('/')[2]}"
+        resource = path + "".join(f"\n{name}:{query[name]}" for name in sorted(query))
         signature = sign(account.name, account.secret or "", method, resource, sent)
         sent["Authorization"] = f"SharedKey {account.name}:{signature}"
     elif account.auth is Auth.LOGIN:
@@ -124,7 +136,17 @@ def sign(account: str, key: str, method: str, resource: str, headers: Mapping[st
     by_place = "\n".join(found.get(name, "") for name in _SIGNED)
     by_name = "".join(f"{name}:{found[name]}\n" for name in sorted(found) if name.startswith("x-ms-"))
     text = f"{method}\n{by_place}\n{by_name}/{account}{resource}"
-    return base64.b64encode(hmac.digest(base64.b64decode(key), text.encode(), "sha256")).decode()
+    return base64.b64encode(hmac.digest(_decode(key), text.encode(), "sha256")).decode()
+
+
+@lru_cache(maxsize=8)
+def _decode(key: str) -> bytes:
+    return base64.b64decode(key)
+
+
+@lru_cache(maxsize=8)
+def _format_date(second: int) -> str:
+    return formatdate(second, usegmt=True)
 
 
 def _describe(response: Any) -> str:

@@ -24,9 +24,9 @@ CONNECTIONS = 64
 # can be worked with keeps.
 PACE_BYTES_PER_SECOND = 64 * 1024
 # What is handed to the socket at once: one TLS record, so that the limit is looked at between two of them.
-_PIECE = 16 * 1024
+PIECE = 16 * 1024
 # Twice what the service takes for metadata, names and all; http.client refuses a longer line, and takes it for one.
-_LONGEST_HEAD = 64 * 1024
+LONGEST_HEAD = 64 * 1024
 
 
 class Exchange:
@@ -131,7 +131,7 @@ class _WholeLines(io.BufferedReader):
             self._has_status = True
             return line
         headers = b""
-        while line not in (b"\r\n", b"\n") and len(headers) <= _LONGEST_HEAD:
+        while line not in (b"\r\n", b"\n") and len(headers) <= LONGEST_HEAD:
             headers += line
             line = self._whole_line(size)
         self._has_status = False
@@ -179,8 +179,8 @@ class _Connection:
         if this.sock is None:
             this.connect()
         view = memoryview(data)
-        for start in range(0, len(view), _PIECE):
-            piece = view[start : start + _PIECE]
+        for start in range(0, len(view), PIECE):
+            piece = view[start : start + PIECE]
             this.sock.settimeout(exchange.patience)
             parent.send(piece)
             exchange.add_time_for(len(piece))

@@ -20,6 +20,7 @@ from urllib3.response import HTTPResponse
 
 from azguard.accounts import exchanges
 from azguard.accounts.exchanges import CONNECTIONS, TRUNCATED
+from azguard.accounts.open_connections import OpenConnections, Reply
 
 # These have no body whatever their head says.
 _NO_BODY = (204, 304)
@@ -35,9 +36,10 @@ class SdkSession(Session):
         # Without an auth, requests would replace our signature by what stands in a .netrc.
         self.auth = _keep_signature
         setattr(self, "merge_environment_settings", _remember(self.merge_environment_settings))  # noqa: B010
-        adapter = Adapter()
+        self._adapter = Adapter()
         for scheme in self.adapters:
-            self.adapters[scheme] = adapter
+            self.adapters[scheme] = self._adapter
+        self._open: dict[str, OpenConnections] = {}
 
     # The SDK gives all but these two by name.
     def request(self, method: Any, url: Any, **settings: Any) -> Response:  # type: ignore[override]
@@ -56,6 +58,29 @@ class SdkSession(Session):
         if not found.get("stream"):
             response.content  # noqa: B018  # reads it
         return response
+
+    def find_open(self, url: str) -> OpenConnections | None:
+        """Return the connections to the host of a URL; None before the first request, and where a proxy takes part."""
+        scheme, _, rest = url.partition("://")
+        host = rest.partition("/")[0]
+        origin = f"{scheme}://{host}"
+        if origin not in self._open and (pool := self._adapter.find_pool(scheme, host)) is not None:
+            self._open.setdefault(origin, OpenConnections(pool, host))
+        return self._open.get(origin)
+
+    def rebuild(self, method: str, url: str, reply: Reply) -> Response:
+        """Return an answer as requests would."""
+        request = PreparedRequest()
+        request.method, request.url = method, url
+        raw = HTTPResponse(
+            io.BytesIO(reply.content),
+            headers=reply.headers,
+            status=reply.status_code,
+            reason=reply.reason,
+            preload_content=False,
+            request_method=method,
+        )
+        return self._adapter.build_response(request, raw)
 
     def _complete(self, method: str, headers: Mapping[str, str], body: bytes | None) -> CaseInsensitiveDict[Any]:
         found = CaseInsensitiveDict(headers)
@@ -116,6 +141,11 @@ class Adapter(HTTPAdapter):
         if key not in self._pools:
             self._pools[key] = super().get_connection_with_tls_context(request, verify, proxies, cert)
         return self._pools[key]
+
+    def find_pool(self, scheme: str, host: str) -> Any:
+        """Return the pool of the connections to a host; None if there is none yet, or several, or a proxy between."""
+        found = [pool for key, pool in list(self._pools.items()) if key[:2] == (scheme, host)]
+        return found[0] if len(found) == 1 and found[0].proxy is None else None
 
     def build_response(self, req: Any, resp: Any) -> Response:
         """Return the answer; the service sets no cookies."""

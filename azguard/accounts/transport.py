@@ -12,12 +12,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from http import HTTPStatus
+from http.client import HTTPException, IncompleteRead
 from typing import TYPE_CHECKING, Any
 
 from azguard.accounts import exchanges, trace
+from azguard.accounts.exchanges import TRUNCATED
+from azguard.accounts.open_connections import OpenConnection, OpenConnections, Reply
 from azguard.accounts.proxies import request_settings
 
 if TYPE_CHECKING:
+    from azure.core.exceptions import AzureError
     from azure.core.pipeline.transport import RequestsTransport
 
 # Every answer of the service has one of these, refusals included: 796 of 796 recorded ones of blobs, queues and tables,
@@ -61,6 +65,38 @@ def not_of_the_service(error: BaseException) -> NotOfTheService | None:
     return inner if isinstance(inner, NotOfTheService) else None
 
 
+class _PastUrllib3:
+    """What is put before the SDK's transport."""
+
+    session: Any
+    connection_config: Any
+
+    def send_open(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, timeouts: Mapping[str, Any]
+    ) -> Reply | None:
+        """Send a request over a connection that is open; None, and nothing is sent, if there is none."""
+        connections = None if self.session is None else self.session.find_open(url)
+        if connections is None or (found := _take(connections, method, url, headers)) is None:
+            return None
+        connection, head = found
+        limit = {**_TIMEOUTS.get({}), **timeouts}.get("read_timeout", self.connection_config.read_timeout)
+        try:
+            reply: Reply = trace.send(lambda: connection.exchange(method, head, body, limit), method, url)
+        except (OSError, HTTPException) as error:
+            raise _explain(error) from error
+        finally:
+            connections.give(connection)
+        _check_origin(reply)
+        return reply
+
+    def rebuild(self, request: Any, reply: Reply) -> Any:
+        """Return the answer to a request as ``send`` would."""
+        from azure.core.pipeline.transport import RequestsTransportResponse
+
+        response = self.session.rebuild(request.method, request.url, reply)
+        return RequestsTransportResponse(request, response, self.connection_config.data_block_size)
+
+
 def transport(**settings: Any) -> "RequestsTransport":
     """Return the SDK's transport over requests, which raises ServiceResponseError for what is no answer.
 
@@ -68,14 +104,11 @@ def transport(**settings: Any) -> "RequestsTransport":
     """
     import logging
 
-    from azure.core.exceptions import ServiceResponseError
     from azure.core.pipeline.transport import RequestsTransport
 
     from azguard.accounts.sessions import SdkSession
 
-    class WholeAnswers(RequestsTransport):  # type: ignore[misc]  # to mypy the SDK's lazy exports are Any
-        session: Any
-
+    class WholeAnswers(_PastUrllib3, RequestsTransport):  # type: ignore[misc]  # to mypy the SDK's lazy exports are Any
         def open(self) -> None:
             # One that was closed stays closed.
             if self.session is None and not self._has_been_opened:
@@ -91,11 +124,47 @@ def transport(**settings: Any) -> "RequestsTransport":
                 response: Any = trace.send(lambda: send(request, **settings), request.method, request.url)
             finally:
                 exchanges.CURRENT.reset(token)
-            if response.status_code != _BY_A_PROXY and not any(name in response.headers for name in _OF_THE_SERVICE):
-                foreign = NotOfTheService(response.status_code, response.headers)
-                raise ServiceResponseError(str(foreign), error=foreign)
+            _check_origin(response)
             return response
 
     # The SDK's warnings are about its insides; without a handler they would go to stderr.
     logging.getLogger("azure").addHandler(logging.NullHandler())
     return WholeAnswers(**settings)
+
+
+def _take(
+    connections: OpenConnections, method: str, url: str, headers: Mapping[str, str]
+) -> tuple[OpenConnection, bytes] | None:
+    """Return a connection and the head of a request; None without a connection, or for what only requests can send."""
+    path = url.partition("://")[2].partition("/")[2]
+    try:
+        head = connections.write_head(method, f"/{path}", headers)
+    except ValueError:
+        return None
+    connection = connections.take() if path.isascii() and path.isprintable() and " " not in path else None
+    return None if connection is None else (connection, head)
+
+
+def _check_origin(response: Any) -> None:
+    """Make sure that an answer is the service's.
+
+    Raises:
+        ServiceResponseError: it is not.
+    """
+    from azure.core.exceptions import ServiceResponseError
+
+    if response.status_code != _BY_A_PROXY and not any(name in response.headers for name in _OF_THE_SERVICE):
+        foreign = NotOfTheService(response.status_code, response.headers)
+        raise ServiceResponseError(str(foreign), error=foreign)
+
+
+def _explain(error: Exception) -> "AzureError":
+    """Return what the SDK says of a connection that broke under a request or its answer."""
+    from azure.core.exceptions import ServiceResponseError, ServiceResponseTimeoutError
+    from urllib3.exceptions import ProtocolError
+
+    if isinstance(error, TimeoutError):
+        return ServiceResponseTimeoutError(str(error), error=error)
+    words = TRUNCATED if isinstance(error, IncompleteRead) else "Connection aborted."
+    broken = ProtocolError(words, error)
+    return ServiceResponseError(str(broken), error=broken)

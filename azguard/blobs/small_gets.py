@@ -5,6 +5,7 @@ import stat
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -93,8 +94,13 @@ def _read(target: Target, headers: Mapping[str, str], timeouts: Mapping[str, Any
     return SmallBlob(
         content=answer.content,
         etag=etag,
-        last_modified=parsedate_to_datetime(modified),
+        last_modified=_parse_date(modified),
         content_type=found.get("Content-Type"),
         blob_type=found.get("x-ms-blob-type"),
         metadata={name[len(_METADATA) :]: value for name, value in found.items() if name.lower().startswith(_METADATA)},
     )
+
+
+@lru_cache(maxsize=256)
+def _parse_date(text: str) -> datetime:
+    return parsedate_to_datetime(text)

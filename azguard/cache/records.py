@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple, Self
 
 from azguard import address as addresses
@@ -94,13 +95,23 @@ def require_no_secrets(key: Key, command: str = "") -> Key:
     Raises:
         UsageError: something does; the message does not show it.
     """
-    if _SECRET_ACCOUNT.search(key.account) or _SECRET_ADDRESS.search(key.address):
+    if _is_secret_account(key.account) or ("=" in key.address and _SECRET_ADDRESS.search(key.address)):
         raise UsageError("an address with a credential in it is never written to the ETag cache")
-    if _SECRET_ADDRESS.search(command):
+    if _is_secret_command(command):
         raise UsageError("a command with a credential in it is never written to the ETag cache")
     if not _is_text(key.account) or not _is_text(key.address):
         raise UsageError("an address that is not Unicode text cannot be a resource")
     return key
+
+
+@lru_cache(maxsize=8)
+def _is_secret_account(account: str) -> bool:
+    return _SECRET_ACCOUNT.search(account) is not None
+
+
+@lru_cache(maxsize=8)
+def _is_secret_command(command: str) -> bool:
+    return _SECRET_ADDRESS.search(command) is not None
 
 
 def count_microseconds(moment: datetime) -> int:

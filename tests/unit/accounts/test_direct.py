@@ -48,6 +48,9 @@ class Answering:
     body: bytes = b""
     sent: list[Any] = field(default_factory=list)
 
+    def send_open(self, *_: Any) -> None:
+        """Have no open connection."""
+
     def send(self, request: Any, **_: Any) -> Any:
         self.sent.append(request)
         raw = SimpleNamespace(read=lambda decode_content: self.body)
@@ -143,3 +146,7 @@ def test_a_refusal_says_what_its_body_says(body: bytes, words: str) -> None:
     with pytest.raises(HttpResponseError) as raised:
         send(build(Auth.KEY, KEY, Answering(412, body)))
     assert (raised.value.status_code, raised.value.message) == (412, words)
+
+
+def test_the_version_of_the_service_is_the_one_that_the_sdk_speaks() -> None:
+    assert BlobServiceClient(ENDPOINT).api_version == direct.API_VERSION

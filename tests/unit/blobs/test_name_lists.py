@@ -33,6 +33,9 @@ class Pages:
     pages: list[bytes]
     asked: list[str] = field(default_factory=list)
 
+    def send_open(self, *_: Any) -> None:
+        """Have no open connection."""
+
     def send(self, request: Any, **_: Any) -> Any:
         self.asked.append(request.url.partition("?")[2])
         raw = SimpleNamespace(read=lambda decode_content: self.pages.pop(0))

@@ -1,0 +1,218 @@
+"""Requests past urllib3: what is sent, which answers are whole, and which connections are used again."""
+
+import queue
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.client import HTTPException, IncompleteRead, RemoteDisconnected
+from types import SimpleNamespace
+
+import pytest
+from azure.core.exceptions import HttpResponseError, ServiceResponseError, ServiceResponseTimeoutError
+
+from azguard.accounts import direct
+from azguard.accounts.open_connections import OpenConnection, OpenConnections
+from azguard.accounts.transport import _explain
+from tests.support.ranged_service import RangeAnswer, serving
+
+OK = b'HTTP/1.1 206 Partial Content\r\nETag: "0x1"\r\n'
+LENGTH = b"Content-Length: 10\r\n\r\n"
+CHUNKS = b"Transfer-Encoding: chunked\r\n\r\n"
+BODY = b"0123456789"
+
+
+@dataclass
+class Connection:
+    """What urllib3 has of a connection, as far as it is used here."""
+
+    sock: socket.socket
+
+    def close(self) -> None:
+        self.sock.close()
+
+
+@contextmanager
+def connect(answer: bytes, *, ends: bool = False) -> Iterator[tuple[OpenConnection, socket.socket]]:
+    """Yield a connection, with an answer under way, and its other side."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        theirs.sendall(answer)
+        if ends:
+            theirs.shutdown(socket.SHUT_WR)
+        yield OpenConnection(Connection(ours)), theirs
+
+
+def exchange(
+    answer: bytes, method: str = "GET", *, ends: bool = False
+) -> tuple[int, str, Mapping[str, str], bytes, bool]:
+    with connect(answer, ends=ends) as (connection, _):
+        found = connection.exchange(method, b"", None, 0.2)
+        return found.status_code, found.reason, dict(found.headers.items()), found.content, connection.is_reusable
+
+
+@pytest.mark.parametrize(
+    ("answer", "headers", "content"),
+    [
+        (OK + LENGTH + BODY, {"ETag": '"0x1"', "Content-Length": "10"}, BODY),
+        ((OK + LENGTH).replace(b"\r\n", b"\n") + BODY, {"ETag": '"0x1"', "Content-Length": "10"}, BODY),
+        (
+            OK + CHUNKS + b"4;a=b\r\n0123\r\n6\r\n456789\r\n0\r\nx-behind: it\r\n\r\n",
+            {"ETag": '"0x1"', "Transfer-Encoding": "chunked"},
+            BODY,
+        ),
+        (
+            b"HTTP/1.1 100 Continue\r\n\r\n" + OK + b"Content-Length: 0\r\n\r\n",
+            {"ETag": '"0x1"', "Content-Length": "0"},
+            b"",
+        ),
+        (
+            OK + b"x-ms-meta-A: 1\r\n  2\r\nVary: a\r\nvary: b\r\n" + LENGTH + BODY,
+            {"ETag": '"0x1"', "x-ms-meta-A": "1 2", "vary": "a, b", "Content-Length": "10"},
+            BODY,
+        ),
+    ],
+    ids=["its length", "without carriage returns", "chunks", "continue", "folded and repeated headers"],
+)
+def test_a_whole_answer_is_read_and_the_connection_is_used_again(
+    answer: bytes, headers: Mapping[str, str], content: bytes
+) -> None:
+    assert exchange(answer) == (206, "Partial Content", headers, content, True)
+
+
+@pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("PUT", 204), ("GET", 304)])
+def test_an_answer_without_a_body_ends_with_its_head(method: str, status: int) -> None:
+    found = exchange(f"HTTP/1.1 {status} Fine\r\n".encode() + LENGTH, method)
+    assert (found[0], found[3], found[4]) == (status, b"", True)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        OK + b"Connection: Close\r\n" + LENGTH + BODY,
+        OK.replace(b"1.1", b"1.0") + LENGTH + BODY,
+        OK + LENGTH + BODY + b"HTTP/1.1",
+    ],
+)
+def test_a_connection_is_not_used_again_if_its_other_side_does_not_say_so(answer: bytes) -> None:
+    assert exchange(answer)[3:] == (BODY, False)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        OK + LENGTH + BODY[:-1],
+        OK + LENGTH[:-2],
+        OK + LENGTH[:-1],
+        OK[:-4],
+        OK + b"\r\n" + BODY,  # no length at all
+        OK + b"Content-Length: -1\r\n\r\n",
+        OK + b"Content-Length: 10, 10\r\n\r\n" + BODY,
+        OK + b"Transfer-Encoding: gzip\r\n\r\n" + BODY,
+        OK + CHUNKS + b"a\r\n" + BODY + b"\r\n",
+        OK + CHUNKS + b"a\r\n" + BODY + b"0\r\n\r\n",
+        OK + CHUNKS + b"a\r\n" + BODY + b"\r\n0\r\n",
+        OK + CHUNKS + b"-a\r\n" + BODY,
+        OK + b"no header\r\n" + LENGTH + BODY,
+        b"HTTP/1.1 ok\r\n" + LENGTH + BODY,
+        b"220 mail ready\r\n\r\n",
+        OK + b"x-ms-meta-a: b\r\n" * 5_000,
+    ],
+)
+def test_a_cut_or_malformed_answer_is_none(answer: bytes) -> None:
+    with connect(answer, ends=True) as (connection, _):
+        with pytest.raises(IncompleteRead):
+            connection.exchange("GET", b"", None, 5)
+        assert not connection.is_reusable
+
+
+def test_a_connection_that_ends_before_the_answer_was_closed_by_the_other_side() -> None:
+    with pytest.raises(RemoteDisconnected):
+        exchange(b"", ends=True)
+
+
+def test_an_answer_that_does_not_come_in_time_is_none() -> None:
+    with pytest.raises(TimeoutError):
+        exchange(OK + LENGTH)
+
+
+def test_a_large_body_arrives_whole() -> None:
+    body = bytes(range(256)) * 160
+    with connect(OK + LENGTH + BODY) as (connection, theirs):
+        head = OpenConnections(None, "host:1").write_head("PUT", "/site/a?comp=x", {"x-ms-a": "ü"})
+        connection.exchange("PUT", head, body, 5)
+        theirs.settimeout(5)
+        sent = b""
+        while len(sent) < len(head) + len(body):
+            sent += theirs.recv(1 << 20)
+    assert sent == b"PUT /site/a?comp=x HTTP/1.1\r\nHost: host:1\r\nx-ms-a: \xfc\r\n\r\n" + body
+
+
+@pytest.mark.parametrize("value", ["1\r\nx-ms-meta-b: 2", "1\n", "\r", "\N{EURO SIGN}"])
+def test_a_header_that_would_be_two_or_cannot_be_sent_is_refused(value: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011  # the two have nothing else in common
+        OpenConnections(None, "host").write_head("GET", "/", {"x-ms-meta-a": value})
+
+
+def test_a_connection_that_was_closed_meanwhile_is_not_taken() -> None:
+    pool = SimpleNamespace(pool=queue.LifoQueue())
+    with connect(b"") as (open_one, _), connect(b"", ends=True) as (closed_one, _):
+        open_one.is_reusable = closed_one.is_reusable = True
+        connections = OpenConnections(pool, "host")
+        connections.give(open_one)
+        connections.give(closed_one)
+        assert (connections.take(), connections.take()) == (open_one, None)
+
+
+def test_only_a_connection_that_urllib3_has_opened_is_taken_from_it() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        pool = SimpleNamespace(pool=queue.LifoQueue())
+        for each in (None, Connection(ours)):
+            pool.pool.put(each)
+        connections = OpenConnections(pool, "host")
+        found = [connections.take() is not None, connections.take() is not None]
+    assert (found, pool.pool.get(block=False)) == ([True, False], None)
+
+
+def ask(service: object) -> object:
+    target = service.target  # type: ignore[attr-defined]
+    try:
+        answer = direct.send(target.account, "GET", target.address, {"x-ms-range": "bytes=0-9"}, {"read_timeout": 5})
+    except HttpResponseError as error:
+        return error.status_code, error.message, error.response.headers["x-ms-error-code"]  # type: ignore[union-attr]
+    return answer.status, answer.content
+
+
+def refuse(_: int, answer: RangeAnswer) -> RangeAnswer:
+    return RangeAnswer(HTTPStatus.PRECONDITION_FAILED, b"", answer.etag, None, code="ConditionNotMet")
+
+
+@pytest.mark.parametrize("is_refused", [False, True])
+def test_the_second_request_goes_over_the_connection_of_the_first_and_ends_as_it_did(is_refused: bool) -> None:
+    with serving(BODY, *([refuse] if is_refused else [])) as service:
+        target = service.target
+        sender = target.account.sender
+        asked = SimpleNamespace(target=target)
+        first = ask(asked)
+        connections = sender.session.find_open(target.endpoint)
+        second = ask(asked)
+        with closing(connections.take()) as used:
+            assert (first, used is not None) == (second, True)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "words"),
+    [
+        (TimeoutError("timed out"), ServiceResponseTimeoutError, "timed out"),
+        (ConnectionResetError("Connection reset by peer"), ServiceResponseError, "Connection reset"),
+        (RemoteDisconnected("Remote end closed connection"), ServiceResponseError, "Remote end closed"),
+        (IncompleteRead(b""), ServiceResponseError, "the answer was cut short"),
+    ],
+)
+def test_a_broken_connection_is_told_as_the_sdk_tells_it(
+    error: OSError | HTTPException, kind: type[Exception], words: str
+) -> None:
+    found = _explain(error)
+    assert (type(found), words in str(found)) == (kind, True)
