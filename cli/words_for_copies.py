@@ -16,6 +16,11 @@ def _show_ended(facts: Mapping[str, object]) -> str:
     return f"there is nothing left to stop: {_show(facts)}"
 
 
+def _stop_copy(facts: Mapping[str, object]) -> str:
+    kind, _, target = str(facts["address"]).partition(":")
+    return f"see how far it is: {_show(facts)}; or stop it: azguard {kind} abort-copy {shlex.quote(target)}"
+
+
 def _show_source(facts: Mapping[str, object]) -> str:
     shown = f"see what the source is now: {_show(facts)}"
     if not str(facts["address"]).startswith("file:"):
@@ -40,6 +45,7 @@ HINTS: Mapping[str, Words] = {
     "copy_ended": _show_ended,
     "copy_failed": "see what is there now: azguard blob show {target}; to copy again, add --etag with its ETag",
     "copy_is_another": "leave --copy-id out to stop the copy that is pending",
+    "copy_not_ended": _stop_copy,
     "copy_pending": ("wait longer with --timeout; or stop it: azguard blob abort-copy {target} --copy-id {copy_id}"),
     "copy_replaced": "see what is there now: azguard blob show {target}",
     "copy_source_changed": _show_source,

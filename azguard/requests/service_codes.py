@@ -49,10 +49,8 @@ STATES = {
 }
 # What is in use: others have it open, or it is on its way to be deleted or copied.
 BUSY = {
-    **{
-        code: Refusal("{0} is busy: {1}", reason="busy")
-        for code in ("PendingCopyOperation", "SystemInUse", "ShareSnapshotInProgress")
-    },
+    "PendingCopyOperation": Refusal("the service still copies into {0}", reason="copy_not_ended"),
+    **{code: Refusal("{0} is busy: {1}", reason="busy") for code in ("SystemInUse", "ShareSnapshotInProgress")},
     "SharingViolation": Refusal("another program has {0} open", reason="file_is_open"),
     "FileOpenBySmbClient": Refusal("another program has {0} open", reason="file_is_open"),
     "CannotDeleteFileOrDirectory": Refusal("another program has {0} open", reason="file_is_open"),

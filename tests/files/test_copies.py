@@ -208,6 +208,7 @@ def test_a_killed_copy_leaves_a_temporary_file_whose_copy_can_be_stopped(
     ended = [files_cli.call("file", "abort-copy", left).json for _ in range(2)]
     for each in ended:
         Draft202012Validator({"$defs": SCHEMAS["$defs"], "$ref": "#/$defs/blob abort-copy"}).validate(each)
+    assert f"azguard file abort-copy {left}" in busy.err
     assert (busy.code, other.code, [each["outcome"] for each in ended]) == (49, 42, ["committed", "unchanged"])
     assert (files_cli.call("file", "delete", left, ANYHOW).code, leftovers(files_cli, source)) == (0, [])
 
