@@ -15,7 +15,7 @@ what the log says; give it an entry with its reason only if the truth really can
 ``CONTESTS`` adds a rival who writes in between, ``OUTAGES`` a fault that hits every such request until azguard gives
 up: a few of each for a new row. Faults that only the transport can tell apart (``TWINS``), and a slow answer, are
 played in the first row of each group of commands, and where a row says something else of them. A new kind of resource
-also needs its names in ``rules.operation``, and how to look at it in ``Scene.content``.
+also needs its names in ``rules.operation``, and how to look at it in ``Scene.look``.
 
 The operations on a lease are ``repeatable``: done a second time they change nothing that the first time did not. There
 a second commit, by a zombie or because azguard sent it again, is no fault; what counts instead is the state in which

@@ -20,7 +20,7 @@ from azguard.accounts import account, exchanges
 from azguard.accounts.target import Target
 from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
 from azguard.address import Kind
-from azguard.blobs import blocks, properties, uploads
+from azguard.blobs import blocks, uploads
 from azguard.blobs.upload import Settings, Upload
 from azguard.cli import command_line
 from azguard.conditions.resolve import Conditions
@@ -222,28 +222,24 @@ class Scene:
             return Chosen(until=lambda: self._landed)
         return Fault.NONE
 
-    def content(self) -> bytes | None:
-        """Return what is there now: a blob's content, an entity's properties, nothing for a container, None if it is
-        gone.
+    def look(self) -> tuple[bytes | None, str | None]:
+        """Return what is there now and the state of its lease.
+
+        That is a blob's content, an entity's properties, nothing for a container, and None if it is gone. Nothing but a
+        blob is looked at for a lease.
         """
         if self.row.service == "table":
-            return entities.content(self.direct, self.entity)
+            return entities.content(self.direct, self.entity), None
         if self.row.service == "queue":
-            return queues.content(self.direct, self.queue)
+            return queues.content(self.direct, self.queue), None
         try:
             if "{container}" in self.row.command:
                 self._container().get_container_properties()
-                return b""
-            found: bytes = self.direct.blob(self._target.address).download_blob().readall()
+                return b"", None
+            found = self.direct.blob(self._target.address).download_blob()
         except ResourceNotFoundError:
-            return None
-        return found
-
-    def lease(self) -> str | None:
-        """Return the state of the blob's lease, or None where there is no blob."""
-        if self.row.service != "blob" or "{container}" in self.row.command or self.content() is None:
-            return None
-        return str(properties.fetch(self._target, Conditions(), Deadline()).lease.state)
+            return None, None
+        return found.readall(), str(found.properties.lease.state)
 
     def _next(self, request: Request) -> bool:
         """Return whether this request is the one that is spoilt, if it arrives now."""
@@ -320,21 +316,20 @@ def scene(
     root: Path, ports: Mapping[str, int], row: Row, column: Column, rival: Rival | None, every: bool
 ) -> Iterator[Scene]:
     """Set up a cell against the Azurite on these ports: a proxy and a private world for the command."""
-    direct = account.emulator(ports)
-    _prepare(row.service, tuple(ports.items()))
+    direct = _prepare(row.service, tuple(ports.items()))
     made = Scene(row, column, CliWorld(root), direct, rival, every)
     with proxy.running(ports[row.service], made.decide) as running:
         made.running = running
         endpoint = f"http://127.0.0.1:{running.port}/{EMULATOR_NAME}"
         key = f"AccountName={EMULATOR_NAME};AccountKey={EMULATOR_KEY}"
         text = f"{key};{row.service.title()}Endpoint={endpoint}"
-        made.cli = CliWorld(root, text, _EDITOR)
+        made.cli = CliWorld(root, text, _EDITOR).with_cache()
         yield made
 
 
 @cache
-def _prepare(service: str, ports: tuple[tuple[str, int], ...]) -> None:
-    """Make what the cells of a service share, once for each process and Azurite."""
+def _prepare(service: str, ports: tuple[tuple[str, int], ...]) -> account.Account:
+    """Make what the cells of a service share, once for each process and Azurite; return the account."""
     direct = account.emulator(dict(ports))
     if service == "table":
         entities.prepare(direct)
@@ -343,6 +338,7 @@ def _prepare(service: str, ports: tuple[tuple[str, int], ...]) -> None:
             direct.container(address.parse(CONTAINER, Kind.CONTAINER).address).create_container()
         except ResourceExistsError:
             pass  # by another process
+    return direct
 
 
 @dataclass(frozen=True)
@@ -369,7 +365,8 @@ def play(
     folder = Path(tempfile.mkdtemp(dir=root))
     with _small_blocks(), scene(folder, ports, row, column, rival, every) as played:
         ran = played.play(process=process)
-        return Story(ran, tuple(each.etag for each in played.commits), played.content(), played.lease(), played.told)
+        content, lease = played.look()
+        return Story(ran, tuple(each.etag for each in played.commits), content, lease, played.told)
 
 
 @contextmanager

@@ -70,7 +70,9 @@ def stories(
     with ExitStack() as stack:
         more = range(0, len(cells) - _CELLS_OF_AN_AZURITE, _CELLS_OF_AN_AZURITE)
         servers = [storage, *(stack.enter_context(_run_azurite()) for _ in more)]
-        pool = stack.enter_context(ProcessPoolExecutor(_AT_A_TIME, get_context("spawn")))
+        context = get_context("forkserver")
+        context.set_forkserver_preload([__name__])
+        pool = stack.enter_context(ProcessPoolExecutor(_AT_A_TIME, context))
         yield {
             cell: pool.submit(_play, root, dict(servers[number // _CELLS_OF_AN_AZURITE].ports), cell)
             for number, cell in enumerate(cells)

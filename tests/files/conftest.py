@@ -1,0 +1,11 @@
+"""What the tests of this folder start with."""
+
+import pytest
+
+from tests.support.cli_world import CliWorld
+
+
+@pytest.fixture
+def files_cli(files_cli: CliWorld) -> CliWorld:
+    """Return the private folder with a cache in it: each of these thousands of tests would have to make one."""
+    return files_cli.with_cache()
