@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -129,6 +129,43 @@ class _Handler(WSGIRequestHandler):
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
+    #: How long a connection may be idle, in seconds.
+    timeout = 120
+
+    def run_wsgi(self) -> None:
+        """Answer one request. Werkzeug's own ends each connection, and sends two of its headers beside ours."""
+        if self.headers.get("Expect", "").strip().lower() == "100-continue":
+            self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        self.environ = self.make_environ()
+        self._is_answered = False
+        body: Iterable[bytes] = ()
+        try:
+            body = self.server.app(self.environ, self._start)
+            for each in body:
+                self.wfile.write(each)
+        except ConnectionError:
+            self.close_connection = True
+        except Exception:  # noqa: BLE001  # whatever failed, the others are answered
+            _LOG.exception("%s %s", self.command, _redact(self.path))
+            # The client must not take what was sent for the whole answer.
+            self.close_connection = True
+            if not self._is_answered:
+                self.send_error(HTTPStatus.INTERNAL_SERVER_ERROR)
+        finally:
+            close = getattr(body, "close", None)
+            if close is not None:
+                close()
+
+    def _start(self, status: str, headers: list[tuple[str, str]], _: object = None) -> Callable[[bytes], object]:
+        """Send the head of the answer; see ``start_response`` of WSGI."""
+        self._is_answered = True
+        code, words = status.split(" ", 1)
+        self.log_request(code)
+        self.send_response_only(int(code), words)
+        for name, value in headers:
+            self.send_header(name, value)
+        self.end_headers()
+        return self.wfile.write
 
     def make_environ(self) -> dict[str, Any]:
         environ: dict[str, Any] = super().make_environ()
@@ -144,6 +181,28 @@ class _Handler(WSGIRequestHandler):
         _LOG.info(message, *args)
 
 
+class _Server(ThreadedWSGIServer):
+    """A server that ends its connections when it is closed."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        self._open = set[socket.socket]()
+        super().__init__(*arguments, **settings)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        self._open.add(request)
+        super().process_request_thread(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self._open.discard(request)
+        super().shutdown_request(request)
+
+    def server_close(self) -> None:
+        super().server_close()
+        for each in list(self._open):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+
+
 def make_server(application: _Dispatcher, host: str, port: int) -> BaseWSGIServer:
     """Return a server that listens already; port 0 takes a free one.
 
@@ -151,7 +210,7 @@ def make_server(application: _Dispatcher, host: str, port: int) -> BaseWSGIServe
         OSError: the port is taken. Werkzeug itself would end the process.
     """
     with socket.create_server((host, port)) as listening:
-        server = ThreadedWSGIServer(host, port, application, _Handler, fd=listening.fileno())
+        server = _Server(host, port, application, _Handler, fd=listening.fileno())
     server.daemon_threads = True
     return server
 
@@ -206,7 +265,7 @@ def _redact(target: str) -> str:
 
 def _read_body(environ: Mapping[str, Any]) -> bytes:
     if environ.get("HTTP_TRANSFER_ENCODING"):
-        raise ServiceError("MissingContentLengthHeader")
+        raise ServiceError("MissingContentLengthHeader", Connection="close")
     told = environ.get("CONTENT_LENGTH") or "0"
     if not (told.isascii() and told.isdecimal()):
         raise ServiceError("InvalidHeaderValue", Connection="close")
