@@ -114,7 +114,15 @@ def _check_path(path: str) -> None:
         raise UsageError("the path is over 2,048 characters, or a part of it is over 255")
     if len(segments) > _MOST_PARTS_OF_A_PATH:
         raise UsageError("the path has more than 250 directories")
-    for segment in segments:
+
+
+def check_new_path(path: str) -> None:
+    """Refuse the path of a new file in a share that no program could open over SMB.
+
+    Raises:
+        UsageError: a part of it ends with a dot or a space, which Windows drops, or is the name of a device.
+    """
+    for segment in path.split("/"):
         if segment.endswith((".", " ")):
             raise UsageError(f"{path!r} has a part that ends with a dot or a space", reason="path_part_end")
         if _DEVICE.fullmatch(segment):

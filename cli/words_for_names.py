@@ -22,7 +22,7 @@ HINTS: Mapping[str, Words] = {
     "name_ends_with_dot": "take another name",
     "name_has_backslash": "write / itself",
     "path_character": 'paths may not hold " \\ : | < > * ?',
-    "path_part_end": "the service or Windows would drop it: take another name",
+    "path_part_end": "Windows drops that, and could not open the file: take another name, or put it alone",
     "sas_behind_address": (
         "--sas-token @FILE, or the whole URL in quotes; if it is part of the name, write a URL with %3F for ?"
     ),

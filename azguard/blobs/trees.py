@@ -83,6 +83,10 @@ class BlobTree:
         naming.check("blob", "blob", parts)
         return Target(self.container.account, Address(Kind.BLOB, parts))
 
+    def locate_new(self, name: str) -> Target:
+        """Return the blob of that name, as ``locate`` does."""
+        return self.locate(name)
+
     def check(self, deadline: Deadline) -> None:
         """Refuse to begin where there is no container; a caller who may not ask for it may begin.
 

@@ -93,6 +93,16 @@ class FileTree:
         naming.check("file", "file", parts)
         return Target(self.share.account, Address(Kind.FILE, parts, share.snapshot))
 
+    def locate_new(self, name: str) -> Target:
+        """Return the file of that name, if programs can open it over SMB.
+
+        Raises:
+            UsageError: they cannot, or the service takes no such name.
+        """
+        found = self.locate(name)
+        naming.check_new_path(name.removeprefix(self.prefix))
+        return found
+
     def check(self, deadline: Deadline) -> None:
         """Refuse to begin where there is no share; a caller who may not ask for it may begin.
 

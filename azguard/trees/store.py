@@ -102,6 +102,13 @@ class TreeStore(Protocol):
             UsageError: the service takes no such name.
         """
 
+    def locate_new(self, name: str) -> Target:
+        """Return the file of that name, the prefix included, that is to be written.
+
+        Raises:
+            UsageError: the service takes no such name, or programs that use the files could not open it.
+        """
+
     def check(self, deadline: Deadline) -> None:
         """Refuse to begin where no file can be written.
 

@@ -154,7 +154,7 @@ class TreeUpload:
         Raises:
             UsageError: the service takes no such name, or takes it for that of a file before it.
         """
-        target = self.store.locate(self.store.prefix + file.name)
+        target = self.store.locate_new(self.store.prefix + file.name)
         if not taken.take(file.name):
             raise UsageError(
                 f"{file.name!r} cannot be written: the service takes it for another name of the folder, in other "

@@ -132,6 +132,11 @@ def test_names_that_a_share_does_not_take_are_refused_by_name_before_any_write(f
     fine = {"A.txt": "created", "Dir/x": "created", "dIR/y": "created", ".azguard-0123.tmp": "skipped"}
     assert told == fine | dict.fromkeys({"a.txt", "dIR/X", *bad}, "failed")
     assert content(cli, share) == {"A.txt": "A.txt", "Dir/": None, "Dir/x": "Dir/x", "Dir/y": "dIR/y"}
+    # What is there already is read and deleted, whatever its name.
+    upload(cli, share, "theirs.")
+    words = (share, "--recursive", "--include", "theirs.")
+    assert outcomes(cli.call("file", "get", *words, "-f", "back")) == {"theirs.": "read"}
+    assert outcomes(cli.call("file", "delete", *words)) == {"theirs.": "deleted"}
 
 
 def test_a_mirror_leaves_what_differs_in_the_case_of_its_letters_alone(files_cli: CliWorld, share: str) -> None:

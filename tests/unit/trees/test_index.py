@@ -29,3 +29,14 @@ def test_a_folder_marks_all_below_it_and_nothing_beside() -> None:
     found = index("a", "a/x", "a/y/z", "a.b", "a-b", "ab", "a0")
     found.mark("a", with_all_below=True)
     assert [each.name for each in found.list_unmarked()] == ["a-b", "a.b", "a0", "ab"]
+
+
+def test_names_that_are_taken_for_one_are_found_and_marked_by_any_of_them() -> None:
+    found = NameIndex(str.upper)
+    found.add_all(Known(name, None, None, 3, None) for name in ("Readme", "Dir/x", "other"))
+    found.mark("README")
+    found.mark("dIR", with_all_below=True)
+    assert [each.name for each in found.list_unmarked()] == ["other"]
+    assert (found.find("readME"), found.is_marked("readme"), found.is_marked("other")) == (
+        Known("Readme", None, None, 3, None), True, False,
+    )  # fmt: skip
