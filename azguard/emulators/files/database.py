@@ -83,6 +83,11 @@ class Database:
         share.root = cursor.lastrowid or 0
         self.save_share(share)
 
+    def find_last_root(self) -> int:
+        """Return the number of the share or snapshot that was made last."""
+        row = self._connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'share'").fetchone()
+        return int(row[0]) if row else 0
+
     def save_share(self, share: ShareRecord) -> None:
         """Write what changed of a share."""
         self._connection.execute(

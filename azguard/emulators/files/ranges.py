@@ -74,7 +74,7 @@ def show(store: Store, request: Request) -> Answer:
 def add(ranges: Ranges, start: int, end: int) -> Ranges:
     """Return ranges with one more, touching ones joined."""
     apart = [each for each in ranges if each[1] < start or each[0] > end]
-    joined = [each for each in ranges if each not in apart]
+    joined = [each for each in ranges if each[1] >= start and each[0] <= end]
     new = (min([start, *(each[0] for each in joined)]), max([end, *(each[1] for each in joined)]))
     return sorted([*apart, new])
 
@@ -152,11 +152,10 @@ def _find_noted(old: Node, node: Node) -> tuple[Ranges, Ranges] | None:
     """Return the parts that were written, and those that were written or cleared; None if that was not all noted."""
     if old.changes is None or node.changes is None:
         return None
-    last = max((number for _, _, number in old.changes), default=0)
     written: Ranges = []
     changed: Ranges = []
     for start, end, number in node.changes:
-        if number > last:
+        if number >= old.root:
             changed = add(changed, start, end)
             for each in clip(node.ranges, start, end):
                 written = add(written, *each)

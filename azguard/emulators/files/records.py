@@ -1,6 +1,5 @@
 """What is kept of a share, a directory and a file."""
 
-import dataclasses
 import json
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -38,7 +37,7 @@ class ShareRecord:
 
     def to_json(self) -> str:
         """Return what the database keeps of it."""
-        return json.dumps(dataclasses.asdict(self))
+        return json.dumps({**vars(self), "lease": vars(self.lease)})
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -72,8 +71,8 @@ class Node:
     copy: dict[str, str] = field(default_factory=dict)
     #: What was written, as pairs of offsets, the second one past the end.
     ranges: list[tuple[int, int]] = field(default_factory=list)
-    #: What was written or cleared since the file was created, as offsets with a number that grows; None if that was not
-    #: all noted, because another program wrote, or the file was copied.
+    #: What was written or cleared since the file was created, as offsets with the number of the share or snapshot that
+    #: was made last before; None if that was not all noted, because another program wrote, or the file was copied.
     changes: list[tuple[int, int, int]] | None = None
     #: What the disk said after our last change: time, length and inode. Another value means a change past us.
     stamp: list[int] = field(default_factory=list)
@@ -93,7 +92,7 @@ class Node:
 
     def to_json(self) -> str:
         """Return what the database keeps of it."""
-        return json.dumps(dataclasses.asdict(self))
+        return json.dumps({**vars(self), "lease": vars(self.lease)})
 
     @classmethod
     def from_json(cls, text: str) -> Self:

@@ -210,11 +210,16 @@ class Store:
 
     def note_change(self, node: Node, start: int, end: int) -> None:
         """Note that a part of a file was written or cleared; its ranges tell which of the two."""
-        if node.changes is None:
+        if node.changes is None or start == end:
             return
-        left = [(s, min(e, start), number) for s, e, number in node.changes if s < start]
-        right = [(max(s, end), e, number) for s, e, number in node.changes if e > end]
-        node.changes = sorted({*left, *right, (start, end, self.database.count_up("change"))})
+        number = self.database.find_last_root()
+        kept: list[tuple[int, int, int]] = []
+        for s, e, n in node.changes:
+            if n == number and s <= end and e >= start:
+                start, end = min(s, start), max(e, end)
+            else:
+                kept += [part for part in ((s, min(e, start), n), (max(s, end), e, n)) if part[0] < part[1]]
+        node.changes = sorted([*kept, (start, end, number)])
 
     def keep_permission(self, text: str) -> str:
         """Keep a permission; return the key by which it is found."""
