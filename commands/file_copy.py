@@ -47,7 +47,8 @@ def copy(
     The copy belongs to this command. Within an account it usually ends at once; from another account it may take hours.
     Ctrl-C, TERM and --timeout stop it, and nothing is written. Without --timeout azguard waits as long as the copy goes
     on, and gives up (exit 75) when no byte came for an hour. After kill -9 a temporary file remains, whose name begins
-    with .azguard-, and a copy that is pending goes on into it: see azguard file abort-copy.
+    with .azguard-, and a pending copy goes on into it. The next copy or put in the directory on this machine stops and
+    deletes it, and so does azguard file prune.
 
     The service compares no version of the source. azguard reads its ETag before and after the copy; if it changed, the
     exit status is 42 and nothing is written. A program that has the source open over SMB may move the ETag later: copy
@@ -111,8 +112,8 @@ def abort_copy(
     """Stop a copy that is pending. The destination is then an empty file.
 
     It is for copies that other programs began, such as az storage file copy start. azguard file copy stops its own copy
-    when it is interrupted. If it was killed, its copy goes on into a temporary file: see azguard file list
-    SHARE --prefix .azguard-. Stop it there, and delete the file.
+    when it is interrupted. What one leaves that was killed on another machine is shown by azguard file list SHARE
+    --prefix .azguard-: stop it there, and delete the file.
 
     If the copy was stopped before, the exit status is 0 and the outcome is unchanged. If it has ended otherwise, the
     exit status is 42: there is nothing to stop, and the destination stays as it is.
