@@ -16,7 +16,7 @@ from azguard.address import Address, Kind
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, Locked, NotFound
-from azguard.files import files, listing, temporary, temporary_notes, writes
+from azguard.files import files, listing, temporary_notes, writes
 from azguard.files.guarding import Guarding
 from azguard.processes.notes import ProcessNotes
 from azguard.requests.deadline import Deadline
@@ -24,7 +24,7 @@ from azguard.requests.service_copies import PENDING
 from azguard.requests.service_dates import Answers
 
 # Of a put or a copy: a number, by which it is noted. Of safe-update: the id of its lease, by which that is noted.
-_NAME = re.compile(rf"{re.escape(temporary.PREFIX)}(?:([0-9a-f]{{16}})\.tmp|([0-9a-f-]{{36}})-[0-9a-f]{{8}})")
+_NAME = re.compile(rf"{re.escape(temporary_notes.PREFIX)}(?:([0-9a-f]{{16}})\.tmp|([0-9a-f-]{{36}})-[0-9a-f]{{8}})")
 _ENDED, _OLD = "process_ended", "old"
 
 
@@ -66,7 +66,7 @@ def prune(folder: Target, pruning: Pruning, *, recursive: bool) -> Iterator[Left
     while folders:
         path = folders.pop()
         place = Target(folder.account, Address(Kind.DIR, (folder.address.container, path)))
-        prefix = None if recursive else temporary.PREFIX
+        prefix = None if recursive else temporary_notes.PREFIX
         for entry in listing.list_entries(place, pruning.deadline, prefix=prefix, limit=None):
             name = f"{path}/{entry.name}" if path else entry.name
             if entry.type == Kind.DIR:

@@ -20,6 +20,7 @@ from typing import Any
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.errors import AzguardError
+from azguard.files.temporary_notes import PREFIX
 from azguard.requests.calls import CallOutcome, page_timeouts, pages, read, send_once, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_errors import translate
@@ -30,7 +31,6 @@ _TRIES = 5
 _PAUSE_SECONDS = 0.1
 # Bounded: a file with a temporary name that stays does no harm.
 _DELETE_SECONDS = 3.0
-_PREFIX = ".azguard-"
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def clean(target: Target, keeper: str, deadline: Deadline) -> None:
     patience = deadline.restart(seconds=_DELETE_SECONDS)
     directory = target.account.directory(Address(Kind.DIR, (target.address.container, folder)))
     with suppress(AzguardError):
-        listed = directory.list_directories_and_files(name_starts_with=f"{_PREFIX}{keeper}", **page_timeouts(patience))
+        listed = directory.list_directories_and_files(name_starts_with=f"{PREFIX}{keeper}", **page_timeouts(patience))
         for each in list(pages(listed, target, patience)):
             Replacement(target, _beside(target, each.name)).delete(None, patience)
 
@@ -154,7 +154,7 @@ def _create(
     """Create the file; under another name each time, since a create that comes late would empty it."""
     doubtful: list[Replacement] = []
     for _ in range(_TRIES):
-        made = Replacement(target, _beside(target, f"{_PREFIX}{keeper}-{uuid.uuid4().hex[:8]}"))
+        made = Replacement(target, _beside(target, f"{PREFIX}{keeper}-{uuid.uuid4().hex[:8]}"))
         client = made.temporary.account.file(made.temporary.address)
         settings = _settings(like, content)
         sent = send_once(

@@ -25,8 +25,6 @@ from azguard.requests.verdicts import Verdict
 
 #: The most that one request writes.
 PIECE_BYTES = 4 * 1024 * 1024
-#: How the names of temporary files begin; a crash can leave one behind.
-PREFIX = ".azguard-"
 # A stream of unknown length gets a file that is larger by this factor whenever it is full.
 _GROWTH = 2
 
@@ -242,6 +240,6 @@ def choose(
     share, path = target.address.parts
     folder, slash, _ = path.rpartition("/")
     token = secrets.token_hex(8)
-    place = Target(target.account, Address(Kind.FILE, (share, f"{folder}{slash}{PREFIX}{token}.tmp")))
+    place = Target(target.account, Address(Kind.FILE, (share, f"{folder}{slash}{temporary_notes.PREFIX}{token}.tmp")))
     note = temporary_notes.open_note(notes, place, token)
     return TemporaryFile(place, settings, patience, size, note=note, notes=notes)

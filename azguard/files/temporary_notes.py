@@ -17,6 +17,8 @@ from azguard.requests.service_errors import service_code, status
 
 # While the service copies into it, it cannot be deleted.
 _IS_PENDING = "PendingCopyOperation"
+#: How the names of temporary files begin; a crash can leave one behind.
+PREFIX = ".azguard-"
 # Bounded: a file that stays behind is garbage, and harms nothing.
 _DELETE_SECONDS = 3.0
 

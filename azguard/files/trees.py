@@ -17,7 +17,7 @@ from azguard.files import download, files, uploads, writes
 from azguard.files import existing as found
 from azguard.files.guarding import Guarding
 from azguard.files.properties import FileHeaders, SmbProperties
-from azguard.files.temporary import PREFIX
+from azguard.files.temporary_notes import PREFIX
 from azguard.files.tree_folders import FileFolders, Walked
 from azguard.requests import existing
 from azguard.requests.deadline import Deadline

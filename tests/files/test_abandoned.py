@@ -14,6 +14,7 @@ from tests.support.emulator_world import until
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the kernel tells who was killed by its lock")
 #: The words of each write under a lease, and the request at which it is killed.
 WRITES = {
+    "copy": (("file", "copy", "{file}", "--source", "{source}"), "comp=metadata"),
     "put": (("file", "put", "{file}", "-f", "{local}"), "comp=rename"),
     "metadata": (("file", "metadata", "set", "{file}", "--metadata", "a=1"), "comp=metadata"),
     "properties": (("file", "set-properties", "{file}", "--content-type", "a/b"), "comp=properties"),
@@ -48,7 +49,8 @@ def is_clean(cli: CliWorld, file: str) -> bool:
 def test_each_write_goes_on_where_it_was_killed(files_cli: CliWorld, file: str) -> None:
     share = file.partition("/")[0]
     names = {"file": file, "share": share, "local": str(files_cli.file("new", b"new"))}
-    names["policies"] = str(files_cli.file("policies", b"{}"))
+    names |= {"policies": str(files_cli.file("policies", b"{}")), "source": f"{share}/source.txt"}
+    files_world.client(files_cli, names["source"]).upload_file(b"source")
     left: dict[str, object] = {}
     with files_world.killing(files_cli) as killer:
         call = killer.world.call
