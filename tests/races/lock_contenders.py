@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import DEVNULL, Popen
+from subprocess import DEVNULL
 
 from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
 from azguard.faultproxy.proxy import Answer, Request
@@ -18,8 +18,7 @@ from tests.faults.rules import operation
 from tests.races import lock_section
 from tests.races.lock_history import Ran
 from tests.races.log import run_of
-from tests.support import forked
-from tests.support.cli_world import command
+from tests.support.forked_process import ForkedProcess
 from tests.support.places import REPOSITORY
 
 LOCK = "blob:locks/x"
@@ -58,8 +57,6 @@ class Ground:
     folder: Path
     slots: int
     words: Sequence[str]
-    #: Whether a contender is a process started anew, which can be killed at an exact moment; else it is forked.
-    starts: bool = True
     #: How the names of its runs begin; those that read under the lock begin with ``lock_section.READER``.
     name: str = "contender"
 
@@ -78,11 +75,10 @@ class Ground:
             "AZGUARD_SCOPE": run,
         }
 
-    def command(self, run: str, section: Sequence[str]) -> list[str]:
+    def words_of(self, run: str, section: Sequence[str]) -> tuple[str, ...]:
         """Return the command line of a contender."""
         script = [sys.executable, "-I", "-S", lock_section.__file__, str(self.folder), run, str(self.slots), *section]
-        azguard = command if self.starts else forked.command
-        return azguard("lock", "run", LOCK, *self.words, "--", *script)
+        return ("lock", "run", LOCK, *self.words, "--", *script)
 
 
 class Contender:
@@ -91,7 +87,7 @@ class Contender:
     def __init__(self, number: int, ground: Ground, seed: str, times: int, sections: Sections) -> None:
         self._number, self._ground, self._times, self._sections = number, ground, times, sections
         self._dice = random.Random(f"{seed} contender {number}")
-        self._process: Popen[bytes] | None = None
+        self._process: ForkedProcess | None = None
         self._killed: float | None = None
         self._lock = threading.Lock()
         self._over = threading.Event()
@@ -130,10 +126,10 @@ class Contender:
     def _once(self, run: str) -> Ran:
         words, began = self._ground.folder / f"{run}.err", time.time()
         with open(words, "wb") as err, self._lock:
-            line = self._ground.command(run, self._sections.words(self._dice))
+            line = self._ground.words_of(run, self._sections.words(self._dice))
             self.run, self._killed = run, None
-            self._process = Popen(
-                line, cwd=self._ground.folder, env=self._ground.environ(run), stdin=DEVNULL, stdout=err, stderr=err
+            self._process = ForkedProcess(
+                line, self._ground.folder, self._ground.environ(run), stdin=DEVNULL, stdout=err, stderr=err
             )
         status = self._process.wait()
         said = "" if status == 0 else words.read_text(encoding="utf-8")[-_LAST_WORDS:]

@@ -95,10 +95,8 @@ def run(settings: Settings, most: float, watch: Callable[[str], None] = lambda t
 
 
 def _ground(settings: Settings, port: int, folder: Path) -> Ground:
-    starts = settings.kill_every > 0
-    if not starts:
-        forked.command()  # starts what forks, once, before the threads of the contenders ask for it
-    return Ground(port, folder, settings.slots, _words(settings), starts)
+    forked.server()  # starts what forks, once, before the threads of the contenders ask for it
+    return Ground(port, folder, settings.slots, _words(settings))
 
 
 def _words(settings: Settings) -> list[str]:

@@ -9,7 +9,6 @@ import random
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -25,6 +24,7 @@ from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Chosen, Fault, Request
 from azguard.folders import Folders
+from tests.support.forked_process import ForkedProcess
 from tests.support.lock_world import processes
 
 _QUEUE = "jobs"
@@ -101,7 +101,7 @@ class _Workers:
 
     def __init__(self, settings: Settings, folder: Path, environ: Mapping[str, str]) -> None:
         self._settings, self._folder, self._environ = settings, folder, environ
-        self._running: list[subprocess.Popen[bytes]] = []
+        self._running: list[ForkedProcess] = []
         self.kills = 0
 
     def keep(self) -> None:
@@ -127,15 +127,15 @@ class _Workers:
                 each.kill()
                 each.wait()
 
-    def _begin(self) -> "subprocess.Popen[bytes]":
+    def _begin(self) -> ForkedProcess:
         once = ["--once-table", _TABLE] if self._settings.once else []
         # A message that is received so often by killed workers is no poison.
         options = ["--jobs", str(self._settings.jobs), "--visibility-timeout", "2s", "--retry-visibility", "1s"]
-        words = [sys.executable, "-m", "azguard", "queue", "work", _QUEUE, *options, "--max-dequeue", "1000", *once]
+        words = ("queue", "work", _QUEUE, *options, "--max-dequeue", "1000", *once, "--poll-interval", "0.5s")
         with open(self._folder / "err", "ab") as err:
-            return subprocess.Popen(
-                [*words, "--poll-interval", "0.5s", "--", str(self._folder / "command")],
-                env=self._environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=err,
+            return ForkedProcess(
+                (*words, "--", str(self._folder / "command")), self._folder, self._environ,
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=err,
             )  # fmt: skip
 
 
