@@ -53,7 +53,7 @@ class LocalFolder:
         """
         path = self.find(name)
         if not self._taken.take(name):
-            raise _refuse(name, "the disk takes it for another name of the tree, in other letters")
+            raise _refuse(name, "for this disk another file of the tree has the same name")
         self._make_parents(path.parent, name)
         try:
             mode = os.lstat(path).st_mode

@@ -157,8 +157,8 @@ class TreeUpload:
         target = self.store.locate_new(self.store.prefix + file.name)
         if not taken.take(file.name):
             raise UsageError(
-                f"{file.name!r} cannot be written: the service takes it for another name of the folder, in other "
-                "letters",
+                f"{file.name!r} cannot be written: the service ignores the case of letters, and another file of the "
+                "folder has the same name",
                 reason="tree_name_twice",
             )
         return target

@@ -60,7 +60,7 @@ def test_a_folder_in_the_way_of_a_file_is_left_alone(tmp_path: Path) -> None:
 def test_a_name_that_the_disk_takes_for_another_is_refused(tmp_path: Path) -> None:
     folder = LocalFolder(tmp_path, str.casefold)
     folder.claim("Readme")
-    with pytest.raises(UsageError, match="takes it for another"):
+    with pytest.raises(UsageError, match="another file of the tree has the same name"):
         folder.claim("README")
     assert folder.claim("other") == tmp_path / "other"
 
