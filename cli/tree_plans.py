@@ -184,5 +184,5 @@ def _preview(found: Iterator[Done], show: Callable[[Done], None], address: str, 
         raise Partial(
             f"{terminal.count(refused, 'file')} of {address} would be refused",
             address=address,
-            hint=f"read what changed first: azguard {noun} get --recursive",
+            hint=f"each line says why; what changed is read with azguard {noun} get --recursive",
         )
