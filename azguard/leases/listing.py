@@ -105,6 +105,7 @@ def parse_state(item: Any, address: Address, answered_at: datetime | None) -> Le
         metadata=item.metadata or {},
         answered_at=answered_at,
         blob_type=read_blob_type(item),
+        created_at=getattr(item, "creation_time", None),
     )
 
 

@@ -42,6 +42,8 @@ class LeaseState:
     answered_at: datetime | None = None
     #: As the service calls it, such as PageBlob; None of what is no blob.
     blob_type: str | None = None
+    #: When the blob was made; None if that is not told.
+    created_at: datetime | None = None
 
     @property
     def free(self) -> bool:

@@ -1,29 +1,25 @@
 """Our place in the queue of a lock: what we last saw of it, how often we look, and whether we may ask for the lock."""
 
-from typing import TYPE_CHECKING
-
 from azguard.leases.owner_records import Version
 from azguard.locks import queue
+from azguard.locks.queue import QueueLook, Ticket
 from azguard.locks.request_time import RequestTime
 from azguard.locks.settings import AcquireSettings, LockRequest
 from azguard.locks.ticket import OwnTicket
 
-if TYPE_CHECKING:
-    from azguard.locks.queue import QueueLook
-
 # The first waiter asks for the lock blindly in between: a listing costs more than a request for a lease.
 _LOOK_SECONDS = 5.0
 # The pauses of the first waiter if it is alone.
-_FIRST_SECONDS = (0.25, 1.2)
+_FIRST_SECONDS = (0.3, 1.2)
 # It asks more often the more waiters there are, because the others ask less often. All together they make no more
 # requests than the same number of waiters without a queue would.
-_FASTER_PER_WAITER = 0.55
-_FASTEST = 4.5
+_FASTER_PER_WAITER = 0.53
+_FASTEST = 4.2
 # The second waiter is the first one soon; the others have time.
-_SECOND_SECONDS = (0.4, 1.2)
+_SECOND_SECONDS = (0.45, 1.2)
 _LATER_SECONDS = (1.5, 3.0)
 # A free lock is left so long to the waiter ahead. One that lives asks for it every 1.2 s, so that three of its requests
-# may be lost. One that has died is passed over then, although the lease on its ticket lasts longer.
+# may be lost. One that has died is passed over then, before it counts as silent.
 _LEFT_SECONDS = 8.0
 # It is left so much longer for each further waiter ahead: those behind the first one come in their order too.
 _LEFT_SECONDS_EACH = 3.0
@@ -41,7 +37,8 @@ class Place:
         #: What was seen last; None before the first look.
         self.seen: QueueLook | None = None
         self._seen_at = 0.0
-        #: Since when the lock has been seen free, in one and the same version; None if it is held.
+        #: Since when the lock has been seen free, in one and the same version, and no waiter ahead has gone; None if it
+        #: is held.
         self._free_since: float | None = None
 
     @property
@@ -85,7 +82,7 @@ class Place:
         """Return the shortest and the longest pause until we ask or look again, in seconds."""
         if not self.is_first or self.seen is None:
             is_soon = self._count_ahead() == 1 or self._free_since is not None
-            return _SECOND_SECONDS if is_soon else _LATER_SECONDS
+            return _SECOND_SECONDS if is_soon or self._ticket.is_overdue else _LATER_SECONDS
         faster = min(_FASTEST, max(1.0, _FASTER_PER_WAITER * (self.waiting + 1)))
         return _FIRST_SECONDS[0] / faster, _FIRST_SECONDS[1] / faster
 
@@ -97,18 +94,21 @@ class Place:
             Unavailable: the service does not answer.
         """
         now = self._settings.now()
-        is_asking = self.is_first and self._ticket.number is not None and not self._is_shared
+        is_asking = self.is_first and self._ticket.is_known and not self._is_shared
         if is_asking and now - self._seen_at < _LOOK_SECONDS:
             return False
-        before = self.known
-        self.seen = queue.look(self._target, self._time.start())
+        before, ahead_before = self.known, self._list_ahead()
+        seen = queue.look(self._target, self._time.start())
+        self.seen = self._ticket.adopt(seen, asked_at=now)
         self._seen_at = now
         if not self.is_lock_free or self.known is None:
             self._free_since = None
-        elif self._free_since is None or before is None or before.etag != self.known.etag:
+        elif before is None or before.etag != self.known.etag or self._is_gone(ahead_before):
+            # Where one ahead has gone, it may be the turn of another one only now.
+            self._free_since = None
+        if self._free_since is None and self.is_lock_free and self.known is not None:
             # A look can take seconds: it was free when the answer came, and perhaps not when it was asked for.
             self._free_since = self._settings.now()
-        self._ticket.adopt(self.seen)
         if self.is_first:
             self._ticket.delete_dead(self.seen)
         return True
@@ -134,8 +134,14 @@ class Place:
         patience = _LEFT_SECONDS + _LEFT_SECONDS_EACH * (self._count_ahead() - 1)
         return self._seen_at - self._free_since >= patience
 
+    def _is_gone(self, ahead_before: list[Ticket]) -> bool:
+        """Return whether one of those who were ahead of us is not any more."""
+        return not {each.waiter for each in ahead_before} <= {each.waiter for each in self._list_ahead()}
+
     def _count_ahead(self, *, besides_readers: bool = False) -> int:
+        return sum(not (each.is_shared and besides_readers) for each in self._list_ahead())
+
+    def _list_ahead(self) -> list[Ticket]:
         if self.seen is None:
-            return 0
-        ahead = [each for each in self.seen.ahead_of(self._ticket.number) if not self._ticket.is_own(each)]
-        return sum(not (each.is_shared and besides_readers) for each in ahead)
+            return []
+        return [each for each in self.seen.ahead_of(self._ticket.number) if not self._ticket.is_own(each)]

@@ -2,17 +2,20 @@
 
 A ticket is a blob ``NAME!0000000007`` beside the lock ``NAME``. Its number is one more than the highest that its waiter
 saw, and the service creates it only if there is none: so a waiter that begins to look once another has its ticket comes
-after that one. (That is the order of Lamport's bakery.) The waiter holds a short lease on its ticket. A ticket whose
-lease has ended is of a waiter that died: it is passed over, and the first of the living deletes it. A waiter
-that leaves a free lock alone for some seconds is passed over too, and keeps its ticket.
+after that one. (That is the order of Lamport's bakery.)
+
+Every few seconds a waiter writes to its ticket, and the service notes the time. That is its sign of life. A look shows
+which waiters gave none for a while. They have died, however many they are: they are passed over, and the first of the
+living deletes their tickets. A lease on the ticket would tell less: its term is 15 s at least, and how much of it is
+left cannot be seen. A waiter that leaves a free lock alone for some seconds is passed over too, and keeps its ticket.
 
 The queue gives the order and nothing else. Who holds the lock is decided by the lease on the lock alone.
 """
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from azguard.accounts import sas
 from azguard.accounts.account import Auth
@@ -30,8 +33,13 @@ _MARK = "!"
 _DIGITS = 10
 _TICKET = re.compile(rf"[0-9]{{{_DIGITS}}}")
 _READER = "reader-"
-# The shortest term that the service knows: so long a waiter that died may hold up others.
-TICKET_SECONDS = 15
+# A waiter that gave no sign of life for so long is passed over. The service tells times in whole seconds, and the next
+# look comes 1.2 s later at most: so it holds up others for less than 15 s, also where answers take half a second.
+SILENT_SECONDS = 11.0
+# Only after so long its ticket is deleted, so that a waiter that was silent for less keeps its place.
+DEAD_SECONDS = 15.0
+# Instead of the id of its waiter, where the waiter has left and could not delete it.
+LEFT = "left"
 # A listing of the prefix shows other locks too, after the tickets. Few waiters need one page.
 _PAGE = 50
 # What a SAS must allow: read, write, list, delete.
@@ -49,12 +57,23 @@ class Ticket:
     #: Who waits: an id of its own for each acquisition.
     waiter: str
     is_shared: bool
-    #: Whether its waiter is there: it holds the lease, or has had no time yet to acquire it.
-    is_alive: bool
     etag: str
     owner: Owner | None
-    #: When it was made, by the service's clock.
+    #: When it was made, and when its waiter gave the last sign of life; both by the service's clock.
     since: datetime
+    signed_at: datetime
+    #: For how long its waiter has given no sign of life.
+    silent_seconds: float
+
+    @property
+    def is_alive(self) -> bool:
+        """Return whether its waiter is there, as far as its signs of life tell."""
+        return self.waiter != LEFT and self.silent_seconds < SILENT_SECONDS
+
+    @property
+    def is_dead(self) -> bool:
+        """Return whether its waiter has been silent for so long that the ticket may be deleted."""
+        return self.waiter == LEFT or self.silent_seconds >= DEAD_SECONDS
 
 
 @dataclass(frozen=True)
@@ -89,6 +108,10 @@ class QueueLook:
     def next_number(self) -> int:
         """Return the number of the next ticket: it comes after all that are there, dead ones too."""
         return max((each.number for each in self.tickets), default=0) + 1
+
+    def seen_at(self, moment: datetime) -> "QueueLook":
+        """Return the same look, with the silence of each waiter counted up to this moment by the service's clock."""
+        return replace(self, tickets=tuple(_count_silence(each, moment) for each in self.tickets))
 
     def ahead_of(self, number: int | None) -> list[Ticket]:
         """Return the waiters before a ticket of this number; all of them for None, which is no ticket yet."""
@@ -166,23 +189,22 @@ def _list(lock: Target, deadline: Deadline) -> Iterable[tuple[str, LeaseState]]:
 
 
 def _read_ticket(lock: Target, number: int, state: LeaseState) -> Ticket:
-    return Ticket(
+    ticket = Ticket(
         target=name_ticket(lock, number),
         number=number,
         waiter=owners.find_value(state.metadata, TICKET),
         is_shared=bool(owners.find_value(state.metadata, SHARED)),
-        is_alive=not state.free or _is_new(state),
         etag=state.etag,
         owner=owners.read_owner(state.metadata),
-        since=state.last_modified,
+        since=state.created_at or state.last_modified,
+        signed_at=state.last_modified,
+        silent_seconds=0.0,
     )
+    return ticket if state.answered_at is None else _count_silence(ticket, state.answered_at)
 
 
-def _is_new(state: LeaseState) -> bool:
-    """Return whether it was not leased yet, because it was made just now. Both times are the service's."""
-    if state.state != "available" or state.answered_at is None:
-        return False
-    return state.answered_at - state.last_modified < timedelta(seconds=TICKET_SECONDS)
+def _count_silence(ticket: Ticket, moment: datetime) -> Ticket:
+    return replace(ticket, silent_seconds=(moment - ticket.signed_at).total_seconds())
 
 
 def _beside(lock: Target, suffix: str) -> Target:

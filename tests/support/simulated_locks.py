@@ -22,7 +22,7 @@ from azguard.address import Address, Kind
 from azguard.errors import AzguardError
 from azguard.leases import actions
 from azguard.leases.owners import TICKET, Owner
-from azguard.locks import readers
+from azguard.locks import queue, readers
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.renewal import HeldLock
 from azguard.locks.settings import AcquireSettings, LockRequest
@@ -62,10 +62,14 @@ class Contender:
     killed: float | None = None
     is_fair: bool = True
     is_shared: bool = False
+    #: Whether none of its requests for the lock arrives.
+    is_mute: bool = False
     #: When its first look was done at the service; its tickets, and when each came to be.
     looked: float | None = None
     tickets: dict[str, float] = field(default_factory=dict)
-    #: Whether another waiter deleted its ticket, or its lease ended, so that it lost its place.
+    #: When its last sign of life in the queue was done at the service.
+    signed: float = 0.0
+    #: Whether another waiter deleted its ticket, or it was silent for long, so that it lost its place.
     lost_place: bool = False
     #: Whether it was ever granted the lease on the lock.
     granted: bool = False
@@ -128,6 +132,9 @@ class Simulation:
             if self.dice.random() < _ARRIVES:
                 self._answer(asked, contender)
             raise
+        if contender.is_mute and asked.name == LOCK and asked.what == "PUT lease:acquire":
+            self.sleep(contender, _ANSWER_SECONDS)
+            raise ServiceResponseError("no answer")
         luck = self.dice.random()
         if luck < self._storm.late:
             self._at(self.now + self.dice.uniform(1, 25), lambda: self._answer(asked, contender))
@@ -155,7 +162,9 @@ class Simulation:
         if asked.what == "GET list" and sender.looked is None:
             sender.looked = self.now
         elif asked.what == "PUT blob" and f"x-ms-meta-{TICKET}" in asked.headers:
-            sender.tickets[asked.name] = self.now
+            sender.tickets[asked.name] = sender.signed = self.now
+        elif asked.what == "PUT properties":
+            sender.signed = self.now
         elif asked.what == "DELETE blob":
             for each in self.contenders:
                 each.lost_place |= asked.name in list(each.tickets)[-1:] and each is not sender and not each.entered
@@ -163,12 +172,12 @@ class Simulation:
             sender.granted = True
             for each in self.contenders:
                 # The names of tickets are given again.
-                each.lost_place |= not each.granted and self._has_lapsed(each)
+                each.lost_place |= not each.granted and self._is_silent(each)
 
-    def _has_lapsed(self, contender: Contender) -> bool:
-        """Return whether the lease on its newest ticket has ended: then others rightly pass it over."""
-        blob = self.service.blobs.get(list(contender.tickets)[-1]) if contender.tickets else None
-        return blob is not None and blob.lease_state(self.now) == "expired"
+    def _is_silent(self, contender: Contender) -> bool:
+        """Return whether it has given no sign of life for so long that others rightly pass it over."""
+        # The service tells times in whole seconds.
+        return bool(contender.tickets) and self.now - contender.signed >= queue.SILENT_SECONDS - 1
 
     def _starter(self, contender: Contender) -> Callable[[], None]:
         thread = threading.Thread(target=self._work, args=[contender], daemon=True, name=contender.name)

@@ -1,7 +1,7 @@
 """The blobs and leases of one container in memory, on a clock of the simulation: what a lock asks of the service.
 
-It answers requests of the SDK as the live service does: list, put, head, set metadata, delete, and the five operations
-on a lease. Rules: Lease Blob, its state diagram, in the REST reference.
+It answers requests of the SDK as the live service does: list, put, head, set metadata and properties, delete, and the
+five operations on a lease. Rules: Lease Blob, its state diagram, in the REST reference.
 """
 
 import itertools
@@ -101,6 +101,9 @@ class Service:
         if asked.query.get("comp") == "metadata":
             self.blobs[asked.name] = self._written(asked, blob)
             return 200, self._version(self.blobs[asked.name]), b""
+        if asked.query.get("comp") == "properties":
+            blob.etag, blob.written = self._next_etag(), self.now()
+            return 200, self._version(blob), b""
         return 200, {**self._version(blob), **self._lease(blob), **_metadata_headers(blob)}, b""
 
     def _refusal(self, asked: Asked, blob: Blob) -> Reply | None:
@@ -170,10 +173,13 @@ class Service:
     def _written(self, asked: Asked, before: Blob | None) -> Blob:
         start = "x-ms-meta-"
         metadata = {key[len(start) :]: value for key, value in asked.headers.items() if key.startswith(start)}
-        made = Blob(f'"0x{next(self._versions):X}"', self.now(), metadata)
+        made = Blob(self._next_etag(), self.now(), metadata)
         if before is not None:
             made.lease_id, made.term, made.ends, made.broken = before.lease_id, before.term, before.ends, before.broken
         return made
+
+    def _next_etag(self) -> str:
+        return f'"0x{next(self._versions):X}"'
 
     def _version(self, blob: Blob) -> dict[str, str]:
         return {"ETag": blob.etag, "Last-Modified": self._date(blob.written)}

@@ -32,9 +32,9 @@ from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
 from tests.support.no_records import NoRecords
 
-MAKE, KEEP, DELETE = "PUT blob", "PUT lease:acquire", "DELETE blob"
+MAKE, SIGN, DELETE = "PUT blob", "PUT properties", "DELETE blob"
 FAULTS = [Fault.DROP, Fault.FAIL_AFTER, Fault.LATE, Fault.ZOMBIE, Fault.RESET, Fault.FAIL_BEFORE, Fault.REPLAYED]
-CASES = [(what, fault) for what in (MAKE, KEEP, DELETE) for fault in FAULTS]
+CASES = [(what, fault) for what in (MAKE, SIGN, DELETE) for fault in FAULTS]
 _WAIT_SECONDS = 120.0
 # A waiter is in two threads: its own, and that of the case.
 _AT_A_TIME = 12
@@ -121,6 +121,8 @@ class Ground:
         served: list[str] = []
         first = Run("first", self.lock(name, is_spoilt=True), served).start()
         second = Run("second", self.lock(name), served).start()
+        if plan[0] == SIGN:
+            until(lambda: (f"{name}!0000000001", SIGN) in self.network.met, _WAIT_SECONDS)
         actions.release(self.lock(name), Conditions(lease_id=lease), deadline)
         first.join()
         second.join()
