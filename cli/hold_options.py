@@ -240,13 +240,13 @@ def _plan(env: Environment, target: Target, given: HoldOptions, checked: lock_op
         settings=replace(
             lock_options.acquire_settings(env, owner, checked.seconds, create=not given.no_create),
             is_fair=given.fair,
+            keeps_log=given.log and target.kind is Kind.BLOB,
         ),
         wait=checked.wait,
         holds=holds_of(env),
         scope=env.scope,
         lasts=None if given.for_ is None else values.duration(given.for_, "--for"),
         watched=given.find_watched(),
-        keeps_log=given.log and target.kind is Kind.BLOB,
     )
 
 

@@ -189,9 +189,9 @@ def plan(
         settings=replace(
             acquire_settings(env, _owner(env, command, given), checked.seconds, create=not given.no_create),
             is_fair=given.fair,
+            keeps_log=given.log,
         ),
         wait=checked.wait,
-        keeps_log=given.log,
         on_held=lambda held: env.out.note(f"holding {held.target}{_describe_fence(held.fence)}"),
         state=None if given.terraform is None else _state_guard(env, given.terraform, checked.wait),
     )

@@ -24,9 +24,10 @@ def log(
 ) -> None:
     """Show who held a lock, from when to when, how that ended, and why. The newest holder is last.
 
-    lock run and lock hold add a line when they have released or lost a lock, unless --no-log is given. The lines are
-    in the append blob NAME!log beside the lock. A holder that was killed adds no line. It is shown as unknown once the
-    next one has ended. Times are by the clock of the service.
+    lock run and lock hold add a line when they have released or lost a lock, unless --no-log is given. The lines
+    are in the append blob NAME!log beside the lock. A run that took a lock, had to wait for its readers and gave up
+    is shown as gave_up: its command was not run. A holder that was killed adds no line. It is shown as unknown once
+    the next one has ended. Times are by the clock of the service.
 
     Not guaranteed: that each holder is there. A line that cannot be written in 2 s is left out. The service takes
     50,000 lines. To begin anew, delete the blob.

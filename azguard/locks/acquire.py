@@ -6,7 +6,7 @@ container, or does not want to be served in order, the lock is simply asked for 
 
 from azguard.errors import Forbidden, NotFound, OutcomeUnknown, Unauthenticated, Unavailable
 from azguard.leases import state as lease_state
-from azguard.locks import lock_blobs, queue
+from azguard.locks import lock_blobs, log, queue
 from azguard.locks.draining import Draining
 from azguard.locks.overdue import OverdueLock
 from azguard.locks.place import Place
@@ -64,8 +64,18 @@ class LockAcquisition:
             self._leases.release()
             self._shared.release()
             self._leave_queue()
+            self._note_given_up()
             raise
         return held
+
+    def _note_given_up(self) -> None:
+        """Add to the history that the lock was held only to wait for the readers inside."""
+        draining = self._draining
+        if draining is None or not draining.readers or draining.held.record is None or not self._settings.keeps_log:
+            return
+        seconds = self._settings.now() - draining.began_at
+        line = log.build_given_up(draining.held.target, draining.held.record, seconds)
+        log.append(self._request.target, line, self._settings.tell)
 
     def _attempt(self) -> HeldLock | None:
         """Look or ask once.

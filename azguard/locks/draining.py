@@ -20,6 +20,8 @@ class Draining:
 
     def __init__(self, held: HeldLock, settings: AcquireSettings, time: RequestTime) -> None:
         self.held = held
+        #: Since when, on the clock by which leases end.
+        self.began_at = held.ends - held.seconds
         self._settings = settings
         self._time = time
         #: How many readers were inside when it was looked last.

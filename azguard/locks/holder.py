@@ -58,8 +58,6 @@ class HoldPlan:
     lasts: float | None = None
     #: The process with which it ends; None if with none.
     watched: KnownProcess | None = None
-    #: Whether to add this holder to the history of the lock.
-    keeps_log: bool = True
 
 
 def hold(plan: HoldPlan, publish: Callable[[Hold], None]) -> Hold:
@@ -193,7 +191,7 @@ class _Holder:
             place=find_place(),
             ends=held.ends,
             log=str(plan.holds.file(held.lease_id, "log")),
-            keeps_history=plan.keeps_log,
+            keeps_history=plan.settings.keeps_log,
         )
 
     def _wait(self, renewer: Renewer) -> str:
@@ -232,7 +230,7 @@ class _Holder:
             return
         self._plan.settings.records.remove(held.target, held.lease_id)
         holds.close(self._record, HoldState.RELEASED if self._lost is None else HoldState.LOST, self._lost)
-        if self._plan.keeps_log and held.record is not None:
+        if self._plan.settings.keeps_log and held.record is not None:
             seconds = self._now() - (held.ends - held.seconds)
             line = log.build_line(held.target, held.record, seconds, self._lost)
             log.append(self._plan.request.target, line, _log)

@@ -10,7 +10,7 @@ and is read once. The service takes 50,000 appends; after that nothing is added 
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Any, ClassVar
@@ -36,8 +36,11 @@ _SECONDS = 2.0
 _LEAST_SECONDS = 0.2
 RELEASED = "released"
 LOST = "lost"
+#: Of one that had to wait for readers inside, and whose command was never run.
+GAVE_UP = "gave_up"
 #: Of a holder that has left no line.
 UNKNOWN = "unknown"
+_READERS_INSIDE = "readers were still inside, and its command was not run"
 _NO_LINE = "it ended without a release, or keeps no history"
 
 
@@ -57,7 +60,7 @@ class Holding:
 
     address: str
     fence: int | None
-    #: ``released``, ``lost``, or ``unknown`` of one that has left no line.
+    #: ``released``, ``lost``, ``gave_up``, or ``unknown`` of one that has left no line.
     outcome: str
     #: As ``user@host``.
     holder: str
@@ -68,7 +71,7 @@ class Holding:
     run: str | None
     command: str
     pid: int | None
-    #: Why it was lost.
+    #: Why it was lost, or given up.
     why: str | None
 
 
@@ -90,6 +93,12 @@ def build_line(target: Target, record: LockRecord, seconds: float, lost: str | N
         why = _NO_LINE if record.before.until is None else "the next one took it, after its time or a break"
         before = _describe(address, record.before, record.fence_before, UNKNOWN, why, None)
     return LogLine(holding, before)
+
+
+def build_given_up(target: Target, record: LockRecord, seconds: float) -> LogLine:
+    """Return the line of a holder that waited so many seconds for the readers inside, and then gave up."""
+    line = build_line(target, record, seconds, None)
+    return replace(line, holding=replace(line.holding, outcome=GAVE_UP, why=_READERS_INSIDE))
 
 
 def describe_holding(address: str, owner: Owner, fence: int | None, *, lost: str | None, ended: str | None) -> Holding:

@@ -37,8 +37,6 @@ class LockPlan:
     settings: AcquireSettings
     #: How many seconds to wait for other holders.
     wait: float
-    #: Whether to add this run to the history of each lock.
-    keeps_log: bool = True
     #: Is told each lock that is held, before the command starts.
     on_held: Callable[[HeldLock], None] = lambda held: None
     #: The Terraform state that the command locks itself; None is none.
@@ -117,7 +115,7 @@ class LeaseLocks:
 
     def finish(self, lost: tuple[str, ...]) -> None:
         """Add this run to the history of its locks."""
-        if not self._plan.keeps_log or self._is_cut_off:
+        if not self._plan.settings.keeps_log or self._is_cut_off:
             return
         for lock, held in self._acquired:
             if held.record is not None and lock.kind is Kind.BLOB:

@@ -49,6 +49,8 @@ class AcquireSettings:
     uniform: Callable[[float, float], float]
     #: Whether to be served in the order of arrival, and to wait behind those who came before.
     is_fair: bool = True
+    #: Whether to add the holder to the history of the lock.
+    keeps_log: bool = False
     #: The notes of leases without a term, by which the next azguard ends them if this process is killed.
     processes: ProcessLeases | None = None
     #: Returns the time on the clock by which leases end.

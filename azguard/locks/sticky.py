@@ -135,7 +135,7 @@ class StickyHold:
             place=find_place(),
             ends=None,
             log=None,
-            keeps_history=plan.keeps_log,
+            keeps_history=plan.settings.keeps_log,
         )
         plan.holds.prune()
         plan.holds.save(record)

@@ -56,6 +56,8 @@ def test_a_writer_gives_up_while_readers_are_inside_and_lets_new_ones_in(world: 
     reader = world.begin_working(lock, "--shared")
     ran = world.run(lock, "--wait", "2s", "--", "true")
     assert (ran.code, "one reader is under" in ran.err, world.state(lock)) == (75, True, "available")
+    told = world.cli.call("lock", "log", lock).json[-1]
+    assert (told["outcome"], told["why"]) == ("gave_up", "readers were still inside, and its command was not run")
     assert world.run(lock, "--shared", "--no-wait", "--", "true").code == 0
     reader.finish(0)
     assert reader.ended().code == 0
