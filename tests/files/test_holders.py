@@ -1,14 +1,13 @@
 """A refusal because of programs that use SMB says who has the file open, and what to type."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support import scripted_service
 from tests.support.cli_world import CliWorld
 from tests.support.scripted_service import Answer
-from tests.support.smb_emulator import SmbEmulator
+from tests.support.smb_emulator import SmbEmulator, open_file
 
 _DELETE = ("file", "delete", "mytestshare/testdir/testfile.txt", "--last-writer-wins", "-o", "json")
 _THERE = Answer(200, headers={"ETag": '"0x1"', "Last-Modified": "Fri, 03 May 2019 06:19:05 GMT"})
@@ -69,22 +68,12 @@ def test_the_refusal_stays_if_the_handles_cannot_be_listed(tmp_path: Path, answe
     assert ran.error["hint"] == "see who has it open: azguard file handle list mytestshare/testdir/testfile.txt"
 
 
-def _open(tree: Any, path: str) -> Any:
-    """Open a file for reading and writing, and let no other program read it meanwhile."""
-    from smbprotocol.open import CreateDisposition, FilePipePrinterAccessMask, ImpersonationLevel, Open
-
-    handle = Open(tree, path)
-    access = FilePipePrinterAccessMask.GENERIC_READ | FilePipePrinterAccessMask.GENERIC_WRITE
-    handle.create(ImpersonationLevel.Impersonation, access, 0, 0, CreateDisposition.FILE_OPEN, 0)
-    return handle
-
-
 def test_a_handle_over_smb_is_told_and_closed(tmp_path: Path, smb_emulator: SmbEmulator) -> None:
     cli = CliWorld(tmp_path, smb_emulator.connection_string)
     share = smb_emulator.service.create_share("holders")
     share.get_file_client("plan.txt").upload_file(b"old")
     with smb_emulator.connect("holders") as tree:
-        _open(tree, "plan.txt")
+        open_file(tree, "plan.txt")
         etag = cli.call("file", "show", "holders/plan.txt").json["etag"]
         for guard in (("--last-writer-wins",), ("--etag", etag)):
             ran = cli.call("file", "delete", "holders/plan.txt", *guard, "-o", "json")

@@ -1,12 +1,14 @@
 """Results about shares, directories and files: the shapes that scripts rely on."""
 
 import json
+from pathlib import Path
 
 import jsonschema
 
 from tests.support import files_world
 from tests.support.cli_world import CliWorld
 from tests.support.places import DATA
+from tests.support.smb_emulator import SmbEmulator, open_file
 
 SCHEMAS = json.loads((DATA / "schemas/results.json").read_text())
 ANYHOW = "--last-writer-wins"
@@ -52,6 +54,25 @@ def test_every_result_has_the_shape_that_scripts_rely_on(files_cli: CliWorld) ->
     ]
     for name, words in cases:
         ran = files_cli.call(*words, stdin=b"{}")
+        schema = {"$defs": SCHEMAS["$defs"], "$ref": f"#/$defs/{name}"}
+        jsonschema.Draft202012Validator(schema).validate(ran.json)
+
+
+def test_who_has_a_file_open_is_told_in_the_shape_that_scripts_rely_on(
+    tmp_path: Path, smb_emulator: SmbEmulator
+) -> None:
+    cli, file = CliWorld(tmp_path, smb_emulator.connection_string), "open/a.txt"
+    smb_emulator.service.create_share("open").get_file_client("a.txt").upload_file(b"x")
+    with smb_emulator.connect("open") as tree:
+        open_file(tree, "a.txt")
+        told = [
+            ("file handle list", cli.call("file", "handle", "list", file)),
+            ("file lock list", cli.call("file", "lock", "list", file)),
+            ("file lock break", cli.call("file", "lock", "break", file, "--yes")),
+            ("file lock break", cli.call("file", "lock", "break", file, "--yes")),
+            ("file handle close", cli.call("file", "handle", "close", file, "--close-all")),
+        ]
+    for name, ran in told:
         schema = {"$defs": SCHEMAS["$defs"], "$ref": f"#/$defs/{name}"}
         jsonschema.Draft202012Validator(schema).validate(ran.json)
 

@@ -68,6 +68,16 @@ class SmbEmulator:
             connection.disconnect(close=False)
 
 
+def open_file(tree: Any, path: str) -> Any:
+    """Open a file for reading and writing, and let no other program read it meanwhile."""
+    from smbprotocol.open import CreateDisposition, FilePipePrinterAccessMask, ImpersonationLevel, Open
+
+    handle = Open(tree, path)
+    access = FilePipePrinterAccessMask.GENERIC_READ | FilePipePrinterAccessMask.GENERIC_WRITE
+    handle.create(ImpersonationLevel.Impersonation, access, 0, 0, CreateDisposition.FILE_OPEN, 0)
+    return handle
+
+
 def need_samba() -> None:
     """Skip a test where Samba is not installed, but never in CI."""
     try:
