@@ -15,7 +15,7 @@ until azguard lock show "$lock" --query state -o tsv 2>/dev/null | grep -q held;
 for job in 1 2 3 4 5; do
     azguard lock run "$lock" --wait 5m -- echo "served: job $job" 2>"$folder/$job" &
     pids[job]=$!
-    until grep -q 'in the queue' "$folder/$job"; do sleep 0.1; done
+    until grep -qs 'in the queue' "$folder/$job"; do sleep 0.1; done
 done
 
 kill -9 "${pids[2]}" "${pids[4]}"
