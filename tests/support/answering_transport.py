@@ -19,6 +19,9 @@ class AnsweringTransport(HttpTransport[Any, Any]):
         answer._content = b""
         return RequestsTransportResponse(request, answer)
 
+    def send_open(self, *_: Any) -> None:
+        """Have no connection that is open, so that ``send`` is called."""
+
     def open(self) -> None:
         """Need nothing."""
 
