@@ -16,6 +16,14 @@ def _after_doubt(facts: Mapping[str, object]) -> str:
     return _AFTER_DOUBT.get(str(facts["action"]), look).format_map(facts)
 
 
+def _take_lock(facts: Mapping[str, object]) -> str:
+    """Return how to take a lock that this job does not hold."""
+    if str(facts["address"]).startswith("file:"):
+        return "a file is held by one command: azguard lock run {address} -- COMMAND".format_map(facts)
+    takes = "azguard lock hold {address} takes it; later steps need AZGUARD_LOCK, or the same AZGUARD_SCOPE"
+    return takes.format_map(facts)
+
+
 #: What to type next.
 HINTS: Mapping[str, Words] = {
     "lease_is_own": "this scope holds it, or did: azguard lease renew {address}, or release",
@@ -38,7 +46,7 @@ HINTS: Mapping[str, Words] = {
     "hold_lost_before": "look what ran since; to take it anew, empty AZGUARD_LOCK: AZGUARD_LOCK= azguard lock hold …",
     "hold_not_recorded": "the lock was released; set AZGUARD_CACHE_DIR",
     "hold_of_another_scope": "another scope holds it: --scope {scope}",
-    "hold_unknown": "azguard lock hold {address} takes it; later steps need AZGUARD_LOCK, or the same AZGUARD_SCOPE",
+    "hold_unknown": _take_lock,
     "lock_busy": "wait longer with --wait 10m, or look: azguard lock show {address}",
     "lock_lost": "what it did last may have run beside another holder: check with the fence before you run it again",
     "lock_lost_before_release": "what was done under it may have run beside another holder",
