@@ -65,7 +65,7 @@ def not_of_the_service(error: BaseException) -> NotOfTheService | None:
     return inner if isinstance(inner, NotOfTheService) else None
 
 
-class _PastUrllib3:
+class PastUrllib3:
     """What is put before the SDK's transport."""
 
     session: Any
@@ -108,7 +108,7 @@ def transport(**settings: Any) -> "RequestsTransport":
 
     from azguard.accounts.sessions import SdkSession
 
-    class WholeAnswers(_PastUrllib3, RequestsTransport):  # type: ignore[misc]  # to mypy the SDK's lazy exports are Any
+    class WholeAnswers(PastUrllib3, RequestsTransport):  # type: ignore[misc]  # to mypy the SDK's lazy exports are Any
         def open(self) -> None:
             # One that was closed stays closed.
             if self.session is None and not self._has_been_opened:

@@ -18,6 +18,7 @@ from azure.core.pipeline.transport import RequestsTransport
 from azguard import address
 from azguard.accounts import account, exchanges
 from azguard.accounts.target import Target
+from azguard.accounts.transport import PastUrllib3
 from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
 from azguard.address import Kind
 from azguard.blobs import blocks, uploads
@@ -249,7 +250,15 @@ class Scene:
     @contextmanager
     def _impatient(self) -> Iterator[None]:
         """Make the client of this process give up the request that is spoilt after a moment, and no other."""
-        send = RequestsTransport.send
+        send, send_open = RequestsTransport.send, PastUrllib3.send_open
+
+        def hasty_open(
+            transport: PastUrllib3, method: str, url: str, headers: Mapping[str, str], body: Any, timeouts: Any
+        ) -> Any:
+            parts, named = urlsplit(url), {name.lower(): value for name, value in headers.items()}
+            if self._next(Request(method, f"{parts.path}?{parts.query}", named)):
+                timeouts = {**timeouts, "read_timeout": _SILENCE_SECONDS}
+            return send_open(transport, method, url, headers, body, timeouts)
 
         def hasty(transport: RequestsTransport, sent: Any, **settings: Any) -> Any:
             url = urlsplit(sent.url)
@@ -262,7 +271,7 @@ class Scene:
             finally:
                 exchanges.CURRENT.reset(before)
 
-        with patch.object(RequestsTransport, "send", hasty):
+        with patch.object(RequestsTransport, "send", hasty), patch.object(PastUrllib3, "send_open", hasty_open):
             yield
 
     @property

@@ -17,6 +17,7 @@ from azure.core.pipeline.transport import RequestsTransport, RequestsTransportRe
 from jsonschema import Draft202012Validator
 
 from azguard.accounts import account
+from azguard.accounts.transport import PastUrllib3
 from azguard.address import Kind, parse
 from azguard.blobs import blocks, uploads
 from azguard.faultproxy import proxy
@@ -210,7 +211,11 @@ class Stage:
             answer.headers.update({"content-length": "0", **headers})
             return RequestsTransportResponse(request, answer)
 
-        with patch.object(RequestsTransport, "send", scripted):
+        # What would go over an open connection goes through send then.
+        with (
+            patch.object(RequestsTransport, "send", scripted),
+            patch.object(PastUrllib3, "send_open", return_value=None),
+        ):
             yield
 
 

@@ -53,15 +53,25 @@ def sent(target: Target, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the list that every request on the wire is added to, as its method and what it is."""
     requests: list[str] = []
     transport = target.account._settings()["transport"]
-    send = transport.send
+    send, send_open = transport.send, transport.send_open
+
+    def note(method: str, url: str) -> None:
+        query = url.partition("?")[2]
+        comp = next((part.removeprefix("comp=") for part in query.split("&") if part.startswith("comp=")), "")
+        requests.append(f"{method} {comp}".strip())
 
     def noted(request: Any, **settings: Any) -> Any:
-        query = request.url.partition("?")[2]
-        comp = next((part.removeprefix("comp=") for part in query.split("&") if part.startswith("comp=")), "")
-        requests.append(f"{request.method} {comp}".strip())
+        note(request.method, request.url)
         return send(request, **settings)
 
+    def noted_open(method: str, url: str, *rest: Any) -> Any:
+        reply = send_open(method, url, *rest)
+        if reply is not None:
+            note(method, url)
+        return reply
+
     monkeypatch.setattr(transport, "send", noted)
+    monkeypatch.setattr(transport, "send_open", noted_open)
     return requests
 
 
