@@ -18,9 +18,10 @@ class Ours(NamedTuple):
 
 
 _BLOB, _CONTAINER, _TABLE, _ENTITY, _QUEUE = "CONTAINER/NAME", "CONTAINER", "TABLE", "TABLE/PARTITION/ROW", "QUEUE"
-_FILE = "SHARE/PATH"
+_SHARE, _DIRECTORY, _FILE = "SHARE", "SHARE/NAME", "SHARE/PATH"
 # From a folder here to the names below one there.
 _TREES = "FOLDER CONTAINER/PREFIX/"
+_FILE_TREES = "FOLDER SHARE/PREFIX/"
 
 #: Words of az storage and of a shell, without ``azguard`` or ``az storage`` before them.
 COMMANDS: Mapping[str, Ours] = {
@@ -58,8 +59,43 @@ COMMANDS: Mapping[str, Ours] = {
     "sync": Ours("blob put", "", f"{_TREES} --recursive --unchanged skip --mirror"),
     "blob copy start": Ours("blob copy", _BLOB, "--source CONTAINER/NAME"),
     "blob copy cancel": Ours("blob abort-copy", _BLOB),
+    "file upload": Ours("file put", _FILE, "-f FILE"),
+    "file download": Ours("file get", _FILE, "-f FILE"),
+    "file cat": Ours("file get", _FILE),
+    "file ls": Ours("file list", _SHARE),
+    "file rm": Ours("file delete", _FILE),
+    "file mv": Ours("file rename", "SHARE/OLD", "SHARE/NEW"),
+    "file stat": Ours("file show", _FILE),
+    "file update": Ours("file set-properties", _FILE),
+    "file metadata update": Ours("file metadata set", _FILE, "--metadata NAME=VALUE"),
+    "file metadata show": Ours("file metadata get", _FILE),
+    "file upload-batch": Ours("file put", "", f"{_FILE_TREES} --recursive"),
+    "file download-batch": Ours("file get", "", "SHARE/PREFIX/ -f FOLDER --recursive"),
+    "file delete-batch": Ours("file delete", "", "SHARE/PREFIX/ --recursive"),
     "file copy start": Ours("file copy", _FILE, "--source SHARE/PATH"),
     "file copy cancel": Ours("file abort-copy", _FILE),
+    "share ls": Ours("share list", ""),
+    "share rm": Ours("share delete", _SHARE),
+    "share add": Ours("share create", _SHARE),
+    "share update": Ours("share quota", _SHARE, "GIB"),
+    "share metadata update": Ours("share metadata set", _SHARE, "--metadata NAME=VALUE"),
+    "share metadata show": Ours("share metadata get", _SHARE),
+    "share policy list": Ours("share acl get", _SHARE),
+    "share policy show": Ours("share acl get", _SHARE),
+    "share policy create": Ours("share acl set", _SHARE, "-f FILE"),
+    "share policy update": Ours("share acl set", _SHARE, "-f FILE"),
+    "share policy delete": Ours("share acl set", _SHARE, "-f FILE"),
+    "share list-handle": Ours("file handle list", _SHARE, "--recursive"),
+    "share close-handle": Ours("file handle close", _SHARE, "--close-all"),
+    "directory create": Ours("dir create", _DIRECTORY),
+    "directory show": Ours("dir show", _DIRECTORY),
+    "directory exists": Ours("dir exists", _DIRECTORY),
+    "directory list": Ours("dir list", _SHARE),
+    "directory delete": Ours("dir delete", _DIRECTORY),
+    "directory metadata update": Ours("dir metadata set", _DIRECTORY, "--metadata NAME=VALUE"),
+    "directory metadata show": Ours("dir metadata get", _DIRECTORY),
+    "dir ls": Ours("dir list", _SHARE),
+    "dir rm": Ours("dir delete", _DIRECTORY),
     "blob lease acquire": Ours("lease acquire", f"blob:{_BLOB}"),
     "blob lease renew": Ours("lease renew", f"blob:{_BLOB}"),
     "blob lease change": Ours("lease change", f"blob:{_BLOB}"),
@@ -134,6 +170,11 @@ PARTS: Mapping[str, str] = {
     "--table": "TABLE",
     "--queue-name": "QUEUE",
     "--queue": "QUEUE",
+    "-s": "SHARE",
+    "--share-name": "SHARE",
+    "--share": "SHARE",
+    "-p": "PATH",
+    "--path": "PATH",
     "--id": "ID",
     "--partition-key": "PARTITION",
     "--row-key": "ROW",
@@ -144,6 +185,8 @@ PARTS: Mapping[str, str] = {
 #: Options of other tools, and what is written instead; in the order in which they are offered.
 OPTIONS: Mapping[str, str] = {
     "-u": "--source",
+    "--source": "--file",
+    "--dest": "--file",
     "--overwrite": "--last-writer-wins",
     "--force": "--last-writer-wins",
     "--tags-condition": "--if-tags",
@@ -163,8 +206,11 @@ OPTIONS: Mapping[str, str] = {
 ELSEWHERE: Mapping[str, str] = {
     "queue stats": "az storage queue stats",
     "queue generate-sas": "az storage queue generate-sas",
-    "directory": "az storage directory",
-    "file": "az storage file",
+    "share generate-sas": "az storage share generate-sas",
+    "share url": "az storage share url",
+    "file generate-sas": "az storage file generate-sas",
+    "file url": "az storage file url",
+    "file copy start-batch": "az storage file copy start-batch",
     "account": "az storage account",
     "blob url": "az storage blob url",
     "blob generate-sas": "az storage blob generate-sas",
@@ -194,6 +240,12 @@ ADDRESSES: Mapping[str, str] = {
     "message update": "QUEUE/ID",
     "message delete": "QUEUE/ID",
     "queue list": "",
+    "share": _SHARE,
+    "share list": "",
+    "dir": _DIRECTORY,
+    "dir list": _SHARE,
+    "file": _FILE,
+    "file list": _SHARE,
     "entity": _ENTITY,
     "entity query": _TABLE,
     "entity transaction": _TABLE,

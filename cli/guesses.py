@@ -106,9 +106,13 @@ def _line(command: Any, ours: Ours, words: Sequence[str]) -> str:
     parts, places, options = _read(command, own)
     places = _places(ours.address, parts, places)
     line = command_line.show(["azguard", *ours.command.split(), *places, *options, *rest])
-    needed = ours.rest.split()[0] if ours.rest else ""
+    missing = ours.rest.split()
+    # What a command takes without an address stands at the beginning of its rest.
+    for _ in places if not ours.address else ():
+        if missing and not missing[0].startswith("-"):
+            del missing[0]
     taken = {word.partition("=")[0].replace("--file", "-f") for word in [*options, *rest]}
-    return f"{line} {ours.rest}" if needed and needed not in taken else line
+    return " ".join([line, *missing]) if missing and missing[0] not in taken else line
 
 
 def _places(address: str, parts: dict[str, str], places: list[str]) -> list[str]:
