@@ -1,6 +1,7 @@
 """``lock run`` and signals: however a process is ended, no command is left running and no lock taken."""
 
 import os
+import select
 import signal
 import subprocess
 import threading
@@ -175,17 +176,16 @@ def test_a_message_sent_by_a_signal_handler_in_the_midst_of_another_arrives() ->
     received: list[object] = []
 
     def read() -> None:
+        # More than fits into the socket: the handler runs while the rest is being sent.
+        select.select([theirs], [], [])
+        os.kill(os.getpid(), signal.SIGUSR1)
         while len(received) < 2 and (messages := theirs.receive()) is not None:
             received.extend("handler" if "is_from" in message else len(message["text"]) for message in messages)
 
     reader = threading.Thread(target=read)
     try:
-        # More than fits into the socket: the handler runs while this is being sent.
-        timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGUSR1))
-        timer.start()
-        threading.Timer(0.4, reader.start).start()
+        reader.start()
         ours.send(text="x" * 5_000_000)
-        timer.join()
         until(lambda: len(received) == 2)
     finally:
         signal.signal(signal.SIGUSR1, previous)
