@@ -50,7 +50,7 @@ class Pruning:
 
     guarding: Guarding
     deadline: Deadline
-    #: Those that were not written for so long, whoever wrote them; None deletes none of them.
+    #: Files of any writer that were not written for this long are deleted, too; None deletes none of them.
     older_than: timedelta | None = None
     only_tells: bool = False
 

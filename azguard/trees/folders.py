@@ -1,7 +1,7 @@
 """The directories of a service that are empty once files are deleted: only those are deleted, the innermost first.
 
-The service refuses to delete a directory that is not empty. So one in which something appears meanwhile stays, whoever
-wrote it.
+The service refuses to delete a directory that is not empty. So a directory stays if any
+writer puts something into it meanwhile.
 """
 
 import threading
