@@ -35,6 +35,7 @@ class SdkSession(Session):
         super().__init__()
         # Without an auth, requests would replace our signature by what stands in a .netrc.
         self.auth = _keep_signature
+        # By setattr, because mypy takes an assignment for one to the method of the class.
         setattr(self, "merge_environment_settings", _remember(self.merge_environment_settings))  # noqa: B010
         self._adapter = Adapter()
         for scheme in self.adapters:
