@@ -7,6 +7,7 @@ import difflib
 import os
 import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
 from azguard.cli import command_line
@@ -107,10 +108,10 @@ def _line(command: Any, ours: Ours, words: Sequence[str]) -> str:
     places = _places(ours.address, parts, places)
     line = command_line.show(["azguard", *ours.command.split(), *places, *options, *rest])
     missing = ours.rest.split()
-    # What a command takes without an address stands at the beginning of its rest.
-    for _ in places if not ours.address else ():
-        if missing and not missing[0].startswith("-"):
-            del missing[0]
+    if not ours.address:
+        # Its arguments are the first words of its rest; those that were typed are not missing.
+        arguments = list(takewhile(lambda word: not word.startswith("-"), missing))
+        del missing[: min(len(places), len(arguments))]
     taken = {word.partition("=")[0].replace("--file", "-f") for word in [*options, *rest]}
     return " ".join([line, *missing]) if missing and missing[0] not in taken else line
 
