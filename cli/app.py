@@ -107,6 +107,8 @@ def run(argv: list[str]) -> int:
         errors.deliver(sys.stdout)
         status = 0
     except BaseException as error:  # noqa: BLE001  # the one place where every end becomes an exit status
+        # Not a call: Python runs a signal's handler where a function begins.
+        signals.state.over = True
         status = errors.report(error, meta, argv, os.environ)
     signals.hasten(status)
     result_stream.flush_messages()

@@ -16,16 +16,19 @@ _ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP"
 _PUT_OFF_SECONDS = 0.02
 
 
-class _State:
-    """Whether the write of this run is committed. One attribute, so that setting it is one step for a signal."""
+class State:
+    """How far this run is. Each is one attribute, so that setting it is one step for a signal."""
 
+    # The write is committed: a signal changes nothing any more.
     committed = False
+    # The run is over and becomes an exit status: a signal waits until that is known, and then hastens the end.
+    over = False
 
     def commit(self) -> None:
         self.committed = True
 
 
-_state = _State()
+state = State()
 
 
 class Ended(KeyboardInterrupt):
@@ -38,7 +41,7 @@ class Ended(KeyboardInterrupt):
 
 def end_in_order() -> None:
     """Let signals end this process by an exception, so that what was begun is settled and released."""
-    _state.committed = False
+    state.committed = state.over = False
     for number in _ENDING:
         # What we were started to ignore, as nohup does, stays ignored.
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -47,10 +50,10 @@ def end_in_order() -> None:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    if _state.committed:
+    if state.committed:
         return
-    if _is_importing(frame):
-        # It would leave half a module behind, and a module written in Rust panics.
+    # In an import an exception would leave half a module behind, and a module written in Rust panics.
+    if state.over or _is_importing(frame):
         _put_off(number)
     else:
         raise Ended(number)
@@ -85,18 +88,18 @@ def until_committed() -> Iterator[None]:
 
     From then on signals are ignored to the end of the run: 130 or 143 would say that nothing was written.
     """
-    with commits.listen(_state.commit):
+    with commits.listen(state.commit):
         yield
 
 
 @contextmanager
 def heed() -> Iterator[None]:
     """Let signals end this command although its write is committed, while it waits for what others do."""
-    before, _state.committed = _state.committed, False
+    before, state.committed = state.committed, False
     try:
         yield
     finally:
-        _state.committed = before
+        state.committed = before
 
 
 def discard_unfinished() -> None:

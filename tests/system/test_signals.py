@@ -120,6 +120,24 @@ time.sleep(60)
     assert (ran.returncode, ran.stderr) == (42, b"")
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_an_error_is_told_hastens_the_end_and_keeps_its_status(offline: CliWorld, number: int) -> None:
+    code = f"""
+import os, sys, time
+from azguard.cli import app, errors
+
+def struck(*words, told=errors.report):
+    os.kill(os.getpid(), {int(number)})
+    return told(*words)
+
+errors.report = struck
+app.run(["blob", "show"])
+time.sleep(60)
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, env=offline.environ(), timeout=60)
+    assert (ran.returncode, b"Traceback" in ran.stderr) == (2, False), ran.stderr
+
+
 def test_what_we_were_started_to_ignore_stays_ignored(offline: CliWorld) -> None:
     code = """
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
