@@ -54,6 +54,7 @@ _MOST_BYTES = 1 << 20
 # Where a fork writes its own command line and environment, for /proc.
 _ROOM = "x" * 60_000
 _MOST_DESCRIPTORS = 8
+_STARTING = threading.Lock()
 # In /proc/PID/stat, after the name: where the arguments begin and end, and the environment.
 _ARGUMENTS = 45
 
@@ -63,9 +64,15 @@ def command(*args: str) -> list[str]:
     return [sys.executable, "-I", "-S", forked_client.__file__, server(), *args]
 
 
-@cache
 def server() -> str:
-    """Start the server of this process and return its socket's path."""
+    """Return the path of the socket of this process's server; start it first if need be."""
+    # Threads that ask for it at once shall not start one each: that takes a second of the processor.
+    with _STARTING:
+        return _start()
+
+
+@cache
+def _start() -> str:
     folder = tempfile.mkdtemp(prefix="azguard-forks-")
     path = os.path.join(folder, "s")
     environ = {**os.environ, "PYTHONPATH": str(REPOSITORY), "ROOM": _ROOM}
