@@ -54,6 +54,9 @@ _MOST_BYTES = 1 << 20
 # Where a fork writes its own command line and environment, for /proc.
 _ROOM = "x" * 60_000
 _MOST_DESCRIPTORS = 8
+# A fork copies the table of its memory's pages, which takes a third of the time if most of them are large. Where no
+# large ones are to be had, nothing changes. A fork has the environment of its client, without these.
+_LARGE_PAGES = {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 _STARTING = threading.Lock()
 # In /proc/PID/stat, after the name: where the arguments begin and end, and the environment.
 _ARGUMENTS = 45
@@ -75,7 +78,7 @@ def server() -> str:
 def _start() -> str:
     folder = tempfile.mkdtemp(prefix="azguard-forks-")
     path = os.path.join(folder, "s")
-    environ = {**os.environ, "PYTHONPATH": str(REPOSITORY), "ROOM": _ROOM}
+    environ = {**os.environ, **_LARGE_PAGES, "PYTHONPATH": str(REPOSITORY), "ROOM": _ROOM}
     words = [sys.executable, "-m", "tests.support.forked", path, _ROOM]
     running = subprocess.Popen(words, cwd=REPOSITORY, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert running.stdin is not None
@@ -105,33 +108,77 @@ def main(path: str) -> None:
     listening.listen(64)
     sys.stdout.write("ready\n")
     sys.stdout.flush()
-    forks: set[int] = set()
-    while listening.fileno() in select.select([listening.fileno(), 0], [], [])[0]:
-        asked, _ = listening.accept()
-        if (pid := os.fork()) == 0:
-            listening.close()
-            _attend(asked)
-            return
-        asked.close()
-        forks.add(pid)
-        forks = {each for each in forks if os.waitpid(each, os.WNOHANG)[0] == 0}
-    os._exit(0)
+    asked = _Forks(listening).serve()
+    if asked is None:
+        os._exit(0)
+    _become_command(asked)
 
 
-def _attend(asked: socket.socket) -> None:
-    """Fork once more: the child tells its pid and is the command, the parent tells how it ended."""
+class _Forks:
+    """Makes the forks of this process, tells their clients how they ended, and kills a fork whose client is gone."""
+
+    def __init__(self, listening: socket.socket) -> None:
+        self._listening = listening
+        self._clients: dict[int, socket.socket] = {}
+        self._woken, self._waker = os.pipe()
+        os.set_blocking(self._waker, False)
+        # Any handler of Python's makes the end of a fork be written to the pipe.
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
+
+    def serve(self) -> socket.socket | None:
+        """Return None once stdin has ended; in a fork, return its client."""
+        while 0 not in (ready := self._wait()):
+            if self._woken in ready:
+                os.read(self._woken, 4096)
+                self._tell_ends()
+            for pid, client in self._clients.items():
+                if client.fileno() in ready:
+                    os.kill(pid, signal.SIGKILL)
+            if self._listening.fileno() in ready:
+                asked, _ = self._listening.accept()
+                pid = os.fork()
+                if pid == 0:
+                    self._let_go()
+                    return asked
+                self._clients[pid] = asked
+        for pid in self._clients:
+            os.kill(pid, signal.SIGKILL)
+        return None
+
+    def _wait(self) -> set[int]:
+        waiting = select.poll()
+        for number in (0, self._woken, self._listening.fileno()):
+            waiting.register(number, select.POLLIN)
+        # Linux alone tells reliably that a client was killed, which has ended what it sends.
+        for client in self._clients.values() if sys.platform == "linux" else ():
+            waiting.register(client, select.POLLHUP)
+        return {number for number, _ in waiting.poll()}
+
+    def _tell_ends(self) -> None:
+        for pid in list(self._clients):
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                client = self._clients.pop(pid)
+                with client, suppress(BrokenPipeError):  # The client was killed.
+                    client.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+
+    def _let_go(self) -> None:
+        """Let a fork be rid of what is its server's."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.close(self._woken)
+        os.close(self._waker)
+        for each in (self._listening, *self._clients.values()):
+            each.close()
+
+
+def _become_command(asked: socket.socket) -> None:
+    """Take over what a client has sent, and tell it our pid."""
     content, sent, _, _ = socket.recv_fds(asked, _MOST_BYTES, _MOST_DESCRIPTORS)
     while piece := asked.recv(_MOST_BYTES):
         content += piece
     words, environ, folder, umask, opened = marshal.loads(content)
-    if pid := os.fork():
-        for descriptor in sent:
-            os.close(descriptor)
-        _await_end(pid, asked)
-        _, status = os.waitpid(pid, 0)
-        with suppress(BrokenPipeError):  # The client was killed.
-            asked.sendall(str(os.waitstatus_to_exitcode(status)).encode())
-        os._exit(0)
     for number in range(3):
         if number not in opened:
             os.close(number)
@@ -158,17 +205,6 @@ def _show(words: list[bytes], environ: list[bytes]) -> None:
         for texts, begin, end in ((words, places[0], places[1]), (environ, places[2], places[3])):
             memory.seek(begin)
             memory.write(b"".join(text + b"\0" for text in texts)[: end - begin - 1].ljust(end - begin, b"\0"))
-
-
-def _await_end(pid: int, client: socket.socket) -> None:
-    """Wait until a child ends, and kill it when its client is killed, on Linux; elsewhere return at once."""
-    if sys.platform != "linux":
-        return
-    waiting = select.poll()
-    waiting.register(os.pidfd_open(pid), select.POLLIN)
-    waiting.register(client, select.POLLHUP)
-    if client.fileno() in (found for found, _ in waiting.poll()):
-        os.kill(pid, signal.SIGKILL)
 
 
 def _stream(number: int) -> Any:
