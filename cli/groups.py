@@ -20,7 +20,7 @@ from azguard import naming
 from azguard.cli import command_line, option_classes, shared_options, signals
 from azguard.cli.command_spec import LOCAL, CommandSpec
 from azguard.cli.plain import Plain
-from azguard.cli.run_keys import COMMAND, OPERATION, ORDER, PARSED, SHARED
+from azguard.cli.run_keys import COMMAND, OPERATION, ORDER, SHARED
 from azguard.errors import AzguardError, UsageError
 
 # Options whose text is content.
@@ -46,20 +46,11 @@ class Command(Plain, TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         args = command_line.fill_in(args, self.spec.optional_value)
         with _naming_command(ctx):
-            parser = self.make_parser(ctx)
-            found = parser.parse_args(args=list(args))
-        order = found[-1]
+            order = self.parse_once(ctx, args)
         command_line.refuse_repeated(order)
-        # Typer asks for a parser, and it for what it finds, once more.
-        parser.parse_args = lambda args: found
-        ctx.meta[PARSED] = parser
         ctx.meta[ORDER] = [param.name for param in order]
         rest: list[str] = super().parse_args(ctx, args)
         return rest
-
-    def make_parser(self, ctx: Any) -> Any:
-        parsed = ctx.meta.pop(PARSED, None)
-        return super().make_parser(ctx) if parsed is None else parsed
 
     def invoke(self, ctx: Any) -> Any:
         for param in self.params:
@@ -165,8 +156,7 @@ class Group(Plain, TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         # A value before the command's name may be given again behind it, as an alias of a shell does, but not here.
-        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
-        command_line.refuse_repeated(order)
+        command_line.refuse_repeated(self.parse_once(ctx, args))
         rest: list[str] = super().parse_args(ctx, args)
         return rest
 

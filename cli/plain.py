@@ -10,6 +10,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from azguard.cli.run_keys import PARSED
+
 
 class _Text:
     """Coercion for parameters that are text or flags already."""
@@ -31,6 +33,19 @@ class Plain:
         for param in params:
             param._runtime_param = _TEXT  # noqa: SLF001  # Typer offers no other way
         return params
+
+    def parse_once(self, ctx: Any, args: list[str]) -> list[Any]:
+        """Return the parameters in the order that they were typed; what was found of them is kept for Typer."""
+        parser = self.make_parser(ctx)
+        found = parser.parse_args(args=list(args))
+        parser.parse_args = lambda args: found
+        ctx.meta[PARSED] = (ctx, parser)
+        order: list[Any] = found[-1]
+        return order
+
+    def make_parser(self, ctx: Any) -> Any:
+        of, parsed = ctx.meta.pop(PARSED, (None, None))
+        return parsed if of is ctx else super().make_parser(ctx)  # type: ignore[misc]  # a mixin, as above
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]  # a mixin, as above

@@ -4,7 +4,7 @@
 SHARED = "azguard.shared"
 #: The names of the options in the order they were typed.
 ORDER = "azguard.order"
-#: The parser of the command, which has parsed what was typed.
+#: The parser of a command or a group, which has parsed what was typed, and whose it is.
 PARSED = "azguard.parsed"
 #: The operation whose conditions the command takes.
 OPERATION = "azguard.operation"
