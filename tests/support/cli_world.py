@@ -67,7 +67,7 @@ class CliWorld:
 
     def environ(self, scope: str = "test", env: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return the environment of a run; a value of the empty text in ``env`` stays in it as such."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
+        kept = {name: value for name, value in _read_environ().items() if not name.startswith(_OURS)}
         account = {} if self.connection_string is None else {"AZURE_STORAGE_CONNECTION_STRING": self.connection_string}
         return {
             **kept,
@@ -202,7 +202,7 @@ def command(*args: str) -> list[str]:
 @contextmanager
 def here(folder: Path, environ: Mapping[str, str]) -> Iterator[None]:
     """Stand in a folder with an environment, and go back with the handling of signals of before."""
-    before, outside, hook = dict(os.environ), os.getcwd(), sys.unraisablehook
+    before, outside, hook = _read_environ(), os.getcwd(), sys.unraisablehook
     _set_environ(environ)
     os.chdir(folder)
     try:
@@ -216,10 +216,21 @@ def here(folder: Path, environ: Mapping[str, str]) -> Iterator[None]:
 
 def _set_environ(wanted: Mapping[str, str]) -> None:
     """Change only what differs: to clear the environment takes time that grows with the square of its size."""
-    now = dict(os.environ)
+    now = _read_environ()
     for name in now.keys() - wanted.keys():
         del os.environ[name]
     os.environ.update(wanted.items() - now.items())
+
+
+def _read_environ() -> Mapping[str, str]:
+    """Return the environment, which ``os.environ`` decodes anew each time."""
+    data: Mapping[bytes, bytes] = os.environ._data  # type: ignore[attr-defined]  # there is no other way
+    return _decode(frozenset(data.items()))
+
+
+@lru_cache(maxsize=16)
+def _decode(environ: frozenset[tuple[bytes, bytes]]) -> Mapping[str, str]:
+    return {os.fsdecode(name): os.fsdecode(value) for name, value in environ}
 
 
 @contextmanager
