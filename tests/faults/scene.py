@@ -32,6 +32,7 @@ from azguard.requests.lineage import KEY
 from tests.faults import entities, queues, truth
 from tests.faults.matrix import Column, Rival, Row
 from tests.faults.rules import operation
+from tests.faults.stage import LEASE, ScopeStage, open_reads
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
 
@@ -43,12 +44,11 @@ _SILENCE_SECONDS = 0.3
 _SMALL = 2 * 1024
 # What a person does to the content, for rows that open an editor.
 _EDITOR = {"VISUAL": "", "EDITOR": "sed -i s/old/new/"}
-_LEASE = "6dd2b9e3-5c17-4a0e-a2f1-8f4c1b7d9e01"
 
 
 @dataclass
 class Scene:
-    """A cell under way; also the ``Stage`` on which a row prepares."""
+    """A cell under way."""
 
     row: Row
     column: Column
@@ -61,7 +61,6 @@ class Scene:
     over: bool = False
     hits: list[Request] = field(default_factory=list)
     later: list[Request] = field(default_factory=list)
-    began: int = 0
     met: int = 0
     message_id: str = ""
 
@@ -96,7 +95,7 @@ class Scene:
         names = {
             "blob": self.blob,
             "container": self.container,
-            "lease": _LEASE,
+            "lease": LEASE,
             "entity": self.entity,
             "queue": self.queue,
             "message": f"{self.queue}/{self.message_id}",
@@ -106,9 +105,9 @@ class Scene:
 
     @property
     def log(self) -> list[Answer]:
-        """Return what the emulator answered since the command began."""
+        """Return what the emulator answered."""
         assert self.running is not None
-        return self.running.log[self.began :]
+        return self.running.log
 
     @property
     def told(self) -> tuple[str, ...]:
@@ -121,80 +120,12 @@ class Scene:
         wanted = self.row.commit or self.row.spoilt
         return [each for each in self.log if each.committed and operation(each.request) == wanted]
 
-    # What a row may do before.
-
-    def put(self, content: bytes = b"old", fence: str | None = None) -> None:
-        how = ["--last-writer-wins"] if fence is None else ["--fence", fence]
-        ran = self.cli.call("blob", "put", self.blob, *how, stdin=content)
-        assert ran.code == 0, ran.err
-
-    def append(self, content: bytes = b"old\n") -> None:
-        ran = self.cli.call("blob", "append", self.blob, "--create", stdin=content)
-        assert ran.code == 0, ran.err
-
-    def put_source(self, content: bytes = b"new") -> None:
-        ran = self.cli.call("blob", "put", f"{self.blob}/source", stdin=content)
-        assert ran.code == 0, ran.err
-
-    def take_snapshot(self) -> None:
-        ran = self.cli.call("blob", "snapshot", self.blob)
-        assert ran.code == 0, ran.err
-
-    def stage_block(self, content: bytes = b"new") -> None:
-        self.direct.blob(self._target.address).stage_block("part", content)
-
-    def make_pages(self) -> None:
-        ran = self.cli.call("blob", "page", "put", self.blob, "--create", "1024", stdin=b"o" * 1024)
-        assert ran.code == 0, ran.err
-
-    def lease_blob(self, seconds: int = -1) -> None:
-        self.direct.blob(self._target.address).acquire_lease(seconds, _LEASE)
-
-    def read_tags(self) -> None:
-        ran = self.cli.call("blob", "tags", "get", self.blob)
-        assert ran.code == 0, ran.err
-
-    def make_container(self, *, leased: bool = False) -> None:
-        ran = self.cli.call("container", "create", self.container)
-        assert ran.code == 0, ran.err
-        if leased:
-            self._container().acquire_lease(-1, _LEASE)
-
-    def make_queue(self) -> None:
-        for verb in (("create",), ("metadata", "get")):
-            ran = self.cli.call("queue", *verb, self.queue)
-            assert ran.code == 0, ran.err
-
-    def put_message(self) -> None:
-        ran = self.cli.call("message", "put", self.queue, "--content", "old")
-        assert ran.code == 0, ran.err
-        self.message_id = ran.json["id"]
-
-    def show_message(self) -> None:
-        ran = self.cli.call("message", "update", f"{self.queue}/{self.message_id}", "--visible")
-        assert ran.code == 0, ran.err
-
-    def receive_message(self) -> None:
-        self.put_message()
-        assert self.cli.call("message", "get", self.queue).code == 0
-
-    def make_poison(self) -> None:
-        for name in (self.queue, f"{self.queue}-poison"):
-            assert self.cli.call("queue", "create", name).code == 0
-        assert self.cli.call("message", "put", f"{self.queue}-poison", "--content", "new").code == 0
-
-    def insert(self) -> None:
-        ran = self.cli.call("safe-update", f"entity:{self.entity}", "--create", "--set", "n=1")
-        assert ran.code == 0, ran.err
-
     # The play.
 
     def play(self, *, process: bool) -> Ran:
         """Run the row's command through the fault and return what it said, once everything has landed."""
         assert self.running is not None
-        for step in self.row.before:
-            step(self)
-        self.began = len(self.running.log)
+        self._prepare(self.running)
         self.armed = True
         run = self.cli.run if process else self.cli.call
         with self._impatient() if self.column.silent else nullcontext():
@@ -273,6 +204,18 @@ class Scene:
 
         with patch.object(RequestsTransport, "send", hasty), patch.object(PastUrllib3, "send_open", hasty_open):
             yield
+
+    def _prepare(self, running: proxy.Proxy) -> None:
+        """Do what the row does before, past the proxy."""
+        if not self.row.before:
+            return
+        proxied = account.emulator({self.row.service: running.port})
+        environ = self.cli.environ()
+        with open_reads(Path(environ["AZGUARD_CACHE_DIR"]), environ["AZGUARD_SCOPE"]) as reads:
+            stage = ScopeStage(self.direct, proxied, reads, self.blob, self.container, self.entity, self.queue)
+            for step in self.row.before:
+                step(stage)
+        self.message_id = stage.message_id
 
     @property
     def _landed(self) -> bool:

@@ -1,0 +1,173 @@
+"""What a row finds when its command begins: written past the proxy, and known to the scope of the command.
+
+The core writes it, in a fifth of the time that command lines take.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from io import BytesIO
+from pathlib import Path
+
+from azguard import address
+from azguard.accounts.account import Account
+from azguard.accounts.target import Target
+from azguard.address import Address, Kind
+from azguard.blobs import appends, containers, pages, snapshots, tags, uploads
+from azguard.blobs.append import Append
+from azguard.blobs.page_write import PageWrite
+from azguard.blobs.snapshots import Snapshot
+from azguard.blobs.upload import Settings, Upload
+from azguard.cache.etag_cache import EtagCache
+from azguard.cache.reads import Reads
+from azguard.conditions.operations import BLOB_PUT_BLOCK_BLOB, Part
+from azguard.conditions.requested import RequestedConditions
+from azguard.conditions.resolve import POSITION, Conditions, resolve
+from azguard.conditions.seen import SeenVersion
+from azguard.queues import encodings, messages, metadata, queues
+from azguard.queues.message_results import MessageReceived, MessageWritten
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import fresh_op
+from azguard.tables.updating import VersionedEntity
+from azguard.updates import update
+from azguard.updates.plan import UpdatePlan
+from tests.support.no_records import NoRecords
+
+_HIDDEN_SECONDS = 30
+LEASE = "6dd2b9e3-5c17-4a0e-a2f1-8f4c1b7d9e01"
+
+
+@dataclass
+class ScopeStage:
+    """The ``Stage`` of a row in one cell; the names are short addresses."""
+
+    direct: Account
+    #: The same account behind the proxy: what the scope knows is known by its endpoint.
+    proxied: Account
+    reads: Reads
+    blob: str
+    container: str
+    entity: str
+    queue: str
+    message_id: str = ""
+    _receipt: str = field(default="", init=False)
+
+    def put(self, content: bytes = b"old", fence: str | None = None) -> None:
+        self._put(self.blob, content, fence)
+
+    def put_source(self, content: bytes = b"new") -> None:
+        self._put(f"{self.blob}/source", content, None)
+
+    def append(self, content: bytes = b"old\n") -> None:
+        given = Append(target=self._blob, conditions=Conditions(guard=POSITION), deadline=Deadline(), create=Settings())
+        done = appends.append(given, iter([content]), NoRecords())
+        appends.remember(replace(given, target=self._behind_proxy(given.target)), done, self.reads)
+
+    def take_snapshot(self) -> None:
+        given = Snapshot(target=self._blob, conditions=Conditions(), deadline=Deadline(), op=fresh_op())
+        snapshots.take(given)
+
+    def stage_block(self, content: bytes = b"new") -> None:
+        self.direct.blob(self._blob.address).stage_block("part", content)
+
+    def make_pages(self) -> None:
+        given = PageWrite(
+            target=self._blob,
+            conditions=Conditions(guard="if-none-match", never_read=True),
+            deadline=Deadline(),
+            offset=0,
+            create_bytes=1024,
+            settings=Settings(),
+        )
+        written = pages.put(given, BytesIO(b"o" * 1024), NoRecords())
+        self.reads.record(self._behind_proxy(self._blob), written)
+
+    def lease_blob(self, seconds: int = -1) -> None:
+        self.direct.blob(self._blob.address).acquire_lease(seconds, LEASE)
+
+    def read_tags(self) -> None:
+        found = tags.get(self._blob, Conditions(), Deadline())
+        self.reads.record_part(self._behind_proxy(self._blob), Part.TAGS, found)
+
+    def make_container(self, *, leased: bool = False) -> None:
+        target = self._locate(self.container, Kind.CONTAINER)
+        made = containers.create(target, {}, None, Deadline(), fresh_op())
+        self.reads.record(self._behind_proxy(target), made)
+        if leased:
+            self.direct.container(target.address).acquire_lease(-1, LEASE)
+
+    def make_queue(self) -> None:
+        target = self._make_queue(self.queue)
+        self.reads.record_part(self._behind_proxy(target), Part.METADATA, metadata.get(target, Deadline()))
+
+    def put_message(self) -> None:
+        put = messages.put(self._locate(self.queue, Kind.QUEUE), "old", 0, None, Deadline())
+        self.message_id = put.id
+        self._record_receipt(put)
+
+    def show_message(self) -> None:
+        self._record_receipt(messages.update(self._message, self._receipt, None, 0, Deadline()))
+
+    def receive_message(self) -> None:
+        self.put_message()
+        queue = self._locate(self.queue, Kind.QUEUE)
+        for each in messages.receive(queue, 1, _HIDDEN_SECONDS, encodings.TEXT, Deadline()):
+            self._record_receipt(each.shown)
+
+    def make_poison(self) -> None:
+        self._make_queue(self.queue)
+        messages.put(self._make_queue(f"{self.queue}-poison"), "new", 0, None, Deadline())
+
+    def insert(self) -> None:
+        target = self._locate(self.entity, Kind.ENTITY)
+        plan = UpdatePlan(lambda content: b'{"n": 1}', fresh_op(), create=b"{}")
+        ended = update.update(VersionedEntity(target), plan, Deadline())
+        assert ended.content is not None
+        self.reads.record_content(self._behind_proxy(target), ended.committed, ended.content, ended.lineage)
+
+    @property
+    def _blob(self) -> Target:
+        return self._locate(self.blob, Kind.BLOB)
+
+    @property
+    def _message(self) -> Target:
+        return Target(self.direct, Address(Kind.MESSAGE, (self.queue, self.message_id)))
+
+    def _locate(self, text: str, kind: Kind) -> Target:
+        return Target(self.direct, address.parse(text, kind).address)
+
+    def _behind_proxy(self, target: Target) -> Target:
+        return Target(self.proxied, target.address)
+
+    def _put(self, name: str, content: bytes, fence: str | None) -> None:
+        target = self._locate(name, Kind.BLOB)
+        asked = RequestedConditions(fence=fence, last_writer_wins=fence is None)
+        conditions = resolve(BLOB_PUT_BLOCK_BLOB, asked, target)
+        upload = Upload(target, Settings(), conditions, Deadline(), fresh_op(), any_type=True).add_lineage()
+        written = uploads.put(upload, BytesIO(content), lambda done: None)
+        self.reads.record(self._behind_proxy(target), written, lineage=upload.stamp)
+
+    def _make_queue(self, name: str) -> Target:
+        target = self._locate(name, Kind.QUEUE)
+        queues.create(target, {}, Deadline(), fresh_op())
+        return target
+
+    def _record_receipt(self, found: MessageWritten | MessageReceived) -> None:
+        self._receipt = found.pop_receipt
+        seen = SeenVersion(found.pop_receipt, hidden_until=found.time_next_visible)
+        self.reads.record(self._behind_proxy(self._message), seen)
+
+
+@contextmanager
+def open_reads(folder: Path, scope: str) -> Iterator[Reads]:
+    """Open what a scope has read, in a folder of a cache; to the end of a ``with`` block."""
+
+    def warn(text: str) -> None:
+        raise AssertionError(text)
+
+    cache = EtagCache.open(folder, scope, warn=warn, now=lambda: datetime.now(UTC))
+    try:
+        yield Reads(lambda: cache, "blob put", lambda target: None)
+    finally:
+        cache.close()
