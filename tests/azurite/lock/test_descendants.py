@@ -30,6 +30,7 @@ ESCAPES = {
     "a daemon without variables": "(setsid env -i {0} &); sleep 100",
     "two groups": "timeout 100 timeout 100 {0}",
 }
+TRAITS = ("", "deaf")
 
 
 @dataclass
@@ -67,6 +68,16 @@ def escape(world: Locks, script: str, *options: str, traits: str = "") -> Escape
     return Escaped(world, lock, running, folder)
 
 
+def escape_twice(world: Locks, script: str) -> dict[str, Escaped]:
+    """Begin a run of two workers, an obedient one and a deaf one; wait until they work, and return them by traits."""
+    lock, folders = world.new(), {traits: world.cli.root / os.urandom(8).hex() for traits in TRAITS}
+    obedient, deaf = (script.format(shlex.join(worker(folder, traits))) for traits, folder in folders.items())
+    # Without the last word the shell would become the program that it starts.
+    running = world.begin(lock, "--grace", "1s", "--", "bash", "-c", f"({obedient}) & ({deaf}); exit")
+    until(lambda: all((folder / "beats").exists() for folder in folders.values()), 40)
+    return {traits: Escaped(world, lock, running, folder) for traits, folder in folders.items()}
+
+
 @pytest.fixture(scope="module")
 def shared(connection_string: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Locks]:
     """Yield a world for all tests that look at lost locks: each waits for its own."""
@@ -81,28 +92,41 @@ def world(cli: CliWorld) -> Iterator[Locks]:
         yield made
 
 
+@dataclass
+class Played:
+    """How a run ended, whether its worker was gone by then, and the worker."""
+
+    ran: Ran
+    was_gone: bool
+    scene: Escaped
+
+
+def end_all(scenes: dict[str, Escaped]) -> dict[str, Played]:
+    """Wait for the end of a run; return how it ended for each of its workers."""
+    ran = next(iter(scenes.values())).running.ended()
+    return {traits: Played(ran, is_gone(scene.pid), scene) for traits, scene in scenes.items()}
+
+
 @pytest.fixture(scope="module")
-def lost(shared: Locks) -> dict[tuple[str, str], tuple[Ran, Escaped]]:
+def lost(shared: Locks) -> dict[str, dict[str, Played]]:
     """Return how each escape ended once its lock was broken, for an obedient worker and a deaf one."""
-    cases = [(name, traits) for name in ESCAPES for traits in ("", "deaf")]
 
-    def play(case: tuple[str, str]) -> tuple[Ran, Escaped]:
-        name, traits = case
-        scene = escape(shared, ESCAPES[name], traits=traits)
-        break_now(shared, scene.lock)
-        return scene.running.ended(), scene
+    def play(name: str) -> dict[str, Played]:
+        scenes = escape_twice(shared, ESCAPES[name])
+        break_now(shared, scenes["deaf"].lock)
+        return end_all(scenes)
 
-    with ThreadPoolExecutor(len(cases)) as pool:
-        return dict(zip(cases, pool.map(play, cases), strict=True))
+    with ThreadPoolExecutor(len(ESCAPES)) as pool:
+        return dict(zip(ESCAPES, pool.map(play, ESCAPES), strict=True))
 
 
-@pytest.mark.parametrize("traits", ["", "deaf"])
+@pytest.mark.parametrize("traits", TRAITS)
 @pytest.mark.parametrize("name", ESCAPES)
 def test_a_lost_lock_ends_what_has_left_the_process_group(
-    lost: dict[tuple[str, str], tuple[Ran, Escaped]], name: str, traits: str
+    lost: dict[str, dict[str, Played]], name: str, traits: str
 ) -> None:
-    ran, scene = lost[name, traits]
-    assert (ran.code, is_gone(scene.pid), "SIGTERM" in scene.signals()) == (77, True, True), ran.err
+    played = lost[name][traits]
+    assert (played.ran.code, played.was_gone, "SIGTERM" in played.scene.signals()) == (77, True, True), played.ran.err
 
 
 def test_a_process_that_forks_all_the_time_is_caught(world: Locks) -> None:
@@ -148,36 +172,42 @@ def test_what_the_command_leaves_running_when_it_ends_is_left_alone_and_told(wor
 
 # Told to end
 
-TOLD = [(name, traits, signal.SIGTERM) for name in ESCAPES for traits in ("", "deaf")]
+TOLD = [(name, signal.SIGTERM) for name in ESCAPES]
 # A shell passes over SIGINT while it waits for a command in the foreground, so not all escapes end by it.
-TOLD += [("a session of its own", "", number) for number in (signal.SIGINT, signal.SIGHUP)]
+TOLD += [("a session of its own", number) for number in (signal.SIGINT, signal.SIGHUP)]
 
 
 @pytest.fixture(scope="module")
-def told(shared: Locks) -> dict[tuple[str, str, signal.Signals], tuple[Ran, bool, Escaped]]:
-    """Return how each run ended that was told to, and whether its worker was gone by then."""
+def told(shared: Locks) -> dict[tuple[str, signal.Signals], dict[str, Played]]:
+    """Return how each run ended that was told to, for each of its workers."""
 
-    def play(case: tuple[str, str, signal.Signals]) -> tuple[Ran, bool, Escaped]:
-        name, traits, number = case
-        # Without the last word the shell would become the program that it starts.
-        scene = escape(shared, f"{ESCAPES[name]}; exit", traits=traits)
-        scene.running.send(number)
-        ran = scene.running.ended()
-        return ran, is_gone(scene.pid), scene
+    def play(case: tuple[str, signal.Signals]) -> dict[str, Played]:
+        name, number = case
+        if number == signal.SIGTERM:
+            scenes = escape_twice(shared, ESCAPES[name])
+        else:
+            scenes = {"": escape(shared, f"{ESCAPES[name]}; exit")}
+        scenes[""].running.send(number)
+        return end_all(scenes)
 
     with ThreadPoolExecutor(len(TOLD)) as pool:
         return dict(zip(TOLD, pool.map(play, TOLD), strict=True))
 
 
-@pytest.mark.parametrize("case", TOLD, ids=lambda case: " ".join(filter(None, (case[0], case[1], case[2].name))))
+TOLD_WORKERS = [(*case, traits) for case in TOLD for traits in (TRAITS if case[1] == signal.SIGTERM else ("",))]
+
+
+@pytest.mark.parametrize(("name", "number", "traits"), TOLD_WORKERS)
 def test_a_command_told_to_end_leaves_nothing_running_when_its_lock_is_released(
-    told: dict[tuple[str, str, signal.Signals], tuple[Ran, bool, Escaped]],
+    told: dict[tuple[str, signal.Signals], dict[str, Played]],
     shared: Locks,
-    case: tuple[str, str, signal.Signals],
+    name: str,
+    number: signal.Signals,
+    traits: str,
 ) -> None:
-    ran, was_gone, scene = told[case]
-    assert (ran.code, ran.err, was_gone) == (128 + case[2], "", True)
-    assert ("SIGTERM" in scene.signals(), shared.state(scene.lock)) == (True, "available")
+    played = told[name, number][traits]
+    assert (played.ran.code, played.ran.err, played.was_gone) == (128 + number, "", True)
+    assert ("SIGTERM" in played.scene.signals(), shared.state(played.scene.lock)) == (True, "available")
 
 
 def test_a_command_that_tidies_up_when_told_to_end_keeps_its_status_and_leaves_nothing_running(world: Locks) -> None:
