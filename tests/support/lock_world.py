@@ -252,9 +252,9 @@ def processes(mark: str) -> list[Process]:
 
 
 @contextmanager
-def locks(cli: CliWorld, *, starts: bool = False) -> Iterator[Locks]:
+def locks(cli: CliWorld) -> Iterator[Locks]:
     """Yield a world of locks, of whose runs nothing is left afterwards."""
-    made = Locks(cli, cli.container(), starts=starts)
+    made = Locks(cli, cli.container())
     try:
         yield made
     finally:

@@ -1,7 +1,8 @@
 """What runs under the lock in the tests: ``python locked_command.py FOLDER [TRAIT...]``.
 
-It says that it lives, about fifty times a second, in FOLDER/beats, and notes each signal in FOLDER/signals. It ends
-when FOLDER/end names an exit status. Traits: ``deaf`` survives TERM; ``family`` has a child in its group, as deaf.
+FOLDER/beats says when it began and, brought up to date about fifty times a second, when it lived last. FOLDER/signals
+has a line for each signal. It ends when FOLDER/end names an exit status. Traits: ``deaf`` survives TERM; ``family`` has
+a child in its group, as deaf.
 """
 
 import os
@@ -34,13 +35,26 @@ def main(folder: Path, traits: list[str]) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "pid.new").write_text(str(os.getpid()))
     (folder / "pid.new").rename(folder / "pid")
+    return live(folder / "beats", folder / "end")
+
+
+def live(beats: Path, end: Path) -> int:
+    """Say that we live until told to end, in as few calls of the system as can be: some do so for half a minute."""
     until = time.monotonic() + _LONGEST_SECONDS
+    last = os.open(beats, os.O_WRONLY | os.O_CREAT)
+    began = os.write(last, beat())
+    name = os.fspath(end)
     while time.monotonic() < until:
-        append(folder / "beats", str(time.clock_gettime(time.CLOCK_BOOTTIME)))
-        if (folder / "end").exists():
-            return int((folder / "end").read_text())
+        if os.access(name, os.F_OK):
+            return int(end.read_text())
         time.sleep(_BEAT_SECONDS)
+        os.pwrite(last, beat(), began)
     return 1
+
+
+def beat() -> bytes:
+    """Return the time on the clock of leases, as a line of one length."""
+    return b"%020.6f\n" % time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def append(file: Path, line: str) -> None:

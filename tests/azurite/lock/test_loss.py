@@ -9,19 +9,19 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 from azure.storage.blob import BlobLeaseClient
 
-from azguard.emulators import azurite as emulator
-from azguard.emulators.state import Azurite
-from azguard.folders import Folders
+from azguard.faultproxy import proxy
+from azguard.faultproxy.proxy import Chosen, Fault, Request
+from tests.faults.rules import operation
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
-from tests.support.lock_world import Contender, Locks, Working, is_gone, locks
+from tests.support.lock_world import Contender, Locks, Working, is_gone, locks, now
 from tests.support.pages import Page
 from tests.support.places import REPOSITORY
 from tests.support.terminal_world import CTRL_Z, Seat, Seen, is_stopped, seated
@@ -101,6 +101,8 @@ ACTS: dict[str, tuple[Callable[[Scene], None], str, tuple[str, ...]]] = {
     "kill": (Scene.break_now, "family", ("--on-lost", "kill")),
     "continue": (Scene.break_now, "", ("--on-lost", "continue")),
 }
+# What ends at its lease's end, and azguard itself is hit: started as a user does, where the others are forked.
+STARTED = ("stopped", "killed")
 LONG, SHORT = "a long outage", "a short outage"
 FORWARD, BACK = "the wall clock goes forward", "the wall clock goes back"
 # What Python runs at its start: from the moment that a file is there, the time of day is another one.
@@ -128,6 +130,22 @@ class Paused:
     seen: Seen
 
 
+class Network:
+    """What is between azguard and the service: while it is frozen no request goes on, and nothing is answered."""
+
+    def __init__(self) -> None:
+        self.goes_on = threading.Event()
+        self.goes_on.set()
+        #: When each lock was asked for or renewed last before the outage, by the name of its blob.
+        self.leased: dict[str, float] = {}
+
+    def decide(self, request: Request) -> Chosen:
+        if self.goes_on.is_set() and operation(request) in ("PUT lease:acquire", "PUT lease:renew"):
+            self.leased[request.path.partition("?")[0].rpartition("/")[2]] = now()
+        self.goes_on.wait()
+        return Chosen(Fault.NONE)
+
+
 @dataclass
 class Stage:
     """All scenes, by name."""
@@ -135,6 +153,7 @@ class Stage:
     scenes: dict[str, Scene] = field(default_factory=dict)
     paused: list[Paused] = field(default_factory=list)
     over: threading.Event = field(default_factory=threading.Event)
+    network: Network = field(default_factory=Network)
 
     def add(
         self, name: str, world: Locks, traits: str, options: tuple[str, ...], term: str = TERM, moved: str | None = None
@@ -143,7 +162,8 @@ class Stage:
         lock, heartbeat = world.new(), world.cli.root / f"{name}.heartbeat"
         words = ("--lease-duration", term, "--heartbeat-file", str(heartbeat), *options)
         env = None if moved is None else movable(world, name, moved)
-        working = world.start_working(lock, *words, traits=traits, env=env)
+        begun = replace(world, starts=name in STARTED or moved is not None)
+        working = begun.start_working(lock, *words, traits=traits, env=env)
         self.scenes[name] = Scene(world, lock, working, heartbeat, Contender(world.blob(lock)))
 
     def pause(self, seat: Seat) -> None:
@@ -156,10 +176,15 @@ class Stage:
 
     def contend(self) -> None:
         """Ask for the locks of those scenes that have a contender, until it is over."""
-        asked = [self.scenes[name].contender for name in ("stopped", "killed", "broken in time", BACK)]
+        patient = [self.scenes[name].contender for name in (*STARTED, BACK)]
+        began = asked = now()
         while not self.over.wait(0.1):
-            for each in asked:
-                each.ask()
+            self.scenes["broken in time"].contender.ask()
+            # A lease that is renewed no more ends no sooner than ten seconds later: then the moment counts.
+            if now() - began > 8 or now() - asked > 0.5:
+                asked = now()
+                for each in patient:
+                    each.ask()
 
 
 @pytest.fixture(scope="module")
@@ -167,16 +192,16 @@ def stage(connection_string: str, tmp_path_factory: pytest.TempPathFactory) -> I
     """Yield the scenes, under way."""
     made = Stage()
     with ExitStack() as stack:
-        world = stack.enter_context(locks(CliWorld(tmp_path_factory.mktemp("lost"), connection_string), starts=True))
+        world = stack.enter_context(locks(CliWorld(tmp_path_factory.mktemp("lost"), connection_string)))
         for name, (_, traits, options) in ACTS.items():
             made.add(name, world, traits, options)
         made.add(FORWARD, world, "", (), moved="7200")
         made.add(BACK, world, "deaf", (), moved="-7200")
         for _ in range(2):
             made.pause(stack.enter_context(seated(world)))
-        azurite = stack.enter_context(emulator.private(Folders.of(os.environ).emulator, os.environ))
+        between = stack.enter_context(proxy.running(world.cli.port, made.network.decide))
         frozen = stack.enter_context(
-            locks(CliWorld(tmp_path_factory.mktemp("out"), azurite.connection_string), starts=True)
+            locks(CliWorld(tmp_path_factory.mktemp("out"), connection_string).through(between.port))
         )
         made.add(LONG, frozen, "deaf family", ())
         made.add(SHORT, frozen, "", ("--grace", "1s"), term="30s")
@@ -190,7 +215,7 @@ def stage(connection_string: str, tmp_path_factory: pytest.TempPathFactory) -> I
         stop(made.scenes[BACK])
         threads = [
             threading.Thread(target=made.contend),
-            threading.Thread(target=freeze, args=(azurite, made.scenes[LONG])),
+            threading.Thread(target=freeze, args=(made.network, made.scenes[LONG])),
         ]
         for thread in threads:
             thread.start()
@@ -209,13 +234,13 @@ def movable(world: Locks, name: str, seconds: str) -> dict[str, str]:
     return {"PYTHONPATH": path, "MOVED_BY": seconds, "MOVED_SINCE": str(world.cli.root / f"{name}.moved")}
 
 
-def freeze(azurite: Azurite, scene: Scene) -> None:
-    """Stop an emulator until a command under one of its locks has ended."""
-    os.kill(azurite.pid, signal.SIGSTOP)
+def freeze(network: Network, scene: Scene) -> None:
+    """Freeze a network until a command under a lock behind it has ended."""
+    network.goes_on.clear()
     try:
         until(lambda: is_gone(scene.working.pid), 40)
     finally:
-        os.kill(azurite.pid, signal.SIGCONT)
+        network.goes_on.set()
 
 
 def lost(ran: Ran) -> tuple[int, str]:
@@ -303,9 +328,10 @@ def test_on_lost_continue_warns_and_exits_77_when_the_command_has_ended(stage: S
 def test_an_outage_longer_than_the_lease_ends_the_command_in_time(stage: Stage) -> None:
     scene = stage.scenes[LONG]
     ran = scene.working.ended()
-    life = scene.working.last_life() - first_life(scene)
-    asked = scene.working.signalled_at("SIGTERM") - first_life(scene)
-    # The term less the grace of five seconds and a reserve of one; the first heartbeat is a little after the lease.
+    leased = stage.network.leased[scene.lock.rpartition("/")[2]]
+    life = scene.working.last_life() - leased
+    asked = scene.working.signalled_at("SIGTERM") - leased
+    # The term less the grace of five seconds and a reserve of one.
     assert (lost(ran), scene.working.signals()) == (LOST, ["SIGTERM"] * 2)
     assert "  it could not be renewed in time" in ran.err.splitlines()
     assert [line for line in ran.err.splitlines() if line.startswith("  the last renewal failed: ")]
