@@ -8,14 +8,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient, ContainerClient
 from azure.storage.fileshare import ShareClient, ShareServiceClient
+from azure.storage.queue import QueueServiceClient
 
+from azguard.accounts.credentials import from_connection_string
 from azguard.emulators import background, state
 from azguard.emulators.azurite import Stopped
 from azguard.processes import identity
 from tests.support import emulator_world
 from tests.support.emulator_world import World, until
+from tests.support.forked_process import ForkedProcess
 
 # Takes the place of Azurite, says its pid, and never listens.
 _DEAF = """
@@ -30,7 +34,11 @@ def _deaf_pid(world: World) -> int | None:
     return int(file.read_text()) if file.exists() and file.read_text() else None
 
 
-def test_start_answers_is_found_from_another_process_and_stop_ends_it(world: World) -> None:
+def test_start_replaces_a_damaged_state_file_answers_is_found_from_another_process_and_stop_ends_it(
+    world: World,
+) -> None:
+    world.folder.mkdir(parents=True)
+    (world.folder / "azurite.json").write_text("{")
     started = world.json("emulator", "start")
     assert started == {
         "running": True,
@@ -62,7 +70,10 @@ def test_start_answers_is_found_from_another_process_and_stop_ends_it(world: Wor
 _ENDPOINTS = ("blob_endpoint", "queue_endpoint", "table_endpoint", "file_endpoint")
 
 
-def test_its_data_and_its_ports_are_kept_over_a_stop(world: World) -> None:
+def test_its_data_and_its_ports_are_kept_over_a_stop_and_the_cache_forgets_what_is_not(world: World) -> None:
+    def list_known() -> str:
+        return world.run("cache", "list", "--all-scopes", "-o", "tsv").stdout
+
     def connect() -> tuple[ContainerClient, ShareClient]:
         text = background.find_current(world.folder).connection_string
         share = ShareServiceClient.from_connection_string(text, retry_total=0).get_share_client("kept")
@@ -70,18 +81,21 @@ def test_its_data_and_its_ports_are_kept_over_a_stop(world: World) -> None:
 
     first = world.json("emulator", "start", "--data", "data")
     container, share = connect()
-    container.create_container()
     share.create_share()
+    assert world.run("container", "create", "kept", "--emulator").returncode == 0
     world.run("emulator", "stop")
     assert world.processes() == []
     second = world.json("emulator", "start", "--data", "data")
     container, share = connect()
     assert (second["data"], container.exists()) == (str(world.root / "data"), True)
     assert share.get_share_properties().name == "kept"
+    assert "container:kept" in list_known()
     world.run("emulator", "stop")
     taken = state.find_last(world.folder).ports["queue"]
     with socket.create_server(("127.0.0.1", taken)):
         third = world.json("emulator", "start")
+    # It began empty.
+    assert list_known() == ""
     same = [[run[name] == first[name] for name in _ENDPOINTS] for run in (second, third)]
     assert same == [[True, True, True, True], [True, False, True, True]]
 
@@ -137,8 +151,30 @@ def test_the_callers_azurite_accounts_are_not_inherited(started: World) -> None:
     assert list(client.list_containers()) == []
 
 
+def test_run_gives_the_command_an_emulator_of_its_own_and_its_input_output_options_and_status(started: World) -> None:
+    script = 'echo "$AZURE_STORAGE_CONNECTION_STRING"; cat; echo aside >&2; echo "$@"; exit 7'
+    options = ("--wait", "--help", "-q", "--", "-o")
+    before, processes = started.json("emulator", "status"), sorted(started.processes())
+    running = started.begin("emulator", "run", "sh", "-c", script, "sh", *options)
+    assert running.stdout is not None
+    text = running.stdout.readline().strip()
+    account = from_connection_string(text)
+    assert (account.name, account.endpoint("blob") != before["blob_endpoint"]) == ("devstoreaccount1", True)
+    listings = (
+        BlobServiceClient.from_connection_string(text).list_containers(),
+        QueueServiceClient.from_connection_string(text).list_queues(),
+        TableServiceClient.from_connection_string(text).list_tables(),
+        ShareServiceClient.from_connection_string(text).list_shares(),
+    )
+    assert [list(listing) for listing in listings] == [[], [], [], []]
+    said = running.communicate("hello\n", timeout=30)
+    assert (said, running.returncode) == (("hello\n--wait --help -q -- -o\n", "aside\n"), 7)
+    # It leaves nothing running, and the one in the background as it is.
+    assert (started.json("emulator", "status"), sorted(started.processes())) == (before, processes)
+
+
 def test_of_several_starts_at_once_one_wins_and_the_others_report_it(world: World) -> None:
-    starts = [world.begin("emulator", "start") for _ in range(4)]
+    starts = [ForkedProcess(("emulator", "start"), world.root, world.environ) for _ in range(4)]
     results = [json.loads(each.communicate(timeout=60)[0]) for each in starts]
     assert sorted(result["already_running"] for result in results) == [False, True, True, True]
     assert (len({result["pid"] for result in results}), len({result["files_pid"] for result in results})) == (1, 1)
@@ -196,28 +232,25 @@ def test_status_without_an_emulator_exits_44(world: World) -> None:
     assert (answer.returncode, json.loads(answer.stdout)["reason"]) == (44, "no emulator was started")
 
 
-@pytest.fixture
-def killed(world: World) -> World:
-    """Return a world whose emulator was killed from outside."""
-    pid = world.json("emulator", "start")["pid"]
+def _kill(pid: int) -> None:
+    """Kill an emulator from outside."""
     os.kill(pid, signal.SIGKILL)
     until(lambda: identity.find_birth(pid) is None)
-    return world
 
 
-def test_stop_cleans_up_after_it_was_killed_from_outside(killed: World) -> None:
-    first, second = killed.json("emulator", "stop"), killed.json("emulator", "stop")
-    assert (first["outcome"], second["outcome"]) == ("was_gone", "not_running")
-
-
-def test_after_it_was_killed_from_outside_status_says_so_and_start_starts_anew(killed: World) -> None:
-    answer = killed.run("emulator", "status")
+def test_after_it_was_killed_status_says_so_start_starts_anew_and_stop_cleans_up(world: World) -> None:
+    _kill(world.json("emulator", "start")["pid"])
+    answer = world.run("emulator", "status")
     status = json.loads(answer.stdout)
     assert (answer.returncode, status["running"]) == (44, False)
     assert "was killed or crashed" in status["reason"]
-    answer = killed.run("emulator", "start")
-    assert json.loads(answer.stdout)["already_running"] is False
+    answer = world.run("emulator", "start")
+    again = json.loads(answer.stdout)
+    assert again["already_running"] is False
     assert "was killed or crashed" in answer.stderr
+    _kill(again["pid"])
+    first, second = world.json("emulator", "stop"), world.json("emulator", "stop")
+    assert (first["outcome"], second["outcome"]) == ("was_gone", "not_running")
 
 
 def test_a_process_that_has_the_pid_now_is_never_killed(world: World) -> None:
@@ -241,13 +274,6 @@ def test_a_damaged_state_file_is_said(world: World, text: str) -> None:
     world.folder.mkdir(parents=True)
     (world.folder / "azurite.json").write_text(text)
     assert "was damaged" in world.json("emulator", "status")["reason"]
-
-
-def test_a_damaged_state_file_is_replaced(world: World) -> None:
-    world.folder.mkdir(parents=True)
-    (world.folder / "azurite.json").write_text("{")
-    assert world.run("emulator", "start").returncode == 0
-    assert world.json("emulator", "status")["running"]
 
 
 def test_a_folder_that_cannot_be_written_exits_78(world: World) -> None:
@@ -303,17 +329,6 @@ def test_a_data_folder_that_is_a_file_exits_78(world: World) -> None:
     (world.root / "data").touch()
     answer = world.run("emulator", "start", "--data", "data")
     assert (answer.returncode, answer.stdout, world.processes()) == (78, "", [])
-
-
-def test_an_emulator_that_begins_empty_makes_the_cache_forget_the_one_before(world: World) -> None:
-    first = world.json("emulator", "start")
-    world.run("container", "create", "site", "--emulator")
-    world.run("emulator", "stop")
-    port = first["blob_endpoint"].rsplit(":", 1)[1].partition("/")[0]
-    known = world.run("cache", "list", "--all-scopes", "-o", "tsv").stdout
-    world.run("emulator", "start", "--blob-port", port)
-    left = world.run("cache", "list", "--all-scopes", "-o", "tsv").stdout
-    assert ("container:site" in known, left) == (True, "")
 
 
 def test_a_taken_file_port_is_named_and_nothing_is_left_running(world: World) -> None:

