@@ -1,15 +1,16 @@
 """How a run ends when the service cannot be reached, or it is told to end."""
 
+import shlex
 import signal
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import pytest
 
+from tests.support import forked
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
 
@@ -74,7 +75,7 @@ WRITES = [("blob", "put", "site/a"), ("blob", "delete", "site/a", "--etag", "0x1
 
 def ended(cli: CliWorld, *words: str) -> tuple[int, str]:
     """Return how a command ended, and with what kind of error; it fails if the command does not end."""
-    ran = cli.run(*words, "-o", "json", stdin=b"x", timeout=60)
+    ran = cli.fork(*words, "-o", "json", stdin=b"x", timeout=60)
     return ran.code, ran.error["kind"]
 
 
@@ -137,7 +138,8 @@ def test_a_signal_while_waiting_for_an_answer_ends_the_run_at_once(
     offline: CliWorld, words: tuple[str, ...], number: signal.Signals, code: int
 ) -> None:
     with mute() as server:
-        running = at(offline, f"127.0.0.1:{server.getsockname()[1]}").begin(*words, "--timeout", "10m", env=PATIENT)
+        world = at(offline, f"127.0.0.1:{server.getsockname()[1]}")
+        running = world.begin_fork(*words, "--timeout", "10m", env=PATIENT)
         connection, _ = server.accept()
         connection.recv(1)
         running.send_signal(number)
@@ -149,7 +151,7 @@ def test_a_signal_while_waiting_for_an_answer_ends_the_run_at_once(
 def test_a_signal_while_a_write_waits_for_its_answer_tells_that_its_outcome_is_unknown(offline: CliWorld) -> None:
     with mute() as server:
         world = at(offline, f"127.0.0.1:{server.getsockname()[1]}")
-        running = world.begin("container", "create", "site", "-o", "json")
+        running = world.begin_fork("container", "create", "site", "-o", "json")
         connection, _ = server.accept()
         connection.recv(1)
         running.send_signal(signal.SIGINT)
@@ -161,7 +163,7 @@ def test_a_signal_while_a_write_waits_for_its_answer_tells_that_its_outcome_is_u
 @pytest.mark.parametrize(("number", "code"), SIGNALS)
 def test_a_signal_while_connecting_ends_the_run_at_once(offline: CliWorld, number: signal.Signals, code: int) -> None:
     with black_hole() as port:
-        running = at(offline, f"127.0.0.1:{port}").begin("blob", "show", "site/a", "--timeout", "10m", env=PATIENT)
+        running = at(offline, f"127.0.0.1:{port}").begin_fork("blob", "show", "site/a", "--timeout", "10m", env=PATIENT)
         until(lambda: connecting(running.pid, port))
         running.send_signal(number)
         out, err = running.communicate(timeout=10)
@@ -193,7 +195,7 @@ def test_a_signal_while_stdin_is_read_ends_the_run_and_writes_nothing(
     cli: CliWorld, number: signal.Signals, code: int
 ) -> None:
     site = cli.container()
-    running = cli.begin("blob", "put", f"{site}/a", bufsize=0)
+    running = cli.begin_fork("blob", "put", f"{site}/a")
     assert running.stdin is not None
     running.stdin.write(b"x" * 100_000)  # more than a pipe holds: azguard has begun to read
     running.stdin.flush()
@@ -219,7 +221,7 @@ def test_a_signal_while_blocks_are_staged_ends_the_run_at_once_and_commits_nothi
 
     cli.file("big", b"x" * 40 * MIB)
     with proxy.running(cli.port, decide) as between:
-        running = cli.through(between.port).begin("blob", "put", f"{site}/a", "-f", "big", env=PATIENT)
+        running = cli.through(between.port).begin_fork("blob", "put", f"{site}/a", "-f", "big", env=PATIENT)
         assert staging.wait(20)
         running.send_signal(number)
         try:
@@ -233,7 +235,7 @@ def test_a_signal_while_blocks_are_staged_ends_the_run_at_once_and_commits_nothi
 @pytest.mark.parametrize("words", ["blob put site/a", "blob put site/a -f -", "safe-update blob:sea/a --merge-patch -"])
 def test_a_closed_stdin_is_said_and_nothing_is_asked_of_the_service(cli: CliWorld, words: str) -> None:
     ran = subprocess.run(
-        ["sh", "-c", f"exec {sys.executable} -m azguard {words} <&-"],
+        ["sh", "-c", f"exec {shlex.join(forked.command())} {words} <&-"],
         cwd=cli.root,
         env=cli.environ(),
         capture_output=True,
