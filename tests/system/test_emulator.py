@@ -135,6 +135,14 @@ def test_starting_again_with_other_wishes_is_refused(started: World) -> None:
     assert "its data is in memory" in answer.stderr
 
 
+def test_one_that_runs_without_smb_is_not_given_it(started: World) -> None:
+    answer = started.run("emulator", "start", "--smb")
+    assert (answer.returncode, answer.stderr.splitlines()[0]) == (
+        78,
+        "error: the emulator is already running, but without SMB",
+    )
+
+
 def test_the_state_file_is_private(started: World) -> None:
     assert stat.S_IMODE((started.folder / "azurite.json").stat().st_mode) == 0o600
 

@@ -154,7 +154,7 @@ def test_16_clients_of_both_protocols_that_count_under_one_lock_lose_nothing(smb
     def count(number: int) -> None:
         with smb_emulator.connect("count") as tree:
             file = smb_emulator.service.get_share_client("count").get_file_client("n")
-            for _ in range(3):
+            for _ in range(2):
                 while not (try_smb(tree) if number % 2 else try_rest(file)):
                     # Longer than one turn takes, so that the tries do not fill the machine.
                     time.sleep(random.uniform(0.05, 0.2))
@@ -162,7 +162,7 @@ def test_16_clients_of_both_protocols_that_count_under_one_lock_lose_nothing(smb
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(count, range(16)))
 
-    assert smb_emulator.service.get_share_client("count").get_file_client("n").download_file().readall() == b"0048"
+    assert smb_emulator.service.get_share_client("count").get_file_client("n").download_file().readall() == b"0032"
 
 
 def test_another_key_is_refused(smb_emulator: SmbEmulator) -> None:
@@ -246,16 +246,6 @@ def test_start_and_status_name_its_port_and_run_passes_it_on(world: World) -> No
 
     assert (status["smb_endpoint"], line) == (f"smb://127.0.0.1:{port}", f"export AZGUARD_SMB_PORT='{port}'")
     assert (answer.returncode, answer.stdout.strip().isdecimal(), answer.stdout.strip() != port) == (0, True, True)
-
-
-def test_an_emulator_that_runs_without_smb_is_not_given_it(world: World) -> None:
-    world.run("emulator", "start")
-    answer = world.run("emulator", "start", "--smb")
-
-    assert (answer.returncode, answer.stderr.splitlines()[0]) == (
-        78,
-        "error: the emulator is already running, but without SMB",
-    )
 
 
 def test_without_samba_it_says_so_and_serves_rest_alone() -> None:

@@ -206,7 +206,7 @@ def test_without_v_an_update_tells_no_story(cli: CliWorld, address: str) -> None
 def test_waiting_for_a_turn_is_told_while_it_lasts(cli: CliWorld, address: str, azurite: Azurite) -> None:
     queues = cli.root / ".cache" / "queues"
     with LocalQueue(queues, f"{azurite.blob_endpoint.rstrip('/')} {address}", Deadline(60)):
-        process = cli.begin("safe-update", address, "--increment", "n", "-v")
+        process = cli.begin_fork("safe-update", address, "--increment", "n", "-v")
         first = _line(process.stderr)
     out, rest = process.communicate(timeout=30)
     told = events([first, *rest.decode().splitlines()])

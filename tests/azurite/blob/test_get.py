@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from azguard.faultproxy import proxy
-from tests.support.cli_world import CliWorld, command
+from tests.support import forked
+from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
 
 MIB = 1024 * 1024
@@ -151,7 +152,7 @@ def test_an_existing_file_keeps_its_permissions_and_a_link_stays_one(cli: CliWor
 def test_a_new_file_has_the_permissions_of_any_new_file(cli: CliWorld, site: str) -> None:
     put(cli, f"{site}/a", b"new")
     ran = subprocess.run(
-        f"umask 027; {' '.join(command('blob', 'get', f'{site}/a', '-f', 'a'))}", shell=True, cwd=cli.root,
+        f"umask 027; {' '.join(forked.command('blob', 'get', f'{site}/a', '-f', 'a'))}", shell=True, cwd=cli.root,
         env=cli.environ(), capture_output=True, check=False,
     )  # fmt: skip
     assert (ran.returncode, oct((cli.root / "a").stat().st_mode)) == (0, "0o100640")

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import os
 import shlex
-import subprocess
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 
 from azguard.faultproxy import proxy
-from tests.support.cli_world import CliWorld, command
+from tests.support.cli_world import CliWorld
 
 MIB = 1024 * 1024
 LEASE = "0f3c1111-2222-3333-4444-555566667777"
@@ -203,10 +202,7 @@ def test_the_condition_is_on_the_request_that_commits(
 @pytest.mark.parametrize("size", [1, 65_537, 8 * MIB, 8 * MIB + 1])
 def test_a_slow_pipe_of_unknown_length_is_written_whole(cli: CliWorld, site: str, size: int) -> None:
     whole = os.urandom(size)
-    with subprocess.Popen(
-        command("blob", "put", f"{site}/a"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=cli.root,
-        env=cli.environ(),
-    ) as running:  # fmt: skip
+    with cli.begin_fork("blob", "put", f"{site}/a") as running:
         assert running.stdin is not None
         for start in range(0, size, 1_000_003):
             running.stdin.write(whole[start : start + 1_000_003])

@@ -1,7 +1,6 @@
 """What an entity is read from, and the lock of a table around a write."""
 
 import json
-import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,8 +17,8 @@ from azguard.locks.hold import Holding, hold_lock
 from azguard.locks.renewal import HeldLock
 from azguard.locks.settings import AcquireSettings
 from azguard.requests.deadline import Deadline
-from tests.support import table_world
-from tests.support.cli_world import CliWorld, Ran, command
+from tests.support import forked, table_world
+from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
 from tests.support.table_world import properties
 
@@ -121,8 +120,8 @@ def busy(cli: CliWorld, order: str) -> Iterator[str]:
     cli.file("held", "")
     held = cli.root / "held"
     held.unlink()
-    line = command("lock", "run", f"table:{table}", "--", "sh", "-c", f"touch {held}; exec sleep 60")
-    with subprocess.Popen(line, cwd=cli.root, env=cli.environ("holder"), stderr=subprocess.PIPE) as running:
+    line = ("lock", "run", f"table:{table}", "--", "sh", "-c", f"touch {held}; exec sleep 60")
+    with cli.begin_fork(*line, scope="holder") as running:
         until(held.exists)
         yield table
         running.terminate()
@@ -171,7 +170,7 @@ def test_a_transaction_is_made_under_the_lock_too(cli: CliWorld, order: str, bus
 
 
 def test_inside_a_lock_run_of_the_table_it_runs_at_once(cli: CliWorld, order: str) -> None:
-    inner = command("entity", "insert", order, "a=1", "--with-table-lock", "--wait", "300ms")
+    inner = forked.command("entity", "insert", order, "a=1", "--with-table-lock", "--wait", "300ms")
     ran = cli.fork("lock", "run", f"table:{order.partition('/')[0]}", "--", *inner)
     assert (ran.code, properties(cli, order)) == (0, {"a": "1"})
 

@@ -273,7 +273,7 @@ def shared(connection_string: str, tmp_path_factory: pytest.TempPathFactory) -> 
     return world, table_world.table(world)
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ROWS)
 def test_any_entity_comes_back_byte_for_byte(shared: tuple[CliWorld, str], rows: list[dict[str, Any]]) -> None:
     world, table = shared

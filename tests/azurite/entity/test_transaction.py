@@ -10,7 +10,7 @@ from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault
 from azguard.requests.lineage import KEY, Lineage
 from tests.support import table_world
-from tests.support.cli_world import CliWorld, Ran, command
+from tests.support.cli_world import CliWorld, Ran
 from tests.support.table_world import properties, stored
 
 OLD = "W/\"datetime'2020-01-01T00%3A00%3A00.0000000Z'\""
@@ -117,8 +117,8 @@ def test_of_two_transactions_on_the_same_versions_one_is_done(cli: CliWorld, par
     for n in (2, 3):
         items = [item("replace", f"{partition}/{row}", n, etag=etag) for row, etag in etags.items()]
         file = cli.file(f"{n}.jsonl", "".join(json.dumps(each) + "\n" for each in items))
-        line = command("entity", "transaction", str(file), "-o", "none")
-        running.append(subprocess.Popen(line, cwd=cli.root, env=cli.environ(f"s{n}"), stderr=subprocess.DEVNULL))
+        line = ("entity", "transaction", str(file), "-o", "none")
+        running.append(cli.begin_fork(*line, scope=f"s{n}", stderr=subprocess.DEVNULL))
     codes = [each.wait(60) for each in running]
     winner = {"n": 2 + codes.index(0)}
     assert (sorted(codes), [properties(cli, f"{partition}/{row}") for row in "ab"]) == ([0, 42], [winner, winner])

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from tests.support import queue_world, table_world
-from tests.support.cli_world import CliWorld, command
+from tests.support import forked, queue_world, table_world
+from tests.support.cli_world import CliWorld
 
 
 def offered(cli: CliWorld, line: str, **environ: str) -> list[str]:
@@ -220,7 +220,7 @@ def test_bash_completes_a_line(cli: CliWorld, line: str, word: str, reply: list[
     for name in ("config.json", "a b.txt") if "SITE" in line else ():
         cli.call("blob", "put", f"{site}/{name}", stdin=b"x")
     script = f"""
-        azguard() {{ {" ".join(command())} "$@"; }}
+        azguard() {{ {" ".join(forked.command())} "$@"; }}
         eval "$(azguard completion bash)"
         COMP_LINE='{line.replace("SITE", site)}'
         COMP_POINT=${{#COMP_LINE}}
@@ -248,7 +248,7 @@ _BEHIND_DASHES = {
 def test_a_shell_completes_its_own_commands_behind_two_dashes(offline: CliWorld, shell: str) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"needs {shell}")
-    (offline.root / "azguard").write_text(f'#!/bin/sh\nexec {" ".join(command())} "$@"\n')
+    (offline.root / "azguard").write_text(f'#!/bin/sh\nexec {" ".join(forked.command())} "$@"\n')
     (offline.root / "azguard").chmod(0o755)
     (offline.root / "script").write_text(offline.call("completion", shell).out)
     environ = {**offline.environ(), "HOME": str(offline.root)}

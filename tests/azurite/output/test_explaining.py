@@ -6,7 +6,8 @@ import uuid
 import pytest
 
 from azguard.faultproxy import proxy
-from tests.support.cli_world import CliWorld, Ran, command
+from tests.support import forked
+from tests.support.cli_world import CliWorld, Ran
 
 LEASE = "0f3c1111-2222-3333-4444-555566667777"
 
@@ -118,7 +119,7 @@ def test_acquiring_twice_says_who_was_first(cli: CliWorld, blob: str) -> None:
 
 
 def test_the_lease_of_a_lock_run_around_is_ones_own(cli: CliWorld, blob: str) -> None:
-    inside = command("lease", "acquire", f"blob:{blob}", "-o", "json")
+    inside = forked.command("lease", "acquire", f"blob:{blob}", "-o", "json")
     ran = cli.fork("lock", "run", f"blob:{blob}", "--", *inside)
     assert (ran.code, "is leased already, by this scope itself" in ran.err) == (49, True), ran.err
 

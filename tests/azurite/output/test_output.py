@@ -18,8 +18,8 @@ from azguard.cli import rendering
 from azguard.cli.layout import Layout
 from azguard.leases.facts import BrokenLease, LeaseFacts
 from azguard.leases.held import HeldLeaseStatus
-from tests.support import table_world
-from tests.support.cli_world import CliWorld, command
+from tests.support import forked, table_world
+from tests.support.cli_world import CliWorld
 from tests.support.places import DATA
 
 SCHEMAS = json.loads((DATA / "schemas/results.json").read_text())
@@ -281,10 +281,8 @@ def test_a_bad_query_or_format_is_refused_before_anything_is_done(
 def on_a_terminal(cli: CliWorld, *words: str, **environ: str) -> tuple[int, str]:
     """Run azguard with a terminal of 80 columns as its three streams and return what it showed."""
     ours, theirs = pty.openpty()
-    running = subprocess.Popen(
-        command(*words), cwd=cli.root, stdin=theirs, stdout=theirs, stderr=theirs,
-        env=cli.environ(env={"TERM": "xterm", "COLUMNS": "80", **environ}),
-    )  # fmt: skip
+    screen = {"TERM": "xterm", "COLUMNS": "80", **environ}
+    running = cli.begin_fork(*words, env=screen, stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
     shown = b""
     while True:
@@ -403,14 +401,14 @@ def test_names_cannot_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize("words", [("blob", "list"), ("container", "list")])
 def test_a_pipe_that_closes_ends_a_listing_quietly(cli: CliWorld, blob: str, words: tuple[str, ...]) -> None:
     site = [blob.partition("/")[0]] if words[0] == "blob" else []
-    shell = f"{' '.join(command(*words, *site))} | head -c 1; echo ${{PIPESTATUS[0]}}"
+    shell = f"{' '.join(forked.command(*words, *site))} | head -c 1; echo ${{PIPESTATUS[0]}}"
     ran = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, cwd=cli.root, env=cli.environ())
     assert (ran.stdout[0], ran.stderr, ran.stdout[1:].strip() in ("0", "141")) == ("[", "", True)
 
 
 def test_a_closed_stderr_changes_nothing(cli: CliWorld, blob: str) -> None:
     ran = subprocess.run(
-        f"{' '.join(command('blob', 'show', blob + 'x'))} 2>&-", shell=True, capture_output=True, cwd=cli.root,
+        f"{' '.join(forked.command('blob', 'show', blob + 'x'))} 2>&-", shell=True, capture_output=True, cwd=cli.root,
         env=cli.environ(), check=False,
     )  # fmt: skip
     assert (ran.returncode, ran.stdout) == (44, b"")

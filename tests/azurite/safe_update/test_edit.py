@@ -4,7 +4,6 @@ import json
 import os
 import shlex
 import signal
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,11 +11,15 @@ from pathlib import Path
 import pytest
 from azure.storage.blob import BlobClient
 
+from tests.support import forked
 from tests.support.cli_world import CliWorld, Ran, command
 from tests.support.emulator_world import until
 from tests.support.terminal_world import Shell, shell
 
-AZGUARD = f"{shlex.quote(sys.executable)} -m azguard"
+
+def azguard() -> str:
+    """Return what an editor's script runs azguard by."""
+    return shlex.join(forked.command())
 
 
 @pytest.fixture
@@ -49,7 +52,7 @@ def files(cli: CliWorld) -> list[Path]:
 
 def once(name: str, words: str) -> str:
     """Return a line of an editor's script: another writer's update, the first time only."""
-    return f"[ -e done ] || {{ touch done; {AZGUARD} safe-update blob:{name} -o none --scope other {words}; }}"
+    return f"[ -e done ] || {{ touch done; {azguard()} safe-update blob:{name} -o none --scope other {words}; }}"
 
 
 # What is written
@@ -178,7 +181,7 @@ def test_an_entity_is_json_whose_properties_are_merged(cli: CliWorld) -> None:
     entity = f"t{os.urandom(8).hex()}/eu/1"
     cli.call("table", "create", entity.split("/", maxsplit=1)[0])
     cli.call("entity", "insert", entity, "n:int64=1", "a=x", "b=y")
-    other = f"{AZGUARD} safe-update entity:{entity} -o none --scope other --set-string b=z"
+    other = f"{azguard()} safe-update entity:{entity} -o none --scope other --set-string b=z"
     ran = edit(cli, f"entity:{entity}", f'sed -i \'s/"a": "x"/"a": "X"/\' "$1"; {other}')
     found = cli.call("entity", "get", entity).json
     assert (ran.code, [found[each] for each in ("n", "n@odata.type", "a", "b")]) == (0, ["1", "Edm.Int64", "X", "z"])
@@ -325,7 +328,7 @@ def test_azguard_that_is_killed_leaves_the_file(cli: CliWorld, name: str) -> Non
 def test_a_guard_by_lease_holds_none_while_the_person_types(cli: CliWorld, name: str) -> None:
     container, _, blob = name.partition("/")
     client = BlobClient.from_connection_string(cli.connection_string or "", container, blob)
-    ran = edit(cli, name, f'{AZGUARD} lease show blob:{name} --query state -o tsv > state; sed -i s/1/2/ "$1"',
+    ran = edit(cli, name, f'{azguard()} lease show blob:{name} --query state -o tsv > state; sed -i s/1/2/ "$1"',
                "--guard", "lease")  # fmt: skip
     assert (ran.json["guard"], (cli.root / "state").read_text(), client.get_blob_properties().lease.state) == (
         "lease",
