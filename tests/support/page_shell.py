@@ -125,7 +125,7 @@ def _terminal() -> Iterator[tuple[int, list[str]]]:
         shown.append(b"".join(pieces).decode())
 
 
-def on_path(folder: Path, environ: Mapping[str, str], started: str = "emulator|demo|completion") -> dict[str, str]:
+def on_path(folder: Path, environ: Mapping[str, str], started: str = "demo|completion") -> dict[str, str]:
     """Return the environment with an ``azguard`` on PATH that is this checkout's.
 
     What runs azguard again is ``started``, and what gets a signal but SIGKILL; all else is forked, which is quicker.

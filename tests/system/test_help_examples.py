@@ -1,6 +1,7 @@
 """Every command's help has examples, which run as they are printed."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -8,12 +9,13 @@ from pathlib import Path
 
 import pytest
 from azure.storage.blob import BlobServiceClient
+from azure.storage.fileshare import ShareServiceClient
 from azure.storage.queue import QueueServiceClient
 
 from azguard.cli.help_text import HelpText
 from azguard.cli.registry import COMMANDS
 from docs.generate import commands
-from tests.support import files_world
+from tests.support import table_world
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import World
 from tests.support.page_shell import on_path, plain_words
@@ -26,6 +28,8 @@ ALTERNATIVES = (
     "share delete", "dir delete", "file delete", "lease acquire", "lease release", "lease break",
     "lock break", "profile delete",
 )  # fmt: skip
+
+INTO = re.compile(r"(?P<line>.*) > (?P<file>[\w.]+)")
 
 
 def statuses(lines: list[str], cwd: Path, environ: Mapping[str, str]) -> list[tuple[str, int]]:
@@ -42,12 +46,15 @@ def statuses(lines: list[str], cwd: Path, environ: Mapping[str, str]) -> list[tu
 
 
 def status(line: str, cli: CliWorld, environ: Mapping[str, str]) -> int:
-    """Run a line and return its exit status: inside the test where it is azguard alone, else in a shell."""
-    words = plain_words(line)
+    """Run a line and return its exit status: in the test if it is azguard alone, else in a shell."""
+    into = INTO.fullmatch(line)
+    words = plain_words(into["line"] if into else line)
     if words is None:
         return statuses([line], cli.root, environ)[0][1]
     variables, stdin, arguments = words
     ran = cli.call(*arguments, stdin=stdin, env={**environ, **variables})
+    if into:
+        cli.file(into["file"], ran.stdout)
     sys.stderr.write(ran.err)
     return ran.code
 
@@ -68,14 +75,20 @@ ORDERS = "".join(
     for op, row in (("merge", "1007"), ("insert", "1009"))
 )
 DEPLOY = "blob:locks/deploy-prod"
+CONTAINERS = {"site", "disks", "logs", "backups", "locks"}
 # Groups whose examples speak of one service.
 _OF_BLOBS, _OF_TABLES = ("blob", "container", "lock"), ("entity", "table")
 _OF_QUEUES = ("queue", "message")
 _OF_FILES = ("share", "dir", "file")
+NO_SITE = ("container", "delete", "site", "--with-contents", "--last-writer-wins")
+NO_TEAM = ("share", "delete", "team", "--with-contents", "--last-writer-wins")
+NO_REPORTS = ("dir", "delete", "team/reports", "--last-writer-wins")
 # Of commands whose examples speak of more: what there is besides, and is not with the others.
 BEFORE: dict[str, tuple[tuple[str, ...], ...]] = {
-    "container create": (("container", "delete", "site", "--with-contents"),),
-    "container delete": (("blob", "delete", "site/config.json"),),
+    "container create": (NO_SITE,),
+    "container delete": (NO_SITE, ("container", "create", "site")),
+    "container metadata set": (("container", "metadata", "get", "site"),),
+    "container acl set": (("container", "acl", "get", "site"),),
     "table delete": (("entity", "delete", "Orders/eu/1007"),),
     "table create": (("table", "delete", "Orders", "--last-writer-wins", "--with-contents"),),
     **dict.fromkeys(
@@ -101,17 +114,18 @@ BEFORE: dict[str, tuple[tuple[str, ...], ...]] = {
         ("file delete", "file metadata set", "file set-properties"),
         (("file", "get", "team/plan.txt", "-f", "plan.txt"),),
     ),
-    "share create": (("share", "delete", "team", "--with-contents", "--last-writer-wins"),),
-    "share delete": (
-        ("file", "delete", "team/plan.txt", "--last-writer-wins"),
-        ("file", "delete", "team/disk.img", "--last-writer-wins"),
-        ("dir", "delete", "team/reports", "--last-writer-wins"),
-    ),
-    "dir create": (("dir", "delete", "team/reports", "--last-writer-wins"),),
+    "share create": (NO_TEAM,),
+    "share delete": (NO_TEAM, ("share", "create", "team")),
+    "dir create": (NO_REPORTS,),
+    "dir delete": (NO_REPORTS, ("dir", "create", "team/reports")),
     "queue move": (("queue", "create", "jobs-poison"),),
     "queue poison list": (
         ("queue", "create", "jobs-poison", "--if-exists", "skip"),
         ("table", "create", "Once", "--if-exists", "skip"),
+    ),
+    **dict.fromkeys(
+        ("profile list", "profile show", "profile delete"),
+        (("profile", "set", "prod", "--account-name", "contoso", "--auth-mode", "login"),),
     ),
     "blob restore": (("blob", "snapshot", "site/config.json"),),
     **dict.fromkeys(("lock check", "lock release"), (("lock", "hold", DEPLOY),)),
@@ -123,8 +137,11 @@ BEFORE: dict[str, tuple[tuple[str, ...], ...]] = {
 
 
 def prepare(cli: CliWorld, group: str) -> None:
-    """Make what the examples of a group speak of: a blob and an entity that were read here, a profile, and files."""
-    cli.call("cache", "clear")
+    """Make what the examples of a group speak of: a blob and an entity that were read here, and files."""
+    if (cli.root / ".cache").exists():
+        cli.call("cache", "clear")
+    else:
+        cli.with_cache()
     cli.file("config.json", '{"replicas": 1}')
     cli.file("ids", "cGFydC0wMDAx\n")
     cli.file("boot.img", bytes(4096))
@@ -135,7 +152,6 @@ def prepare(cli: CliWorld, group: str) -> None:
     cli.file("dist/index.html", "<p>")
     cli.file("deploy.sh", "#!/bin/sh\n").chmod(0o755)
     cli.file("handle.sh", "#!/bin/sh\n").chmod(0o755)
-    assert cli.call("profile", "set", "prod", "--account-name", "contoso", "--auth-mode", "login").code == 0
     if group in _OF_QUEUES:
         prepare_queues(cli)
         return
@@ -145,17 +161,15 @@ def prepare(cli: CliWorld, group: str) -> None:
     if group not in _OF_TABLES:
         prepare_blobs(cli)
     if group not in _OF_BLOBS:
-        prepare_tables(cli)
+        table_world.orders(cli)
 
 
 def prepare_blobs(cli: CliWorld) -> None:
     """Make the container anew, with a blob; the others are gone."""
     with BlobServiceClient.from_connection_string(str(cli.connection_string)) as service:
-        for container in {each.name for each in service.list_containers()} & {"site", "disks", "logs", "backups"}:
+        for container in {each.name for each in service.list_containers()} & CONTAINERS:
             service.delete_container(container)
-    # A lease that was broken before would run to its end first.
-    cli.call("lease", "break", "blob:locks/deploy-prod", "--yes", "--lease-break-period", "0")
-    assert cli.call("container", "create", "site").code == 0
+        service.create_container("site")
     assert cli.call("blob", "put", "site/config.json", "-f", str(cli.root / "config.json")).code == 0
 
 
@@ -164,24 +178,18 @@ def prepare_queues(cli: CliWorld) -> None:
     with QueueServiceClient.from_connection_string(str(cli.connection_string)) as service:
         for queue in {each.name for each in service.list_queues()} & {"jobs", "orders", "mails", "jobs-poison"}:
             service.delete_queue(queue)
-    assert cli.call("queue", "create", "jobs").code == 0
+        service.create_queue("jobs")
 
 
 def prepare_files(cli: CliWorld) -> None:
     """Make the share anew, with a directory and a file that another tool wrote; the others are gone."""
-    for share in ("team", "archive"):
-        cli.call("share", "delete", share, "--last-writer-wins", "--with-contents", "--delete-snapshots", "include")
-    for words in (("share", "create", "team"), ("dir", "create", "team/reports")):
-        assert cli.call(*words).code == 0
-    for path, content in (("plan.txt", b"ship it"), ("disk.img", bytes(8192))):
-        files_world.sdk(cli, "team").get_file_client(path).upload_file(content)
-
-
-def prepare_tables(cli: CliWorld) -> None:
-    """Make the table anew, with an entity."""
-    cli.call("table", "delete", "Orders", "--last-writer-wins", "--with-contents")
-    assert cli.call("table", "create", "Orders").code == 0
-    assert cli.call("entity", "insert", "Orders/eu/1007", "status=new", "n:int64=5").code == 0
+    with ShareServiceClient.from_connection_string(str(cli.connection_string)) as service:
+        for share in {each.name for each in service.list_shares()} & {"team", "archive"}:
+            service.delete_share(share, delete_snapshots=True)
+        team = service.create_share("team")
+        team.create_directory("reports")
+        for path, content in (("plan.txt", b"ship it"), ("disk.img", bytes(8192))):
+            team.get_file_client(path).upload_file(content)
 
 
 def world_of(name: str) -> str:
