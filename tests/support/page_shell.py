@@ -17,6 +17,7 @@ import termios
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
@@ -30,6 +31,7 @@ _REAL = re.compile(r"azguard (emulator|demo|(file )?lock run|completion)\b")
 _SINGLE_QUOTED = re.compile(r"'[^']*'")
 _FOR_BASH = re.compile(r"[$`*?~;&<>|(){}\\]")
 _ECHO = re.compile(r"(?P<echo>(?:echo|printf) (?:'[^']*'|\w+)) \| (?P<rest>.*)", re.DOTALL)
+_INTO = re.compile(r"(.*) > ([\w.]+)", re.DOTALL)
 _STYLES = re.compile(r"\x1b\[[0-9;]*m")
 # What a progress bar has drawn on a line before the line is written.
 _ERASED = re.compile(r"[^\r\n]*\r\x1b\[K")
@@ -52,20 +54,23 @@ class PageShell:
         """Run a line as it was typed, and return its exit status and what the terminal then shows."""
         words = plain_words(line)
         with _terminal() as (descriptor, shown):
-            status = self._bash(line, descriptor) if words is None else self._inside(*words, descriptor)
+            status = self._bash(line, descriptor) if words is None else self._inside(words, descriptor)
         return status, _ERASED.sub("", _STYLES.sub("", shown[0])).replace("\r\n", "\n").splitlines()
 
-    def _inside(self, env: Mapping[str, str], stdin: bytes, words: list[str], terminal: int) -> int:
+    def _inside(self, words: "Words", terminal: int) -> int:
         from azguard.cli import signals
         from azguard.cli.app import run
 
         streams = sys.stdin, sys.stdout, sys.stderr
-        with here(self.folder, {**self._environ, **env}), patch.object(signals, "hasten", lambda status: None):
-            sys.stdin = io.TextIOWrapper(io.BytesIO(stdin), "utf-8")
-            sys.stdout = os.fdopen(os.dup(terminal), "w", encoding="utf-8")
+        with (
+            here(self.folder, {**self._environ, **words.environ}),
+            patch.object(signals, "hasten", lambda status: None),
+        ):
+            sys.stdin = io.TextIOWrapper(io.BytesIO(words.stdin), "utf-8")
+            sys.stdout = open(words.into or os.dup(terminal), "w", encoding="utf-8")  # noqa: SIM115  # closed below
             sys.stderr = os.fdopen(os.dup(terminal), "w", encoding="utf-8")
             try:
-                return run(words)
+                return run(words.arguments)
             finally:
                 sys.stdout.close()
                 sys.stderr.close()
@@ -83,12 +88,25 @@ class PageShell:
         return done.returncode
 
 
-def plain_words(line: str) -> tuple[Mapping[str, str], bytes, list[str]] | None:
-    """Return variables, stdin and arguments of a line that is azguard alone, with an echo before it at most."""
-    line, stdin = _REMARK.sub("", line), b""
+@dataclass(frozen=True)
+class Words:
+    """A line that is azguard alone."""
+
+    environ: Mapping[str, str]
+    stdin: bytes
+    arguments: list[str]
+    #: The file that stdout goes to.
+    into: str | None
+
+
+def plain_words(line: str) -> Words | None:
+    """Return a line that is azguard alone, with an echo before it and a file behind it at most."""
+    line, stdin, into = _REMARK.sub("", line), b"", None
     if echoed := _ECHO.fullmatch(line):
         stdin = subprocess.run(["bash", "-c", echoed["echo"]], capture_output=True, check=True).stdout
         line = echoed["rest"]
+    if redirected := _INTO.fullmatch(line):
+        line, into = redirected.groups()
     bare = _SINGLE_QUOTED.sub("''", line)
     if _FOR_BASH.search(bare) or _REAL.search(bare):
         return None
@@ -96,7 +114,7 @@ def plain_words(line: str) -> tuple[Mapping[str, str], bytes, list[str]] | None:
     split = next((index for index, word in enumerate(words) if not re.match(r"\w+=", word)), len(words))
     if words[split : split + 1] != ["azguard"]:
         return None
-    return dict(word.split("=", 1) for word in words[:split]), stdin, words[split + 1 :]
+    return Words(dict(word.split("=", 1) for word in words[:split]), stdin, words[split + 1 :], into)
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """Every command's help has examples, which run as they are printed."""
 
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -29,8 +28,6 @@ ALTERNATIVES = (
     "lock break", "profile delete",
 )  # fmt: skip
 
-INTO = re.compile(r"(?P<line>.*) > (?P<file>[\w.]+)")
-
 
 def statuses(lines: list[str], cwd: Path, environ: Mapping[str, str]) -> list[tuple[str, int]]:
     """Run lines in one shell, one after the other, and return each with its exit status."""
@@ -47,14 +44,12 @@ def statuses(lines: list[str], cwd: Path, environ: Mapping[str, str]) -> list[tu
 
 def status(line: str, cli: CliWorld, environ: Mapping[str, str]) -> int:
     """Run a line and return its exit status: in the test if it is azguard alone, else in a shell."""
-    into = INTO.fullmatch(line)
-    words = plain_words(into["line"] if into else line)
+    words = plain_words(line)
     if words is None:
         return statuses([line], cli.root, environ)[0][1]
-    variables, stdin, arguments = words
-    ran = cli.call(*arguments, stdin=stdin, env={**environ, **variables})
-    if into:
-        cli.file(into["file"], ran.stdout)
+    ran = cli.call(*words.arguments, stdin=words.stdin, env={**environ, **words.environ})
+    if words.into is not None:
+        cli.file(words.into, ran.stdout)
     sys.stderr.write(ran.err)
     return ran.code
 

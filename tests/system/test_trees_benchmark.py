@@ -2,10 +2,13 @@
 
 import os
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
+from azguard.emulators import azurite as emulator
+from azguard.emulators.state import Azurite
 from benchmarks import many_names, trees
 from benchmarks.trees import Cost
 from tests.support.places import REPOSITORY
@@ -33,7 +36,10 @@ assert star == "*"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a script as a program")
-def test_azcopy_is_measured_where_it_is_there(tmp_path: Path) -> None:
+def test_azcopy_is_measured_where_it_is_there(
+    tmp_path: Path, azurite: Azurite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(emulator, "private", lambda *_: nullcontext(azurite))
     azcopy = tmp_path / "azcopy"
     azcopy.write_text(STAND_IN.format(python=sys.executable))
     azcopy.chmod(0o755)
