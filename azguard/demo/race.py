@@ -17,6 +17,7 @@ from azguard.demo.strategies import Outcome, Strategy
 from azguard.demo.worker import Job
 from azguard.demo.writers import Writers
 from azguard.emulators import azurite
+from azguard.processes import temporary_folder
 
 if TYPE_CHECKING:
     from azguard.faultproxy.proxy import Answer
@@ -112,10 +113,8 @@ def run(
         ConfigError: there is no Node.js.
         Unavailable: Azurite could not be installed or started.
     """
-    import tempfile
-
     with (
-        tempfile.TemporaryDirectory(prefix="azguard-demo-") as folder,
+        temporary_folder.hold("azguard-demo-") as folder,
         writers.start(plan.writers, Path(folder), environ) as running,
         azurite.private(emulator, environ, say=say) as mine,
     ):

@@ -9,6 +9,7 @@ from pathlib import Path
 from azguard.emulators import azurite, azurite_process, files_process
 from azguard.emulators.azurite import DEFAULT_WAIT_SECONDS, Started, Status, Stopped
 from azguard.emulators.files_process import FilesEmulator
+from azguard.processes import temporary_folder
 
 FILE = "file"
 SMB = "smb"
@@ -95,7 +96,7 @@ def private(
         if not files_process.is_installed():
             yield Reach(mine.connection_string)
             return
-        with tempfile.TemporaryDirectory(prefix="azguard-files-") as data, tempfile.NamedTemporaryFile() as log:
+        with temporary_folder.hold("azguard-files-") as data, tempfile.NamedTemporaryFile() as log:
             running, child = files_process.launch(environ, 0, 0 if smb else None, data, log.file, wait)
             try:
                 _say_problem(running, say)

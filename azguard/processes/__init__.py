@@ -16,6 +16,7 @@
 ``editor``            the user's editor on a file
 ``file_command``      a command that edits a file: the content in a private copy
 ``scratch``           a private file for a command to edit
+``temporary_folder``  a temporary folder that a signal does not leave behind
 ``groups``            process groups
 ``tree``              every process that a process started
 ``offspring``         the processes that are ours to end

@@ -1,0 +1,27 @@
+import signal
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from azguard.processes import temporary_folder
+
+
+def test_a_signal_while_it_is_made_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make = tempfile.mkdtemp
+
+    def make_and_interrupt(*_: object) -> str:
+        made = make(dir=tmp_path)
+        signal.raise_signal(signal.SIGINT)
+        return made
+
+    monkeypatch.setattr(tempfile, "mkdtemp", make_and_interrupt)
+    with pytest.raises(KeyboardInterrupt), temporary_folder.hold("x-"):
+        pytest.fail("the signal was lost")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_it_ends_with_its_block() -> None:
+    with temporary_folder.hold("azguard-test-") as folder:
+        assert (Path(folder).name[:13], Path(folder).is_dir()) == ("azguard-test-", True)
+    assert not Path(folder).exists()
