@@ -5,18 +5,21 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from email.utils import format_datetime
+from email.utils import format_datetime, parsedate_to_datetime
 from functools import cached_property
+from http import HTTPStatus
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import requests
-from azure.core.exceptions import ResourceNotFoundError
+from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
 from azure.core.pipeline.transport import RequestsTransport, RequestsTransportResponse
 from jsonschema import Draft202012Validator
 
-from azguard.accounts import account
+from azguard.accounts import account, direct
+from azguard.accounts.direct import Answer
 from azguard.accounts.transport import PastUrllib3
 from azguard.address import Kind, parse
 from azguard.blobs import blocks, uploads
@@ -33,7 +36,8 @@ _ERROR = Draft202012Validator(json.loads((REPOSITORY / "tests/data/schemas/error
 # One page, so that pages can be made of it.
 _OLD = b"old " * 128
 _TAGS = {"stage": "live"}
-_EVERYTHING = ["metadata", "tags", "snapshots", "uncommittedblobs", "copy"]
+_EVERYTHING = "copy,metadata,snapshots,tags,uncommittedblobs"
+_OF_CONTAINER = ("etag", "last-modified", "x-ms-meta-", "x-ms-lease-", "x-ms-blob-public-access")
 # Of so many bytes is content that goes in blocks, where a step says so.
 _SMALL = 2 * 1024
 
@@ -75,11 +79,10 @@ class Stage:
             "blob": f"{container}/b",
             "source": f"{container}/s",
             "lease": LEASE,
-            "missing": f"{container}/missing",
         }
-        self.container.create_container()
+        self._send("PUT", container, {}, {"restype": "container"})
         for name in ("b", "s") if "{source}" in self.scenario.line else ("b",):
-            self.container.upload_blob(name, _OLD, overwrite=True, tags=_TAGS, metadata={"owner": "ops"})
+            self._upload(f"{container}/{name}", {"x-ms-meta-owner": "ops"})
         for step in self.scenario.before:
             getattr(self, step)()
 
@@ -152,25 +155,32 @@ class Stage:
 
     def look(self) -> Any:
         """Return everything that is there: the container, and its blobs with all that they carry."""
+        container = self.facts["container"]
         try:
-            found = self.container.get_container_properties()
+            found = self._send("GET", container, {}, {"restype": "container"}).headers
         except ResourceNotFoundError:
             return None
-        blobs = [_describe(each) for each in self.container.list_blobs(include=_EVERYTHING)]
-        return found.etag, found.metadata, found.lease.state, found.public_access, blobs
+        listed = self._send("GET", container, {}, {"restype": "container", "comp": "list", "include": _EVERYTHING})
+        kept = {name.lower(): value for name, value in found.items()}
+        return {name: value for name, value in kept.items() if name.startswith(_OF_CONTAINER)}, listed.content
 
     def subject(self, *, source: bool = False) -> Any:
         """Return the properties of what a condition is about: the blob, the container, or the source of a copy."""
-        if source:
-            return self.direct.blob(parse(self.facts["source"], Kind.BLOB).address).get_blob_properties()
-        if self.scenario.noun == "container":
-            return self.container.get_container_properties()
-        return self.blob.get_blob_properties()
+        is_container = self.scenario.noun == "container" and not source
+        name = self.facts["source" if source else "container" if is_container else "blob"]
+        name, _, snapshot = name.partition("?snapshot=")
+        query = {"restype": "container"} if is_container else {"snapshot": snapshot} if snapshot else {}
+        found = self._send("HEAD", name, {}, query).headers
+        return SimpleNamespace(
+            etag=found["ETag"],
+            last_modified=parsedate_to_datetime(found["Last-Modified"]),
+            size=int(found.get("Content-Length", 0)),
+        )
 
-    def find_etag(self, *, source: bool = False) -> str | None:
-        """Return the version of what a condition is about; None where nothing is."""
+    def find_etag(self) -> str | None:
+        """Return the version of what the command is for; None where nothing is."""
         try:
-            return str(self.subject(source=source).etag)
+            return str(self.subject().etag)
         except ResourceNotFoundError:
             return None
 
@@ -188,8 +198,25 @@ class Stage:
         """Take the blob that the command is for away for a while."""
         self.start_without_blob()
         yield
-        self.container.upload_blob("b", _OLD, overwrite=True, tags=_TAGS)
+        self._upload(self.facts["blob"], {})
         self._stage_again()
+
+    def _upload(self, name: str, headers: Mapping[str, str]) -> None:
+        tags = {"x-ms-tags": urlencode(_TAGS)}
+        self._send("PUT", name, {"x-ms-blob-type": "BlockBlob", **tags, **headers}, {}, _OLD)
+
+    def _send(
+        self, method: str, name: str, headers: Mapping[str, str], query: Mapping[str, str], body: bytes = b""
+    ) -> Answer:
+        """Send a request past the proxy, in a fifth of the time that the SDK takes."""
+        address = parse(name, Kind.BLOB if "/" in name else Kind.CONTAINER).address
+        content = body if method == "PUT" else None
+        try:
+            return direct.send(self.direct, method, address, headers, {}, body=content, query=query)
+        except HttpResponseError as error:
+            if error.status_code == HTTPStatus.NOT_FOUND:
+                raise ResourceNotFoundError from error
+            raise
 
     def _stage_again(self) -> None:
         if "staged_block" in self.scenario.before:
@@ -217,20 +244,6 @@ class Stage:
             patch.object(PastUrllib3, "send_open", return_value=None),
         ):
             yield
-
-
-def _describe(blob: Any) -> tuple[Any, ...]:
-    return (
-        blob.name,
-        blob.snapshot,
-        blob.etag,
-        blob.size,
-        blob.blob_tier,
-        blob.metadata,
-        blob.tags,
-        blob.lease.state,
-        blob.copy.id,
-    )
 
 
 def find_flaws(ran: Ran) -> list[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import lru_cache
 
 from azguard.accounts import account
 from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
@@ -25,6 +26,12 @@ def staged(scenario: Scenario, cli: CliWorld, ports: Mapping[str, int]) -> Itera
         key = f"AccountName={EMULATOR_NAME};AccountKey={EMULATOR_KEY}"
         endpoint = f"http://127.0.0.1:{through.port}/{EMULATOR_NAME}"
         world = CliWorld(cli.root, f"{key};{service.title()}Endpoint={endpoint}")
-        made = _STAGES[service](scenario, world, account.emulator(ports), through, stack)
+        made = _STAGES[service](scenario, world, _direct(tuple(ports.items())), through, stack)
         made.prepare()
         yield made
+
+
+@lru_cache(maxsize=1)
+def _direct(ports: tuple[tuple[str, int], ...]) -> account.Account:
+    """Return the account past every proxy; its connections stay open from one stage to the next."""
+    return account.emulator(dict(ports))

@@ -10,8 +10,11 @@ import re
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from azure.core.exceptions import ResourceNotFoundError
 
 from azguard.emulators.state import Azurite
 from tests.support.cli_world import CliWorld, Ran
@@ -36,13 +39,19 @@ class Case:
     flag: str
     star: bool = False
 
-    def values(self, stage: Stage) -> tuple[str, str]:
-        """Return a value that holds for what is there, and one that fails."""
+    def values(self, subject: Any) -> tuple[str, str]:
+        """Return a value that holds for what the condition is about, and one that fails."""
         if self.star:
             return "*", "*"
         holds, fails = VALUES[self.flag.replace("--source-", "--")]
-        subject = stage.subject(source=self.flag.startswith("--source-"))
         return holds(subject), fails(subject)
+
+    def find_subject(self, stage: Stage) -> Any:
+        """Return what the condition is about; without a version where nothing is."""
+        try:
+            return stage.subject(source=self.flag.startswith("--source-"))
+        except ResourceNotFoundError:
+            return SimpleNamespace(etag=None)
 
     @property
     def beside(self) -> tuple[str, ...]:
@@ -104,12 +113,13 @@ def exit_status(answer: str, scenario: Scenario) -> int:
     return 42 if scenario.expected.writes else int(status[0] + status[-1])
 
 
-def play(stage: Stage, flag: str, value: str, *more: str) -> tuple[Ran, set[str | None]]:
+def play(stage: Stage, flag: str, value: str, etag: str | None, *more: str) -> tuple[Ran, set[str | None]]:
     """Run the command under a condition; return what it left, and with which values its requests went out.
 
-    A read may look again to explain what it saw; a write goes out with its condition each time, or not at all.
+    ``etag`` is the version of what the condition is about. A read may look again to explain what it saw; a write goes
+    out with its condition each time, or not at all.
     """
-    scenario, etag = stage.scenario, stage.find_etag(source=flag.startswith("--source-"))
+    scenario = stage.scenario
     ran = stage.run(flag, value, *more)
     log = stage.sent()
     sent = [each for each in log if each.operation == scenario.operation]
@@ -127,7 +137,7 @@ def find_value(write: Sent, flag: str, etag: str | None, reads: Sequence[Sent]) 
     return write.headers.get(header)
 
 
-def play_refused(stage: Stage, case: Case, value: str) -> tuple[int, bool, bool, list[str]]:
+def play_refused(stage: Stage, case: Case, value: str, etag: str | None) -> tuple[int, bool, bool, list[str]]:
     """Run the command under a condition that fails.
 
     Return its exit status, whether the condition went out with each write, whether all is as it was before, and what is
@@ -137,7 +147,7 @@ def play_refused(stage: Stage, case: Case, value: str) -> tuple[int, bool, bool,
     status, code = re.match(r"(\d{3})(?: (\w+))?", case.refusal).groups("ConditionNotMet")  # type: ignore[union-attr]
     headers = {"x-ms-error-code": code, "x-ms-request-id": "1"}
     with stage.answering(int(status), headers) if case.script else nullcontext():
-        ran, sent = play(stage, case.flag, value, *case.beside)
+        ran, sent = play(stage, case.flag, value, etag, *case.beside)
     # Some look first, and do not send what cannot succeed.
     return ran.code, sent <= {value}, stage.look() == before, find_flaws(ran)
 
@@ -145,17 +155,21 @@ def play_refused(stage: Stage, case: Case, value: str) -> tuple[int, bool, bool,
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_condition_goes_out_with_the_request_and_decides(case: Case, cli: CliWorld, azurite: Azurite) -> None:
     with staged(case.scenario, cli, azurite.ports) as stage:
-        holding, failing = case.values(stage)
+        subject = case.find_subject(stage)
+        holding, failing = case.values(subject)
         refused: tuple[int, bool, bool, list[str]] | None = None
         expected = refused
         if case.has_known_refusal:
-            with stage.absent() if case.requires_something else nullcontext():
-                refused = play_refused(stage, case, failing)
             expected = (exit_status(case.refusal, case.scenario), True, True, [])
+            with stage.absent() if case.requires_something else nullcontext():
+                refused = play_refused(stage, case, failing, None if case.requires_something else subject.etag)
+        if case.has_known_refusal and case.requires_something:
+            subject = case.find_subject(stage)
         if case.creates_only:
             stage.start_without_blob()
+            subject.etag = None
         with stage.answering(201, case.scenario.answer) if case.scenario.answer else nullcontext():
-            done, sent = play(stage, case.flag, holding, *case.beside)
+            done, sent = play(stage, case.flag, holding, subject.etag, *case.beside)
     assert (refused, done.code, sent) == (expected, 0, {holding}), done.err
 
 
@@ -164,11 +178,11 @@ def test_a_lease_id_goes_out_with_the_request_and_decides(scenario: Scenario, cl
     lease = ROWS[scenario.operation]["lease"]
     with staged(scenario, cli, azurite.ports) as stage:
         (stage.leased if scenario.noun == "blob" else stage.leased_container)()
-        before = stage.look()
+        before, etag = stage.look(), stage.find_etag()
         without = stage.run(*scenario.anyhow).code if scenario.expected.lease == "required" else None
-        refused, sent = play(stage, "--lease-id", OTHER_LEASE, *scenario.anyhow)
+        refused, sent = play(stage, "--lease-id", OTHER_LEASE, etag, *scenario.anyhow)
         unchanged = stage.look() == before
-        done, with_ours = play(stage, "--lease-id", LEASE, *scenario.anyhow)
+        done, with_ours = play(stage, "--lease-id", LEASE, etag, *scenario.anyhow)
     assert (without, (refused.code, sent <= {OTHER_LEASE}), unchanged, (done.code, with_ours)) == (
         exit_status(lease["missing"], scenario) if scenario.expected.lease == "required" else None,
         (exit_status(lease["mismatch"], scenario), True),
