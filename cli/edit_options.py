@@ -3,7 +3,6 @@
 import json
 import shlex
 from collections.abc import Callable
-from dataclasses import replace
 
 from azguard.documents import numbers, paths
 from azguard.documents import text as json_text
@@ -61,7 +60,7 @@ def parse_for_entity(option: str, text: str, read: Callable[[str], bytes]) -> Ed
     if not isinstance(edit, (Set, Unset, Increment)):
         return edit
     try:
-        return replace(edit, path=entity_edits.property_path(edit.path))
+        return edit._replace(path=entity_edits.property_path(edit.path))
     except UsageError as error:
         raise error.but(message=f"{option}: {error.message}") from None
 

@@ -8,11 +8,10 @@ import base64
 import hmac
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from azguard import __version__
@@ -38,8 +37,7 @@ _SIGNED = (
 )
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """A whole answer of the service."""
 
     status: int

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from azguard.documents import numbers, paths
 from azguard.documents import text as json_text
@@ -21,38 +22,33 @@ from azguard.documents.text import NotJson
 from azguard.errors import TransformFailed
 
 
-@dataclass(frozen=True)
-class Set:
+class Set(NamedTuple):
     """Put the value there, making missing objects on the way."""
 
     path: Path
     value: object
 
 
-@dataclass(frozen=True)
-class Unset:
+class Unset(NamedTuple):
     """Remove the value there; nothing there is no error."""
 
     path: Path
 
 
-@dataclass(frozen=True)
-class Increment:
+class Increment(NamedTuple):
     """Add to the number there; a missing one counts as 0."""
 
     path: Path
     by: int | LiteralNumber
 
 
-@dataclass(frozen=True)
-class MergePatch:
+class MergePatch(NamedTuple):
     """A JSON Merge Patch (RFC 7396)."""
 
     document: object
 
 
-@dataclass(frozen=True)
-class JsonPatch:
+class JsonPatch(NamedTuple):
     """The operations of a JSON Patch (RFC 6902), all of them or none."""
 
     operations: tuple[dict[str, object], ...]

@@ -106,7 +106,6 @@ def _name(text: str, position: int) -> tuple[str, int]:
     return re.sub(r"\\(.)", r"\1", match[0], flags=re.DOTALL), match.end()
 
 
-@dataclass(frozen=True)
 class Missing:
     """There is no such value."""
 

@@ -6,7 +6,6 @@ Values are dict, list, str, bool, None, int and :class:`Spelled`, the number tha
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from azguard.documents.numbers import LiteralNumber, UnreadValue, parse_number
@@ -172,8 +171,7 @@ def rewrite(text: str, old: object, new: object) -> str:
     return text[:start] + _value(text, start, end, old, new, style=detect(text), indent="") + text[end:]
 
 
-@dataclass(frozen=True)
-class _Member:
+class _Member(NamedTuple):
     """One member of a container in the text."""
 
     #: The space before it.

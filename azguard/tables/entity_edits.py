@@ -5,7 +5,6 @@ when all edits are done, and so is that the keys stay.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from azguard.address import Address
@@ -73,7 +72,7 @@ def _apply_one(edit: Edit, content: bytes) -> bytes:
         edit = _resolve_increment(edit, entity_json.parse(content))
     after = edits.apply([edit], content)
     if isinstance(edit, Unset):
-        after = edits.apply([replace(edit, path=Path("", (Step(f"{edit.path.steps[0].name}{ANNOTATION}"),)))], after)
+        after = edits.apply([edit._replace(path=Path("", (Step(f"{edit.path.steps[0].name}{ANNOTATION}"),)))], after)
     return after
 
 
