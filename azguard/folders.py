@@ -1,12 +1,11 @@
 """Where azguard keeps things on this machine."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Folders:
+class Folders(NamedTuple):
     """The user's cache and configuration folders; nothing is created until it is written to."""
 
     cache: Path

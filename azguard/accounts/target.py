@@ -1,13 +1,12 @@
 """One resource and the account it is in: what every operation of the core takes."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from azguard.accounts.account import Account
 from azguard.address import Address, Kind
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """A resource and the account it is in: what every operation of the core takes."""
 
     account: Account

@@ -5,7 +5,7 @@ sent again only over the same ETag; over another one only after a recorded succe
 never be committed. What cannot be proved is reported as *unknown*.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from azguard.requests.deadline import Deadline
 from azguard.updates.leases import GUARD_ANSWER_SECONDS
@@ -15,8 +15,7 @@ from azguard.updates.resource import UpdatableResource
 from azguard.updates.run import UpdateRun, check_fence, require_existing, transform
 
 
-@dataclass(frozen=True)
-class Preview:
+class Preview(NamedTuple):
     """What an update would do: the content before and after; ``before`` is None where there is nothing."""
 
     etag: str | None
