@@ -1,6 +1,5 @@
 """What the live service says of tags and tiers and the emulator does not: a scripted service gives its answers."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -68,7 +67,7 @@ def test_an_archived_blob_that_cannot_be_leased_is_left_alone() -> None:
 @pytest.mark.parametrize("which", ["snapshot", "versionid"])
 def test_the_address_of_a_snapshot_or_version_goes_out_without_a_lease(which: str) -> None:
     found, transport = scripted(Kind.BLOB, now_is("available"), (200, None, {}))
-    target = replace(found, address=parse(f"blob:site/a?{which}=2026-11-21T10:00:00.0000000Z").address)
+    target = found._replace(address=parse(f"blob:site/a?{which}=2026-11-21T10:00:00.0000000Z").address)
     done = TierChange(target, "Cool", None, ANYHOW, Deadline(2.0)).make(NoRecords())
     assert (done.tier, [f"{which}=2026-11-21" in url for url in transport.urls]) == ("Cool", [True, True])
 
