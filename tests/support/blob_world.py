@@ -4,6 +4,9 @@ from typing import Any
 
 from tests.support.cli_world import CliWorld
 
+#: What takes the way of large blobs where the fixture ``small_blocks`` is used; three blocks.
+LARGE = 64 * 1024 + 1
+
 
 def client(cli: CliWorld, blob: str) -> Any:
     """Return the SDK's client of a blob."""

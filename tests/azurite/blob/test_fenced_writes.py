@@ -12,9 +12,9 @@ from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
 from tests.faults.rules import operation
+from tests.support.blob_world import LARGE
 from tests.support.cli_world import CliWorld, Ran
 
-MIB = 1024 * 1024
 Steps = Mapping[str, Callable[[], object]]
 LEASE = "0f3c1111-2222-3333-4444-555566667777"
 # What a fence may not stand beside, with a value that would be taken alone.
@@ -89,7 +89,8 @@ def sent(log: list[Any]) -> list[tuple[str, int | None, dict[str, str]]]:
 # Overtaken
 
 
-@pytest.mark.parametrize("size", [0, 8 * MIB + 1])
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("size", [0, LARGE])
 def test_a_holder_that_was_overtaken_is_refused(cli: CliWorld, blob: str, size: int) -> None:
     codes = [put(cli, blob, fence, size=size).code for fence in (42, 43, 42, 44, 41)]
     assert (codes, there(cli, blob)) == ([0, 0, 77, 0, 77], (b"44", {"fence": tag(44)}))
@@ -134,21 +135,24 @@ def test_the_result_says_that_the_fence_was_the_guard(cli: CliWorld, blob: str) 
     )  # fmt: skip
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_an_overtaken_upload_ends_before_its_first_block(cli: CliWorld, blob: str) -> None:
     put(cli, blob, 43)
     with proxy.running(cli.port, lambda _: Fault.NONE) as running:
-        ran = put(cli.through(running.port), blob, 42, size=8 * MIB + 1)
+        ran = put(cli.through(running.port), blob, 42, size=LARGE)
     assert (ran.code, [each[0] for each in sent(running.log)]) == (77, ["HEAD blob", "GET tags"])
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_an_upload_that_is_overtaken_while_it_runs_is_refused(cli: CliWorld, blob: str) -> None:
     put(cli, blob, 42)
     steps = {"PUT blocklist 1": lambda: hold(cli, blob, 43)}
     with proxy.running(cli.port, between(steps)) as running:
-        ran = put(cli.through(running.port), blob, 42, size=8 * MIB + 1)
+        ran = put(cli.through(running.port), blob, 42, size=LARGE)
     assert (ran.code, there(cli, blob)) == (77, (b"43", {"fence": tag(43)}))
 
 
+@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize(("theirs", "code"), [(41, 42), (43, 77)])
 def test_an_upload_whose_blocks_another_commit_discards_is_refused(
     cli: CliWorld, blob: str, theirs: int, code: int
@@ -162,7 +166,7 @@ def test_an_upload_whose_blocks_another_commit_discards_is_refused(
         client.commit_block_list([BlobBlock(block)], tags={"fence": tag(theirs)})
 
     with proxy.running(cli.port, between({"PUT blocklist 1": commit})) as running:
-        ran = put(cli.through(running.port), blob, 42, size=8 * MIB + 1)
+        ran = put(cli.through(running.port), blob, 42, size=LARGE)
     assert (ran.code, there(cli, blob)) == (code, (b"theirs", {"fence": tag(theirs)}))
 
 
@@ -183,7 +187,8 @@ def test_a_delete_of_what_is_not_there_says_so(cli: CliWorld, blob: str) -> None
 # What is there has no fence
 
 
-@pytest.mark.parametrize("size", [0, 8 * MIB + 1])
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("size", [0, LARGE])
 def test_a_blob_without_a_fence_is_taken_over_on_the_version_just_seen(cli: CliWorld, blob: str, size: int) -> None:
     client = sdk(cli, blob)
     etag = client.upload_blob(b"theirs")["etag"]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from azguard.faultproxy import proxy
+from tests.support.blob_world import LARGE
 from tests.support.cli_world import CliWorld
 
 MIB = 1024 * 1024
@@ -104,7 +105,8 @@ def test_the_hint_repeats_the_account_but_no_secret(cli: CliWorld, site: str) ->
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("size", [5, 8 * MIB + 1])
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("size", [5, LARGE])
 def test_a_refused_put_tells_the_same_whatever_its_size(cli: CliWorld, site: str, size: int) -> None:
     cli.call("blob", "put", f"{site}/a", stdin=b"x" * size)
     mine = cli.call("blob", "get", f"{site}/a", "-f", "a").json["etag"]
@@ -117,7 +119,8 @@ def test_a_refused_put_tells_the_same_whatever_its_size(cli: CliWorld, site: str
     assert told["hint"].startswith(f"fetch theirs beside yours: azguard blob get {site}/a -f THEIRS\n")
 
 
-@pytest.mark.parametrize("size", [5, 8 * MIB + 1])
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("size", [5, LARGE])
 def test_after_a_deletion_the_hint_creates_the_blob_anew(cli: CliWorld, site: str, size: int) -> None:
     cli.call("blob", "put", f"{site}/a", stdin=b"x" * size)
     cli.call("blob", "get", f"{site}/a", "-f", "a")
@@ -161,12 +164,11 @@ def test_a_file_is_guarded_by_its_own_version_even_if_a_newer_one_was_read(cli: 
         (("--last-writer-wins",), 0), ((), 0),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("size", [5, 8 * MIB + 1])
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("size", [5, LARGE])
 def test_every_condition_is_enforced_on_small_and_large_blobs(
     cli: CliWorld, site: str, condition: tuple[str, ...], code: int, size: int
 ) -> None:
-    if size > MIB and condition and condition[0] not in ("--if-match", "--etag", "--if-none-match"):
-        size = 5  # the others take the same way; megabytes are slow
     etag = cli.call("blob", "put", f"{site}/a", "--tags", "env=dev", stdin=b"old").json["etag"]
     words = [word.format(etag=etag, bare=etag.strip('"')) for word in condition]
     ran = cli.call("blob", "put", f"{site}/a", *words, stdin=b"x" * size)
@@ -185,7 +187,8 @@ def test_every_condition_is_enforced_on_small_and_large_blobs(
         (("--last-writer-wins",), "", None),
     ],
 )
-@pytest.mark.parametrize("size", [5, 8 * MIB + 1])
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("size", [5, LARGE])
 def test_the_condition_is_on_the_request_that_commits(
     cli: CliWorld, site: str, condition: tuple[str, ...], header: str, sent: str | None, size: int
 ) -> None:
@@ -195,7 +198,7 @@ def test_the_condition_is_on_the_request_that_commits(
     commits = [each.request for each in between.log if each.request.method == "PUT" and "comp=block&" not in
                each.request.path]  # fmt: skip
     found = [{name: value for name, value in each.headers.items() if name in ours} for each in commits]
-    early = size > MIB and header == "if-match"  # refused before anything was staged
+    early = size == LARGE and header == "if-match"  # refused before anything was staged
     assert found == ([] if early else [{header: sent} if sent else {}])
 
 
@@ -223,7 +226,8 @@ def test_a_file_of_many_blocks_is_written_whole(cli: CliWorld, site: str) -> Non
     assert (shown["content_md5"], content(cli, f"{site}/big.bin") == file.read_bytes()) == (md5, True)
 
 
-@pytest.mark.parametrize("size", [100, 9 * MIB])
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("size", [100, LARGE])
 def test_content_with_another_md5_is_refused_and_nothing_is_written(cli: CliWorld, site: str, size: int) -> None:
     wrong = base64.b64encode(hashlib.md5(b"other").digest()).decode()
     ran = cli.call("blob", "put", f"{site}/a", "--content-md5", wrong, stdin=b"x" * size)
@@ -287,7 +291,8 @@ def leased(cli: CliWorld, blob: str) -> Any:
     return lease
 
 
-@pytest.mark.parametrize("size", [5, 8 * MIB + 1])
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("size", [5, LARGE])
 def test_a_leased_blob_is_locked_without_its_lease_id(cli: CliWorld, site: str, size: int) -> None:
     cli.call("blob", "put", f"{site}/a", stdin=b"old")
     leased(cli, f"{site}/a")
@@ -304,13 +309,14 @@ def test_a_released_lease_id_is_refused_as_locked(cli: CliWorld, site: str) -> N
     assert cli.call("blob", "put", f"{site}/a", "--lease-id", LEASE, stdin=b"new").code == 49
 
 
+@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("condition", [("--if-match", "0x1"), ("--if-none-match", "*"), ("--etag", "0x1")])
 def test_a_doomed_large_upload_fails_before_its_first_block(
     cli: CliWorld, site: str, condition: tuple[str, ...]
 ) -> None:
     cli.call("blob", "put", f"{site}/a", stdin=b"old")
     with proxy.running(cli.port, lambda _: proxy.Fault.NONE) as between:
-        ran = cli.through(between.port).call("blob", "put", f"{site}/a", *condition, stdin=b"x" * (8 * MIB + 1))
+        ran = cli.through(between.port).call("blob", "put", f"{site}/a", *condition, stdin=b"x" * LARGE)
     assert ran.code in (42, 45)
     assert [each.request.method for each in between.log if each.request.writes] == []
 
@@ -332,6 +338,7 @@ def meddling(cli: CliWorld, site: str) -> Iterator[CliWorld]:
         yield cli.through(between.port)
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_the_condition_is_enforced_on_the_commit_and_nothing_is_lost(
     cli: CliWorld, meddling: CliWorld, site: str
 ) -> None:
@@ -339,14 +346,15 @@ def test_the_condition_is_enforced_on_the_commit_and_nothing_is_lost(
     put = ("blob", "put", f"{site}/a", "--if-match", "@last")
     world = CliWorld(cli.root, cli.connection_string)
     etag = world.call("blob", "show", f"{site}/a").json["etag"]
-    ran = meddling.call(*put[:3], "--etag", etag, stdin=b"x" * (8 * MIB + 1))
+    ran = meddling.call(*put[:3], "--etag", etag, stdin=b"x" * LARGE)
     assert (ran.code, content(cli, f"{site}/a")) == (42, b"theirs")
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_creating_a_large_blob_that_somebody_else_creates_meanwhile_is_refused(
     cli: CliWorld, meddling: CliWorld, site: str
 ) -> None:
-    ran = meddling.call("blob", "put", f"{site}/a", stdin=b"x" * (8 * MIB + 1))
+    ran = meddling.call("blob", "put", f"{site}/a", stdin=b"x" * LARGE)
     assert (ran.code, content(cli, f"{site}/a")) == (45, b"theirs")
 
 

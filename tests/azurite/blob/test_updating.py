@@ -25,6 +25,7 @@ from azguard.requests.lineage import KEY, Lineage, new_op
 from azguard.updates.plan import UpdatePlan, UpdateResult
 from azguard.updates.resource import CommittedVersion, CurrentVersion
 from azguard.updates.update import update
+from tests.support.blob_world import LARGE
 
 MIB = 1 << 20
 OP = new_op(b"ours ours ours")
@@ -344,7 +345,8 @@ class Losing(BlobContent):
 
 @pytest.mark.parametrize("script", [["done"], ["not done"], ["not done", "done"], ["not done", "not done"]])
 @pytest.mark.parametrize("plan", [{}, {"guard_by_lease": True}, {"create": b""}], ids=["lineage", "lease", "create"])
-@pytest.mark.parametrize("size", [1, 9 * MIB])
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("size", [1, LARGE])
 def test_a_lost_answer_is_settled_and_the_etag_is_ours(
     target: Target, client: BlobClient, script: list[str], plan: dict[str, Any], size: int
 ) -> None:
@@ -393,7 +395,7 @@ def test_giving_up_fences_and_changes_nothing_but_the_version(target: Target, cl
 
 
 def test_a_blob_overwritten_while_it_is_read_is_read_again(target: Target, client: BlobClient) -> None:
-    old, new = b"o" * (17 * MIB), b"n" * (17 * MIB)
+    old, new = b"o" * (13 * MIB), b"n" * (13 * MIB)
     client.upload_blob(old)
     overwrite = iter([lambda: client.upload_blob(new, overwrite=True)])
 
@@ -405,7 +407,7 @@ def test_a_blob_overwritten_while_it_is_read_is_read_again(target: Target, clien
 
 
 def test_a_blob_deleted_while_it_is_read_is_missing(target: Target, client: BlobClient) -> None:
-    client.upload_blob(b"o" * (17 * MIB))
+    client.upload_blob(b"o" * (13 * MIB))
     found = _read_with(BlobContent(target), iter([client.delete_blob]))
     assert (found.etag, found.content) == (None, b"")
 

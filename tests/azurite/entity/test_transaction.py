@@ -2,6 +2,8 @@
 
 import json
 import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -19,10 +21,31 @@ OLD = "W/\"datetime'2020-01-01T00%3A00%3A00.0000000Z'\""
 @pytest.fixture
 def partition(cli: CliWorld) -> str:
     """Return the address of a partition of a new table, in which ``a`` and ``b`` are there and were read."""
+    return _fill(cli)
+
+
+def _fill(cli: CliWorld) -> str:
     found = f"{table_world.table(cli)}/eu"
     for row in ("a", "b"):
         assert cli.call("entity", "insert", f"{found}/{row}", "n:int32=1").code == 0
     return found
+
+
+@dataclass(frozen=True)
+class Watched:
+    """Such a partition for all that is refused before any request, with a proxy that sees each request."""
+
+    cli: CliWorld
+    between: proxy.Proxy
+    partition: str
+
+
+@pytest.fixture(scope="module")
+def watched(connection_string: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
+    cli = CliWorld(tmp_path_factory.mktemp("watched"), connection_string)
+    with proxy.running(table_world.port(cli), lambda _: Fault.NONE) as between:
+        world = table_world.through(cli, between.port)
+        yield Watched(world, between, _fill(world))
 
 
 def item(op: str, address: str, n: int = 2, **more: Any) -> dict[str, Any]:
@@ -172,17 +195,13 @@ REFUSED: list[tuple[Any, int, str]] = [
 @pytest.mark.parametrize("dry_run", [(), ("--dry-run",)])
 @pytest.mark.parametrize(("case", "code", "message"), REFUSED)
 def test_what_cannot_be_a_transaction_is_refused_before_any_request(
-    cli: CliWorld, partition: str, case: Any, code: int, message: str, dry_run: tuple[str, ...]
+    watched: Watched, case: Any, code: int, message: str, dry_run: tuple[str, ...]
 ) -> None:
-    with proxy.running(table_world.port(cli), lambda _: Fault.NONE) as between:
-        world = table_world.through(cli, between.port)
-        etags = [table_world.etag(cli, f"{partition}/{row}") for row in "ab"]
-        for row, etag in zip("ab", etags, strict=True):
-            assert world.call("entity", "merge", f"{partition}/{row}", "n:int32=1", "--etag", etag).code == 0
-        before = len(between.log)
-        ran = world.call("entity", "transaction", "-", "-o", "json", *dry_run, stdin=lines_of(case, partition))
-        asked = between.log[before:]
-    assert (ran.code, ran.out, ran.error["message"], asked) == (code, "", message.replace("@", partition), [])
+    before = len(watched.between.log)
+    lines = lines_of(case, watched.partition)
+    ran = watched.cli.call("entity", "transaction", "-", "-o", "json", *dry_run, stdin=lines)
+    asked = watched.between.log[before:]
+    assert (ran.code, ran.out, ran.error["message"], asked) == (code, "", message.replace("@", watched.partition), [])
 
 
 @pytest.mark.parametrize("words", [("--last-writer-wins",), ("--if-match", "*"), ("--etag", OLD), ("--wait", "1s")])

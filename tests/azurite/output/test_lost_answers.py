@@ -7,9 +7,8 @@ import pytest
 
 from azguard.faultproxy import proxy
 from azguard.faultproxy.proxy import Fault, Request
+from tests.support.blob_world import LARGE
 from tests.support.cli_world import CliWorld
-
-MIB = 1024 * 1024
 
 
 @pytest.fixture
@@ -46,8 +45,9 @@ def known(cli: CliWorld, blob: str) -> str:
     return etag
 
 
+@pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("times", [1, 2])
-@pytest.mark.parametrize("size", [5, 8 * MIB + 1])
+@pytest.mark.parametrize("size", [5, LARGE])
 def test_a_create_whose_answer_was_lost_is_found_to_be_ours(cli: CliWorld, site: str, size: int, times: int) -> None:
     with losing(cli, lambda each: each.writes and "comp=block&" not in each.path, times) as (lossy, between):
         ran = lossy.call("blob", "put", f"{site}/a", stdin=b"x" * size)
@@ -57,7 +57,8 @@ def test_a_create_whose_answer_was_lost_is_found_to_be_ours(cli: CliWorld, site:
     assert [each.status for each in commits] == [201]  # found by looking, not by sending again
 
 
-@pytest.mark.parametrize("size", [5, 8 * MIB + 1])
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("size", [5, LARGE])
 def test_a_guarded_put_whose_answer_was_lost_is_found_to_be_ours(cli: CliWorld, site: str, size: int) -> None:
     etag = known(cli, f"{site}/a")
     with losing(cli, lambda each: each.writes and "comp=block&" not in each.path) as (lossy, _):
@@ -67,10 +68,11 @@ def test_a_guarded_put_whose_answer_was_lost_is_found_to_be_ours(cli: CliWorld, 
     assert (again.code, again.json["guard"]) == (0, "if-match")  # the settled ETag was the right one
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_a_lost_block_is_just_staged_again(cli: CliWorld, site: str) -> None:
     with losing(cli, lambda each: "comp=block&" in each.path, 2) as (lossy, _):
-        ran = lossy.call("blob", "put", f"{site}/a", stdin=b"x" * (20 * MIB))
-    assert (ran.code, len(cli.call("blob", "get", f"{site}/a").stdout)) == (0, 20 * MIB)
+        ran = lossy.call("blob", "put", f"{site}/a", stdin=b"x" * (3 * LARGE))
+    assert (ran.code, len(cli.call("blob", "get", f"{site}/a").stdout)) == (0, 3 * LARGE)
 
 
 def test_an_unconditional_put_is_settled_by_its_lineage_too(cli: CliWorld, site: str) -> None:

@@ -19,6 +19,7 @@ from azguard.requests.lineage import new_op
 from azguard.updates.plan import UpdatePlan, UpdateResult
 from azguard.updates.update import preview, update
 from tests.faults.rules import operation
+from tests.support.blob_world import LARGE
 from tests.support.cli_world import CliWorld, Ran
 
 OP = new_op(b"ours ours ours")
@@ -84,8 +85,9 @@ def test_a_holder_that_was_overtaken_is_refused(cli: CliWorld, blob: str, client
     assert (codes, state(client)) == ([0, 0, 77, 0, 77], (b'{"n": 4}', {"env": "dev", "fence": tag(44)}))
 
 
+@pytest.mark.usefixtures("small_blocks")
 def test_large_content_is_fenced_too(cli: CliWorld, blob: str, client: BlobClient) -> None:
-    large = b'{"pad": "' + b"x" * 8 * 1024 * 1024 + b'", "n": 1}'
+    large = b'{"pad": "' + b"x" * LARGE + b'", "n": 1}'
     hold(client, 42, large)
     codes = [increment(cli, blob, fence).code for fence in (43, 42, 44)]
     assert (codes, state(client)) == ([0, 77, 0], (large.replace(b'"n": 1', b'"n": 3'), {"fence": tag(44)}))
