@@ -34,6 +34,8 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar
 
 E = TypeVar("E", bound="AzguardError")
+# The names of the fields of each kind of error, once they were asked for.
+_FIELDS: dict["type[AzguardError]", frozenset[str]] = {}
 
 
 @dataclass
@@ -83,7 +85,7 @@ class AzguardError(Exception):
 
     def __setattr__(self, name: str, value: object) -> None:
         # Python itself sets ``__traceback__``, ``__context__`` and the like while an error is on its way.
-        is_first = name not in self.__dict__ and any(name == each.name for each in fields(self))
+        is_first = name not in self.__dict__ and name in _list_fields(type(self))
         if not is_first and not name.startswith("__"):
             raise FrozenInstanceError(f"an error cannot be changed: build another with but({name}=…)")
         super().__setattr__(name, value)
@@ -139,6 +141,12 @@ class AzguardError(Exception):
     # A dataclass would compare and hash by value; an exception is itself.
     __eq__ = object.__eq__
     __hash__ = Exception.__hash__
+
+
+def _list_fields(kind: type[AzguardError]) -> frozenset[str]:
+    if kind not in _FIELDS:
+        _FIELDS[kind] = frozenset(each.name for each in fields(kind))
+    return _FIELDS[kind]
 
 
 def _rebuild(kind: type[E], known: Mapping[str, Any]) -> E:
