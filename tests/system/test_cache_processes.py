@@ -1,6 +1,5 @@
 """The cache under many processes at once, and under processes that are killed."""
 
-import multiprocessing
 import os
 import random
 import sqlite3
@@ -12,7 +11,6 @@ from functools import partial
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,16 +18,12 @@ from azguard.cache import copies
 from azguard.cache.etag_cache import EtagCache
 from azguard.cache.records import Key
 from tests.support.caches import Clock, never
+from tests.support.forked_function import FORKS
 
+# One process starts all forks.
+pytestmark = pytest.mark.xdist_group("cache processes")
 PROCESSES = 32
 RECORDS = 10
-
-if os.name == "posix":
-    # Forks of one process that has imported all this: to start each anew takes ten times as long.
-    FORKS: Any = multiprocessing.get_context("forkserver")
-    FORKS.set_forkserver_preload([__name__])
-else:
-    FORKS = multiprocessing.get_context("spawn")
 
 
 class Writer:

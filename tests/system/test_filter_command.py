@@ -16,7 +16,7 @@ import pytest
 
 from azguard.cli.hints import in_words
 from azguard.errors import GaveUp, TransformFailed, UsageError
-from azguard.processes import filter_command
+from azguard.processes import filter_command, identity, tree
 from tests.support.emulator_world import until
 from tests.support.places import REPOSITORY
 
@@ -45,12 +45,10 @@ def failure(*command: str, content: bytes = b"") -> tuple[str, str | None]:
 
 def is_gone(pid: int) -> bool:
     """Return whether a process ends within 5 seconds; one that waits to be reaped by the system has ended."""
-    until = time.monotonic() + 5
-    while time.monotonic() < until:
-        listed = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
-        if listed.stdout.strip()[:1] in ("", "Z"):
-            return True
-    return False
+    deadline = time.monotonic() + 5
+    while identity.find_birth(pid) is not None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return identity.find_birth(pid) is None
 
 
 @pytest.fixture(autouse=True)
@@ -62,6 +60,8 @@ def _no_child_is_left() -> Iterator[None]:
 
 def _children() -> set[str]:
     """Return this process's children that run; the suite's emulator is one. What was killed is gone in a moment."""
+    if tree.IS_KNOWN:
+        return {str(each.pid) for each in tree.find_descendants(os.getpid()) if each.parent == os.getpid()}
     listed = subprocess.Popen(["ps", "-o", "pid=,stat=", "--ppid", str(os.getpid())], stdout=subprocess.PIPE, text=True)
     rows = [line.split() for line in listed.communicate()[0].splitlines()]
     return {pid for pid, state in rows if not state.startswith("Z")} - {str(listed.pid)}
@@ -299,7 +299,7 @@ def test_the_work_of_a_command_beside_is_left_alone_until_that_one_ends(tmp_path
 SCRIPT = textwrap.dedent(
     """
     import fcntl, os, sys, termios, time
-    from azguard.processes import filter_command
+    from azguard.processes import filter_command, identity, tree
 
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     command = ["sh", "-c", sys.argv[1]]

@@ -2,12 +2,14 @@
 
 import json
 import os
+import shlex
 import signal
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support import forked
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
 
@@ -38,7 +40,7 @@ def test_what_the_tool_leaves_in_the_file_is_written(cli: CliWorld, name: str) -
 
 def test_after_a_conflict_the_tool_gets_a_fresh_copy(cli: CliWorld, name: str) -> None:
     # The tool's first run lets another writer in.
-    other = f"{PYTHON} -m azguard safe-update blob:{name} --set m=5 -o none"
+    other = f"AZGUARD_CACHE_DIR=elsewhere {shlex.join(forked.command())} safe-update blob:{name} --set m=5 -o none"
     once = 'if [ ! -e "$0.done" ]; then touch "$0.done"; ' + other + "; fi; "
     script = cli.file("tool.sh", once + f'{PYTHON} -c "{EDIT}" "$1"')
     ran = update(cli, name, "--", "sh", str(script), "{}")
