@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from random import Random
+from unittest.mock import patch
 
 import pytest
 
@@ -21,7 +22,7 @@ from azguard.faultproxy.proxy import Chosen, Fault, Request
 from azguard.leases import actions
 from azguard.leases.owner_records import Moved
 from azguard.leases.owners import Owner
-from azguard.locks import lock_blobs, log, queue
+from azguard.locks import lock_blobs, log, place, queue
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.lock_blobs import LockRecord
 from azguard.locks.log import RELEASED
@@ -36,6 +37,8 @@ MAKE, SIGN, DELETE = "PUT blob", "PUT properties", "DELETE blob"
 FAULTS = [Fault.DROP, Fault.FAIL_AFTER, Fault.LATE, Fault.ZOMBIE, Fault.RESET, Fault.FAIL_BEFORE, Fault.REPLAYED]
 CASES = [(what, fault) for what in (MAKE, SIGN, DELETE) for fault in FAULTS]
 _WAIT_SECONDS = 120.0
+# So long a waiter is not passed over: on a busy machine one can be asleep for longer than the product waits for it.
+_PATIENCE_SECONDS = 100.0
 # A waiter is in two threads: its own, and that of the case.
 _AT_A_TIME = 12
 
@@ -141,7 +144,12 @@ def ground(connection_string: str, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.fixture(scope="module")
 def served(ground: Ground) -> Mapping[tuple[str, Fault], list[str]]:
     """Return who was served in each case, in order. Cases wait more than they work, so some are played at a time."""
-    with ThreadPoolExecutor(_AT_A_TIME) as pool:
+    with (
+        patch.object(place, "_LEFT_SECONDS", _PATIENCE_SECONDS),
+        patch.object(queue, "SILENT_SECONDS", _PATIENCE_SECONDS),
+        patch.object(queue, "DEAD_SECONDS", _PATIENCE_SECONDS),
+        ThreadPoolExecutor(_AT_A_TIME) as pool,
+    ):
         played = pool.map(lambda case: ground.contend(name_case(*case), case), CASES)
         return dict(zip(CASES, played, strict=True))
 
