@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -23,12 +24,13 @@ from azguard.leases.owners import Owner
 from azguard.locks import lock_blobs
 from azguard.locks.settings import LockRequest
 from azguard.requests.deadline import Deadline
+from tests.support import forked
 from tests.support.cli_world import CliWorld, Ran, command
 from tests.support.emulator_world import until
 from tests.support.lock_world import NOTHING, Locks, break_now, locks
 
-# A hundred megabytes, read as fast as they come.
-_FLOOD = 100_000_000
+# Twenty megabytes, read as fast as they come: three hundred times what a pipe holds.
+_FLOOD = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def at(folder: Path, port: int) -> CliWorld:
 
 def tried(world: CliWorld) -> Ran:
     """Run something under a lock, and return what that left."""
-    return world.run("lock", "run", "blob:locks/a", "--", "touch", "ran")
+    return world.fork("lock", "run", "blob:locks/a", "--", "touch", "ran")
 
 
 def flooded(world: Locks, heartbeat: Path) -> tuple[int, int, str, bool]:
@@ -306,8 +308,9 @@ def test_a_lock_that_is_released_is_had_within_the_wait(world: Locks) -> None:
     assert (running.ended().code, world.left(lock)) == (0, NOTHING)
 
 
-# One command line inside another.
-AZGUARD = " ".join(command())
+def azguard() -> str:
+    """Return what runs azguard inside a command, for a shell: a fork, where the start is not what is tried."""
+    return shlex.join(forked.command())
 
 
 def test_a_run_of_the_same_lock_inside_runs_at_once_and_takes_nothing(world: Locks) -> None:
@@ -318,7 +321,7 @@ def test_a_run_of_the_same_lock_inside_runs_at_once_and_takes_nothing(world: Loc
 
 def test_a_put_inside_replaces_the_empty_blob_that_the_lock_made_and_not_what_another_wrote(world: Locks) -> None:
     def run(lock: str, before: str) -> Ran:
-        put = f"{AZGUARD} blob put {lock.removeprefix('blob:')} --query guard"
+        put = f"{azguard()} blob put {lock.removeprefix('blob:')} --query guard"
         return world.run(lock, "--", "sh", "-c", before.replace("PUT", put) + f"echo 1 | {put}")
 
     undisturbed = run(world.new(), "")
@@ -332,14 +335,14 @@ def test_a_run_of_another_lock_inside_takes_that_one(world: Locks) -> None:
     outer, inner = world.new(), world.new()
     assert world.run(inner, "--", "true").code == 0
     script = 'echo "$AZGUARD_LOCK $AZGUARD_FENCE"'
-    ran = world.run(outer, "--", *command("lock", "run", inner, "--", "sh", "-c", script))
+    ran = world.run(outer, "--", *forked.command("lock", "run", inner, "--", "sh", "-c", script))
     assert (ran.code, ran.out, world.fence(inner), world.left(inner)) == (0, f"{inner} 2\n", 2, NOTHING)
 
 
 def test_a_run_inside_a_lock_that_is_lost_does_not_run_its_command(world: Locks) -> None:
     lock, begun, broken = world.new(), world.cli.root / "begun", world.cli.root / "broken"
     wait = f"touch {begun}; while [ ! -e {broken} ]; do sleep 0.05; done"
-    inside = f"{wait}; {AZGUARD} lock run {lock} -- touch ran; echo $?"
+    inside = f"{wait}; {azguard()} lock run {lock} -- touch ran; echo $?"
     # Otherwise the run around it ends it within 5 s, which is sooner than it starts on a busy machine.
     running = world.begin(lock, "--on-lost", "continue", "--", "sh", "-c", inside)
     until(begun.exists)
@@ -355,9 +358,9 @@ def test_what_runs_inside_writes_the_locked_blob_with_its_lease(world: Locks) ->
     blob = lock.removeprefix("blob:")
     script = " && ".join(
         (
-            f"printf 1 | {AZGUARD} blob put {blob} --last-writer-wins -o none",
-            f"{AZGUARD} safe-update {lock} -o none -- sh -c 'cat; printf 2'",
-            f"printf 123 | {AZGUARD} blob put {blob} --lease-id @held --if-match @last -o none",
+            f"printf 1 | {azguard()} blob put {blob} --last-writer-wins -o none",
+            f"{azguard()} safe-update {lock} -o none -- sh -c 'cat; printf 2'",
+            f"printf 123 | {azguard()} blob put {blob} --lease-id @held --if-match @last -o none",
         )
     )
     ran = world.run(lock, "--", "sh", "-c", script)
@@ -375,7 +378,7 @@ def test_what_was_read_before_guards_the_write_inside(world: Locks, holds: str, 
         world.cli.call("blob", "get", blob, "-f", str(file))
         # The scope has read the version elsewhere too, and the file alone is tied to it by its path.
         file.write_text("2")
-    ran = world.run(lock, "--slots", slots, "--", "sh", "-c", f"{AZGUARD} blob put {blob} -f {file} --query guard")
+    ran = world.run(lock, "--slots", slots, "--", "sh", "-c", f"{azguard()} blob put {blob} -f {file} --query guard")
     assert (ran.code, ran.out, world.blob(lock).download_blob().readall()) == (0, '"if-match"\n', b"2"), ran.err
 
 
@@ -384,7 +387,7 @@ def test_what_another_writer_changed_before_the_lock_was_held_is_refused_inside(
     blob = lock.removeprefix("blob:")
     world.cli.call("blob", "put", blob, "--last-writer-wins", stdin=b"1")
     world.cli.call("blob", "put", blob, "--last-writer-wins", stdin=b"theirs", scope="other")
-    ran = world.run(lock, "--", "sh", "-c", f"printf 2 | {AZGUARD} blob put {blob}")
+    ran = world.run(lock, "--", "sh", "-c", f"printf 2 | {azguard()} blob put {blob}")
     assert (ran.code, world.blob(lock).download_blob().readall()) == (42, b"theirs")
 
 
@@ -394,8 +397,8 @@ def test_a_tree_that_has_the_locked_blob_in_it_is_written_inside(world: Locks) -
     (world.cli.root / "tree" / name).parent.mkdir()
     for content in ("1", "2"):
         (world.cli.root / "tree" / name).write_text(content)
-        script = f"{AZGUARD} blob put tree {container}/ --recursive --query outcome"
-        ran = world.cli.fork(*script.split()[3:]) if content == "1" else world.run(lock, "--", "sh", "-c", script)
+        words = ("blob", "put", "tree", f"{container}/", "--recursive", "--query", "outcome")
+        ran = world.cli.fork(*words) if content == "1" else world.run(lock, "--", *forked.command(*words))
         assert (ran.code, ran.out) == (0, '"created"\n' if content == "1" else '"replaced"\n'), ran.err
 
 
