@@ -156,3 +156,6 @@ def test_five_waiters_are_served_in_order_although_two_of_them_are_killed(locks:
     # Twelve processes start one after the other, and the dead are passed over after 15 s.
     ran = subprocess.run(line, cwd=locks.root, env=environ, capture_output=True, timeout=180, check=True)
     assert ran.stdout.decode().splitlines() == ["served: job 1", "served: job 3", "served: job 5"]
+    shown = locks.call("lock", "show", "blob:locks/order-of-service").json
+    # The holder was the first, and those that were killed never had it.
+    assert (shown["state"], shown["waiters"], shown["fence"]) == ("free", [], 4)

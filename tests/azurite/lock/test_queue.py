@@ -1,7 +1,6 @@
 """The waiters of a lock, as they and an operator see them, and what they leave behind."""
 
 import signal
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -108,26 +107,3 @@ def test_a_lock_whose_name_leaves_no_room_for_a_ticket_is_waited_for_without_a_q
         waiter = world.begin(lock, "--wait", "1m", "--", "true")
         until(lambda: "is leased" in waiter.err)
     assert waiter.ended().code == 0
-
-
-@pytest.mark.timeout(120)
-def test_five_waiters_are_served_in_order_although_two_of_them_are_killed(world: Locks) -> None:
-    lock, served = world.new(), world.cli.root / "served"
-    holder = world.begin_working(lock)
-    script = f'echo "$0 $AZGUARD_FENCE" >>{served}; sleep 0.5'
-    places = ("1st", "2nd", "3rd", "4th", "5th")
-    waiters = [wait_in_line(world, lock, "--", "sh", "-c", script, place, place=place) for place in places]
-    assert [each["place"] for each in world.cli.call("lock", "show", lock).json["waiters"]] == [1, 2, 3, 4, 5]
-    killed = (waiters[1], waiters[3])
-    for each in killed:
-        each.send(signal.SIGKILL)
-    began = time.monotonic()
-    holder.finish(0)
-    codes = [each.ended(60).code for each in waiters]
-    seconds = time.monotonic() - began
-    assert codes == [0, -signal.SIGKILL, 0, -signal.SIGKILL, 0]
-    assert served.read_text().splitlines() == ["1st 2", "3rd 3", "5th 4"]
-    # Both died at the same time: both count as dead within 15 s, and then two waiters take turns.
-    assert seconds < 15 + 12
-    shown = world.cli.call("lock", "show", lock).json
-    assert (shown["state"], shown["waiters"]) == ("free", [])
