@@ -167,7 +167,7 @@ def test_any_story_keeps_the_order(seed: int, storm: Storm, kills: float) -> Non
     assert violations(contend(str(seed), storm, kills=kills, plain=0.2), storm) == []
 
 
-@pytest.mark.parametrize("dead", range(1, 9))
+@pytest.mark.parametrize("dead", [1, 2, 3, 5, 8])
 def test_any_number_of_the_dead_ahead_is_passed_over_within_15_seconds_and_the_living_keep_their_order(
     dead: int,
 ) -> None:
@@ -211,9 +211,12 @@ STORIES: Mapping[str, Callable[[int], Simulation]] = {
 }
 # The first seed that tells; it is tried first, since the stories of some mutants are long.
 TELLING = {
-    "the dead are never skipped": 3,
+    "barging is allowed": 2,
+    "later numbers come first": 8,
+    "the ticket is left behind": 8,
+    "the dead are never skipped": 9,
     "the dead are skipped late": 2,
-    "one whose turn has just come is left no time": 11,
+    "one whose turn has just come is left no time": 37,
     "no sign of life is given": 6,
 }
 
