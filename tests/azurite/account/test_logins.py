@@ -18,7 +18,7 @@ from azguard.accounts.logins import Login
 from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
 from azguard.emulators import azurite_install
 from azguard.errors import LoginFailed
-from tests.support import login_world
+from tests.support import forked, login_world
 from tests.support.cli_world import CliWorld
 from tests.support.login_world import LoginWorld
 
@@ -61,7 +61,7 @@ def test_work_that_is_longer_than_its_login_fetches_a_new_assertion(
 ) -> None:
     world.issuer.seconds = 7
     options = ("--lease-duration", "15s", "--grace", "2s", *world.account)
-    ran = offline.fork("lock", "run", "blob:locks/long", *options, "--", "sleep", "20", env=getattr(world, system))
+    ran = offline.fork("lock", "run", "blob:locks/long", *options, "--", "sleep", "12", env=getattr(world, system))
     assert ran.code == 0, ran.err
     assert world.issuer.exchanged == world.issuer.assertions
     assert len(world.issuer.exchanged) >= 2
@@ -90,8 +90,9 @@ def test_a_login_that_cannot_be_renewed_is_the_cause_of_a_lost_lock(
 
 
 def test_a_sas_that_ends_is_warned_of_and_named_as_the_cause_of_a_lost_lock(cli: CliWorld) -> None:
+    forked.server()  # its start shall take none of the time
     everything = AccountSasPermissions(read=True, write=True, delete=True, list=True, create=True)
-    ends = datetime.now(UTC) + timedelta(seconds=25)
+    ends = datetime.now(UTC) + timedelta(seconds=15)
     of_all = ResourceTypes(service=True, container=True, object=True)
     sas = generate_account_sas(EMULATOR_NAME, EMULATOR_KEY, of_all, everything, ends)
     url = f"http://127.0.0.1:{cli.port}/{EMULATOR_NAME}/{cli.container()}/lock?{sas}"
