@@ -359,12 +359,12 @@ def test_workflows_action_and_templates_follow_the_published_schemas(tmp_path: P
         "azure-pipelines": [read_template(), (EXAMPLES / "azure-pipelines-deploy.yml").read_text(encoding="utf-8")],
     }
     said = []
-    for schema, files in texts.items():
-        for number, text in enumerate(files):
-            file = tmp_path / f"{schema}-{number}.yml"
+    for schema, found in texts.items():
+        files = [tmp_path / f"{schema}-{number}.yml" for number in range(len(found))]
+        for file, text in zip(files, found, strict=True):
             file.write_text(text, encoding="utf-8")
-            words = ["--regex-variant", "python", "--builtin-schema", f"vendor.{schema}", str(file)]
-            done = subprocess.run([sys.executable, "-m", "check_jsonschema", *words], capture_output=True, text=True)
-            said.append((schema, done.returncode, done.stdout + done.stderr if done.returncode else ""))
-    assert said == [(schema, 0, "") for schema, files in texts.items() for _ in files]
-    assert len(said) == 5
+        words = ["--regex-variant", "python", "--builtin-schema", f"vendor.{schema}", *map(str, files)]
+        done = subprocess.run([sys.executable, "-m", "check_jsonschema", *words], capture_output=True, text=True)
+        said.append((schema, done.returncode, done.stdout + done.stderr if done.returncode else ""))
+    assert said == [(schema, 0, "") for schema in texts]
+    assert sum(map(len, texts.values())) == 5

@@ -78,7 +78,7 @@ def test_a_job_takes_one_message_and_ends(jobs: CliWorld, name: str) -> None:
     args = [str(jobs.root / "handle.sh") if each == "/app/handle.sh" else each for each in find_container(name)["args"]]
     seen = []
     for _ in range(3):
-        assert jobs.run(*args).code == 0
+        assert jobs.fork(*args).code == 0
         seen.append(len(handled(jobs)))
     assert (seen, handled(jobs)) == ([1, 2, 2], ["one", "two"])
 
