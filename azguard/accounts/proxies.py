@@ -8,9 +8,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-# Empty texts, not None: requests drops a None, and then reads ALL_PROXY.
-_PAST_PROXIES: Mapping[str, Any] = {"proxies": {"http": "", "https": ""}}
-
 
 class Proxy(NamedTuple):
     """A proxy by ``HOST:PORT``, without the user and the password of its URL, and the variable that names it."""
@@ -21,7 +18,7 @@ class Proxy(NamedTuple):
 
 def request_settings(url: str) -> Mapping[str, Any]:
     """Return what requests must be told so that a request to this machine goes past every proxy."""
-    return _PAST_PROXIES if _is_local(url) else {}
+    return _past_proxies(url.partition("://")[2].partition("/")[0])
 
 
 def between(url: str) -> Proxy | None:
@@ -53,15 +50,18 @@ def is_loopback(host: str | None) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _host_is_local(netloc: str) -> bool:
+def _past_proxies(netloc: str) -> Mapping[str, Any]:
     try:
-        return is_loopback(urlsplit(f"//{netloc}").hostname)
+        host = urlsplit(f"//{netloc}").hostname
     except ValueError:
-        return False
+        return {}
+    # Empty texts, not None: requests drops a None, and then reads ALL_PROXY. With ``no_proxy`` it does not look for
+    # proxies in the environment, which it reads to the end, twice.
+    return {"proxies": {"http": "", "https": "", "no_proxy": host}} if is_loopback(host) else {}
 
 
 def _is_local(url: str) -> bool:
-    return _host_is_local(url.partition("://")[2].partition("/")[0])
+    return bool(request_settings(url))
 
 
 def _address(proxy: str) -> str:
