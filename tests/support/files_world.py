@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +43,14 @@ def share(cli: CliWorld) -> str:
 
 def sdk(cli: CliWorld, name: str) -> Any:
     """Return the SDK's client of a share."""
-    from azure.storage.fileshare import ShareClient
+    return _service(str(cli.connection_string)).get_share_client(name)
 
-    text = str(cli.connection_string)
-    return ShareClient.from_connection_string(text, name, retry_total=0, allow_trailing_dot=True)
+
+@lru_cache(maxsize=4)
+def _service(connection_string: str) -> Any:
+    from azure.storage.fileshare import ShareServiceClient
+
+    return ShareServiceClient.from_connection_string(connection_string, retry_total=0, allow_trailing_dot=True)
 
 
 def make(cli: CliWorld, content: bytes = b"old", path: str = "plan.txt", **settings: Any) -> str:
