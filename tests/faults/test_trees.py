@@ -6,6 +6,7 @@ import subprocess
 import threading
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ import pytest
 from azure.storage.blob import ContainerClient
 
 from azguard import atomic_files
-from azguard.accounts import account
+from azguard.accounts import account, direct
+from azguard.accounts.account import Account
+from azguard.address import Address, Kind
 from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Chosen, Fault, Request
@@ -32,6 +35,7 @@ class Tree:
     """A folder of files, and the container they go to, behind a proxy and beside it."""
 
     cli: CliWorld
+    account: Account
     container: ContainerClient
 
     def write(self, text: str) -> None:
@@ -42,9 +46,11 @@ class Tree:
     def read(self) -> dict[str, tuple[str, int]]:
         """Return the content of each blob, and how many writes its lineage has."""
         found = {}
-        for each in self.container.list_blobs(include=["metadata"]):
-            content = self.container.download_blob(each.name).readall().decode()
-            found[each.name] = (content, len(Lineage.parse(each.metadata.get(KEY)).entries))
+        for name in self.container.list_blob_names():
+            address = Address(Kind.BLOB, (self.container.container_name, name))
+            answer = direct.send(self.account, "GET", address, {}, {})
+            lineage = Lineage.parse(answer.headers.get(f"x-ms-meta-{KEY}"))
+            found[name] = (answer.content.decode(), len(lineage.entries))
         return found
 
     def put(self, port: int, *options: str) -> Ran:
@@ -58,18 +64,24 @@ def outcomes(text: bytes) -> dict[str, str]:
     return {each["address"].rpartition("/")[2]: each["outcome"] for each in found}
 
 
+@cache
+def _account(port: int) -> Account:
+    """Return the account past every proxy, whose connections stay open from one test to the next."""
+    return account.emulator({"blob": port})
+
+
 @pytest.fixture
 def tree(tmp_path: Path, storage: Azurite) -> Tree:
     """Return a folder of files that are nowhere yet."""
     (tmp_path / "tree").mkdir()
-    cli = CliWorld(tmp_path, storage.connection_string)
-    service = account.emulator({"blob": storage.ports["blob"]}).blob_service()
-    made = Tree(cli, service.get_container_client(cli.container()))
+    cli = CliWorld(tmp_path, storage.connection_string).with_cache()
+    beside = _account(storage.ports["blob"])
+    made = Tree(cli, beside, beside.blob_service().get_container_client(cli.container()))
     made.write("first")
     return made
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_every_file_is_written_once_whatever_answers_get_lost(tree: Tree, storage: Azurite, seed: int) -> None:
     with proxy.running(storage.ports["blob"], at_random(seed, 0.3)) as running:
         for writes, (text, done) in enumerate((("first", "created"), ("second", "replaced")), 1):
