@@ -6,17 +6,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
+from http import HTTPStatus
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 from urllib.parse import urlsplit
 
-from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
+from azure.core.exceptions import HttpResponseError, ResourceExistsError, ResourceNotFoundError
 from azure.core.pipeline.transport import RequestsTransport
 
 from azguard import address
-from azguard.accounts import account, exchanges
+from azguard.accounts import account, direct, exchanges
 from azguard.accounts.target import Target
 from azguard.accounts.transport import PastUrllib3
 from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
@@ -168,10 +169,12 @@ class Scene:
             if "{container}" in self.row.command:
                 self._container().get_container_properties()
                 return b"", None
-            found = self.direct.blob(self._target.address).download_blob()
-        except ResourceNotFoundError:
+            found = direct.send(self.direct, "GET", self._target.address, {}, {})
+        except HttpResponseError as error:
+            if error.status_code != HTTPStatus.NOT_FOUND:
+                raise
             return None, None
-        return found.readall(), str(found.properties.lease.state)
+        return found.content, found.headers["x-ms-lease-state"]
 
     def _next(self, request: Request) -> bool:
         """Return whether this request is the one that is spoilt, if it arrives now."""

@@ -92,7 +92,7 @@ def test_empty_content_has_to_be_meant(files_cli: CliWorld, file: str, words: tu
         assert files_cli.call("file", "get", f"{file}2", "--start-range", "1").code == 2
 
 
-@pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_AFTER, Fault.FAIL_BEFORE, Fault.RESET, Fault.REPLAYED])
+@pytest.mark.parametrize("fault", files_world.FAULTS)
 @pytest.mark.parametrize(
     ("which", "words"),
     [("comp=rename", ()), ("comp=rename", ("--etag",)), ("comp=range", (ANYHOW,)), (".tmp HTTP", (ANYHOW,))],

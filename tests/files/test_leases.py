@@ -72,7 +72,7 @@ def test_the_leased_shares_of_an_account_are_listed(files_cli: CliWorld, file: s
     assert files_cli.call("lease", "list", "--account", "--prefix", f"{share}/").out == ""
 
 
-@pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET, Fault.REPLAYED])
+@pytest.mark.parametrize("fault", files_world.FAULTS)
 @pytest.mark.parametrize("kind", ["share", "file"])
 def test_each_operation_is_settled_when_its_answer_is_lost(
     files_cli: CliWorld, file: str, kind: str, fault: Fault

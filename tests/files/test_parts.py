@@ -49,7 +49,7 @@ def test_metadata_that_were_read_are_replaced_and_other_versions_stay(
     assert set_metadata(files_cli, noun, address, ANYHOW).json["guard"] == "none"
 
 
-@pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_AFTER, Fault.FAIL_BEFORE, Fault.REPLAYED])
+@pytest.mark.parametrize("fault", files_world.FAULTS)
 @pytest.mark.parametrize("noun", ["share", "file"])
 def test_a_set_of_metadata_is_settled_by_its_lease(files_cli: CliWorld, file: str, noun: str, fault: Fault) -> None:
     address = address_of(noun, file)

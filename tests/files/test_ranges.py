@@ -11,7 +11,6 @@ from tests.support import files_world
 from tests.support.cli_world import CliWorld
 
 ANYHOW = "--last-writer-wins"
-LOST = [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET, Fault.REPLAYED]
 #: What is written, by the command: its words, its input, and what is in the file of eight times ``a`` then.
 WRITES = {
     "resize": (("file", "resize", "{file}", "--size", "4"), b"", b"aaaa"),
@@ -41,7 +40,7 @@ def test_a_write_of_the_version_that_was_read_is_guarded_by_a_lease(files_cli: C
     assert files_cli.call(*line, stdin=stdin).code == 0
 
 
-@pytest.mark.parametrize("fault", LOST)
+@pytest.mark.parametrize("fault", files_world.FAULTS)
 @pytest.mark.parametrize("name", WRITES)
 def test_a_lost_answer_is_settled_by_the_lease(files_cli: CliWorld, name: str, fault: Fault) -> None:
     file = files_world.make(files_cli, b"a" * 8)

@@ -11,8 +11,6 @@ from azguard.faultproxy.faults import Fault
 from tests.support import files_world
 from tests.support.cli_world import CliWorld
 
-LOST = [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET, Fault.FAIL_BEFORE, Fault.REPLAYED]
-
 
 @pytest.fixture
 def file(files_cli: CliWorld) -> str:
@@ -71,7 +69,7 @@ def test_metadata_are_updated(files_cli: CliWorld, file: str, kind: str) -> None
     assert is_clean(files_cli, file)
 
 
-@pytest.mark.parametrize("fault", LOST)
+@pytest.mark.parametrize("fault", files_world.FAULTS)
 @pytest.mark.parametrize("which", ["comp=rename", "comp=lease", "comp=metadata", "comp=range", ".azguard"])
 def test_content_is_applied_once_whichever_answer_is_lost(
     files_cli: CliWorld, file: str, which: str, fault: Fault
@@ -82,7 +80,7 @@ def test_content_is_applied_once_whichever_answer_is_lost(
     assert is_clean(files_cli, file)
 
 
-@pytest.mark.parametrize("fault", LOST)
+@pytest.mark.parametrize("fault", files_world.FAULTS)
 @pytest.mark.parametrize("kind", ["share", "file"])
 def test_metadata_are_applied_once_although_the_answer_is_lost(
     files_cli: CliWorld, file: str, kind: str, fault: Fault

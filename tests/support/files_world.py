@@ -19,6 +19,10 @@ from azguard.faultproxy.faults import Answer, Chosen, Fault, Request
 from tests.support import forked
 from tests.support.cli_world import CliWorld, Ran
 
+#: Faults that leave something different behind each. FAIL_AFTER leaves what DROP does, and RESET what FAIL_BEFORE does:
+#: only the transport tells them apart, one for all commands. They are tried in tests/files/test_lifecycle.py.
+FAULTS = (Fault.DROP, Fault.FAIL_BEFORE, Fault.REPLAYED)
+
 
 @contextmanager
 def running(folder: Path) -> Iterator[str]:
