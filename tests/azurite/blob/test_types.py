@@ -4,9 +4,8 @@ import pytest
 from azure.storage.blob import BlobClient
 
 from azguard.faultproxy import proxy
+from tests.support.blob_world import LARGE
 from tests.support.cli_world import CliWorld
-
-MIB = 1024 * 1024
 
 
 def sdk(cli: CliWorld, blob: str) -> BlobClient:
@@ -30,7 +29,8 @@ def kind(cli: CliWorld, blob: str) -> str:
 
 @pytest.mark.parametrize("guard", [(), ("--last-writer-wins",), ("--if-match", "{etag}"), ("--if-match", "*"),
                                    ("--if-unmodified-since", "2101-01-01"), ("--etag", "@last")])  # fmt: skip
-@pytest.mark.parametrize("size", [5, 8 * MIB + 1])
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("size", [5, LARGE])
 def test_a_blob_of_another_type_is_left_alone(cli: CliWorld, other: str, guard: tuple[str, ...], size: int) -> None:
     before = kind(cli, other)
     etag = cli.call("blob", "get", other, "-f", "copy").json["etag"]
