@@ -90,8 +90,8 @@ def test_the_front_page_of_a_room_is_its_docstring_alone() -> None:
 
 
 def test_the_front_page_of_a_room_names_each_of_its_modules() -> None:
-    pages = {name: ast.get_docstring(ast.parse(MODULES[name].read_text(encoding="utf-8"))) for name in sorted(MODULES)}
     rooms = {name.rpartition(".")[0] for name in MODULES if name.count(".") == 2} - {"azguard.cli", "azguard.commands"}
+    pages = {name: ast.get_docstring(ast.parse(MODULES[name].read_text(encoding="utf-8"))) for name in rooms}
     unnamed = [
         name
         for name in MODULES

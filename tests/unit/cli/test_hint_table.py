@@ -2,12 +2,18 @@
 
 import ast
 import re
+from functools import cache
+
+import pytest
 
 from azguard import errors
 from azguard.cli.hint_table import HINTS, PAGES, WORDS
 from azguard.cli.hints import in_words
 from azguard.errors import UsageError
 from tests.unit.test_layers import MODULES, room
+
+# One process reads the source of the product, once.
+pytestmark = pytest.mark.xdist_group("source of the product")
 
 ERRORS = {name for name, value in vars(errors).items() if isinstance(value, type)} | {"but", "as_kind"}
 # What becomes an error, with its reason, further up.
@@ -22,7 +28,8 @@ def constants(value: ast.expr) -> set[str]:
     return {value.value} if isinstance(value, ast.Constant) and isinstance(value.value, str) else set()
 
 
-def reasons() -> set[str]:
+@cache
+def reasons() -> frozenset[str]:
     """Return the reasons that the core gives to the errors it builds."""
     found: set[str] = set()
     for path in (path for name, path in MODULES.items() if room(name) not in ("cli", "commands")):
@@ -31,7 +38,7 @@ def reasons() -> set[str]:
                 for each in call.keywords:
                     if each.arg == "reason":
                         found |= constants(each.value)
-    return found
+    return frozenset(found)
 
 
 def test_every_reason_has_a_row_and_every_row_a_reason() -> None:

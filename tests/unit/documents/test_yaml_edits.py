@@ -285,7 +285,7 @@ def test_a_tag_is_text_and_makes_nothing() -> None:
         ("a: &a [*a]\n", "line 1: the alias *a stands inside what it names"),
         ("[a]: 1\n", "line 1: a key that is no scalar"),
         ("a: b\n c: d\n", "line 2, column 3: mapping values are not allowed here"),
-        ("[" * 1000 + "]" * 1000, "it is nested too deeply"),
+        ("- " * 1000 + "x\n", "it is nested too deeply"),
     ],
 )
 def test_what_cannot_be_edited_is_refused_with_the_reason(text: str, message: str) -> None:
