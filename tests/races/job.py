@@ -44,9 +44,9 @@ class Job:
     timeout: float
     answer: float
 
-    def line(self, port: int) -> str:
+    def line(self, port: int) -> bytes:
         """Return the job as a worker reads it, for the service on this port."""
-        return json.dumps({**asdict(self), "port": port}) + "\n"
+        return json.dumps({**asdict(self), "port": port}).encode() + b"\n"
 
     @property
     def address(self) -> str:

@@ -21,7 +21,8 @@ from tests.races.log import run_of
 from tests.support.forked_process import ForkedProcess
 from tests.support.places import REPOSITORY
 
-LOCK = "blob:locks/x"
+CONTAINER = "locks"
+LOCK = f"blob:{CONTAINER}/x"
 # The operations of a lock run, and the moments at which it is killed: as a request arrives at the service, and when it
 # is done there and not yet heard of.
 _REQUESTS = ("GET list", "PUT blob", "PUT lease:acquire", "PUT metadata", "DELETE blob", "PUT lease:release")

@@ -1,4 +1,4 @@
-"""One race for a lock: an emulator of its own, a proxy, contenders, and the verdict on what their sections saw."""
+"""One race for a lock: an emulator, a proxy before it, contenders, and the verdict on what their sections saw."""
 
 import os
 import signal
@@ -6,17 +6,18 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from azguard.emulators import azurite
+from azguard.accounts import account
+from azguard.accounts.well_known import EMULATOR_KEY
+from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy
 from azguard.faultproxy.proxy import Answer, Chosen, Request
-from azguard.folders import Folders
 from tests.faults.rules import operation
 from tests.races import lock_history, lock_order, lock_section
-from tests.races.lock_contenders import Contender, Ground, Killer, Sections
+from tests.races.lock_contenders import CONTAINER, Contender, Ground, Killer, Sections
 from tests.races.lock_history import Event, Findings, History, Lease, Ran, What
 from tests.races.log import blob_of, run_of
 from tests.races.weather import Weather
@@ -65,13 +66,9 @@ class Tally:
     story: list[str] = field(default_factory=list)
 
 
-def run(settings: Settings, most: float, watch: Callable[[str], None] = lambda text: None) -> Tally:
+def run(settings: Settings, most: float, emulator: Azurite, watch: Callable[[str], None] = lambda text: None) -> Tally:
     """Race until every section has run, ``most`` seconds at most, and check what happened."""
-    environ = os.environ
-    with (
-        tempfile.TemporaryDirectory(prefix="azguard-lock-race-") as name,
-        azurite.private(Folders.of(environ).emulator, environ) as emulator,
-    ):
+    with tempfile.TemporaryDirectory(prefix="azguard-lock-race-") as name, _no_lock_left(emulator):
         folder = Path(name)
         (folder / "inside").mkdir()
         weather = Weather(f"{settings.seed} weather", settings.share)
@@ -92,6 +89,20 @@ def run(settings: Settings, most: float, watch: Callable[[str], None] = lambda t
                 _wait(contenders, began + most, watch)
             seconds = time.monotonic() - began
         return _tally(settings, contenders, folder, weather, killer, seconds)
+
+
+@contextmanager
+def _no_lock_left(emulator: Azurite) -> Iterator[None]:
+    """Delete the container of the lock after a ``with`` block; the contenders have created it."""
+    from azure.core.exceptions import ResourceNotFoundError
+    from azure.storage.blob import ContainerClient
+
+    try:
+        yield
+    finally:
+        endpoint = account.emulator(emulator.ports).endpoint("blob")
+        with ContainerClient(endpoint, CONTAINER, credential=EMULATOR_KEY) as client, suppress(ResourceNotFoundError):
+            client.delete_container()
 
 
 def _ground(settings: Settings, port: int, folder: Path) -> Ground:

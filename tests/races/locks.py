@@ -7,12 +7,16 @@ Exits 1 if a promise of locks was not kept.
 """
 
 import argparse
+import os
 import random
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+from azguard.emulators import azurite
+from azguard.emulators.state import Azurite
+from azguard.folders import Folders
 from tests.races import lock_race
 from tests.races.lock_contenders import Sections
 from tests.races.lock_race import Settings, Tally
@@ -21,10 +25,10 @@ from tests.races.progress import tell_seldom
 _SHOWN = 5
 
 
-def run(settings: Settings, most: float, say: Callable[[str], None]) -> Tally:
+def run(settings: Settings, most: float, say: Callable[[str], None], emulator: Azurite) -> Tally:
     """Race, ``most`` seconds at most, and say how it goes."""
     say(f"seed {settings.seed}: {settings}")
-    tally = lock_race.run(settings, most, tell_seldom(say, time.monotonic()))
+    tally = lock_race.run(settings, most, emulator, tell_seldom(say, time.monotonic()))
     for line in summary(tally):
         say(line)
     return tally
@@ -70,7 +74,13 @@ def main() -> int:
     given = vars(parser.parse_args())
     most, story = given.pop("minutes") * 60, given.pop("story")
     kind = Sections(*(given.pop(name) for name in ("shortest", "longest", "stubborn", "children")))
-    tally = run(Settings(**given, kind=kind), most, lambda line: print(line, flush=True))  # noqa: T201  # its output
+    with azurite.private(Folders.of(os.environ).emulator, os.environ) as emulator:
+        tally = run(
+            Settings(**given, kind=kind),
+            most,
+            lambda line: print(line, flush=True),  # noqa: T201  # its output
+            emulator,
+        )
     if story:
         Path(story).write_text("\n".join(tally.story) + "\n", encoding="utf-8")
     return 1 if tally.findings.violations else 0

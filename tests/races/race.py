@@ -1,7 +1,6 @@
-"""One race: an emulator of its own, a proxy with faults, processes at work and what troubles them, and the verdict."""
+"""One race: a proxy with faults before an emulator, processes at work and what troubles them, and the verdict."""
 
 import json
-import os
 import tempfile
 import time
 from collections import Counter
@@ -12,9 +11,8 @@ from pathlib import Path
 
 from azguard.accounts import account
 from azguard.accounts.well_known import EMULATOR_KEY
-from azguard.emulators import azurite
+from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy
-from azguard.folders import Folders
 from azguard.requests.lineage import bare
 from tests.races import history, log
 from tests.races.chain import Final, Violation
@@ -25,6 +23,7 @@ from tests.races.log import FOREIGN
 from tests.races.slots import Board, Command, Place, Slot, Worker, queues_in
 from tests.races.trouble import Trouble
 from tests.races.weather import Weather
+from tests.support import forked
 
 # The emulator's garbage collector freezes it, quadratically in the writes it has seen.
 MOST_WRITES = 1800
@@ -71,21 +70,20 @@ class Tally:
     story: list[str] = field(default_factory=list)
 
 
-def run(settings: Settings, seconds: float, watch: Callable[[str], None] = lambda text: None) -> Tally:
+def run(
+    settings: Settings, seconds: float, emulator: Azurite, watch: Callable[[str], None] = lambda text: None
+) -> Tally:
     """Race for so long, or until the emulator has seen enough writes, and check what happened.
 
     ``watch`` is told now and then how far it is.
     """
+    forked.server()  # starts what forks, once, before the threads of the slots ask for it
     trouble = Trouble(f"{settings.seed} trouble", settings.kill_every, settings.stop_every)
     wiped = WIPES in FOREIGN_CHOICES[settings.foreign]
     weather = Weather(f"{settings.seed} weather", settings.share, trouble.on_arrival, trouble.on_answer, wiped=wiped)
     board = Board()
-    environ = os.environ
-    with (
-        tempfile.TemporaryDirectory(prefix="azguard-race-") as folder,
-        azurite.private(Folders.of(environ).emulator, environ) as emulator,
-    ):
-        port = emulator.ports["blob"]
+    port = emulator.ports["blob"]
+    with tempfile.TemporaryDirectory(prefix="azguard-race-") as folder, _container(port):
         with proxy.running(port, weather.decide, record=weather.record) as between:
             _prepare(between.port)
             began = time.monotonic()
@@ -166,14 +164,22 @@ def _foreigner(settings: Settings, port: int, elapsed: Callable[[], float]) -> F
     return Foreigner(f"{settings.seed} foreigner", port, kinds, active)
 
 
-def _prepare(port: int) -> None:
+@contextmanager
+def _container(port: int) -> Iterator[None]:
+    """Have the container of a race for the length of a ``with`` block."""
     from azure.storage.blob import ContainerClient
 
     endpoint = account.emulator({"blob": port}).endpoint("blob")
+    with ContainerClient(endpoint, CONTAINER, credential=EMULATOR_KEY, retry_total=0) as container:
+        container.create_container()
+        try:
+            yield
+        finally:
+            container.delete_container()
+
+
+def _prepare(port: int) -> None:
     start = f"{FOREIGN}.start"
-    ContainerClient(
-        endpoint, CONTAINER, credential=EMULATOR_KEY, user_agent=f"race/{start}", retry_total=0
-    ).create_container()
     blob(port, COUNT, start).upload_blob(b'{"count": 0}', metadata={"hits": "0"})
     blob(port, LINES, start).upload_blob(b"")
 

@@ -7,13 +7,18 @@ two runs of one seed are alike and not the same. Exits 1 if anything that was sa
 """
 
 import argparse
+import os
 import random
 import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
+from azguard.emulators import azurite
+from azguard.emulators.state import Azurite
+from azguard.folders import Folders
 from tests.races import race
 from tests.races.progress import tell_seldom
 from tests.races.race import FOREIGN_CHOICES, Settings, Tally
@@ -21,8 +26,18 @@ from tests.races.race import FOREIGN_CHOICES, Settings, Tally
 _SHOWN = 5
 
 
-def run(settings: Settings, seconds: float, say: Callable[[str], None]) -> Tally:
-    """Race for so long, on a fresh emulator whenever the one at hand has seen enough, and say how it goes.
+def own_emulator() -> AbstractContextManager[Azurite]:
+    """Run an emulator for one race."""
+    return azurite.private(Folders.of(os.environ).emulator, os.environ)
+
+
+def run(
+    settings: Settings,
+    seconds: float,
+    say: Callable[[str], None],
+    emulators: Callable[[], AbstractContextManager[Azurite]] = own_emulator,
+) -> Tally:
+    """Race for so long, on the next of these emulators whenever one has seen enough, and say how it goes.
 
     A race that may end before its time is one on one emulator.
     """
@@ -30,7 +45,8 @@ def run(settings: Settings, seconds: float, say: Callable[[str], None]) -> Tally
     say(f"seed {settings.seed}: {settings}")
     while (left := seconds - (time.monotonic() - began)) > 0 and not total.violations:
         one = replace(settings, seed=f"{settings.seed}/{round_number}")
-        tally = race.run(one, left, tell_seldom(say, began, f"emulator {round_number}: "))
+        with emulators() as emulator:
+            tally = race.run(one, left, emulator, tell_seldom(say, began, f"emulator {round_number}: "))
         _add(total, tally)
         round_number += 1
         if settings.enough:

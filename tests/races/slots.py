@@ -7,7 +7,6 @@ and the slot starts the next process.
 import json
 import os
 import signal
-import sys
 import threading
 import time
 from collections import deque
@@ -15,7 +14,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from subprocess import DEVNULL, PIPE, Popen
+from subprocess import DEVNULL, PIPE
 from typing import Any
 
 from azguard.accounts.endpoints import plain
@@ -24,6 +23,7 @@ from azguard.requests.lineage import op_of_key
 from tests.races.history import End, Told
 from tests.races.job import Job, Jobs
 from tests.races.worker import READY
+from tests.support.forked_process import ForkedProcess
 from tests.support.places import REPOSITORY
 
 _UNKNOWN = 74
@@ -71,7 +71,7 @@ class Slot:
     def __init__(self, place: Place, board: Board, jobs: Jobs) -> None:
         self.place, self._board, self._jobs = place, board, jobs
         self._generation = 0
-        self._process: Popen[Any] | None = None
+        self._process: ForkedProcess | None = None
         self._lock = threading.Lock()
         self._killed = False
         self._thread = threading.Thread(target=self._work, name=f"slot {place.number}")
@@ -110,10 +110,10 @@ class Slot:
         """Return what the caller is told, or None if the process ended without a word."""
         raise NotImplementedError
 
-    def _started(self, words: list[str], **settings: Any) -> Popen[Any]:
+    def _started(self, *words: str, **settings: Any) -> ForkedProcess:
         """Start the slot's next process."""
         self._generation += 1
-        process = Popen(words, cwd=self.place.cache, env=self._environ(), text=True, stdout=PIPE, **settings)
+        process = ForkedProcess(words, self.place.cache, self._environ(), **settings)
         with self._lock:
             self._process, self._killed = process, False
         return process
@@ -156,16 +156,15 @@ class Worker(Slot):
     def _do(self, job: Job, op: str) -> dict[str, Any] | None:
         process = self._process
         if process is None or process.poll() is not None:
-            words = [sys.executable, "-m", "tests.races.worker"]
-            process = self._started(words, stdin=PIPE)
+            process = self._started(module="tests.races.worker", stdin=PIPE, stdout=PIPE, stderr=None)
             if process.stdout.readline().strip() != READY:  # type: ignore[union-attr]  # it has pipes
                 process.wait()
                 return None
         with suppress(BrokenPipeError):
-            process.stdin.write(job.line(self.place.port))  # type: ignore[union-attr]  # a pipe, by its arguments
-            process.stdin.flush()  # type: ignore[union-attr]  # a pipe, by its arguments
-        line = process.stdout.readline()  # type: ignore[union-attr]  # a pipe, by its arguments
-        if not line.endswith("\n"):
+            # Nothing is left in a buffer that a killed process has not read.
+            os.write(process.stdin.fileno(), job.line(self.place.port))  # type: ignore[union-attr]  # it has pipes
+        line = process.stdout.readline()  # type: ignore[union-attr]  # it has pipes
+        if not line.endswith(b"\n"):
             process.wait()
             return None
         answer: dict[str, Any] = json.loads(line)
@@ -177,15 +176,15 @@ class Command(Slot):
 
     def _do(self, job: Job, op: str) -> dict[str, Any] | None:
         words = ["--op-id", job.key, "--timeout", f"{job.timeout}s", "-o", "json", *job.words(op)]
-        line = [sys.executable, "-m", "azguard", "safe-update", *words]
-        process = self._started(line, stdin=DEVNULL, stderr=PIPE)
-        out, err = process.communicate()
-        if process.returncode == 0:
+        process = self._started("safe-update", *words, stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
+        out, said = process.communicate()
+        status, err = process.wait(), said.decode()
+        if status == 0:
             return {**json.loads(out), "code": 0}
-        if process.returncode < 0 or '{"error"' not in err.replace("\n", "").replace(" ", ""):
-            return None if self._killed else {"code": process.returncode, "message": err[-_LAST_WORDS:]}
+        if status < 0 or '{"error"' not in err.replace("\n", "").replace(" ", ""):
+            return None if self._killed else {"code": status, "message": err[-_LAST_WORDS:]}
         error = json.loads(err[err.index("{") :])["error"]
-        return {**error, "code": process.returncode}
+        return {**error, "code": status}
 
     def _environ(self) -> Mapping[str, str]:
         return {**super()._environ(), "AZGUARD_WRITE_TIMEOUT": f"{self._jobs.answer}s"}

@@ -97,12 +97,6 @@ def check(cli: CliWorld, seed: str, rounds: int) -> Race:
     return made
 
 
-@pytest.fixture
-def seed(pytestconfig: pytest.Config) -> str:
-    """Return the seed of this run of the suite: given, or random and printed in the header."""
-    return str(pytestconfig.getoption("--race-seed"))
-
-
 def test_increments_of_eight_processes_are_exact(files_cli: CliWorld, seed: str) -> None:
     check(files_cli, seed, 1)
 

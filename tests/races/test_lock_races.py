@@ -5,10 +5,12 @@ ones, and ``python -m tests.races.locks`` every mix.
 """
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
+from azguard.emulators.state import Azurite
 from tests.races import locks
 from tests.races.lock_contenders import LOCK, Sections
 from tests.races.lock_race import Settings, Tally
@@ -25,57 +27,58 @@ pytestmark = [
 _HARD = Sections(shortest=0.1, longest=1.0, stubborn=0.3, children=True)
 _SHORT_SECONDS, _LONG_SECONDS = 220.0, 3600.0
 
+Race = Callable[..., Tally]
+
 
 @pytest.fixture
-def seed(pytestconfig: pytest.Config) -> str:
-    """Return the seed of this run of the suite: given, or random and printed in the header."""
-    return str(pytestconfig.getoption("--race-seed"))
+def race(race_azurite: Azurite) -> Race:
+    """Return a race; what it prints is shown if it fails, with the seed that makes the same decisions again."""
+
+    def run(settings: Settings, most: float = _SHORT_SECONDS) -> Tally:
+        tally = locks.run(settings, most, print, race_azurite)
+        assert tally.findings.violations == ()
+        return tally
+
+    return run
 
 
-def _race(settings: Settings, most: float = _SHORT_SECONDS) -> Tally:
-    """Race; what is printed is shown if it fails, with the seed that makes the same decisions again."""
-    tally = locks.run(settings, most, print)
-    assert tally.findings.violations == ()
-    return tally
-
-
-def test_eight_contenders_are_never_inside_together(seed: str) -> None:
-    tally = _race(Settings(seed=seed, contenders=8, sections=3))
+def test_eight_contenders_are_never_inside_together(seed: str, race: Race) -> None:
+    tally = race(Settings(seed=seed, contenders=8, sections=3))
     assert (tally.findings.entries, tally.findings.most) == (24, 1)
 
 
-def test_lost_and_late_answers_let_nobody_in_beside_the_holder(seed: str) -> None:
-    tally = _race(Settings(seed=seed, contenders=4, sections=4, share=0.15))
+def test_lost_and_late_answers_let_nobody_in_beside_the_holder(seed: str, race: Race) -> None:
+    tally = race(Settings(seed=seed, contenders=4, sections=4, share=0.15))
     assert tally.findings.entries == 16
 
 
-def test_whoever_is_killed_is_gone_before_the_next_holder_is_inside(seed: str) -> None:
-    tally = _race(Settings(seed=seed, contenders=4, sections=3, kill_every=5, kind=_HARD))
+def test_whoever_is_killed_is_gone_before_the_next_holder_is_inside(seed: str, race: Race) -> None:
+    tally = race(Settings(seed=seed, contenders=4, sections=3, kill_every=5, kind=_HARD))
     assert tally.counts["killed"] > 0
 
 
-def test_who_does_not_know_the_queue_is_served_and_does_no_harm(seed: str) -> None:
-    tally = _race(Settings(seed=seed, contenders=6, sections=3, plain=2, share=0.1))
+def test_who_does_not_know_the_queue_is_served_and_does_no_harm(seed: str, race: Race) -> None:
+    tally = race(Settings(seed=seed, contenders=6, sections=3, plain=2, share=0.1))
     assert tally.findings.entries == 18
 
 
-def test_three_slots_are_held_by_three_and_never_by_more(seed: str) -> None:
-    tally = _race(Settings(seed=seed, contenders=9, sections=2, slots=3, kind=Sections(1.0, 2.0)))
+def test_three_slots_are_held_by_three_and_never_by_more(seed: str, race: Race) -> None:
+    tally = race(Settings(seed=seed, contenders=9, sections=2, slots=3, kind=Sections(1.0, 2.0)))
     assert (tally.findings.entries, tally.findings.most, tally.findings.locks) == (18, 3, 3)
 
 
-def test_the_slot_of_who_is_killed_comes_free(seed: str) -> None:
+def test_the_slot_of_who_is_killed_comes_free(seed: str, race: Race) -> None:
     hard = Settings(seed=seed, contenders=6, sections=3, slots=2, kill_every=4, kind=_HARD)
-    assert _race(hard).counts["killed"] > 0
+    assert race(hard).counts["killed"] > 0
 
 
-def test_readers_are_inside_together_and_never_beside_a_writer(seed: str) -> None:
-    tally = _race(Settings(seed=seed, contenders=6, readers=4, sections=3, share=0.1, kind=Sections(0.5, 1.0)))
+def test_readers_are_inside_together_and_never_beside_a_writer(seed: str, race: Race) -> None:
+    tally = race(Settings(seed=seed, contenders=6, readers=4, sections=3, share=0.1, kind=Sections(0.5, 1.0)))
     assert (tally.findings.entries, tally.findings.most > 1, tally.findings.locks) == (18, True, 1)
 
 
-def test_a_reader_that_is_killed_is_gone_before_the_next_writer_is_inside(seed: str) -> None:
-    tally = _race(Settings(seed=seed, contenders=5, readers=3, sections=3, kill_every=5, kind=_HARD))
+def test_a_reader_that_is_killed_is_gone_before_the_next_writer_is_inside(seed: str, race: Race) -> None:
+    tally = race(Settings(seed=seed, contenders=5, readers=3, sections=3, kill_every=5, kind=_HARD))
     assert tally.counts["killed"] > 0
 
 
@@ -88,10 +91,10 @@ def test_a_reader_that_is_killed_is_gone_before_the_next_writer_is_inside(seed: 
     Settings(seed="", contenders=9, readers=6, sections=15, share=0.05, kill_every=15, kind=_HARD),
 ])  # fmt: skip
 @pytest.mark.timeout(0)
-def test_a_long_race_has_no_overlap(settings: Settings, seed: str, pytestconfig: pytest.Config) -> None:
+def test_a_long_race_has_no_overlap(settings: Settings, seed: str, race: Race, pytestconfig: pytest.Config) -> None:
     if not pytestconfig.getoption("--race-minutes"):
         pytest.skip("long: --race-minutes N")
-    _race(replace(settings, seed=seed), _LONG_SECONDS)
+    race(replace(settings, seed=seed), _LONG_SECONDS)
 
 
 def test_holders_that_disagree_on_the_number_of_slots_are_refused(cli: CliWorld) -> None:

@@ -20,12 +20,6 @@ pytestmark = [
 _SHORT_SECONDS, _LONG_SECONDS = 200.0, 3600.0
 
 
-@pytest.fixture
-def seed(pytestconfig: pytest.Config) -> str:
-    """Return the seed of this run of the suite: given, or random and printed in the header."""
-    return str(pytestconfig.getoption("--race-seed"))
-
-
 def _race(settings: Settings, most: float = _SHORT_SECONDS) -> Tally:
     """Race; every message is handled and deleted, and only after a success."""
     tally = queue_race.run(settings, most)

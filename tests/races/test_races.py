@@ -4,10 +4,13 @@ Short here, so that every run of the suite has one; ``pytest tests/races --race-
 ``python -m tests.races.run`` has every mix.
 """
 
+from contextlib import nullcontext
+
 import pytest
 
+from azguard.emulators.state import Azurite
 from tests.races import run
-from tests.races.race import Settings
+from tests.races.race import Settings, Tally
 
 # Many processes that contend: one such race at a time.
 pytestmark = pytest.mark.xdist_group("races")
@@ -16,31 +19,28 @@ pytestmark = pytest.mark.xdist_group("races")
 _SHORT_SECONDS = 60.0
 
 
-@pytest.fixture
-def seed(pytestconfig: pytest.Config) -> str:
-    """Return the seed of this run of the suite: given, or random and printed in the header."""
-    return str(pytestconfig.getoption("--race-seed"))
-
-
-def _race(settings: Settings, seconds: float) -> None:
+def _race(settings: Settings, emulator: Azurite) -> None:
     """Race; what is printed is shown if it fails, with the seed that makes the same decisions again."""
-    tally = run.run(settings, seconds, print)
+    _judge(run.run(settings, _SHORT_SECONDS, print, lambda: nullcontext(emulator)))
+
+
+def _judge(tally: Tally) -> None:
     assert tally.violations == []
     assert tally.counts["commits"] > 0
 
 
-def test_eight_processes_with_faults_and_kills_do_everything_exactly_once() -> None:
-    _race(Settings(seed="2026", kill_every=1.5, stop_every=2.5, enough=200), _SHORT_SECONDS)
+def test_eight_processes_with_faults_and_kills_do_everything_exactly_once(race_azurite: Azurite) -> None:
+    _race(Settings(seed="2026", kill_every=1.5, stop_every=2.5, enough=200), race_azurite)
 
 
-def test_beside_other_writers_and_on_two_hosts_no_answer_is_false(seed: str) -> None:
+def test_beside_other_writers_and_on_two_hosts_no_answer_is_false(seed: str, race_azurite: Azurite) -> None:
     beside = Settings(seed=seed, processes=6, hosts=2, foreign="half", kill_every=2, enough=150)
-    _race(beside, _SHORT_SECONDS)
+    _race(beside, race_azurite)
 
 
-def test_whoever_gives_up_with_a_write_on_its_way_is_not_applied_later(seed: str) -> None:
+def test_whoever_gives_up_with_a_write_on_its_way_is_not_applied_later(seed: str, race_azurite: Azurite) -> None:
     hurried = Settings(seed=seed, processes=3, share=0.6, kill_every=0, stop_every=0, commands=0, hurried=1, enough=80)
-    _race(hurried, _SHORT_SECONDS)
+    _race(hurried, race_azurite)
 
 
 @pytest.mark.timeout(0)
@@ -50,4 +50,4 @@ def test_a_long_race_has_nothing_doubled_nothing_lost_and_no_false_answer(
     minutes = float(pytestconfig.getoption("--race-minutes"))
     if not minutes:
         pytest.skip("long: --race-minutes N")
-    _race(Settings(seed=seed, foreign="half"), minutes * 60)
+    _judge(run.run(Settings(seed=seed, foreign="half"), minutes * 60, print))

@@ -31,7 +31,7 @@ from azguard.updates.local_queue import LocalQueue
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
 from tests.races.job import CONTAINER, FILTER, How
 
-READY = "ready"
+READY = b"ready"
 _EDITS = {
     How.INCREMENT: ("--increment", "count"),
     How.METADATA: ("--increment", "hits"),
@@ -44,7 +44,7 @@ def main(folders: Folders) -> None:
     """Work until standard input closes."""
     import azure.storage.blob  # noqa: F401  # so that no first job pays for it
 
-    _say(READY)
+    _say(READY.decode())
     while line := sys.stdin.readline():
         _say(json.dumps(_told(json.loads(line), folders)))
 

@@ -3,7 +3,8 @@
 Such a process has its own pid, streams, environment, exit and exit status, also for who looks into /proc, and costs a
 tenth of a real start. For tests of start-up there is ``cli_world.command``.
 
-``forked_process`` passes a command line to the server, and is then what ``subprocess.Popen`` is for others.
+``forked_process`` passes a command line to the server, and is then what ``subprocess.Popen`` is for others. It can name
+another module than azguard, which then runs as ``python -m`` runs it.
 ``command(…)`` is a program to start, for a shell: a small client (``forked_client``) passes its streams and its
 environment to the server, waits for the fork and ends as it ended. The server is one for each process of the tests,
 and ends with it.
@@ -16,6 +17,7 @@ import importlib.util
 import marshal
 import os
 import pkgutil
+import runpy
 import select
 import shutil
 import signal
@@ -93,8 +95,8 @@ def _start() -> str:
     return path
 
 
-def main(path: str) -> None:
-    """Serve until stdin ends; each fork returns from here and runs its command line."""
+def main(path: str) -> str:
+    """Serve until stdin ends; each fork returns the name of the module that it is to run."""
     for module in pkgutil.walk_packages([str(REPOSITORY / "azguard")], "azguard."):
         if not module.name.startswith(_NOT_YET):
             importlib.import_module(module.name)
@@ -111,7 +113,7 @@ def main(path: str) -> None:
     asked = _Forks(listening).serve()
     if asked is None:
         os._exit(0)
-    _become_command(asked)
+    return _become_command(asked)
 
 
 class _Forks:
@@ -173,8 +175,8 @@ class _Forks:
             each.close()
 
 
-def _become_command(asked: socket.socket) -> None:
-    """Take over what a client has sent, and tell it our pid."""
+def _become_command(asked: socket.socket) -> str:
+    """Take over what a client has sent, tell it our pid, and return the module to run."""
     content, sent, _, _ = socket.recv_fds(asked, _MOST_BYTES, _MOST_DESCRIPTORS)
     while piece := asked.recv(_MOST_BYTES):
         content += piece
@@ -189,12 +191,23 @@ def _become_command(asked: socket.socket) -> None:
     os.umask(umask)
     os.environb.clear()
     os.environb.update(environ)
-    sys.argv = [str(REPOSITORY / "azguard/__main__.py"), *map(os.fsdecode, words)]
+    module, *arguments = map(os.fsdecode, words[1:])
+    sys.argv = [str(REPOSITORY / "azguard/__main__.py"), *arguments]
     sys.stdin, sys.stdout, sys.stderr = _stream(0), _stream(1), _stream(2)
     if sys.platform == "linux":
-        _show([os.fsencode(sys.executable), b"-m", b"azguard", *words], [b"%b=%b" % each for each in environ.items()])
+        _show([os.fsencode(sys.executable), *words], [b"%b=%b" % each for each in environ.items()])
     asked.sendall(f"{os.getpid()} ".encode())
     asked.close()
+    return module
+
+
+def _run(module: str) -> None:
+    """Run a module as ``python -m`` does, azguard without the time to compile anew what is imported already."""
+    if module == "azguard":
+        importlib.import_module("azguard.__main__").main()
+    else:
+        runpy.run_module(module, run_name="__main__")
+        raise SystemExit(0)
 
 
 def _show(words: list[bytes], environ: list[bytes]) -> None:
@@ -239,10 +252,10 @@ def _end(status: SystemExit) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    wanted = main(sys.argv[1])
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        importlib.import_module("azguard.__main__").main()
+        _run(wanted)
     except SystemExit as ended:
         _end(ended)
         raise

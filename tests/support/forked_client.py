@@ -15,7 +15,8 @@ def main() -> None:
     named = [int(word[len(_NAMED) :]) for word in sys.argv[2:] if word.startswith(_NAMED)]
     opened = [number for number in (0, 1, 2, *named) if _is_open(number)]
     umask = os.umask(0)
-    facts = [os.fsencode(word) for word in sys.argv[2:]], dict(os.environb), os.getcwdb(), umask, opened
+    words = [b"-m", b"azguard", *map(os.fsencode, sys.argv[2:])]
+    facts = words, dict(os.environb), os.getcwdb(), umask, opened
     server = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     server.connect(sys.argv[1])
     content = marshal.dumps(facts)

@@ -22,7 +22,7 @@ os.umask(_UMASK)
 
 
 class ForkedProcess:
-    """A command line of azguard under way, with the parts of ``subprocess.Popen`` that tests use.
+    """A command line of azguard, or of another module, under way, with the parts of ``subprocess.Popen`` tests use.
 
     It is killed when this object goes, or this process ends.
     """
@@ -33,6 +33,7 @@ class ForkedProcess:
         cwd: Path,
         env: Mapping[str, str],
         *,
+        module: str = "azguard",
         stdin: Any = subprocess.PIPE,
         stdout: Any = subprocess.PIPE,
         stderr: Any = subprocess.PIPE,
@@ -47,7 +48,8 @@ class ForkedProcess:
         with ExitStack() as passed:
             streams = [self._open(number, each, passed) for number, each in enumerate((stdin, stdout, stderr))]
             environ = {os.fsencode(name): os.fsencode(value) for name, value in env.items()}
-            facts = [os.fsencode(each) for each in words], environ, os.fsencode(cwd), _UMASK, [0, 1, 2]
+            line = [os.fsencode(each) for each in ("-m", module, *words)]
+            facts = line, environ, os.fsencode(cwd), _UMASK, [0, 1, 2]
             content = marshal.dumps(facts)
             count = socket.send_fds(self._server, [content], streams)
             self._server.sendall(content[count:])
