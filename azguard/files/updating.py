@@ -59,6 +59,9 @@ class LeasedUpdate(ABC):
     lease_id: str | None = None
     #: Our own lease. Its id is ours to choose: see ``is_spoilt``.
     _held: _Held | None = field(default=None, init=False)
+    #: The notes of leases that were given up: the file that was written beside the target may be named after one. They
+    #: stay until this write has ended.
+    _former: list[ProcessLease] = field(default_factory=list, init=False)
     #: Of versions that differ from the one before in the record of our lease alone: what they were before.
     _noted: dict[str, tuple[str, Lineage]] = field(default_factory=dict, init=False)
     _has_looked: bool = field(default=False, init=False)
@@ -177,7 +180,9 @@ class LeasedUpdate(ABC):
         if held is not None and held.is_spoilt:
             if not actions.give_back(self.target, held.lease_id, deadline):
                 raise RefusedHere(HTTPStatus.SERVICE_UNAVAILABLE, "LeaseNotReleased")
-            self._forget(held, is_free=True)
+            if held.note is not None:
+                self._former.append(held.note)
+            self.guarding.records.remove(self.target, held.lease_id)
             held = None
         if held is None:
             lease_id = str(uuid.uuid4())
@@ -190,8 +195,9 @@ class LeasedUpdate(ABC):
         lease_state.client(self.target, held.lease_id).acquire(term, **write_timeouts(deadline))
 
     def _forget(self, held: _Held, *, is_free: bool) -> None:
-        if held.note is not None:
-            held.note.close(is_released=is_free)
+        for note in (*self._former, *filter(None, [held.note])):
+            note.close(is_released=is_free)
+        self._former.clear()
         if is_free and held.is_asked:
             self.guarding.records.remove(self.target, held.lease_id)
         self._held = None

@@ -122,14 +122,16 @@ class Killer:
     world: CliWorld
     _at: str = ""
     _is_after: bool = False
+    _loses: str = ""
     _child: subprocess.Popen[bytes] | None = None
 
-    def kill(self, at: str, *words: str, after: bool = False) -> int:
+    def kill(self, at: str, *words: str, after: bool = False, loses: str = "") -> int:
         """Run a command until its first request with ``at`` in its method and target, and return its exit status.
 
-        What it does to a lease counts, too. The request is not passed on. With ``after`` only its answer is not.
+        What it does to a lease counts, too. The request is not passed on. With ``after`` only its answer is not. The
+        answer to the first request with ``loses`` in it is lost.
         """
-        self._at, self._is_after = at, after
+        self._at, self._is_after, self._loses = at, after, loses
         self._child = subprocess.Popen(
             forked.command(*words),
             cwd=self.world.root,
@@ -145,6 +147,9 @@ class Killer:
 
     def decide(self, request: Request) -> Fault | Chosen:
         """Kill the run if this is its request, and keep the request; or let it pass, and keep the answer."""
+        if self._loses and self._loses in request.path:
+            self._loses = ""
+            return Fault.FAIL_AFTER
         if not self._is_at(request):
             return Fault.NONE
         if self._is_after:
@@ -154,7 +159,7 @@ class Killer:
 
     def note(self, answer: Answer) -> None:
         """Kill the run if this is the answer to its request."""
-        if self._is_at(answer.request):
+        if self._is_after and self._is_at(answer.request):
             self._end()
 
     def _is_at(self, request: Request) -> bool:
