@@ -7,7 +7,6 @@ every mix.
 import random
 import signal
 import subprocess
-import sys
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from azguard.faultproxy import proxy
 from tests.faults.rules import at_random
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
+from tests.support.forked_process import ForkedProcess
 from tests.support.places import REPOSITORY
 
 # Many processes that contend: one such race at a time.
@@ -75,13 +75,17 @@ def run(race: Race, cli: CliWorld, blob: str, seed: str, tmp: Path) -> Told:
             for number in range(2)
         ]
         running = [
-            subprocess.Popen(
-                [sys.executable, "-m", "tests.races.append_worker", str(tmp / f"w{number}"), f"w{number}",
-                 str(race.lines), race.text, *words, "--timeout", "40s", "-q"],
-                cwd=REPOSITORY, env=environs[number % 2], stdin=subprocess.DEVNULL,
+            ForkedProcess(
+                (str(tmp / f"w{number}"), f"w{number}", str(race.lines), race.text, *words, "--timeout", "40s", "-q"),
+                REPOSITORY,
+                environs[number % 2],
+                module="tests.races.append_worker",
+                stdin=subprocess.DEVNULL,
+                stdout=None,
+                stderr=None,
             )
             for number in range(race.writers)
-        ]  # fmt: skip
+        ]
         for number, process in enumerate(running[: race.killed]):
             _await_line(process, tmp / f"w{number}", chance.randrange(2, race.lines))
             try:
@@ -93,7 +97,7 @@ def run(race: Race, cli: CliWorld, blob: str, seed: str, tmp: Path) -> Told:
     return tell(race, tmp)
 
 
-def _await_line(process: "subprocess.Popen[bytes]", journal: Path, number: int) -> None:
+def _await_line(process: ForkedProcess, journal: Path, number: int) -> None:
     """Wait until a process has begun so many lines, however slow the machine is, or has ended."""
     until(lambda: process.poll() is not None or (journal.exists() and _begun(journal) >= number), seconds=200)
 

@@ -5,30 +5,27 @@ Each update leaves its op in the entity, in the order of the commits: what is th
 
 import json
 import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import DEVNULL
 from typing import Any
 
 import pytest
 
 from azguard.accounts import account
 from azguard.address import Address, Kind
-from azguard.emulators import azurite
+from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy
-from azguard.folders import Folders
 from tests.faults.rules import operation
 from tests.races.weather import Weather
-from tests.support.places import REPOSITORY
+from tests.support.forked_process import ForkedProcess
 
 # Many processes that contend: one such race at a time.
 pytestmark = pytest.mark.xdist_group("races")
 
 _PROCESSES, _HOSTS, _UPDATES, _SHARE = 8, 2, 12, 0.25
-_TABLE = "race"
 
 
 @dataclass(frozen=True)
@@ -44,8 +41,8 @@ class Raced:
 
 
 @pytest.mark.parametrize("guard", ["lineage", "ledger"])
-def test_increments_of_one_entity_are_exact(guard: str, tmp_path: Path, pytestconfig: pytest.Config) -> None:
-    raced = _race(guard, tmp_path, str(pytestconfig.getoption("--race-seed")))
+def test_increments_of_one_entity_are_exact(guard: str, tmp_path: Path, seed: str, race_azurite: Azurite) -> None:
+    raced = _race(race_azurite, guard, tmp_path, seed)
     done = {told["op"] for told in raced.told if told["code"] == 0}
     unknown = {told["op"] for told in raced.told if told["code"] == 74}
     assert (len(raced.ops), len(set(raced.ops))) == (raced.n, raced.n)
@@ -57,13 +54,13 @@ def test_increments_of_one_entity_are_exact(guard: str, tmp_path: Path, pytestco
     assert raced.faults > _PROCESSES
 
 
-def _race(guard: str, folder: Path, seed: str) -> Raced:
+def _race(emulator: Azurite, guard: str, folder: Path, seed: str) -> Raced:
     weather = Weather(f"{seed} {guard}", _SHARE)
-    with azurite.private(Folders.of(os.environ).emulator, os.environ) as emulator:
-        client = account.emulator(emulator.ports).table(Address(Kind.TABLE, (_TABLE,)))
+    table = f"race{guard}"
+    with account.emulator(emulator.ports).table(Address(Kind.TABLE, (table,))) as client:
         client.create_table()
         with proxy.running(emulator.ports["table"], weather.decide, record=weather.record) as between:
-            processes = [_begin(number, between.port, guard, folder, seed) for number in range(_PROCESSES)]
+            processes = [_begin(number, between.port, (table, guard), folder, seed) for number in range(_PROCESSES)]
             outputs = [process.communicate(timeout=240)[0] for process in processes]
             weather.settled(6.0)
         assert [process.returncode for process in processes] == [0] * _PROCESSES
@@ -83,14 +80,11 @@ def _race(guard: str, folder: Path, seed: str) -> Raced:
     )
 
 
-def _begin(number: int, port: int, guard: str, folder: Path, seed: str) -> "subprocess.Popen[str]":
-    words = [str(port), _TABLE, guard, str(_UPDATES), f"{seed} process {number}"]
+def _begin(number: int, port: int, what: tuple[str, str], folder: Path, seed: str) -> ForkedProcess:
+    words = (str(port), *what, str(_UPDATES), f"{seed} process {number}")
     environ = {
         **os.environ,
         "AZGUARD_CACHE_DIR": str(folder / f"host-{number % _HOSTS}"),
         "AZURE_HTTP_USER_AGENT": f"race/{number}",
     }
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.races.entity_worker", *words],
-        cwd=REPOSITORY, env=environ, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    return ForkedProcess(words, folder, environ, module="tests.races.entity_worker", stdin=DEVNULL, stderr=None)

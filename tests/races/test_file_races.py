@@ -11,7 +11,6 @@ import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,9 +19,7 @@ from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
 from tests.support import files_world
 from tests.support.cli_world import CliWorld
-
-if TYPE_CHECKING:
-    import subprocess
+from tests.support.forked_process import ForkedProcess
 
 pytestmark = [
     pytest.mark.xdist_group("races"),
@@ -41,7 +38,7 @@ class Race:
     cli: CliWorld
     file: str
     chance: random.Random
-    running: dict[int, "subprocess.Popen[bytes]"] = field(default_factory=dict)
+    running: dict[int, ForkedProcess] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -63,7 +60,7 @@ class Race:
         more = ("--wait-lease", "--timeout", "120s", "-o", "none")
         cache = {"AZGUARD_CACHE_DIR": str(self.cli.root / f"machine-{worker % _MACHINES}")}
         while True:
-            with self.cli.begin(*words, *more, env=cache) as child:
+            with self.cli.begin_fork(*words, *more, env=cache) as child:
                 with self.lock:
                     self.running[worker] = child
                 _, err = child.communicate()

@@ -30,6 +30,7 @@ from tests.faults.rules import at_random
 from tests.support import queue_world, table_world
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import until
+from tests.support.forked_process import ForkedProcess
 
 pytestmark = [
     pytest.mark.xdist_group("races"),
@@ -40,14 +41,6 @@ pytestmark = [
 _KEYS = 20
 _SHARE = 0.15
 _FAULTS = dict.fromkeys((Fault.DROP, Fault.FAIL_AFTER, Fault.RESET, Fault.FAIL_BEFORE, Fault.REPLAYED), 1.0)
-# azguard with claims of at least so many seconds: shorter than is good, so that a test need not wait for their end.
-_AZGUARD = """
-import sys
-from azguard.__main__ import main
-from azguard.worker import holding
-holding._SHORTEST_SECONDS = {}
-sys.exit(main())
-"""
 # Every fifth key goes to the poison queue when it is met for the first time.
 _COMMAND = """
 key=$(sed 's/.*"\\(k[0-9]*\\)".*/\\1/')
@@ -77,7 +70,7 @@ class Race:
     table: str
     #: For the workers.
     through: CliWorld
-    workers: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
+    workers: dict[str, ForkedProcess] = field(default_factory=dict)
     killed: set[str] = field(default_factory=set)
 
     @property
@@ -86,18 +79,20 @@ class Race:
 
     def start(self, name: str, script: str = _COMMAND, claim_seconds: float = 30.0) -> None:
         words = (
-            *("queue", "work", self.queue, "--once-table", self.table, "--once-key", "key"),
+            *(str(claim_seconds), "queue", "work", self.queue, "--once-table", self.table, "--once-key", "key"),
             *("--jobs", "2", "--visibility-timeout", "3s", "--retry-visibility", "1s", "--poll-interval", "0.2s"),
             *("--max-dequeue", "1000", "--grace", "1s", "--events", str(self.events(name)), "--", "sh", "-c", script),
         )
-        self.workers[name] = subprocess.Popen(
-            [sys.executable, "-c", _AZGUARD.format(claim_seconds), *words],
-            cwd=self.cli.root,
-            env=self.through.environ(env={"LOG": str(self.log), "WORKER": name}),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=(self.cli.root / f"{name}.err").open("wb"),
-        )
+        with (self.cli.root / f"{name}.err").open("wb") as err:
+            self.workers[name] = ForkedProcess(
+                words,
+                self.cli.root,
+                self.through.environ(env={"LOG": str(self.log), "WORKER": name}),
+                module="tests.races.once_worker",
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=err,
+            )
 
     def events(self, name: str) -> Path:
         return self.cli.root / f"{name}.jsonl"
@@ -106,6 +101,7 @@ class Race:
         """Kill a worker with no warning; once all of it is gone, let its claims be as if they were old."""
         self.killed.add(name)
         self.workers[name].kill()
+        self.workers[name].wait(60)
         until(lambda: not self.is_alive(name), seconds=20)
         with self.log.open("a", encoding="utf-8") as log:
             log.write(f"gone - {name}\n")

@@ -1,8 +1,6 @@
 """Two holders of one lock who both think it is theirs: real processes, one blob, different fences."""
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -12,7 +10,7 @@ import pytest
 from azure.storage.blob import BlobClient
 
 from tests.support.cli_world import CliWorld
-from tests.support.places import REPOSITORY
+from tests.support.forked_process import ForkedProcess
 
 # Where the blob begins makes a difference to the first writes only.
 WRITES = {"a fence": 60, "no fence": 15, "nothing": 15}
@@ -37,23 +35,21 @@ def holders(cli: CliWorld, blob: str, seed: int, count: int) -> list[Write]:
         running = [stack.enter_context(_holder(cli, number, blob, seed, count)) for number in (0, 1)]
         for each in running:
             assert each.stdout is not None
-            assert each.stdout.readline() == "ready\n"
+            assert each.stdout.readline() == b"ready\n"
         for each in running:
             assert each.stdin is not None
-            each.stdin.write("go\n")
+            each.stdin.write(b"go\n")
             each.stdin.flush()
-        told = [each.communicate(timeout=100)[0] for each in running]
+        told = [each.communicate(timeout=100)[0].decode() for each in running]
         assert [each.returncode for each in running] == [0, 0]
     return [Write(number, **json.loads(line)) for number, text in enumerate(told) for line in text.splitlines()]
 
 
-def _holder(cli: CliWorld, number: int, blob: str, seed: int, count: int) -> "subprocess.Popen[str]":
+def _holder(cli: CliWorld, number: int, blob: str, seed: int, count: int) -> ForkedProcess:
     folder = cli.root / f"holder{number}"
     folder.mkdir()
-    words = [sys.executable, "-m", "tests.support.fence_holder", str(folder), str(number), str(seed), str(count), blob]
-    return subprocess.Popen(
-        words, cwd=REPOSITORY, env=cli.environ(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    words = (str(folder), str(number), str(seed), str(count), blob)
+    return ForkedProcess(words, cli.root, cli.environ(), module="tests.support.fence_holder", stderr=None)
 
 
 def accepted_too_late(writes: list[Write]) -> Iterator[tuple[Write, Write]]:
