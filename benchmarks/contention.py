@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks import contention_race, raw_puts
-from benchmarks.contention_race import Outcome, Race
+from benchmarks.contention_race import Emulators, Outcome, Race, own_emulator
 from benchmarks.contention_ways import Way
 
 WRITERS = (1, 2, 4, 8, 16, 32)
@@ -83,11 +83,13 @@ def main() -> None:
         asked.data.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n", encoding="utf-8")
 
 
-def measured(ways: list[Way], sizes: list[int], rounds: int, latency: float) -> list[Row]:
+def measured(
+    ways: list[Way], sizes: list[int], rounds: int, latency: float, emulators: Emulators = own_emulator
+) -> list[Row]:
     """Run every way with every number of writers, round after round."""
     outcomes: dict[tuple[Way, int], list[Outcome]] = {}
     yardsticks: list[Outcome] = []
-    with contention_race.crew(max(sizes), {1, *sizes}) as crew:
+    with contention_race.crew(max(sizes), {1, *sizes}, emulators) as crew:
         for number in range(rounds):
             yardsticks.append(crew.race(_race(Way.ONE_HOST, 1, latency)))
             for size in sizes:

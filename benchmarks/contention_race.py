@@ -5,14 +5,15 @@ import multiprocessing
 import os
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from azguard.emulators import azurite
+from azguard.emulators.state import Azurite
 from azguard.folders import Folders
 from benchmarks import contention_ways
 from benchmarks.contention_ways import START, Counts, Line, Way
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 # Forked once everything is imported: thirty-two imports of the SDK would keep the machine busy for long.
 _PROCESSES = multiprocessing.get_context("fork")
+
+Emulators = Callable[[], AbstractContextManager[Azurite]]
 
 
 @dataclass(frozen=True)
@@ -66,29 +69,38 @@ class Outcome:
 class Crew:
     """Running workers."""
 
-    def __init__(self, ends: "list[Connection[Any, Any]]") -> None:
-        self._ends = ends
+    def __init__(self, ends: "list[Connection[Any, Any]]", emulators: Emulators) -> None:
+        self._ends, self._emulators = ends, emulators
 
     def race(self, race: Race) -> Outcome:
-        """Run a race against an emulator of its own, and check that no increment was lost or doubled."""
-        emulator = Folders.of(os.environ).emulator
-        with tempfile.TemporaryDirectory() as name, azurite.private(emulator, os.environ) as mine:
+        """Run a race against an emulator, and check that no increment was lost or doubled."""
+        with tempfile.TemporaryDirectory() as name, self._emulators() as mine:
             blob = contention_ways.client(Line(mine.ports["blob"], 0.0))
-            blob._get_container_client().create_container()
+            container = blob._get_container_client()
+            container.create_container()
             blob.upload_blob(START)
             ends = self._ends[: race.workers]
             for end in ends:
                 end.send((race, mine.ports["blob"], Path(name)))
             shares: list[Share] = [end.recv() for end in ends]
             found = json.loads(blob.download_blob().readall())["count"]
+            container.delete_container()
         if found != race.workers * race.increments:
             raise SystemExit(f"{race}: {found} found, {race.workers * race.increments} expected")
         return outcome(race, shares)
 
 
+def own_emulator() -> AbstractContextManager[Azurite]:
+    """Run an emulator for one race."""
+    return azurite.private(Folders.of(os.environ).emulator, os.environ)
+
+
 @contextmanager
-def crew(most: int, sizes: Iterable[int]) -> Iterator[Crew]:
-    """Run ``most`` workers for the length of a ``with`` block; ``sizes`` are the numbers that will race."""
+def crew(most: int, sizes: Iterable[int], emulators: Emulators = own_emulator) -> Iterator[Crew]:
+    """Run ``most`` workers for the length of a ``with`` block; ``sizes`` are the numbers that will race.
+
+    ``emulators`` gives each race its emulator.
+    """
     barriers = {size: _PROCESSES.Barrier(size) for size in sizes}
     with ExitStack() as stack:
         ends = []
@@ -100,7 +112,7 @@ def crew(most: int, sizes: Iterable[int]) -> Iterator[Crew]:
             stack.callback(process.terminate)
             there.close()
             ends.append(here)
-        yield Crew(ends)
+        yield Crew(ends, emulators)
 
 
 def quantile(values: list[float], share: float) -> float:

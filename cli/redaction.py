@@ -102,7 +102,7 @@ def redact_values(value: Any, secrets: Iterable[str] = ()) -> Any:
 
 
 def find_secrets(shared: Mapping[str, Any], environ: Mapping[str, str], argv: Iterable[str] = ()) -> list[str]:
-    """Return the secrets that were find_secrets to this run, in each spelling they may come back in, longest first.
+    """Return the secrets that were given to this run, in each spelling they may come back in, longest first.
 
     ``argv`` counts where the command line could not be read to its end, so that ``shared`` is empty.
     """

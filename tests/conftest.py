@@ -29,7 +29,7 @@ settings.register_profile("thorough", settings.get_profile("short"), max_example
 settings.load_profile("short")
 
 # Groups that take minutes and wait more than they work. Each begins at another time, the longest first.
-_WAITING = ("lock-races", "fault matrix", "races", "queue-races", "terraform")
+_WAITING = ("lock-kills", "lock-races", "fault matrix", "races", "other-races", "queue-races", "terraform")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

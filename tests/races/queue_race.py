@@ -1,4 +1,4 @@
-"""One race of workers for the messages of a queue: an emulator of its own, a proxy, kills, and the verdict.
+"""One race of workers for the messages of a queue: an emulator, a proxy before it, kills, and the verdict.
 
 The command of a message leaves a file when it succeeds. The proxy looks for that file when a delete arrives: so no
 clock decides whether a message was deleted only after a success.
@@ -19,11 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from azguard.emulators import azurite
 from azguard.emulators.state import Azurite
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Chosen, Fault, Request
-from azguard.folders import Folders
 from tests.support.forked_process import ForkedProcess
 from tests.support.lock_world import processes
 
@@ -139,18 +137,14 @@ class _Workers:
             )  # fmt: skip
 
 
-def run(settings: Settings, most: float, watch: Callable[[str], None] = lambda text: None) -> Tally:
+def run(settings: Settings, most: float, emulator: Azurite, watch: Callable[[str], None] = lambda text: None) -> Tally:
     """Race until the queue is empty, ``most`` seconds at most, and check what happened."""
-    with (
-        tempfile.TemporaryDirectory(prefix="azguard-queue-race-") as name,
-        azurite.private(Folders.of(os.environ).emulator, os.environ) as emulator,
-    ):
+    with tempfile.TemporaryDirectory(prefix="azguard-queue-race-") as name, _queue_and_table(emulator) as client:
         folder = Path(name)
         (folder / "done").mkdir()
         (folder / "command").write_text(_COMMAND)
         (folder / "command").chmod(0o755)
-        client = _connect(emulator)
-        ids = _fill(emulator, client, settings)
+        ids = _fill(client, settings)
         network = _Network(settings, folder)
         with proxy.running(emulator.ports["queue"], network.decide) as between:
             environ = _environ(emulator, between.port, folder)
@@ -161,17 +155,27 @@ def run(settings: Settings, most: float, watch: Callable[[str], None] = lambda t
         return _tally(folder, ids, network.early, _count(client), counts)
 
 
-def _connect(emulator: Azurite) -> Any:
+@contextmanager
+def _queue_and_table(emulator: Azurite) -> Iterator[Any]:
+    """Yield the SDK's client of the queue, which is there for the length of a ``with`` block, as the table is."""
+    from azure.data.tables import TableServiceClient
     from azure.storage.queue import QueueClient
 
-    return QueueClient.from_connection_string(emulator.connection_string, _QUEUE)
+    text = emulator.connection_string
+    with (
+        QueueClient.from_connection_string(text, _QUEUE) as queue,
+        TableServiceClient.from_connection_string(text) as tables,
+    ):
+        tables.create_table(_TABLE)
+        queue.create_queue()
+        try:
+            yield queue
+        finally:
+            queue.delete_queue()
+            tables.delete_table(_TABLE)
 
 
-def _fill(emulator: Azurite, client: Any, settings: Settings) -> list[str]:
-    from azure.data.tables import TableServiceClient
-
-    TableServiceClient.from_connection_string(emulator.connection_string).create_table(_TABLE)
-    client.create_queue()
+def _fill(client: Any, settings: Settings) -> list[str]:
     dice = random.Random(f"{settings.seed} messages")
     kinds = dice.choices(("quick", "slow", "fails", "later"), (8, 1, 2, 1), k=settings.messages)
     return [client.send_message(f"{number} {kind}\n").id for number, kind in enumerate(kinds)]

@@ -22,7 +22,7 @@ from tests.support.forked_process import ForkedProcess
 from tests.support.places import REPOSITORY
 
 # Many processes that contend: one such race at a time.
-pytestmark = pytest.mark.xdist_group("races")
+pytestmark = pytest.mark.xdist_group("other-races")
 _UNIQUE, _EQUAL = "{writer} {number}", "tick"
 # The statuses that say that nothing was appended.
 _NOTHING = (49, 53, 75)

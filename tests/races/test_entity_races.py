@@ -23,9 +23,9 @@ from tests.races.weather import Weather
 from tests.support.forked_process import ForkedProcess
 
 # Many processes that contend: one such race at a time.
-pytestmark = pytest.mark.xdist_group("races")
+pytestmark = pytest.mark.xdist_group("other-races")
 
-_PROCESSES, _HOSTS, _UPDATES, _SHARE = 8, 2, 12, 0.25
+_PROCESSES, _HOSTS, _UPDATES, _SHARE = 8, 2, 8, 0.25
 
 
 @dataclass(frozen=True)

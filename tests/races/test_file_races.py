@@ -22,7 +22,7 @@ from tests.support.cli_world import CliWorld
 from tests.support.forked_process import ForkedProcess
 
 pytestmark = [
-    pytest.mark.xdist_group("races"),
+    pytest.mark.xdist_group("other-races"),
     pytest.mark.skipif(sys.platform != "linux", reason="the kernel tells of a process that was killed by its lock"),
     pytest.mark.timeout(0),
 ]

@@ -9,14 +9,16 @@ What is proved, of every key:
   and begins only when all of that worker is gone.
 """
 
+import itertools
 import json
+import math
 import random
 import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,12 +35,14 @@ from tests.support.emulator_world import until
 from tests.support.forked_process import ForkedProcess
 
 pytestmark = [
-    pytest.mark.xdist_group("races"),
+    pytest.mark.xdist_group("other-races"),
     pytest.mark.skipif(sys.platform != "linux", reason="stops and kills processes"),
     pytest.mark.timeout(240),
 ]
 
-_KEYS = 20
+_LOOK_SECONDS = 0.02
+# At one of so many looks the queues are counted.
+_LOOKS = 10
 _SHARE = 0.15
 _FAULTS = dict.fromkeys((Fault.DROP, Fault.FAIL_AFTER, Fault.RESET, Fault.FAIL_BEFORE, Fault.REPLAYED), 1.0)
 # Every fifth key goes to the poison queue when it is met for the first time.
@@ -136,13 +140,10 @@ class Race:
         ran = self.cli.call("entity", "query", self.table, "-o", "json")
         return [json.loads(line) for line in ran.out.splitlines()]
 
-    def is_over(self) -> bool:
-        counts = [queue_world.sdk(self.cli, name).get_queue_properties().approximate_message_count for name in self.all]
-        return counts == [0, 0]
-
-    @property
-    def all(self) -> Sequence[str]:
-        return self.queue, f"{self.queue}-poison"
+    def count_messages(self) -> list[int]:
+        """Return how many are left in the queue, and in the poison queue."""
+        clients = [queue_world.sdk(self.cli, name) for name in (self.queue, f"{self.queue}-poison")]
+        return [each.get_queue_properties().approximate_message_count for each in clients]
 
 
 def find_violations(lines: Iterable[Line]) -> list[str]:
@@ -168,7 +169,7 @@ def find_violations(lines: Iterable[Line]) -> list[str]:
 
 
 @contextmanager
-def race(cli: CliWorld, share: float, seed: str, keys: int = _KEYS, copies: int = 2) -> Iterator[Race]:
+def race(cli: CliWorld, share: float, seed: str, keys: int, copies: int = 2) -> Iterator[Race]:
     """Yield a race on a queue that has each key twice, with the table behind a network that loses answers."""
     made = Race(cli, queue_world.queue(cli), table_world.table(cli), cli)
     queue_world.sdk(cli, f"{made.queue}-poison").create_queue()
@@ -189,25 +190,24 @@ def race(cli: CliWorld, share: float, seed: str, keys: int = _KEYS, copies: int 
                 worker.wait(60)
 
 
-@pytest.mark.parametrize("kills", [0, 4])
-def test_no_key_has_its_effect_twice(cli: CliWorld, kills: int, pytestconfig: pytest.Config) -> None:
-    seed = str(pytestconfig.getoption("--race-seed"))
+@pytest.mark.parametrize(("keys", "kills"), [(12, 0), (20, 4)])
+def test_no_key_has_its_effect_twice(cli: CliWorld, keys: int, kills: int, seed: str) -> None:
     chance = random.Random(seed)
-    with race(cli, _SHARE, seed) as made:
+    with race(cli, _SHARE, seed, keys) as made:
         for number in range(3):
             made.start(f"w{number}")
         for number in range(3, 3 + kills):
             _await_lines(made, len(made.lines()) + chance.randrange(3, 9))
             made.kill(f"w{number - 3}")
             made.start(f"w{number}")
-        _bring_back(made, 90)
+        _await_lines(made)
         made.stop_all()
         lines, rows = made.lines(), made.rows()
         statuses = {name: worker.returncode for name, worker in made.workers.items() if name not in made.killed}
     assert find_violations(lines) == []
-    assert {line.key for line in lines if line.what == "end"} == {f"k{number}" for number in range(_KEYS)}
+    assert {line.key for line in lines if line.what == "end"} == {f"k{number}" for number in range(keys)}
     assert {row["state"] for row in rows} == {"done"}
-    assert len(rows) == _KEYS
+    assert len(rows) == keys
     # 143: one that was told to stop before it had begun.
     assert set(statuses.values()) <= {0, 20, 143}
 
@@ -232,7 +232,7 @@ def test_the_command_of_a_worker_that_is_stopped_ends_before_another_takes_its_c
         made.stop_all()
         lines = made.lines()
         assert [row["state"] for row in made.rows()] == ["done"]
-        assert made.is_over()
+        assert made.count_messages() == [0, 0]
     begun = lines.index(Line("begin", "k0", "next"))
     assert [line.what for line in lines[begun:]] == ["begin", "end"]
 
@@ -256,14 +256,17 @@ def test_a_history_is_judged(noted: list[str], violations: int) -> None:
     assert len(find_violations(Line(*each.split()) for each in noted)) == violations
 
 
-def _await_lines(made: Race, count: int) -> None:
-    until(lambda: len(made.lines()) >= count or made.is_over())
-
-
-def _bring_back(made: Race, seconds: float) -> None:
-    """Move what is in the poison queue back to work until all is done."""
-    end = time.monotonic() + seconds
-    while not made.is_over():
-        assert time.monotonic() < end, (made.lines()[-20:], made.rows())
-        assert made.cli.call("queue", "move", f"{made.queue}-poison", "-o", "json").code == 0
-        time.sleep(0.2)
+def _await_lines(made: Race, count: float = math.inf) -> None:
+    """Wait until so many lines are noted, or all is done; move back to work what is in the poison queue."""
+    end = time.monotonic() + 90
+    for number in itertools.count():
+        if len(made.lines()) >= count:
+            return
+        if number % _LOOKS == 0:
+            left, in_poison = made.count_messages()
+            if left == in_poison == 0:
+                return
+            assert time.monotonic() < end, (made.lines()[-20:], made.rows())
+            if in_poison:
+                assert made.cli.call("queue", "move", f"{made.queue}-poison", "-o", "json").code == 0
+        time.sleep(_LOOK_SECONDS)

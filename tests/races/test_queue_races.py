@@ -5,10 +5,12 @@ ones.
 """
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
+from azguard.emulators.state import Azurite
 from tests.races import queue_race
 from tests.races.queue_race import Settings, Tally
 
@@ -19,25 +21,32 @@ pytestmark = [
 ]
 _SHORT_SECONDS, _LONG_SECONDS = 200.0, 3600.0
 
-
-def _race(settings: Settings, most: float = _SHORT_SECONDS) -> Tally:
-    """Race; every message is handled and deleted, and only after a success."""
-    tally = queue_race.run(settings, most)
-    assert (tally.lost, tally.early, tally.left) == ([], [], 0), tally.counts
-    return tally
+Race = Callable[..., Tally]
 
 
-def test_four_workers_handle_every_message(seed: str) -> None:
-    assert _race(Settings(seed=seed)).counts["starts"] >= 60
+@pytest.fixture
+def race(race_azurite: Azurite) -> Race:
+    """Return a race in which every message is handled and deleted, and only after a success."""
+
+    def run(settings: Settings, most: float = _SHORT_SECONDS) -> Tally:
+        tally = queue_race.run(settings, most, race_azurite)
+        assert (tally.lost, tally.early, tally.left) == ([], [], 0), tally.counts
+        return tally
+
+    return run
 
 
-def test_lost_answers_and_kills_lose_no_message(seed: str) -> None:
-    tally = _race(Settings(seed=seed, messages=40, share=0.05, kill_every=3.0))
+def test_four_workers_handle_every_message(seed: str, race: Race) -> None:
+    assert race(Settings(seed=seed, messages=40)).counts["starts"] >= 40
+
+
+def test_lost_answers_and_kills_lose_no_message(seed: str, race: Race) -> None:
+    tally = race(Settings(seed=seed, messages=30, share=0.08, kill_every=1.5))
     assert tally.counts["kills"] > 0
 
 
-def test_with_claims_no_message_succeeds_twice_whatever_answers_are_lost(seed: str) -> None:
-    assert _race(Settings(seed=seed, messages=30, share=0.08, once=True)).twice == 0
+def test_with_claims_no_message_succeeds_twice_whatever_answers_are_lost(seed: str, race: Race) -> None:
+    assert race(Settings(seed=seed, messages=24, share=0.1, once=True)).twice == 0
 
 
 @pytest.mark.parametrize("settings", [
@@ -46,8 +55,8 @@ def test_with_claims_no_message_succeeds_twice_whatever_answers_are_lost(seed: s
     Settings(seed="", messages=1000, share=0.05, once=True),
 ])  # fmt: skip
 @pytest.mark.timeout(0)
-def test_a_long_race_loses_no_message(settings: Settings, seed: str, pytestconfig: pytest.Config) -> None:
+def test_a_long_race_loses_no_message(settings: Settings, seed: str, race: Race, pytestconfig: pytest.Config) -> None:
     if not pytestconfig.getoption("--race-minutes"):
         pytest.skip("long: --race-minutes N")
-    tally = _race(replace(settings, seed=seed), _LONG_SECONDS)
+    tally = race(replace(settings, seed=seed), _LONG_SECONDS)
     assert not settings.once or tally.twice == 0

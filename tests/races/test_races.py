@@ -30,16 +30,16 @@ def _judge(tally: Tally) -> None:
 
 
 def test_eight_processes_with_faults_and_kills_do_everything_exactly_once(race_azurite: Azurite) -> None:
-    _race(Settings(seed="2026", kill_every=1.5, stop_every=2.5, enough=200), race_azurite)
+    _race(Settings(seed="2026", kill_every=1.5, stop_every=2.5, enough=140), race_azurite)
 
 
 def test_beside_other_writers_and_on_two_hosts_no_answer_is_false(seed: str, race_azurite: Azurite) -> None:
-    beside = Settings(seed=seed, processes=6, hosts=2, foreign="half", kill_every=2, enough=150)
+    beside = Settings(seed=seed, processes=6, hosts=2, foreign="half", kill_every=2, enough=100)
     _race(beside, race_azurite)
 
 
 def test_whoever_gives_up_with_a_write_on_its_way_is_not_applied_later(seed: str, race_azurite: Azurite) -> None:
-    hurried = Settings(seed=seed, processes=3, share=0.6, kill_every=0, stop_every=0, commands=0, hurried=1, enough=80)
+    hurried = Settings(seed=seed, processes=3, share=0.6, kill_every=0, stop_every=0, commands=0, hurried=1, enough=60)
     _race(hurried, race_azurite)
 
 

@@ -36,17 +36,22 @@ from tests.support.places import REPOSITORY
 # What commands import when they need it.
 _LATE = (
     "azure.core.pipeline.transport._requests_basic",
+    "azure.core.rest._requests_basic",
     "azure.data.tables",
     "azure.identity",
     "azure.storage.blob",
     "azure.storage.fileshare",
     "azure.storage.queue",
+    "ctypes",
+    "encodings.utf_8_sig",
     "jmespath",
     "jsonpatch",
     "pathspec",
+    "pwd",
     "requests",
     "ruamel.yaml",
     "sqlite3",
+    "typer._click.decorators",
 )
 # The same of what is not installed everywhere.
 _OPTIONAL = ("smbprotocol.session", "smbprotocol.tree")

@@ -13,7 +13,7 @@ from tests.support.cli_world import CliWorld
 from tests.support.forked_process import ForkedProcess
 
 # Where the blob begins makes a difference to the first writes only.
-WRITES = {"a fence": 60, "no fence": 15, "nothing": 15}
+WRITES = {"a fence": 40, "no fence": 12, "nothing": 12}
 
 
 @dataclass(frozen=True)
