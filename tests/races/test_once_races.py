@@ -42,7 +42,7 @@ pytestmark = [
 
 _LOOK_SECONDS = 0.02
 # At one of so many looks the queues are counted.
-_LOOKS = 10
+_LOOKS = 25
 _SHARE = 0.15
 _FAULTS = dict.fromkeys((Fault.DROP, Fault.FAIL_AFTER, Fault.RESET, Fault.FAIL_BEFORE, Fault.REPLAYED), 1.0)
 # Every fifth key goes to the poison queue when it is met for the first time.
@@ -84,7 +84,7 @@ class Race:
     def start(self, name: str, script: str = _COMMAND, claim_seconds: float = 30.0) -> None:
         words = (
             *(str(claim_seconds), "queue", "work", self.queue, "--once-table", self.table, "--once-key", "key"),
-            *("--jobs", "2", "--visibility-timeout", "3s", "--retry-visibility", "1s", "--poll-interval", "0.2s"),
+            *("--jobs", "2", "--visibility-timeout", "3s", "--retry-visibility", "1s", "--poll-interval", "0.5s"),
             *("--max-dequeue", "1000", "--grace", "1s", "--events", str(self.events(name)), "--", "sh", "-c", script),
         )
         with (self.cli.root / f"{name}.err").open("wb") as err:
