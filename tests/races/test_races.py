@@ -30,7 +30,7 @@ def _judge(tally: Tally) -> None:
 
 
 def test_eight_processes_with_faults_and_kills_do_everything_exactly_once(race_azurite: Azurite) -> None:
-    _race(Settings(seed="2026", kill_every=1.5, stop_every=2.5, enough=140), race_azurite)
+    _race(Settings(seed="2026", commands=8, kill_every=1.5, stop_every=2.5, enough=140), race_azurite)
 
 
 def test_beside_other_writers_and_on_two_hosts_no_answer_is_false(seed: str, race_azurite: Azurite) -> None:

@@ -4,10 +4,11 @@ import os
 import re
 import subprocess
 import tempfile
+import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
 from azguard.emulators import azurite_process, files_process
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Answer, Chosen, Fault, Request
-from tests.support import forked
 from tests.support.cli_world import CliWorld, Ran
+from tests.support.forked_process import ForkedProcess
 
 #: Faults that leave something different behind each. FAIL_AFTER leaves what DROP does, and RESET what FAIL_BEFORE does:
 #: only the transport tells them apart, one for all commands. They are tried in tests/files/test_lifecycle.py.
@@ -123,7 +124,8 @@ class Killer:
     _at: str = ""
     _is_after: bool = False
     _loses: str = ""
-    _child: subprocess.Popen[bytes] | None = None
+    _child: ForkedProcess | None = None
+    _begun: threading.Event = field(default_factory=threading.Event)
 
     def kill(self, at: str, *words: str, after: bool = False, loses: str = "") -> int:
         """Run a command until its first request with ``at`` in its method and target, and return its exit status.
@@ -132,18 +134,13 @@ class Killer:
         answer to the first request with ``loses`` in it is lost.
         """
         self._at, self._is_after, self._loses = at, after, loses
-        self._child = subprocess.Popen(
-            forked.command(*words),
-            cwd=self.world.root,
-            env=self.world.environ(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        # The pipes end with the command itself, which a fork is.
+        self._begun.clear()
+        self._child = self.world.begin_fork(*words, stdin=subprocess.DEVNULL)
+        self._begun.set()
         self._child.communicate(timeout=60)
         self._at = ""
-        return self._child.returncode
+        # Now nothing of it is left, the locks of its notes neither.
+        return self._child.wait()
 
     def decide(self, request: Request) -> Fault | Chosen:
         """Kill the run if this is its request, and keep the request; or let it pass, and keep the answer."""
@@ -167,6 +164,7 @@ class Killer:
         return bool(self._at) and self._at in f"{request.method} {request.path} {action}"
 
     def _end(self) -> None:
+        assert self._begun.wait(60)
         assert self._child is not None
         self._child.kill()
 

@@ -107,6 +107,8 @@ def main(path: str) -> str:
             importlib.import_module(module.name)
     for name in (*_LATE, *(each for each in _OPTIONAL if importlib.util.find_spec(each.partition(".")[0]))):
         importlib.import_module(name)
+    # Compiled at the first use, which is in every fork.
+    importlib.import_module("azguard.cli.redaction")._rules()
     assert threading.active_count() == 1
     # What is never looked at for garbage stays shared by all forks.
     gc.freeze()
