@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from subprocess import DEVNULL
@@ -83,10 +83,13 @@ class Ground:
 
 
 class Contender:
-    """One place from which a lock is asked for so many times, in a thread."""
+    """One place from which a lock is asked for so many times, and until the race has had enough, in a thread."""
 
-    def __init__(self, number: int, ground: Ground, seed: str, times: int, sections: Sections) -> None:
+    def __init__(
+        self, number: int, ground: Ground, seed: str, times: int, sections: Sections, is_enough: Callable[[], bool]
+    ) -> None:
         self._number, self._ground, self._times, self._sections = number, ground, times, sections
+        self._is_enough = is_enough
         self._dice = random.Random(f"{seed} contender {number}")
         self._process: ForkedProcess | None = None
         self._killed: float | None = None
@@ -120,9 +123,8 @@ class Contender:
             return True
 
     def _work(self) -> None:
-        for turn in range(self._times):
-            if not self._over.is_set():
-                self.ran.append(self._once(f"{self._ground.name}{self._number}.{turn}"))
+        while not self._over.is_set() and (len(self.ran) < self._times or not self._is_enough()):
+            self.ran.append(self._once(f"{self._ground.name}{self._number}.{len(self.ran)}"))
 
     def _once(self, run: str) -> Ran:
         words, began = self._ground.folder / f"{run}.err", time.time()

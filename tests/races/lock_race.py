@@ -34,7 +34,7 @@ _ENDING_SECONDS = 8.0
 
 @dataclass(frozen=True)
 class Settings:
-    """What a race is like: so many contenders, each of whom runs so many sections.
+    """What a race is like: so many contenders, each of whom runs so many sections, and more until one was killed.
 
     ``share`` is that of the requests that change something and meet a fault; of the reads, half as many do.
     ``kill_every`` is in seconds, 0 is never. ``term`` is that of the leases, in seconds. The first ``plain`` contenders
@@ -120,9 +120,15 @@ def _contenders(settings: Settings, ground: Ground) -> list[Contender]:
     reading = replace(ground, words=[*ground.words, "--shared"], name=lock_section.READER)
     others = settings.contenders - settings.plain - settings.readers
     grounds = [without_queue] * settings.plain + [ground] * others + [reading] * settings.readers
-    return [
-        Contender(number, each, settings.seed, settings.sections, settings.kind) for number, each in enumerate(grounds)
-    ]
+    contenders: list[Contender] = []
+
+    def is_enough() -> bool:
+        # A race of a few seconds may be through before the first kill strikes.
+        return not settings.kill_every or any(ran.killed is not None for each in contenders for ran in list(each.ran))
+
+    for number, each in enumerate(grounds):
+        contenders.append(Contender(number, each, settings.seed, settings.sections, settings.kind, is_enough))
+    return contenders
 
 
 @contextmanager
