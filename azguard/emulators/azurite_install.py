@@ -6,13 +6,18 @@ import re
 import shutil
 import signal
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from azguard.emulators.node import tie_to_us
 from azguard.errors import ConfigError, Unavailable
 from azguard.processes import locked_file
+from azguard.processes.signals import hold_back_interruptions
+
+if TYPE_CHECKING:
+    from subprocess import Popen
 
 # The version that azguard's algorithms were measured on: atomic on If-Match, leases and table batches, with known lies.
 VERSION = "3.35.0"
@@ -160,26 +165,26 @@ def _run_npm(npm: tuple[str, ...], new: Path, environ: Mapping[str, str], say: C
 
     command = [*npm, "install", "--prefix", str(new), *_NPM_OPTIONS, f"azurite@{VERSION}"]
     with open(new / "npm.log", "w+", encoding="utf-8", errors="replace") as log:
-        # In a session of its own, so that it and its helpers can be ended together.
-        with subprocess.Popen(
-            command,
-            cwd=new,
-            env=tie_to_us(environ),
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        ) as npm_process:
-            try:
-                while npm_process.poll() is None:
-                    try:
-                        npm_process.wait(_SAY_EVERY_SECONDS)
-                    except subprocess.TimeoutExpired:
-                        count = _count(new / "node_modules")
-                        say(f"  npm: {count} packages so far" if count else "  npm: downloading")
-            finally:
-                if npm_process.poll() is None:
-                    os.killpg(npm_process.pid, signal.SIGKILL)
+        with ExitStack() as ending:
+            with hold_back_interruptions():
+                # In a session of its own, so that it and its helpers can be ended together.
+                npm_process = subprocess.Popen(
+                    command,
+                    cwd=new,
+                    env=tie_to_us(environ),
+                    stdin=subprocess.PIPE,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
+                ending.enter_context(npm_process)
+                ending.callback(_kill_group, npm_process)
+            while npm_process.poll() is None:
+                try:
+                    npm_process.wait(_SAY_EVERY_SECONDS)
+                except subprocess.TimeoutExpired:
+                    count = _count(new / "node_modules")
+                    say(f"  npm: {count} packages so far" if count else "  npm: downloading")
         if npm_process.returncode != 0:
             said = _last_words(log)
             raise Unavailable(
@@ -188,6 +193,11 @@ def _run_npm(npm: tuple[str, ...], new: Path, environ: Mapping[str, str], say: C
                 reason="npm_distrusts_registry" if _CERTIFICATE.search(" ".join(said)) else "azurite_not_installed",
                 values={"version": VERSION},
             )
+
+
+def _kill_group(leader: "Popen[bytes]") -> None:
+    if leader.poll() is None:
+        os.killpg(leader.pid, signal.SIGKILL)
 
 
 def _path_with(node: Node, environ: Mapping[str, str]) -> str:
