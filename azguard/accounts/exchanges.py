@@ -10,7 +10,6 @@ metadata keys has as many.
 """
 
 import io
-import queue
 import threading
 import time
 from contextvars import ContextVar
@@ -230,40 +229,4 @@ def _pool_class(pool: Any) -> Any:
     if issubclass(pool.ConnectionCls, _Connection):
         return pool
     connection = type(pool.ConnectionCls.__name__, (_Connection, pool.ConnectionCls), {})
-    return type(pool.__name__, (pool,), {"ConnectionCls": connection, "QueueCls": IdleConnections})
-
-
-class IdleConnections:
-    """What a pool of urllib3 keeps its connections in, and a None for each that is not open; the last comes first.
-
-    A pool fills it when it is made, and empties it at its end. A queue locks a hundred times for that.
-    """
-
-    def __init__(self, maxsize: int) -> None:
-        self._most = maxsize
-        self._kept: list[Any] = []
-
-    def put(self, connection: Any, block: bool = True, timeout: float | None = None) -> None:  # noqa: FBT001, FBT002  # as urllib3 calls it
-        """Keep one.
-
-        Raises:
-            queue.Full: there are as many as it may keep.
-        """
-        if len(self._kept) >= self._most:
-            raise queue.Full
-        self._kept.append(connection)
-
-    def get(self, block: bool = True, timeout: float | None = None) -> Any:  # noqa: FBT001, FBT002  # as above
-        """Return one and keep it no more.
-
-        Raises:
-            queue.Empty: there is none.
-        """
-        try:
-            return self._kept.pop()
-        except IndexError:
-            raise queue.Empty from None
-
-    def qsize(self) -> int:
-        """Return how many are kept."""
-        return len(self._kept)
+    return type(pool.__name__, (pool,), {"ConnectionCls": connection})

@@ -1,11 +1,8 @@
 """The transport: what it asks of the environment, and how often."""
 
-import queue
-
 import pytest
 import requests
 
-from azguard.accounts.exchanges import IdleConnections
 from azguard.accounts.transport import transport
 
 
@@ -26,14 +23,3 @@ def test_the_proxies_of_the_environment_are_read_once_for_each_host(monkeypatch:
     # Other settings are another question.
     merge(urls[0], {"https": ""}, False, True, None)
     assert len(asked) == 4
-
-
-def test_the_connections_of_a_host_are_kept_up_to_their_number_and_the_last_is_taken_first() -> None:
-    kept = IdleConnections(2)
-    for connection in ("first", "last"):
-        kept.put(connection)
-    with pytest.raises(queue.Full):
-        kept.put("too many", block=False)
-    assert (kept.qsize(), kept.get(), kept.get(block=False)) == (2, "last", "first")
-    with pytest.raises(queue.Empty):
-        kept.get()
