@@ -17,7 +17,7 @@ _PUT_OFF_SECONDS = 0.02
 
 
 class State:
-    """How far this run is. Each is one attribute, so that setting it is one step for a signal."""
+    """How far this run has come. Each is one attribute, so that setting it is one step for a signal."""
 
     # The write is committed: a signal changes nothing any more.
     committed = False

@@ -183,7 +183,7 @@ class LeasedUpdate(ABC):
             if held.note is not None:
                 self._former.append(held.note)
             self.guarding.records.remove(self.target, held.lease_id)
-            held = None
+            held = self._held = None
         if held is None:
             lease_id = str(uuid.uuid4())
             processes = self.guarding.processes
