@@ -139,6 +139,8 @@ class OthersLease:
 
         Raises:
             Locked: it is a lock, and waiting for it was not asked for; or the caller's own lease is not held any more.
+            GaveUp: it is still held at the deadline.
+            Unavailable: the service stopped answering.
         """
         run = self._run
         found = translate(error, run.resource.target)
@@ -157,10 +159,22 @@ class OthersLease:
         pause = _POLL_SECONDS if lasts else max(_POLL_SOON_SECONDS, run.round_trip)
         while not run.deadline.passed:
             self._pause(pause)
-            if not _require_leasable(run).is_leased(run.deadline):
+            if not self._is_held():
                 return
             if not lasts and run.deadline.clock() - self._met[1] > short:
                 return  # Read again: the version tells whether it is still the same lease.
+        raise run.build_gave_up()
+
+    def _is_held(self) -> bool:
+        """Return whether the lease is held, or was when that was last answered and the deadline cut the answer off."""
+        run = self._run
+        asked = run.deadline.clock()
+        try:
+            return _require_leasable(run).is_leased(run.deadline)
+        except Unavailable:
+            if not run.deadline.passed or run.deadline.clock() - asked > run.deadline.settle_seconds:
+                raise
+            return True
 
     def _pause(self, seconds: float) -> None:
         self._run.deadline.pause(self._run.tools.chance.uniform(0.5, 1.5) * seconds)

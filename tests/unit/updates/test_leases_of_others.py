@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from azguard.errors import GaveUp
+from azguard.errors import GaveUp, Unavailable
 from azguard.requests.lineage import new_op
 from tests.support.update_case import Case, others_update, plus_one, stored
 
@@ -61,6 +61,28 @@ def test_wait_lease_gives_up_at_the_deadline() -> None:
     with pytest.raises(GaveUp, match="was leased by another holder after"):
         case.end(wait_lease=True)
     assert store.clock.now == 1060.0
+
+
+@pytest.mark.parametrize(
+    ("silence", "error"),
+    [
+        pytest.param(0.5, GaveUp, id="cut-off-by-the-deadline"),
+        pytest.param(30.0, Unavailable, id="for-longer"),
+    ],
+)
+def test_at_the_deadline_a_lease_tells_more_than_a_short_silence(silence: float, error: type[Exception]) -> None:
+    store = stored()
+    store.acquire('"E1"', "theirs", 600)
+    case = Case(store)
+
+    def stay_silent(name: str) -> None:
+        if name == "head" and store.clock.now > 1060 - silence:
+            store.clock.sleep(1060 - store.clock.now)
+            raise Unavailable("no answer")
+
+    case.resource.before = stay_silent
+    with pytest.raises(error):
+        case.end(wait_lease=True)
 
 
 def test_writers_that_take_a_lease_for_each_version_are_no_lock() -> None:
