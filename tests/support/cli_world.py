@@ -125,7 +125,6 @@ class CliWorld:
         """Run a command line inside this process and return what it left."""
         from azguard.cli import app, signals
 
-        commands = _commands()
         with (
             _collecting(),
             here(self.root, self.environ(scope, env)),
@@ -133,7 +132,7 @@ class CliWorld:
             # A signal must not end the tests as it ends a command.
             patch.object(signals, "hasten", lambda status: None),
             # The commands are built once; a process has no second use for them.
-            patch.object(app, "_root", lambda: commands),
+            patch.object(app, "_root", root),
         ):
             code = app.run(list(args))
         return Ran(code, out.getvalue(), err.getvalue().decode())
@@ -188,7 +187,8 @@ def _empty_cache() -> bytes:
 
 
 @cache
-def _commands() -> Any:
+def root() -> Any:
+    """Return the root of the commands, which are built once for all tests."""
     from azguard.cli import app
 
     return app._root()

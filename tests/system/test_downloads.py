@@ -22,8 +22,8 @@ from tests.support.emulator_world import until
 from tests.support.ranged_service import RangeAnswer, RangedService, Spoil, serving
 
 #: Five ranges of 8 MiB, the last of them short.
-CONTENT = os.urandom(4 * SINGLE_BYTES + 5)
-NEWER = os.urandom(3 * SINGLE_BYTES + 7)
+CONTENT = (os.urandom(999_983) * 34)[: 4 * SINGLE_BYTES + 5]
+NEWER = (os.urandom(999_983) * 26)[: 3 * SINGLE_BYTES + 7]
 SECOND = 2 * SINGLE_BYTES
 LEASE = "0f3c1111-2222-3333-4444-555566667777"
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from typer.core import TyperGroup
 
-from azguard.cli import app, help_text, markdown, topics
+from azguard.cli import help_text, markdown, topics
 from azguard.cli.help_text import HelpText
-from tests.support.cli_world import CliWorld
+from tests.support.cli_world import CliWorld, root
 
 
 def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -23,10 +23,17 @@ def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]
             yield (*path, name)
 
 
-EVERY = [pytest.param(path, id=" ".join(path)) for path in commands(app._root())]
+EVERY = tuple(commands(root()))
 
 
-@pytest.mark.parametrize("path", [pytest.param((), id="azguard"), *EVERY])
+def command_at(path: tuple[str, ...]) -> Any:
+    command = root()
+    for name in path:
+        command = command.get_command(None, name)
+    return command
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=" ".join(path) or "azguard") for path in ((), *EVERY)])
 def test_help_fits_eighty_columns_and_groups_its_options(offline: CliWorld, path: tuple[str, ...]) -> None:
     ran = offline.call(*path, "--help", env={"COLUMNS": "80"})
     headings = re.findall(r"^([\w ]+):$", ran.out, re.MULTILINE)
@@ -35,12 +42,8 @@ def test_help_fits_eighty_columns_and_groups_its_options(offline: CliWorld, path
     assert headings == sorted(headings, key=order.index)
 
 
-@pytest.mark.parametrize("path", EVERY)
-def test_every_option_and_argument_says_what_it_is_for(path: tuple[str, ...]) -> None:
-    command: Any = app._root()
-    for name in path:
-        command = command.get_command(None, name)
-    assert [param.name for param in command.params if not param.help] == []
+def test_every_option_and_argument_says_what_it_is_for() -> None:
+    assert [(path, param.name) for path in EVERY for param in command_at(path).params if not param.help] == []
 
 
 def test_options_of_all_commands_stand_in_a_topic_of_their_own(offline: CliWorld) -> None:
@@ -58,12 +61,9 @@ def test_a_topic_is_readable_in_eighty_columns(offline: CliWorld, name: str) -> 
     assert (ran.code, ran.out.splitlines()[0], too_wide) == (0, topics.TOPICS[name], [])
 
 
-@pytest.mark.parametrize("path", EVERY)
-def test_topics_that_a_help_names_exist(path: tuple[str, ...]) -> None:
-    command: Any = app._root()
-    for name in path:
-        command = command.get_command(None, name)
-    assert set(HelpText(command.help).topics) <= set(topics.TOPICS)
+def test_topics_that_a_help_names_exist() -> None:
+    named = {path: HelpText(command_at(path).help).topics for path in EVERY}
+    assert [(path, topic) for path, found in named.items() for topic in found if topic not in topics.TOPICS] == []
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from azure.storage.queue import QueueServiceClient
 
 from azguard.cli.help_text import HelpText
 from azguard.cli.registry import COMMANDS
-from docs.generate import commands
 from tests.support import table_world
 from tests.support.cli_world import CliWorld
+from tests.support.command_tree import COMMANDS as EVERY
 from tests.support.emulator_world import World
 from tests.support.page_shell import on_path, plain_words
 
@@ -54,7 +54,7 @@ def status(line: str, cli: CliWorld, environ: Mapping[str, str]) -> int:
     return ran.code
 
 
-EXAMPLES = {name: HelpText(command.help).examples for name, command in commands()}
+EXAMPLES = {name: HelpText(command.help).examples for name, command in EVERY}
 
 
 def examples(group: str) -> dict[str, list[str]]:

@@ -1,15 +1,14 @@
 """Every condition of the contract, typed on every remote command that does not honour it: the reason, exit 2."""
 
 import re
-from functools import cache
 from typing import Any
 
 import pytest
 
-from azguard.cli import app, shared_options
+from azguard.cli import shared_options
 from azguard.conditions.operations import Condition, Operation
 from tests.support.cli_world import CliWorld
-from tests.system.test_help import commands
+from tests.system.test_help import EVERY, command_at
 
 LEASE = "0f3c1111-2222-3333-4444-555566667777"
 VALUES = {
@@ -32,15 +31,7 @@ PLACES = {
 }  # fmt: skip
 
 
-@cache
-def command_at(path: tuple[str, ...]) -> Any:
-    found: Any = app._root()
-    for name in path:
-        found = found.get_command(None, name)
-    return found
-
-
-REMOTE = [path for path in commands(app._root()) if any(p.name == "account_name" for p in command_at(path).params)]
+REMOTE = [path for path in EVERY if any(param.name == "account_name" for param in command_at(path).params)]
 
 
 def meant(command: Any, name: str) -> bool:

@@ -3,6 +3,7 @@
 import ast
 from functools import cache
 from graphlib import TopologicalSorter
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -63,7 +64,7 @@ def room(module: str) -> str:
     return module.split(".")[1] if "." in module else module
 
 
-ROOMS = {name: [each for each in MODULES if room(each) == name] for name in sorted(map(room, MODULES))}
+ROOMS = {name: list(modules) for name, modules in groupby(sorted(MODULES, key=room), room)}
 
 
 @pytest.mark.parametrize("mine", sorted(set(ROOMS) - {"azguard"}))

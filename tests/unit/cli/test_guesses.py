@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from azguard.cli import app, guesses
+from azguard.cli import guesses
 from azguard.cli.foreign_words import ADDRESSES, COMMANDS, OPTIONS, PARTS
+from tests.support.cli_world import root
 
-_ROOT = app._root()
+_ROOT = root()
 
 
 def _find_command(words: list[str]) -> tuple[Any, list[str]]:

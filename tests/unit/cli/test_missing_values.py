@@ -2,15 +2,15 @@
 
 import typer
 
-from azguard.cli import app, errors, run_keys
+from azguard.cli import errors, run_keys
+from tests.support.cli_world import root
 
 
 def _hint(words: list[str]) -> str | None:
     try:
-        root = app._root()
-        context = root.make_context("azguard", words)
+        context = root().make_context("azguard", words)
         context.meta[run_keys.ARGV] = tuple(words)
-        root.invoke(context)
+        root().invoke(context)
     except typer.TyperException as error:
         return errors._usage(error, words).hint
     return None
