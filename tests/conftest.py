@@ -14,7 +14,7 @@ from azguard.emulators import azurite as emulator
 from azguard.emulators import azurite_install, background
 from azguard.emulators.state import Azurite
 from azguard.folders import Folders
-from tests.support import emulator_world, files_world, surroundings
+from tests.support import emulator_world, files_world, forked, surroundings
 from tests.support import smb_emulator as smb_emulator_process
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import World
@@ -42,6 +42,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     docs = parser.getgroup("docs")
     docs.addoption("--write-docs", action="store_true", help="write what commands show now into the pages of docs/")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start what forks the commands of all workers, before these."""
+    if getattr(config.option, "tx", None) and not hasattr(config, "workerinput"):
+        forked.share()
 
 
 def pytest_report_header(config: pytest.Config) -> str:

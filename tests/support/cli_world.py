@@ -125,6 +125,7 @@ class CliWorld:
         """Run a command line inside this process and return what it left."""
         from azguard.cli import app, signals
 
+        commands = root()
         with (
             _collecting(),
             here(self.root, self.environ(scope, env)),
@@ -132,7 +133,7 @@ class CliWorld:
             # A signal must not end the tests as it ends a command.
             patch.object(signals, "hasten", lambda status: None),
             # The commands are built once; a process has no second use for them.
-            patch.object(app, "_root", root),
+            patch.object(app, "_root", lambda: commands),
         ):
             code = app.run(list(args))
         return Ran(code, out.getvalue(), err.getvalue().decode())

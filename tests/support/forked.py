@@ -6,8 +6,8 @@ tenth of a real start. For tests of start-up there is ``cli_world.command``.
 ``forked_process`` passes a command line to the server, and is then what ``subprocess.Popen`` is for others. It can name
 another module than azguard, which then runs as ``python -m`` runs it.
 ``command(…)`` is a program to start, for a shell: a small client (``forked_client``) passes its streams and its
-environment to the server, waits for the fork and ends as it ended. The server is one for each process of the tests,
-and ends with it.
+environment to the server, waits for the fork and ends as it ended. The server is one for all workers of the tests, and
+ends with the process that started it.
 """
 
 import atexit
@@ -15,6 +15,7 @@ import gc
 import importlib
 import importlib.util
 import marshal
+import mimetypes
 import os
 import pkgutil
 import runpy
@@ -26,6 +27,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -65,6 +67,10 @@ _MOST_DESCRIPTORS = 8
 # large ones are to be had, nothing changes. A fork has the environment of its client, without these.
 _LARGE_PAGES = {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 _STARTING = threading.Lock()
+# Names the socket of the server that the workers share.
+_SHARED = "PYTEST_FORKS"
+# A busy machine is no fault.
+_LONGEST_START_SECONDS = 100.0
 # In /proc/PID/stat, after the name: where the arguments begin and end, and the environment.
 _ARGUMENTS = 45
 
@@ -74,23 +80,34 @@ def command(*args: str) -> list[str]:
     return [sys.executable, "-I", "-S", forked_client.__file__, server(), *args]
 
 
+def share() -> None:
+    """Start a server for the workers that this process will start, and do not wait until it is ready."""
+    os.environ[_SHARED] = _start()
+
+
 def server() -> str:
-    """Return the path of the socket of this process's server; start it first if need be."""
+    """Return the path of the socket of the server, which is ready; start one first if need be."""
     # Threads that ask for it at once shall not start one each: that takes a second of the processor.
     with _STARTING:
-        return _start()
+        return _await_server()
 
 
 @cache
+def _await_server() -> str:
+    path = os.environ.get(_SHARED) or _start()
+    until = time.monotonic() + _LONGEST_START_SECONDS
+    while not os.path.exists(path):
+        assert time.monotonic() < until, "the server of forks did not start"
+        time.sleep(0.01)
+    return path
+
+
 def _start() -> str:
     folder = tempfile.mkdtemp(prefix="azguard-forks-")
     path = os.path.join(folder, "s")
     environ = {**os.environ, **_LARGE_PAGES, "PYTHONPATH": str(REPOSITORY), "ROOM": _ROOM}
     words = [sys.executable, "-m", "tests.support.forked", path, _ROOM]
-    running = subprocess.Popen(words, cwd=REPOSITORY, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert running.stdin is not None
-    assert running.stdout is not None
-    assert running.stdout.readline() == b"ready\n"
+    running = subprocess.Popen(words, cwd=REPOSITORY, env=environ, stdin=subprocess.PIPE)
 
     def stop() -> None:
         running.communicate(timeout=10)
@@ -107,16 +124,19 @@ def main(path: str) -> str:
             importlib.import_module(module.name)
     for name in (*_LATE, *(each for each in _OPTIONAL if importlib.util.find_spec(each.partition(".")[0]))):
         importlib.import_module(name)
-    # Compiled at the first use, which is in every fork.
+    # Built, compiled and read at the first use, which is in every fork.
+    app = importlib.import_module("azguard.cli.app")
+    app._root = cache(app._root)
+    importlib.import_module("tests.support.command_tree")
     importlib.import_module("azguard.cli.redaction")._rules()
+    mimetypes.init()
     assert threading.active_count() == 1
     # What is never looked at for garbage stays shared by all forks.
     gc.freeze()
     listening = socket.socket(socket.AF_UNIX)
-    listening.bind(path)
+    listening.bind(f"{path}-")
     listening.listen(64)
-    sys.stdout.write("ready\n")
-    sys.stdout.flush()
+    os.rename(f"{path}-", path)
     asked = _Forks(listening).serve()
     if asked is None:
         os._exit(0)
