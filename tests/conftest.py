@@ -29,7 +29,16 @@ settings.register_profile("thorough", settings.get_profile("short"), max_example
 settings.load_profile("short")
 
 # Groups that take minutes and wait more than they work. Each begins at another time, the longest first.
-_WAITING = ("lock-kills", "lock-races", "fault matrix", "races", "other-races", "queue-races", "terraform")
+_WAITING = (
+    "lock-kills",
+    "lock-races",
+    "fault matrix",
+    "races",
+    "other-races",
+    "queue-races",
+    "terraform",
+    "smb_emulator",
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -68,21 +77,32 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep tests that share a fixture of their module on one worker: each worker would make another."""
+    """Keep tests that share a fixture of their module, or a Files emulator, on one worker: each would make another.
+
+    So are the units of a module: to hand each of thousands to a worker takes longer than to run it.
+    """
     _measure_first_cases(items)
     for item in items:
         if not isinstance(item, pytest.Function):
             continue
-        shares = any(found[-1].scope == "module" for found in item._fixtureinfo.name2fixturedefs.values())
-        mark = item.get_closest_marker("xdist_group")
-        own = item.module.__name__ if shares else None
-        group = own if mark is None else mark.args[0]
+        group = _find_group(item)
         # pytest-xdist 3.8 groups by the end of an id, which it sets in a way that pytest 9.2 does not see any more.
         if group is not None and getattr(config.option, "loadgroup", False):
             item._id = coerce_node_id(f"{item.nodeid}@{group}")
             assert item.nodeid.endswith(f"@{group}")
     if getattr(config.option, "loadgroup", False):
         _spread(items)
+
+
+def _find_group(item: pytest.Function) -> str | None:
+    mark = item.get_closest_marker("xdist_group")
+    if mark is not None:
+        return str(mark.args[0])
+    for server in ("smb_emulator", "files_connection_string"):
+        if server in item.fixturenames:
+            return server
+    shares = any(found[-1].scope == "module" for found in item._fixtureinfo.name2fixturedefs.values())
+    return item.module.__name__ if shares or item.nodeid.startswith("tests/unit/") else None
 
 
 def _measure_first_cases(items: list[pytest.Item]) -> None:
