@@ -14,7 +14,7 @@ from azguard.emulators import azurite as emulator
 from azguard.emulators import azurite_install, background
 from azguard.emulators.state import Azurite
 from azguard.folders import Folders
-from tests.support import emulator_world, files_world, forked, surroundings
+from tests.support import compiled, emulator_world, files_world, forked, surroundings
 from tests.support import smb_emulator as smb_emulator_process
 from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import World
@@ -32,12 +32,12 @@ settings.load_profile("short")
 _WAITING = (
     "lock-kills",
     "lock-races",
+    "smb_emulator",
     "fault matrix",
     "races",
     "other-races",
     "queue-races",
     "terraform",
-    "smb_emulator",
 )
 
 
@@ -54,9 +54,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start what forks the commands of all workers, before these."""
+    """Do once what else each worker would do: compile the tests, and start what forks commands."""
     if getattr(config.option, "tx", None) and not hasattr(config, "workerinput"):
         forked.share()
+        compiled.ensure()
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -121,17 +122,20 @@ def _measure_first_cases(items: list[pytest.Item]) -> None:
 def _spread(items: list[pytest.Item]) -> None:
     """Mix what waits with what works, so that at any time there is work for the processors.
 
-    Each folder of ``tests/`` is spread over the whole run, and the groups that wait begin one after the other.
+    Each folder is spread over the whole run, what is quick to its very end. The groups that wait begin one after the
+    other in its first half.
     """
     kinds: dict[str, list[pytest.Item]] = {}
     for item in items:
         group = item.nodeid.rpartition("@")[2]
-        kinds.setdefault(group if group in _WAITING else item.nodeid.split("/")[1], []).append(item)
+        kinds.setdefault(group if group in _WAITING else str(item.path.parent), []).append(item)
     places = {}
     for name, kind in kinds.items():
         for number, item in enumerate(kind):
-            is_group = name in _WAITING
-            places[item] = _WAITING.index(name) / len(_WAITING) if is_group else number / len(kind)
+            if name in _WAITING:
+                places[item] = _WAITING.index(name) / len(_WAITING) / 2
+            else:
+                places[item] = number / len(kind) * (1.0 if "unit" in item.path.parts else 0.95)
     items.sort(key=places.__getitem__)
 
 
