@@ -39,6 +39,10 @@ _WAITING = (
     "queue-races",
     "terraform",
 )
+# Where the last test that can wait begins, of the whole run.
+_END = 0.95
+# Multiples of it, less their whole part, are spread evenly: so begins the first test of each module.
+_GOLDEN = 0.618
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -84,8 +88,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     _measure_first_cases(items)
     for item in items:
-        if not isinstance(item, pytest.Function):
-            continue
         group = _find_group(item)
         # pytest-xdist 3.8 groups by the end of an id, which it sets in a way that pytest 9.2 does not see any more.
         if group is not None and getattr(config.option, "loadgroup", False):
@@ -95,10 +97,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _spread(items)
 
 
-def _find_group(item: pytest.Function) -> str | None:
+def _find_group(item: pytest.Item) -> str | None:
     mark = item.get_closest_marker("xdist_group")
     if mark is not None:
         return str(mark.args[0])
+    if not isinstance(item, pytest.Function):
+        return None
     for server in ("smb_emulator", "files_connection_string"):
         if server in item.fixturenames:
             return server
@@ -122,20 +126,24 @@ def _measure_first_cases(items: list[pytest.Item]) -> None:
 def _spread(items: list[pytest.Item]) -> None:
     """Mix what waits with what works, so that at any time there is work for the processors.
 
-    Each folder is spread over the whole run, what is quick to its very end. The groups that wait begin one after the
-    other in its first half.
+    The tests of a module are spread over the whole run, and so are the groups of a folder, the quick units to its very
+    end. The groups that wait begin one after the other in its first half.
     """
     kinds: dict[str, list[pytest.Item]] = {}
     for item in items:
-        group = item.nodeid.rpartition("@")[2]
-        kinds.setdefault(group if group in _WAITING else str(item.path.parent), []).append(item)
+        group = _find_group(item)
+        place = item.path if group is None else item.path.parent
+        kinds.setdefault(group if group in _WAITING else str(place), []).append(item)
     places = {}
-    for name, kind in kinds.items():
+    for index, (name, kind) in enumerate(kinds.items()):
+        end = 1.0 if "/unit/" in name else _END
         for number, item in enumerate(kind):
             if name in _WAITING:
                 places[item] = _WAITING.index(name) / len(_WAITING) / 2
+            elif name.endswith(".py"):
+                places[item] = (number + index * _GOLDEN % 1) / len(kind) * end
             else:
-                places[item] = number / len(kind) * (1.0 if "unit" in item.path.parts else 0.95)
+                places[item] = number / len(kind) * end
     items.sort(key=places.__getitem__)
 
 
