@@ -12,6 +12,7 @@ from typing import IO
 
 from azguard.demo.worker import READY, Job
 from azguard.errors import AzguardError
+from azguard.processes.signals import hold_back_interruptions
 
 # The longest wait for output, so that the display shows the time go by.
 _TICK_SECONDS = 0.1
@@ -95,7 +96,8 @@ def start(count: int, queues: Path, environ: Mapping[str, str]) -> Iterator[Writ
         children: list[Popen[bytes]] = []
         stack.callback(_end, children)
         for _ in range(count):
-            children.append(_start(queues, environ, stderr))  # noqa: PERF401  # each is ended, even if the next fails
+            with hold_back_interruptions():
+                children.append(_start(queues, environ, stderr))
         writers = Writers(children, stderr)
         stack.callback(writers.close)
         yield writers

@@ -16,6 +16,7 @@ from azguard.emulators.node import tie_to_us
 from azguard.emulators.state import Azurite
 from azguard.errors import ConfigError, Unavailable
 from azguard.processes import identity
+from azguard.processes.signals import hold_back_interruptions
 from azguard.times import iso
 
 SERVICES = ("blob", "queue", "table")
@@ -66,15 +67,17 @@ def launch(plan: LaunchPlan, log: IO[bytes]) -> tuple[Azurite, Popen[bytes]]:
         ports = _pick(plan.ports, {} if tried else plan.preferred)
         log.seek(0)
         log.truncate()
-        child = _spawn(plan, ports, log)
-        try:
-            _await_answer(child, ports, log, deadline, plan.wait)
-            return _record(child, ports, plan.data, log), child
-        except _PortTaken:
-            discard(child)
-        except BaseException:
-            discard(child)
-            raise
+        with ExitStack() as ending:
+            with hold_back_interruptions():
+                child = _spawn(plan, ports, log)
+                ending.callback(discard, child)
+            try:
+                _await_answer(child, ports, log, deadline, plan.wait)
+            except _PortTaken:
+                continue
+            started = _record(child, ports, plan.data, log)
+            ending.pop_all()
+            return started, child
     raise Unavailable(f"no free port stayed free in {_PORT_TRIES} tries", reason="emulator_did_not_last")
 
 

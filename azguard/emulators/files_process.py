@@ -7,6 +7,7 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +20,7 @@ from azguard.emulators.azurite_process import discard
 from azguard.errors import ConfigError, Unavailable
 from azguard.processes import identity, locked_file
 from azguard.processes.readiness import wait_readable
+from azguard.processes.signals import hold_back_interruptions
 from azguard.times import iso
 
 _FILE = "files.json"
@@ -164,29 +166,28 @@ def launch(
     """
     over_smb = [] if smb is None else ["--smb-port", str(smb)]
     options = ["--tied", "--port", str(port), "--location", location, *over_smb]
-    child = Popen(
-        [sys.executable, "-m", "azguard.emulators.files", *options],
-        cwd=os.path.sep,
-        env=dict(environ),
-        stdin=PIPE,
-        stdout=PIPE,
-        stderr=log,
-        # Ctrl-C in the terminal is not for it, and its process group can be ended as a whole.
-        start_new_session=True,
-    )
-    try:
+    with ExitStack() as ending:
+        with hold_back_interruptions():
+            child = Popen(
+                [sys.executable, "-m", "azguard.emulators.files", *options],
+                cwd=os.path.sep,
+                env=dict(environ),
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=log,
+                # Ctrl-C in the terminal is not for it, and its process group can be ended as a whole.
+                start_new_session=True,
+            )
+            ending.callback(discard, child)
         lines = _read_lines(child, 1 if smb is None else 2, wait)
         born = identity.find_birth(child.pid)
         if lines and born is not None:
             heard = int(lines[0].rpartition(":")[2].partition("/")[0])
             now = iso(datetime.now(UTC)) or ""
             running = FilesEmulator(child.pid, born, heard, location, str(log.name), now, *_read_smb(lines[1:]))
+            ending.pop_all()
             return running, child
         said = os.pread(log.fileno(), 1 << 16, 0).decode("utf-8", "replace")
-    except BaseException:
-        discard(child)
-        raise
-    discard(child)
     for each in (port, smb):
         if each and f":{each}: " in said:
             raise _PortTaken(str(each))
