@@ -49,8 +49,8 @@ def term(text: str | None, *, infinite: bool) -> int | None:
         raise UsageError("--lease-duration and --infinite contradict each other", hint="leave one of them out")
     if infinite:
         return None
-    if text is not None and text.strip() == "-1":
-        raise UsageError("--lease-duration -1: a lease for ever is asked for by name", hint="--infinite")
+    if text is not None and text.strip().lower() in ("-1", "infinite"):
+        raise UsageError(f"--lease-duration {text.strip()}: a lease for ever is asked for by name", hint="--infinite")
     return DEFAULT_SECONDS if text is None else values.seconds(text, "--lease-duration", SHORTEST, LONGEST)
 
 
