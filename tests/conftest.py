@@ -3,7 +3,7 @@
 import gc
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -87,14 +87,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     So are the units of a module: to hand each of thousands to a worker takes longer than to run it.
     """
     _measure_first_cases(items)
+    groups = {item: _find_group(item) for item in items}
     for item in items:
-        group = _find_group(item)
+        group = groups[item]
         # pytest-xdist 3.8 groups by the end of an id, which it sets in a way that pytest 9.2 does not see any more.
         if group is not None and getattr(config.option, "loadgroup", False):
             item._id = coerce_node_id(f"{item.nodeid}@{group}")
             assert item.nodeid.endswith(f"@{group}")
     if getattr(config.option, "loadgroup", False):
-        _spread(items)
+        _spread(items, groups)
 
 
 def _find_group(item: pytest.Item) -> str | None:
@@ -123,7 +124,7 @@ def _measure_first_cases(items: list[pytest.Item]) -> None:
         seen.add(test)
 
 
-def _spread(items: list[pytest.Item]) -> None:
+def _spread(items: list[pytest.Item], groups: Mapping[pytest.Item, str | None]) -> None:
     """Mix what waits with what works, so that at any time there is work for the processors.
 
     The tests of a module are spread over the whole run, and so are the groups of a folder, the quick units to its very
@@ -131,19 +132,19 @@ def _spread(items: list[pytest.Item]) -> None:
     """
     kinds: dict[str, list[pytest.Item]] = {}
     for item in items:
-        group = _find_group(item)
-        place = item.path if group is None else item.path.parent
-        kinds.setdefault(group if group in _WAITING else str(place), []).append(item)
+        group = groups[item]
+        kind = item.path if group is None else item.path.parent
+        kinds.setdefault(group if group in _WAITING else str(kind), []).append(item)
     places = {}
-    for index, (name, kind) in enumerate(kinds.items()):
+    for index, (name, alike) in enumerate(kinds.items()):
         end = 1.0 if "/unit/" in name else _END
-        for number, item in enumerate(kind):
+        for number, item in enumerate(alike):
             if name in _WAITING:
                 places[item] = _WAITING.index(name) / len(_WAITING) / 2
             elif name.endswith(".py"):
-                places[item] = (number + index * _GOLDEN % 1) / len(kind) * end
+                places[item] = (number + index * _GOLDEN % 1) / len(alike) * end
             else:
-                places[item] = number / len(kind) * end
+                places[item] = number / len(alike) * end
     items.sort(key=places.__getitem__)
 
 

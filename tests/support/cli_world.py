@@ -125,7 +125,7 @@ class CliWorld:
         """Run a command line inside this process and return what it left."""
         from azguard.cli import app, signals
 
-        commands = root()
+        commands = build_root()
         with (
             _collecting(),
             here(self.root, self.environ(scope, env)),
@@ -188,8 +188,8 @@ def _empty_cache() -> bytes:
 
 
 @cache
-def root() -> Any:
-    """Return the root of the commands, which are built once for all tests."""
+def build_root() -> Any:
+    """Return the root of the commands; they are built once for all tests of a process."""
     from azguard.cli import app
 
     return app._root()

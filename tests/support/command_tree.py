@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from tests.support.cli_world import root
+from tests.support.cli_world import build_root
 
 
 def _within(name: str, command: Any) -> Iterator[tuple[str, Any]]:
@@ -15,8 +15,8 @@ def _within(name: str, command: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _all() -> Iterator[tuple[str, Any]]:
-    for name in root().list_commands(None):
-        yield from _within(name, root().get_command(None, name))
+    for name in build_root().list_commands(None):
+        yield from _within(name, build_root().get_command(None, name))
 
 
 #: The words of each command, such as ``blob put``, and the command.

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -67,21 +66,6 @@ def test_of_several_that_install_at_once_one_does_and_all_have_it(world: World) 
     scripts = {each.communicate(timeout=60)[0].strip() for each in runs}
     assert ([each.returncode for each in runs], (world.root / "count").read_text()) == ([0, 0, 0], "x\n")
     assert [Path(script).resolve() for script in scripts] == [world.azurite]
-
-
-def test_a_signal_while_npm_is_being_started_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[subprocess.Popen[bytes]] = []
-
-    class Struck(subprocess.Popen[bytes]):
-        def __init__(self, *args: Any, **settings: Any) -> None:
-            super().__init__(*args, **settings)
-            started.append(self)
-            signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(subprocess, "Popen", Struck)
-    with pytest.raises(KeyboardInterrupt):
-        azurite_install._run_npm(("sh", "-c", "sleep 1000"), tmp_path, os.environ, print)
-    assert [each.poll() for each in started] == [-signal.SIGKILL]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])

@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 
 from azguard.cli import help_text, markdown, topics
 from azguard.cli.help_text import HelpText
-from tests.support.cli_world import CliWorld, root
+from tests.support.cli_world import CliWorld, build_root
 
 
 def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -23,11 +23,11 @@ def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]
             yield (*path, name)
 
 
-EVERY = tuple(commands(root()))
+EVERY = tuple(commands(build_root()))
 
 
 def command_at(path: tuple[str, ...]) -> Any:
-    command = root()
+    command = build_root()
     for name in path:
         command = command.get_command(None, name)
     return command

@@ -1,4 +1,4 @@
-"""A signal in the moment in which a server is started: it must not be left running."""
+"""A signal in the moment in which a process is started: it must not be left running."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from azguard.demo import writers
-from azguard.emulators import azurite_process, files_process
+from azguard.emulators import azurite_install, azurite_process, files_process
 
 started: list["subprocess.Popen[bytes]"] = []
 
@@ -30,6 +30,10 @@ def start_azurite(folder: Path) -> None:
         azurite_process.launch(plan, log)
 
 
+def install_azurite(folder: Path) -> None:
+    azurite_install._run_npm(("sh", "-c", "sleep 1000"), folder, os.environ, print)
+
+
 def start_files(folder: Path) -> None:
     with tempfile.TemporaryFile() as log:
         files_process.launch(os.environ, 0, None, str(folder), log, 60.0)
@@ -44,11 +48,12 @@ def start_writers(folder: Path) -> None:
     ("module", "start"),
     [
         pytest.param(azurite_process, start_azurite, id="azurite"),
+        pytest.param(subprocess, install_azurite, id="npm"),
         pytest.param(files_process, start_files, id="files"),
         pytest.param(writers, start_writers, id="demo"),
     ],
 )
-def test_a_server_ends_if_a_signal_comes_while_it_is_started(
+def test_a_process_ends_if_a_signal_comes_while_it_is_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: Any, start: Any
 ) -> None:
     started.clear()
