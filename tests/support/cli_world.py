@@ -23,6 +23,7 @@ from unittest.mock import patch
 
 from azguard.processes.forwarded import ENDING
 from azguard.processes.signals import restore_handlers
+from docs.manual import find_root
 from tests.support.forked_process import ForkedProcess
 from tests.support.places import REPOSITORY
 
@@ -125,7 +126,7 @@ class CliWorld:
         """Run a command line inside this process and return what it left."""
         from azguard.cli import app, signals
 
-        commands = build_root()
+        commands = find_root()
         with (
             _collecting(),
             here(self.root, self.environ(scope, env)),
@@ -185,14 +186,6 @@ def _empty_cache() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         assert CliWorld(Path(folder)).call("cache", "list").code == 0
         return (Path(folder) / ".cache" / _CACHE).read_bytes()
-
-
-@cache
-def build_root() -> Any:
-    """Return the root of the commands; they are built once for all tests of a process."""
-    from azguard.cli import app
-
-    return app._root()
 
 
 def command(*args: str) -> list[str]:

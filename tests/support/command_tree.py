@@ -1,26 +1,11 @@
 """All commands of the command line, each with its words."""
 
-from collections.abc import Collection, Iterator
-from typing import Any
+from collections.abc import Collection
 
-from tests.support.cli_world import build_root
-
-
-def _within(name: str, command: Any) -> Iterator[tuple[str, Any]]:
-    if not hasattr(command, "commands"):
-        yield name, command
-        return
-    for sub in command.list_commands(None):
-        yield from _within(f"{name} {sub}", command.get_command(None, sub))
-
-
-def _all() -> Iterator[tuple[str, Any]]:
-    for name in build_root().list_commands(None):
-        yield from _within(name, build_root().get_command(None, name))
-
+from docs.generate import commands
 
 #: The words of each command, such as ``blob put``, and the command.
-COMMANDS = tuple(_all())
+COMMANDS = tuple(commands())
 
 
 def find_name(line: str, names: Collection[str]) -> str | None:

@@ -11,7 +11,8 @@ from typer.core import TyperGroup
 
 from azguard.cli import help_text, markdown, topics
 from azguard.cli.help_text import HelpText
-from tests.support.cli_world import CliWorld, build_root
+from docs.manual import find_root
+from tests.support.cli_world import CliWorld
 
 
 def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -23,11 +24,11 @@ def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]
             yield (*path, name)
 
 
-EVERY = tuple(commands(build_root()))
+EVERY = tuple(commands(find_root()))
 
 
 def command_at(path: tuple[str, ...]) -> Any:
-    command = build_root()
+    command = find_root()
     for name in path:
         command = command.get_command(None, name)
     return command

@@ -7,9 +7,9 @@ import pytest
 
 from azguard.cli import guesses
 from azguard.cli.foreign_words import ADDRESSES, COMMANDS, OPTIONS, PARTS
-from tests.support.cli_world import build_root
+from docs.manual import find_root
 
-_ROOT = build_root()
+_ROOT = find_root()
 
 
 def _find_command(words: list[str]) -> tuple[Any, list[str]]:

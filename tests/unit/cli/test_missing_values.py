@@ -3,14 +3,14 @@
 import typer
 
 from azguard.cli import errors, run_keys
-from tests.support.cli_world import build_root
+from docs.manual import find_root
 
 
 def _hint(words: list[str]) -> str | None:
     try:
-        context = build_root().make_context("azguard", words)
+        context = find_root().make_context("azguard", words)
         context.meta[run_keys.ARGV] = tuple(words)
-        build_root().invoke(context)
+        find_root().invoke(context)
     except typer.TyperException as error:
         return errors._usage(error, words).hint
     return None

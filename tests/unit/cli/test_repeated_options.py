@@ -6,7 +6,7 @@ import pytest
 
 from azguard.cli import command_line
 from azguard.errors import UsageError
-from tests.support.cli_world import build_root
+from docs.manual import find_root
 from tests.support.command_tree import COMMANDS
 
 
@@ -42,9 +42,9 @@ def test_flags_lists_and_the_words_of_another_program_may_be_repeated(words: lis
 
 
 def test_a_value_before_the_command_may_be_given_again_behind_it_but_not_beside_it() -> None:
-    assert build_root().make_context("azguard", ["-o", "json", "version", "-o", "yaml"]) is not None
+    assert find_root().make_context("azguard", ["-o", "json", "version", "-o", "yaml"]) is not None
     with pytest.raises(UsageError, match="--output/-o is given twice"):
-        build_root().make_context("azguard", ["-o", "json", "--output=yaml", "version"])
+        find_root().make_context("azguard", ["-o", "json", "--output=yaml", "version"])
 
 
 @pytest.mark.parametrize("stdin", [["-f", "-"], ["-f-"], ["--file", "-"], ["--file=-"]])
