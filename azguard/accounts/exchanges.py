@@ -13,6 +13,7 @@ import io
 import threading
 import time
 from contextvars import ContextVar
+from functools import cache
 from http.client import HTTPResponse, IncompleteRead, RemoteDisconnected
 from typing import Any
 
@@ -194,16 +195,19 @@ class _Connection:
         return parent.getresponse(*arguments, **options)
 
     def _new_conn(self) -> Any:
-        """Connect in a thread of its own: nothing else ends a look-up of a name before its time, Ctrl-C included."""
+        """Connect; to a name in a thread of its own: nothing else ends a look-up before its time, Ctrl-C included."""
         from urllib3.exceptions import ConnectTimeoutError
+        from urllib3.util.ssl_ import is_ipaddress
 
         parent: Any = super()
         this: Any = self
+        if is_ipaddress(this.host):
+            return parent._new_conn()  # noqa: SLF001  # what urllib3 gives to override
         ended: list[Any] = []
 
         def connect() -> None:
             try:
-                ended.append(parent._new_conn())  # noqa: SLF001  # what urllib3 gives to override
+                ended.append(parent._new_conn())  # noqa: SLF001  # as above
             except BaseException as error:  # noqa: BLE001  # raised again where it is waited for
                 ended.append(error)
 
@@ -225,6 +229,7 @@ def limit(manager: Any) -> None:
     }
 
 
+@cache
 def _pool_class(pool: Any) -> Any:
     if issubclass(pool.ConnectionCls, _Connection):
         return pool

@@ -113,6 +113,22 @@ def test_a_name_that_does_not_resolve_is_not_sent() -> None:
     assert fate_at(target(80, host="no-such-host.invalid")) is CallOutcome.NOT_SENT
 
 
+def test_a_name_that_is_looked_up_for_too_long_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    over = threading.Event()
+    told: list[str] = []
+
+    def look_up(host: str, *rest: object) -> list[Any]:
+        told.append(f"{host} is looked up")
+        over.wait(60)
+        told.append("it has no address")
+        raise socket.gaierror
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    told.append(fate_at(target(80, host="slow.invalid"), connection_timeout=0.3, read_timeout=5).name)
+    over.set()
+    assert told == ["slow.invalid is looked up", "NOT_SENT"]
+
+
 def test_a_connection_that_is_not_made_in_time_is_not_sent() -> None:
     with closing(socket.socket()) as listening:
         listening.bind((HOST, 0))
