@@ -73,15 +73,14 @@ CELLS = (*ALONE, *CONTESTED, *HOPELESS)
 
 @pytest.fixture(scope="module")
 def stories(
-    request: pytest.FixtureRequest, storage: Azurite, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Mapping[Cell, "Future[Story]"]]:
     """Play every cell that was asked for."""
     root = tmp_path_factory.mktemp("matrix")
     asked = [item.callspec.params.get("row") for item in request.session.items if hasattr(item, "callspec")]
     cells = [cell for row in _BY_NAME if row in asked for cell in CELLS if cell.row == row]
     with ExitStack() as stack:
-        more = range(0, len(cells) - _CELLS_OF_AN_AZURITE, _CELLS_OF_AN_AZURITE)
-        servers = [storage, *(stack.enter_context(_run_azurite()) for _ in more)]
+        servers = [stack.enter_context(_run_azurite()) for _ in range(0, len(cells), _CELLS_OF_AN_AZURITE)]
         context = get_context("forkserver")
         context.set_forkserver_preload([__name__, *_LATE])
         pool = stack.enter_context(ProcessPoolExecutor(_AT_A_TIME, context))

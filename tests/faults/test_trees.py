@@ -71,19 +71,19 @@ def _account(port: int) -> Account:
 
 
 @pytest.fixture
-def tree(tmp_path: Path, storage: Azurite) -> Tree:
+def tree(tmp_path: Path, azurite: Azurite) -> Tree:
     """Return a folder of files that are nowhere yet."""
     (tmp_path / "tree").mkdir()
-    cli = CliWorld(tmp_path, storage.connection_string).with_cache()
-    beside = _account(storage.ports["blob"])
+    cli = CliWorld(tmp_path, azurite.connection_string).with_cache()
+    beside = _account(azurite.ports["blob"])
     made = Tree(cli, beside, beside.blob_service().get_container_client(cli.container()))
     made.write("first")
     return made
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_every_file_is_written_once_whatever_answers_get_lost(tree: Tree, storage: Azurite, seed: int) -> None:
-    with proxy.running(storage.ports["blob"], at_random(seed, 0.3)) as running:
+def test_every_file_is_written_once_whatever_answers_get_lost(tree: Tree, azurite: Azurite, seed: int) -> None:
+    with proxy.running(azurite.ports["blob"], at_random(seed, 0.3)) as running:
         for writes, (text, done) in enumerate((("first", "created"), ("second", "replaced")), 1):
             tree.write(text)
             ran = tree.put(running.port)
@@ -95,7 +95,7 @@ def test_every_file_is_written_once_whatever_answers_get_lost(tree: Tree, storag
 
 @pytest.mark.parametrize("at", [1, 7, 20])
 def test_a_run_that_was_killed_is_ended_by_another_which_takes_nothing_for_anothers(
-    tree: Tree, storage: Azurite, at: int
+    tree: Tree, azurite: Azurite, at: int
 ) -> None:
     killed: list[Any] = []
 
@@ -110,7 +110,7 @@ def test_a_run_that_was_killed_is_ended_by_another_which_takes_nothing_for_anoth
         return Fault.NONE
 
     words = ("blob", "put", "tree", tree.container.container_name, "--recursive")
-    with proxy.running(storage.ports["blob"], kill) as running:
+    with proxy.running(azurite.ports["blob"], kill) as running:
         cli = tree.cli.through(running.port)
         writer = cli.begin_fork(*words)
         told = outcomes(writer.communicate()[0])
@@ -124,7 +124,7 @@ def test_a_run_that_was_killed_is_ended_by_another_which_takes_nothing_for_anoth
     }
 
 
-def test_after_a_kill_only_the_rest_moves(tree: Tree, storage: Azurite) -> None:
+def test_after_a_kill_only_the_rest_moves(tree: Tree, azurite: Azurite) -> None:
     killed: list[Any] = []
 
     def kill(request: Request) -> Fault | Chosen:
@@ -135,7 +135,7 @@ def test_after_a_kill_only_the_rest_moves(tree: Tree, storage: Azurite) -> None:
         return Fault.NONE
 
     words = ("blob", "put", "tree", tree.container.container_name, "--recursive", "--unchanged", "skip")
-    with proxy.running(storage.ports["blob"], kill) as running:
+    with proxy.running(azurite.ports["blob"], kill) as running:
         cli = tree.cli.through(running.port)
         writer = cli.begin_fork(*words)
         writer.communicate()
@@ -148,7 +148,7 @@ def test_after_a_kill_only_the_rest_moves(tree: Tree, storage: Azurite) -> None:
 
 
 @pytest.mark.parametrize("at", [1, 9])
-def test_ctrl_c_settles_what_is_under_way_and_tells_it(tree: Tree, storage: Azurite, at: int) -> None:
+def test_ctrl_c_settles_what_is_under_way_and_tells_it(tree: Tree, azurite: Azurite, at: int) -> None:
     writes: list[Request] = []
 
     def interrupt(request: Request) -> Fault | Chosen:
@@ -157,7 +157,7 @@ def test_ctrl_c_settles_what_is_under_way_and_tells_it(tree: Tree, storage: Azur
             writer.send_signal(signal.SIGINT)
         return Fault.NONE
 
-    with proxy.running(storage.ports["blob"], interrupt) as running:
+    with proxy.running(azurite.ports["blob"], interrupt) as running:
         words = ("blob", "put", "tree", tree.container.container_name, "--recursive", "--jobs", "2")
         writer = tree.cli.through(running.port).begin_fork(*words)
         out, err = writer.communicate()
@@ -168,23 +168,23 @@ def test_ctrl_c_settles_what_is_under_way_and_tells_it(tree: Tree, storage: Azur
     assert len(tree.read()) < FILES
 
 
-def test_a_write_that_the_service_never_takes_is_no_success(tree: Tree, storage: Azurite) -> None:
+def test_a_write_that_the_service_never_takes_is_no_success(tree: Tree, azurite: Azurite) -> None:
     def fail(request: Request) -> Fault | Chosen:
         return Fault.FAIL_BEFORE if request.writes else Fault.NONE
 
-    with proxy.running(storage.ports["blob"], fail) as running:
+    with proxy.running(azurite.ports["blob"], fail) as running:
         ran = tree.put(running.port, "--timeout", "2")
     assert (ran.code, set(outcomes(ran.stdout).values()) <= {"failed", "unknown"}, tree.read()) == (20, True, {})
 
 
-def test_a_service_that_does_not_answer_is_one_error_before_any_file(tree: Tree, storage: Azurite) -> None:
-    with proxy.running(storage.ports["blob"], lambda request: Fault.FAIL_BEFORE) as running:
+def test_a_service_that_does_not_answer_is_one_error_before_any_file(tree: Tree, azurite: Azurite) -> None:
+    with proxy.running(azurite.ports["blob"], lambda request: Fault.FAIL_BEFORE) as running:
         ran = tree.put(running.port, "--timeout", "2")
     assert (ran.code, ran.stdout, tree.read()) == (53, b"", {})
 
 
 def test_a_put_ends_early_when_the_service_goes_away_and_names_what_it_did_not_try(
-    tree: Tree, storage: Azurite
+    tree: Tree, azurite: Azurite
 ) -> None:
     writes: list[Request] = []
 
@@ -192,25 +192,25 @@ def test_a_put_ends_early_when_the_service_goes_away_and_names_what_it_did_not_t
         writes.extend([request] if request.writes else [])
         return Fault.FAIL_BEFORE if len(writes) > FILES // 4 else Fault.NONE
 
-    with proxy.running(storage.ports["blob"], go_away) as running:
+    with proxy.running(azurite.ports["blob"], go_away) as running:
         ran = tree.put(running.port, "--timeout", "1", "--jobs", "2")
         told = Counter(outcomes(ran.stdout).values())
         assert (ran.code, set(told), told.total()) == (20, {"created", "unknown", "not tried"}, FILES), ran.err
     # Two rounds of two files; two more may have begun before those had ended.
     assert told["unknown"] <= 6
     assert "did not answer any more" in ran.err
-    assert (tree.put(storage.ports["blob"], "--unchanged", "skip").code, len(tree.read())) == (0, FILES)
+    assert (tree.put(azurite.ports["blob"], "--unchanged", "skip").code, len(tree.read())) == (0, FILES)
 
 
-def test_a_get_ends_early_when_the_service_goes_away(tree: Tree, storage: Azurite) -> None:
-    assert tree.put(storage.ports["blob"]).code == 0
+def test_a_get_ends_early_when_the_service_goes_away(tree: Tree, azurite: Azurite) -> None:
+    assert tree.put(azurite.ports["blob"]).code == 0
     read: list[Request] = []
 
     def go_away(request: Request) -> Fault | Chosen:
         read.append(request)
         return Fault.FAIL_BEFORE if len(read) > FILES // 4 else Fault.NONE
 
-    with proxy.running(storage.ports["blob"], go_away) as running:
+    with proxy.running(azurite.ports["blob"], go_away) as running:
         cli = tree.cli.through(running.port)
         words = ("blob", "get", tree.container.container_name, "-f", "copy", "--recursive")
         ran = cli.call(*words, "--timeout", "1", "--jobs", "2", env=PATIENT)
@@ -220,9 +220,9 @@ def test_a_get_ends_early_when_the_service_goes_away(tree: Tree, storage: Azurit
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_every_file_is_read_whole_whatever_answers_get_lost(tree: Tree, storage: Azurite, seed: int) -> None:
-    assert tree.put(storage.ports["blob"]).code == 0
-    with proxy.running(storage.ports["blob"], at_random(seed, 0.3, reads=True)) as running:
+def test_every_file_is_read_whole_whatever_answers_get_lost(tree: Tree, azurite: Azurite, seed: int) -> None:
+    assert tree.put(azurite.ports["blob"]).code == 0
+    with proxy.running(azurite.ports["blob"], at_random(seed, 0.3, reads=True)) as running:
         cli = tree.cli.through(running.port)
         ran = cli.call("blob", "get", tree.container.container_name, "-f", "copy", "--recursive", env=PATIENT)
         assert any(each.fault is not Fault.NONE for each in running.log)
@@ -232,8 +232,8 @@ def test_every_file_is_read_whole_whatever_answers_get_lost(tree: Tree, storage:
     assert found == {f"{number:02d}": f"first {number}" for number in range(FILES)}
 
 
-def test_a_get_that_was_killed_leaves_no_part_of_a_file_under_its_name(tree: Tree, storage: Azurite) -> None:
-    assert tree.put(storage.ports["blob"]).code == 0
+def test_a_get_that_was_killed_leaves_no_part_of_a_file_under_its_name(tree: Tree, azurite: Azurite) -> None:
+    assert tree.put(azurite.ports["blob"]).code == 0
     asked: list[Request] = []
 
     def kill(request: Request) -> Fault | Chosen:
@@ -244,7 +244,7 @@ def test_a_get_that_was_killed_leaves_no_part_of_a_file_under_its_name(tree: Tre
         return Fault.NONE
 
     words = ("blob", "get", tree.container.container_name, "-f", "copy", "--recursive", "--unchanged", "skip")
-    with proxy.running(storage.ports["blob"], kill) as running:
+    with proxy.running(azurite.ports["blob"], kill) as running:
         cli = tree.cli.through(running.port)
         reader = cli.begin_fork(*words)
         told = outcomes(reader.communicate()[0])
@@ -257,7 +257,7 @@ def test_a_get_that_was_killed_leaves_no_part_of_a_file_under_its_name(tree: Tre
     assert (ran.code, {name for name, outcome in again.items() if outcome == "unchanged"}) == (0, set(there))
 
 
-def test_a_get_that_is_interrupted_twice_leaves_no_part_of_a_file(tree: Tree, storage: Azurite) -> None:
+def test_a_get_that_is_interrupted_twice_leaves_no_part_of_a_file(tree: Tree, azurite: Azurite) -> None:
     container, copy = tree.container.container_name, tree.cli.root / "copy"
     tree.container.upload_blob("large", bytes(20_000_000))
     is_over, is_held = threading.Event(), threading.Event()
@@ -269,7 +269,7 @@ def test_a_get_that_is_interrupted_twice_leaves_no_part_of_a_file(tree: Tree, st
         is_held.set()
         return Chosen(until=is_over.is_set)
 
-    with proxy.running(storage.ports["blob"], hold) as running:
+    with proxy.running(azurite.ports["blob"], hold) as running:
         reader = tree.cli.through(running.port).begin_fork("blob", "get", container, "-f", "copy", "--recursive")
         until(is_held.is_set)
         assert any(atomic_files.is_unfinished(each.name) for each in copy.iterdir())
@@ -291,7 +291,7 @@ def test_a_get_that_is_interrupted_twice_leaves_no_part_of_a_file(tree: Tree, st
 
 @pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_AFTER, Fault.RESET, Fault.FAIL_BEFORE])
 def test_a_delete_whose_answer_is_lost_is_unknown_and_one_that_was_not_sent_is_sent_again(
-    tree: Tree, storage: Azurite, fault: Fault
+    tree: Tree, azurite: Azurite, fault: Fault
 ) -> None:
     spoilt: list[Request] = []
 
@@ -301,7 +301,7 @@ def test_a_delete_whose_answer_is_lost_is_unknown_and_one_that_was_not_sent_is_s
         spoilt.append(request)
         return fault
 
-    with proxy.running(storage.ports["blob"], spoil) as running:
+    with proxy.running(azurite.ports["blob"], spoil) as running:
         # What the scope has read is known by its endpoint, which is the proxy's.
         assert tree.put(running.port).code == 0
         cli = tree.cli.through(running.port)
@@ -312,10 +312,10 @@ def test_a_delete_whose_answer_is_lost_is_unknown_and_one_that_was_not_sent_is_s
     assert tree.read() == {}
 
 
-def test_a_mirror_whose_deletes_lose_their_answers_is_ended_by_another_run(tree: Tree, storage: Azurite) -> None:
+def test_a_mirror_whose_deletes_lose_their_answers_is_ended_by_another_run(tree: Tree, azurite: Azurite) -> None:
     kept = {f"{number:02d}" for number in range(FILES // 2, FILES)}
     spoil = by_rules([Rule.parse("DELETE blob * drop")])
-    with proxy.running(storage.ports["blob"], spoil) as running:
+    with proxy.running(azurite.ports["blob"], spoil) as running:
         assert tree.put(running.port).code == 0
         for number in range(FILES // 2):
             (tree.cli.root / f"tree/{number:02d}").unlink()
@@ -330,7 +330,7 @@ def test_a_mirror_whose_deletes_lose_their_answers_is_ended_by_another_run(tree:
 
 
 def test_a_file_that_changes_while_it_is_read_is_written_whole_in_its_newer_state(
-    tree: Tree, storage: Azurite, monkeypatch: pytest.MonkeyPatch
+    tree: Tree, azurite: Azurite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tree.cli.root / "tree/07"
     changes: list[Path] = []
@@ -343,7 +343,7 @@ def test_a_file_that_changes_while_it_is_read_is_written_whole_in_its_newer_stat
         check(self)
 
     monkeypatch.setattr(local_files.UnchangedFile, "_check_state", change_once)
-    ran = tree.put(storage.ports["blob"])
+    ran = tree.put(azurite.ports["blob"])
     assert (ran.code, set(outcomes(ran.stdout).values())) == (0, {"created"}), ran.err
     assert tree.read()["07"] == ("newer, and longer", 1)
     assert len(changes) == 1
