@@ -86,7 +86,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     So are the units of a module: to hand each of thousands to a worker takes longer than to run it.
     """
-    _measure_first_cases(items)
+    if config.getoption("cov_source", None):
+        _measure_first_cases(items)
     groups = {item: _find_group(item) for item in items}
     for item in items:
         group = groups[item]
@@ -112,7 +113,7 @@ def _find_group(item: pytest.Item) -> str | None:
 
 
 def _measure_first_cases(items: list[pytest.Item]) -> None:
-    """Measure the coverage, where it is asked for, in the first case of each test alone.
+    """Measure the coverage in the first case of each test alone.
 
     The others run the same lines, but for few, and to trace them takes longer than to run them.
     """

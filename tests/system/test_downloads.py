@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,10 +23,21 @@ from tests.support.emulator_world import until
 from tests.support.ranged_service import RangeAnswer, RangedService, Spoil, serving
 
 #: Five ranges of 8 MiB, the last of them short.
-CONTENT = (os.urandom(999_983) * 34)[: 4 * SINGLE_BYTES + 5]
-NEWER = (os.urandom(999_983) * 26)[: 3 * SINGLE_BYTES + 7]
+LENGTH = 4 * SINGLE_BYTES + 5
 SECOND = 2 * SINGLE_BYTES
 LEASE = "0f3c1111-2222-3333-4444-555566667777"
+
+
+@cache
+def content() -> bytes:
+    """Return what the blob holds."""
+    return (os.urandom(999_983) * 34)[:LENGTH]
+
+
+@cache
+def newer() -> bytes:
+    """Return what another writer puts there meanwhile."""
+    return (os.urandom(999_983) * 26)[: 3 * SINGLE_BYTES + 7]
 
 
 def read(service: RangedService, conditions: Conditions | None = None) -> bytes:
@@ -42,7 +54,7 @@ def read_file(service: RangedService, file: Path, progress: Callable[[int, int],
 def in_reverse() -> Spoil:
     """Keep each range back until the one after it was answered, the last one first."""
     answered: dict[int, threading.Event] = {
-        begin: threading.Event() for begin in range(SINGLE_BYTES, len(CONTENT), SINGLE_BYTES)
+        begin: threading.Event() for begin in range(SINGLE_BYTES, LENGTH, SINGLE_BYTES)
     }
 
     def spoil(begin: int, answer: RangeAnswer) -> RangeAnswer:
@@ -58,7 +70,7 @@ def in_reverse() -> Spoil:
 def test_every_further_range_is_pinned_to_the_first_answer_and_carries_the_lease_but_no_other_condition() -> None:
     asked = Conditions({"If-None-Match": '"0x2"', "x-ms-if-tags": "a = 'b'"}, lease_id=LEASE)
     names = ("if-match", "if-none-match", "x-ms-if-tags", "x-ms-lease-id")
-    with serving(CONTENT) as service:
+    with serving(content()) as service:
         read(service, asked)
     sent = [tuple(headers.get(name) for name in names) for headers in service.asked]
     assert (sent[0], set(sent[1:])) == (
@@ -68,38 +80,38 @@ def test_every_further_range_is_pinned_to_the_first_answer_and_carries_the_lease
 
 
 def test_each_byte_is_asked_for_once() -> None:
-    with serving(CONTENT) as service:
+    with serving(content()) as service:
         read(service)
-    begins = [0, *range(SINGLE_BYTES, len(CONTENT), SINGLE_BYTES)]
+    begins = [0, *range(SINGLE_BYTES, LENGTH, SINGLE_BYTES)]
     assert sorted(int(each[len("bytes=") :].partition("-")[0]) for each in service.ranges) == begins
 
 
 @pytest.mark.parametrize("size", [1, RANGE_BYTES, SINGLE_BYTES])
 def test_a_small_blob_costs_one_request(size: int) -> None:
-    with serving(CONTENT[:size]) as service:
-        assert (read(service) == CONTENT[:size], len(service.asked)) == (True, 1)
+    with serving(content()[:size]) as service:
+        assert (read(service) == content()[:size], len(service.asked)) == (True, 1)
 
 
 def test_a_stream_gets_the_content_in_order_whatever_the_order_of_the_answers() -> None:
-    with serving(CONTENT, in_reverse()) as service:
-        assert read(service) == CONTENT
+    with serving(content(), in_reverse()) as service:
+        assert read(service) == content()
 
 
 def test_a_file_gets_each_piece_at_its_place_whatever_the_order_of_the_answers(tmp_path: Path) -> None:
-    with serving(CONTENT, in_reverse()) as service:
+    with serving(content(), in_reverse()) as service:
         content_hash = read_file(service, tmp_path / "copy")
-    assert ((tmp_path / "copy").read_bytes() == CONTENT, content_hash) == (
+    assert ((tmp_path / "copy").read_bytes() == content(), content_hash) == (
         True,
-        "sha256:" + hashlib.sha256(CONTENT).hexdigest(),
+        "sha256:" + hashlib.sha256(content()).hexdigest(),
     )
 
 
 def test_progress_grows_to_the_size(tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
-    with serving(CONTENT, in_reverse()) as service:
+    with serving(content(), in_reverse()) as service:
         read_file(service, tmp_path / "copy", lambda *at: told.append(at))
     done = [each for each, _ in told]
-    assert (done == sorted(set(done)), told[-1]) == (True, (len(CONTENT), len(CONTENT)))
+    assert (done == sorted(set(done)), told[-1]) == (True, (LENGTH, LENGTH))
 
 
 def test_no_more_is_asked_for_than_is_written_soon(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,13 +123,13 @@ def test_no_more_is_asked_for_than_is_written_soon(monkeypatch: pytest.MonkeyPat
             third.set()
         return answer
 
-    with serving(CONTENT, spoil) as service:
+    with serving(content(), spoil) as service:
         pieces = iter(Download(service.target, Conditions(), Deadline))
         next(pieces)
         next(pieces)
         was_early = third.wait(0.3)
         rest = b"".join(pieces)
-    assert (was_early, len(rest)) == (False, len(CONTENT) - 2 * SINGLE_BYTES)
+    assert (was_early, len(rest)) == (False, LENGTH - 2 * SINGLE_BYTES)
 
 
 def test_several_downloads_at_once_share_what_is_in_memory() -> None:
@@ -137,7 +149,7 @@ def test_several_downloads_at_once_share_what_is_in_memory() -> None:
 
 
 def whole(_: int, answer: RangeAnswer) -> RangeAnswer:
-    return replace(answer, status=200, body=CONTENT, content_range=None)
+    return replace(answer, status=200, body=content(), content_range=None)
 
 
 def whole_behind_first(begin: int, answer: RangeAnswer) -> RangeAnswer:
@@ -151,7 +163,7 @@ def of_another_version(begin: int, answer: RangeAnswer) -> RangeAnswer:
 def another_range(begin: int, answer: RangeAnswer) -> RangeAnswer:
     if begin != SECOND:
         return answer
-    return replace(answer, content_range=f"bytes {SINGLE_BYTES}-{SECOND - 1}/{len(CONTENT)}")
+    return replace(answer, content_range=f"bytes {SINGLE_BYTES}-{SECOND - 1}/{LENGTH}")
 
 
 def without_a_range(begin: int, answer: RangeAnswer) -> RangeAnswer:
@@ -176,7 +188,7 @@ def test_an_answer_that_is_not_the_range_of_that_version_is_refused_and_the_file
 ) -> None:
     file = tmp_path / "copy"
     file.write_bytes(b"old")
-    with serving(CONTENT, spoil) as service, pytest.raises(Unavailable) as refused:
+    with serving(content(), spoil) as service, pytest.raises(Unavailable) as refused:
         read_file(service, file)
     assert (refused.value.reason, [each.name for each in tmp_path.iterdir()], file.read_bytes()) == (
         "wrong_range",
@@ -185,10 +197,10 @@ def test_an_answer_that_is_not_the_range_of_that_version_is_refused_and_the_file
     )
 
 
-@pytest.mark.parametrize("size", [RANGE_BYTES, len(CONTENT)])
+@pytest.mark.parametrize("size", [RANGE_BYTES, LENGTH])
 def test_answers_in_chunks_are_as_good(size: int) -> None:
-    with serving(CONTENT[:size], lambda _, answer: replace(answer, chunked=True)) as service:
-        assert read(service) == CONTENT[:size]
+    with serving(content()[:size], lambda _, answer: replace(answer, chunked=True)) as service:
+        assert read(service) == content()[:size]
 
 
 def test_a_range_that_ends_too_soon_is_asked_for_again() -> None:
@@ -197,8 +209,8 @@ def test_a_range_that_ends_too_soon_is_asked_for_again() -> None:
     def spoil(begin: int, answer: RangeAnswer) -> RangeAnswer:
         return replace(answer, cut=cuts.pop()) if begin == SECOND and cuts else answer
 
-    with serving(CONTENT, spoil) as service:
-        assert (read(service) == CONTENT, len(service.asked)) == (True, 1 + 4 + 2)
+    with serving(content(), spoil) as service:
+        assert (read(service) == content(), len(service.asked)) == (True, 1 + 4 + 2)
 
 
 def overwrite_at(begin_of_it: int) -> tuple[Spoil, Callable[[RangedService], None]]:
@@ -208,7 +220,7 @@ def overwrite_at(begin_of_it: int) -> tuple[Spoil, Callable[[RangedService], Non
     def spoil(begin: int, answer: RangeAnswer) -> RangeAnswer:
         if begin == begin_of_it and services:
             service = services.pop()
-            service.content, service.etag = NEWER, '"0x2"'
+            service.content, service.etag = newer(), '"0x2"'
             return RangeAnswer(412, b"", '"0x2"', None, code="ConditionNotMet")
         return answer
 
@@ -217,23 +229,23 @@ def overwrite_at(begin_of_it: int) -> tuple[Spoil, Callable[[RangedService], Non
 
 def test_a_file_of_a_blob_that_is_overwritten_meanwhile_gets_the_new_version_alone(tmp_path: Path) -> None:
     spoil, tell = overwrite_at(SECOND)
-    with serving(CONTENT, spoil) as service:
+    with serving(content(), spoil) as service:
         tell(service)
         content_hash = read_file(service, tmp_path / "copy")
-    assert ((tmp_path / "copy").read_bytes() == NEWER, content_hash) == (
+    assert ((tmp_path / "copy").read_bytes() == newer(), content_hash) == (
         True,
-        "sha256:" + hashlib.sha256(NEWER).hexdigest(),
+        "sha256:" + hashlib.sha256(newer()).hexdigest(),
     )
 
 
 def test_a_stream_of_a_blob_that_is_overwritten_meanwhile_gets_a_beginning_of_the_old_version_alone() -> None:
     spoil, tell = overwrite_at(SECOND)
     stream = io.BytesIO()
-    with serving(CONTENT, spoil) as service:
+    with serving(content(), spoil) as service:
         tell(service)
         with pytest.raises(Changed) as refused:
             to_stream(service.target, Conditions(), stream, Deadline(), lambda *_: None)
-    assert (refused.value.reason, CONTENT.startswith(stream.getvalue())) == ("overwritten_while_read", True)
+    assert (refused.value.reason, content().startswith(stream.getvalue())) == ("overwritten_while_read", True)
 
 
 def test_a_blob_that_is_always_overwritten_is_given_up_after_the_deadline(tmp_path: Path) -> None:
@@ -245,7 +257,7 @@ def test_a_blob_that_is_always_overwritten_is_given_up_after_the_deadline(tmp_pa
         service.etag = f'"0x{next(versions)}"'
         return RangeAnswer(412, b"", service.etag, None, code="ConditionNotMet")
 
-    with serving(CONTENT, spoil) as service, pytest.raises(Changed) as refused:
+    with serving(content(), spoil) as service, pytest.raises(Changed) as refused:
         to_file(service.target, Conditions(), tmp_path / "copy", Deadline(0.0), lambda *_: None)
     firsts = [each for each in service.ranges if each.startswith("bytes=0-")]
     assert (refused.value.reason, len(firsts), list(tmp_path.iterdir())) == ("overwritten_too_often", 5, [])
@@ -260,23 +272,23 @@ def test_what_ends_one_range_ends_the_get_and_leaves_no_file(
     def spoil(begin: int, answer: RangeAnswer) -> RangeAnswer:
         return RangeAnswer(status, b"", answer.etag, None, code=code) if begin == SECOND else answer
 
-    with serving(CONTENT, spoil) as service, pytest.raises(kind):
+    with serving(content(), spoil) as service, pytest.raises(kind):
         to_file(service.target, Conditions(), tmp_path / "copy", Deadline(0.5), lambda *_: None)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("size", [0, 1, RANGE_BYTES, RANGE_BYTES + 1, len(CONTENT)])
+@pytest.mark.parametrize("size", [0, 1, RANGE_BYTES, RANGE_BYTES + 1, LENGTH])
 def test_content_is_compared_with_the_md5_of_each_range_of_4_mib_where_that_is_asked_for(
     tmp_path: Path, size: int
 ) -> None:
-    with serving(CONTENT[:size]) as service:
+    with serving(content()[:size]) as service:
         to_file(service.target, Conditions(), tmp_path / "copy", Deadline(), lambda *_: None, validates=True)
     spans = [
         [int(each) for each in headers["x-ms-range"].removeprefix("bytes=").split("-")]
         for headers in service.asked
         if headers.get("x-ms-range-get-content-md5") == "true"
     ]
-    assert (tmp_path / "copy").read_bytes() == CONTENT[:size]
+    assert (tmp_path / "copy").read_bytes() == content()[:size]
     assert (len(spans), max(end + 1 - begin for begin, end in spans)) == (max(1, -(-size // RANGE_BYTES)), RANGE_BYTES)
 
 
@@ -288,6 +300,6 @@ def test_content_that_is_not_of_its_md5_is_refused_and_leaves_no_file(
     def spoil(begin: int, answer: RangeAnswer) -> RangeAnswer:
         return replace(answer, md5=md5) if begin == where else answer
 
-    with serving(CONTENT, spoil) as service, pytest.raises(Unavailable) as refused:
+    with serving(content(), spoil) as service, pytest.raises(Unavailable) as refused:
         to_file(service.target, Conditions(), tmp_path / "copy", Deadline(), lambda *_: None, validates=True)
     assert (refused.value.reason, list(tmp_path.iterdir())) == ("content_damaged", [])

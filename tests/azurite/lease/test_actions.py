@@ -14,7 +14,6 @@ from io import BytesIO
 from typing import Any
 
 import pytest
-import yaml
 
 from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
@@ -29,13 +28,12 @@ from azguard.leases import actions as lease_actions
 from azguard.leases.kinds import KINDS, Action, LeaseKind, operation_of
 from azguard.leases.state import client, look
 from azguard.requests.deadline import Deadline
+from tests.support import evidence
 from tests.support.lease_script import Answer, now_is, scripted
 from tests.support.no_records import NoRecords
 from tests.support.places import DATA
 
-EVIDENCE: dict[str, Any] = yaml.load(
-    (DATA / "semantics.yaml").read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-)["lease_state_machine"]["blob_and_container"]
+EVIDENCE: dict[str, Any] = evidence.EVIDENCE["lease_state_machine"]["blob_and_container"]
 MACHINE: dict[str, dict[str, str]] = EVIDENCE["table"]
 A, B, C = (f"{letter * 8}-0000-4000-8000-000000000000" for letter in "abc")
 TERM = 15

@@ -1,6 +1,5 @@
 """How results are laid out: each type lists its own columns, and they are fields of it."""
 
-import ast
 import importlib
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar
@@ -36,11 +35,11 @@ class Outer:
 def kinds() -> list[type]:
     """Return every result type of the core that lists columns."""
     return [
-        getattr(importlib.import_module(name), node.name)
+        found
         for name, path in MODULES.items()
-        if "COLUMNS: ClassVar" in (source := path.read_text(encoding="utf-8"))
-        for node in ast.parse(source).body
-        if isinstance(node, ast.ClassDef) and "COLUMNS: ClassVar" in ast.unparse(node)
+        if "COLUMNS: ClassVar" in path.read_text(encoding="utf-8")
+        for found in vars(importlib.import_module(name)).values()
+        if isinstance(found, type) and found.__module__ == name and "COLUMNS" in vars(found)
     ]
 
 
