@@ -49,8 +49,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
         of_checkout = ProjectBuilder.from_isolated_env(apart, checkout, runner=quiet_subprocess_runner)
         apart.install(of_checkout.build_system_requires)
         sdist = Path(of_checkout.build("sdist", folder / "sdist"))
-        with tarfile.open(sdist) as archive:
-            archive.extractall(folder, filter="tar")
+        shutil.unpack_archive(sdist, folder)
         unpacked = folder / sdist.name.removesuffix(".tar.gz")
         of_sdist = ProjectBuilder.from_isolated_env(apart, unpacked, runner=quiet_subprocess_runner)
         wheel = Path(of_sdist.build("wheel", folder / "of sdist"))
