@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from azure.core.exceptions import HttpResponseError, ResourceExistsError
@@ -221,6 +222,22 @@ def test_a_port_that_is_taken_is_named(emulator: Running) -> None:
     second = subprocess.run(command, capture_output=True, text=True)
 
     assert (second.returncode, port in second.stderr) == (1, True)
+
+
+def test_a_tied_emulator_ends_as_any_other(emulator: Running) -> None:
+    taken = re.findall(r":(\d+)/", emulator.endpoint)[0]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    told = []
+    for port in (taken, "0"):
+        command = [sys.executable, "-m", "azguard.emulators.files", "--tied", "--port", port]
+        with subprocess.Popen(command, text=True, **pipes) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            if process.stdout.readline():
+                process.terminate()
+            told.append((process.wait(20), process.stderr.read().partition(taken)[0]))
+
+    assert told == [(1, "error: 127.0.0.1:"), (0, "")]
 
 
 def test_each_account_has_its_own_key_and_its_own_shares(tmp_path: Path) -> None:

@@ -97,7 +97,11 @@ def _start_smb(accounts: dict[str, bytes], options: argparse.Namespace, ends: Ex
 
 def _end_with_stdin() -> None:
     """End when standard input closes, unless the process that started us has set us free."""
-    if sys.stdin.buffer.read(4) != b"stay":
+    said = b""
+    # Not through sys.stdin: Python cannot end while another thread reads that.
+    while said != b"stay" and (piece := os.read(0, 1)):
+        said += piece
+    if said != b"stay":
         os.kill(os.getpid(), signal.SIGTERM)
 
 
