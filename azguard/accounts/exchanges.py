@@ -153,7 +153,10 @@ class _WholeResponse(HTTPResponse):
 
     def __init__(self, sock: Any, *arguments: Any, **options: Any) -> None:
         super().__init__(sock, *arguments, **options)
-        self.fp: Any = _WholeLines(_Timed(self.fp.detach(), sock))
+        # Ctrl-C at any moment here leaves an answer that can be closed: without what was detached.
+        buffered: Any = self.fp
+        self.fp: Any = None
+        self.fp = _WholeLines(_Timed(buffered.detach(), sock))
 
     def begin(self, *arguments: Any, **options: Any) -> None:
         lines = self.fp
