@@ -201,6 +201,7 @@ from azguard.emulators.files import __main__, server, smb
 first = smb.Smb(__main__.ACCOUNT, __main__.KEY, "127.0.0.1", 0)
 first._client._connect()
 first.stop()
+importlib.metadata.version("werkzeug")
 if os.getuid() == 0:
     os.setgroups([])
     os.setgid(65534)
