@@ -188,8 +188,8 @@ class EtagCache:
     def clear(self, scope: str | None = None) -> int:
         """Drop all entries, of one scope or all, and return how many; held leases stay."""
         return self._database.write(
-            ("DELETE FROM entries WHERE copy <> x'' AND (?1 IS NULL OR scope = ?1)", [(scope,)]),
-            ("DELETE FROM entries WHERE copy = x'' AND (?1 IS NULL OR scope = ?1)", [(scope,)]),
+            (f"DELETE FROM entries WHERE copy <> x'' AND {sql.OF_SCOPE}", [(scope,)]),
+            (f"DELETE FROM entries WHERE copy = x'' AND {sql.OF_SCOPE}", [(scope,)]),
         )
 
     def prune(self, older_than: timedelta) -> int:
@@ -199,7 +199,7 @@ class EtagCache:
         """
         before = count_microseconds(self._now() - older_than)
         return self._database.write(
-            ("DELETE FROM leases WHERE time + duration * 1000000 < ?1", [(before,)]),
+            ("DELETE FROM leases WHERE time + duration * 1000000 < ?", [(before,)]),
             (f"DELETE FROM entries WHERE copy <> x'' AND {sql.OLD}", [(before,)]),
             (f"DELETE FROM entries WHERE copy = x'' AND {sql.OLD}", [(before,)]),
         )
@@ -268,7 +268,7 @@ class EtagCache:
 
     def list_held(self, scope: str | None = None) -> Iterator[HeldLease]:
         """Yield the leases not released, newest first, of one scope or all."""
-        query = f"SELECT {sql.LEASE} FROM leases WHERE ?1 IS NULL OR scope = ?1 ORDER BY number DESC"
+        query = f"SELECT {sql.LEASE} FROM leases WHERE {sql.OF_SCOPE} ORDER BY number DESC"
         return map(cache_records.parse_lease, self._database.stream(query, (scope,)))
 
     def _find_entry(self, key: Key, copy: bytes) -> Entry | None:

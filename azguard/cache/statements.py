@@ -28,17 +28,19 @@ TRIM = (
     f"DELETE FROM entries WHERE {{this}} AND copy >= x'00' AND copy < x'01' AND time < (SELECT time FROM entries"
     f" WHERE {{this}} AND copy >= x'00' AND copy < x'01' ORDER BY time DESC LIMIT 1 OFFSET {INODES - 1})"
 )
+# One scope, or all if it is null. A placeholder stands once each: Python 3.14 takes no numbered ones.
+OF_SCOPE = "scope = coalesce(?, scope)"
 LIST = (
-    f"SELECT {ENTRY} FROM entries WHERE copy = x'' AND (?1 IS NULL OR scope = ?1)"
-    " AND (?2 IS NULL OR substr(address, 1, length(?2)) = ?2) ORDER BY time DESC"
+    f"SELECT {ENTRY} FROM entries WHERE copy = x'' AND {OF_SCOPE}"
+    " AND instr(address, coalesce(?, '')) = 1 ORDER BY time DESC"
 )
 # An inode is of this machine. A part that was not read here cannot be written unseen, so that parts stay here too.
-EXPORT = f"SELECT copy, {ENTRY} FROM entries WHERE (?1 IS NULL OR scope = ?1) AND (copy = x'' OR copy >= x'02')"
+EXPORT = f"SELECT copy, {ENTRY} FROM entries WHERE {OF_SCOPE} AND (copy = x'' OR copy >= x'02')"
 # A file's version is kept as long as its resource's entry: without it, the file would be guarded by a newer
 # one.
 OLD = (
     "NOT EXISTS (SELECT 1 FROM entries AS newer WHERE newer.scope = entries.scope AND"
-    " newer.account = entries.account AND newer.address = entries.address AND newer.time >= ?1)"
+    " newer.account = entries.account AND newer.address = entries.address AND newer.time >= ?)"
 )
 IS_PART = "copy >= x'01' AND copy < x'02'"
 # The version of tags begins with that of the blob: see ``blobs.tags``.
