@@ -149,13 +149,16 @@ class _WholeLines(io.BufferedReader):
 
 
 class _WholeResponse(HTTPResponse):
-    """http.client's reading of an answer, over whole lines."""
+    """http.client's reading of an answer, over whole lines.
+
+    Ctrl-C can come before one is made. It can be closed all the same, which since Python 3.13 happens aloud.
+    """
+
+    fp: Any = None
 
     def __init__(self, sock: Any, *arguments: Any, **options: Any) -> None:
         super().__init__(sock, *arguments, **options)
-        # Ctrl-C at any moment here leaves an answer that can be closed: without what was detached.
-        buffered: Any = self.fp
-        self.fp: Any = None
+        buffered, self.fp = self.fp, None
         self.fp = _WholeLines(_Timed(buffered.detach(), sock))
 
     def begin(self, *arguments: Any, **options: Any) -> None:

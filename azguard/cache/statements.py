@@ -28,7 +28,7 @@ TRIM = (
     f"DELETE FROM entries WHERE {{this}} AND copy >= x'00' AND copy < x'01' AND time < (SELECT time FROM entries"
     f" WHERE {{this}} AND copy >= x'00' AND copy < x'01' ORDER BY time DESC LIMIT 1 OFFSET {INODES - 1})"
 )
-# One scope, or all if it is null. A placeholder stands once each: Python 3.14 takes no numbered ones.
+# One scope, or all if it is null.
 OF_SCOPE = "scope = coalesce(?, scope)"
 LIST = (
     f"SELECT {ENTRY} FROM entries WHERE copy = x'' AND {OF_SCOPE}"

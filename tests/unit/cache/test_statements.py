@@ -6,7 +6,7 @@ from pathlib import Path
 from azguard.cache import statements
 
 
-def test_no_placeholder_has_a_number_because_python_3_14_refuses_those() -> None:
+def test_no_placeholder_has_a_number_of_which_python_3_12_warns() -> None:
     found = {path.name: path.read_text(encoding="utf-8") for path in Path(statements.__file__).parent.glob("*.py")}
     assert len(found) > 10
     assert [name for name, text in found.items() if re.search(r"\?\d", text)] == []
