@@ -178,7 +178,9 @@ def test_the_table_of_operations_needs_nothing_but_the_smallest_modules(tmp_path
         text=True,
         check=True,
     )
-    assert done.stdout.split() == ["azguard", "azguard.conditions", "azguard.conditions.operations"]
+    # With what Python 3.14 reads annotations.
+    found = [name for name in done.stdout.split() if name not in ("_ast", "annotationlib", "ast")]
+    assert found == ["azguard", "azguard.conditions", "azguard.conditions.operations"]
 
 
 def test_importing_the_cache_does_not_import_sqlite(tmp_path: Path) -> None:
