@@ -23,6 +23,8 @@ class State:
     committed = False
     # The run is over and becomes an exit status: a signal waits until that is known, and then hastens the end.
     over = False
+    # A signal ended it, wherever it was: what it was about to make there is half made.
+    interrupted = False
 
     def commit(self) -> None:
         self.committed = True
@@ -41,12 +43,12 @@ class Ended(KeyboardInterrupt):
 
 def end_in_order() -> None:
     """Let signals end this process by an exception, so that what was begun is settled and released."""
-    state.committed = state.over = False
+    state.committed = state.over = state.interrupted = False
     for number in _ENDING:
         # What we were started to ignore, as nohup does, stays ignored.
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _end)
-    sys.unraisablehook = _put_off_what_was_lost
+    sys.unraisablehook = _hear_of_a_destructor
 
 
 def _end(number: int, frame: FrameType | None) -> None:
@@ -56,6 +58,7 @@ def _end(number: int, frame: FrameType | None) -> None:
     if state.over or _is_importing(frame):
         _put_off(number)
     else:
+        state.interrupted = True
         raise Ended(number)
 
 
@@ -67,12 +70,15 @@ def _is_importing(frame: FrameType | None) -> bool:
     return False
 
 
-def _put_off_what_was_lost(lost: "sys.UnraisableHookArgs") -> None:
-    """Send a signal again whose exception came in a destructor, where Python prints it and goes on."""
-    if isinstance(lost.exc_value, Ended):
-        _put_off(lost.exc_value.number)
-    else:
-        sys.__unraisablehook__(lost)
+def _hear_of_a_destructor(failed: "sys.UnraisableHookArgs") -> None:
+    """Send a signal again whose exception came in a destructor, where Python prints it and goes on.
+
+    What a signal left half made cannot be closed, of which Python tells since 3.13; the signal is the reason.
+    """
+    if isinstance(failed.exc_value, Ended):
+        _put_off(failed.exc_value.number)
+    elif not state.interrupted:
+        sys.__unraisablehook__(failed)
 
 
 def _put_off(number: int) -> None:

@@ -149,17 +149,11 @@ class _WholeLines(io.BufferedReader):
 
 
 class _WholeResponse(HTTPResponse):
-    """http.client's reading of an answer, over whole lines.
-
-    Ctrl-C can come before one is made. It can be closed all the same, which since Python 3.13 happens aloud.
-    """
-
-    fp: Any = None
+    """http.client's reading of an answer, over whole lines."""
 
     def __init__(self, sock: Any, *arguments: Any, **options: Any) -> None:
         super().__init__(sock, *arguments, **options)
-        buffered, self.fp = self.fp, None
-        self.fp = _WholeLines(_Timed(buffered.detach(), sock))
+        self.fp: Any = _WholeLines(_Timed(self.fp.detach(), sock))
 
     def begin(self, *arguments: Any, **options: Any) -> None:
         lines = self.fp

@@ -111,6 +111,33 @@ except signals.Ended as ended:
     assert raised_where(code, offline) == "deleted\n143\n"
 
 
+def test_what_a_signal_left_half_made_is_not_told(offline: CliWorld) -> None:
+    code = """
+class Made:
+    def __init__(self):
+        self.is_half_made = True
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(60)
+        self.file = None
+
+    def __del__(self):
+        self.file.close()
+
+class Bad:
+    def __del__(self):
+        raise OSError("told")
+
+Bad()
+try:
+    Made()
+except signals.Ended as ended:
+    print(ended.status)
+"""
+    whole = f"import os, signal, time\nfrom azguard.cli import signals\nsignals.end_in_order()\n{code}"
+    ran = subprocess.run([sys.executable, "-c", whole], capture_output=True, env=offline.environ(), timeout=60)
+    assert (ran.stdout, ran.stderr.count(b"told"), b"file" in ran.stderr.split(b"told")[-1]) == (b"143\n", 1, False)
+
+
 def test_a_signal_after_the_end_is_known_hastens_it_and_changes_nothing(offline: CliWorld) -> None:
     code = """
 signals.hasten(42)
