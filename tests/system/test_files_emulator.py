@@ -240,6 +240,24 @@ def test_a_tied_emulator_ends_as_any_other(emulator: Running) -> None:
     assert told == [(1, "error: 127.0.0.1:"), (0, "")]
 
 
+def test_a_signal_at_the_first_line_ends_it_in_order() -> None:
+    """The signal comes while the line is being written, so before the emulator can wait for one."""
+    script = """
+import io, os, signal, sys
+from azguard.emulators.files import __main__ as emulator
+
+class Line(io.StringIO):
+    def flush(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+sys.stdout = Line()
+sys.exit(emulator.main(["--port", "0"]))
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 def test_each_account_has_its_own_key_and_its_own_shares(tmp_path: Path) -> None:
     keys = {name: base64.b64encode(name.encode()).decode() for name in ("mine", "yours")}
     command = [sys.executable, "-m", "azguard.emulators.files", "--port", "0", "--location", str(tmp_path)]

@@ -68,13 +68,21 @@ def _serve(folder: Path, accounts: dict[str, bytes], options: argparse.Namespace
             _say(f"error: {options.host}:{options.port}: {error.strerror}")
             return 1
         ends.callback(running.stop)
+        told_to_end = _make_signals_readable()
         sys.stdout.write(f"Azure Files emulator: http://{options.host}:{running.port}/{next(iter(accounts))}\n{line}")
         sys.stdout.flush()
-        try:
-            signal.pause()
-        except KeyboardInterrupt:
-            pass
+        os.read(told_to_end, 1)
+        # A second Ctrl-C ends what does not end by itself.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     return 0
+
+
+def _make_signals_readable() -> int:
+    """Return a file descriptor that a signal can be read from: it is neither missed nor raised between two lines."""
+    told, tell = os.pipe()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: os.write(tell, b"."))
+    return told
 
 
 def _start_smb(accounts: dict[str, bytes], options: argparse.Namespace, ends: ExitStack) -> "tuple[Smb | None, str]":
