@@ -155,7 +155,7 @@ def hold(env: Environment, name: str, given: HoldOptions) -> LockHeld:
     if around is not None and (sticky is None or not around.is_sticky):
         if queue.is_reader_of(str(around.target.address), plan.request.target):
             readers.check_reads(plan.request)
-        checking.confirm(around, plan.settings.patience_now())
+        checking.confirm(around, plan.request, plan.settings)
         if sticky is not None:
             raise UsageError(f"this job holds {around.target} already", hint="release it first: azguard lock release")
         return _describe(env, around, (), "already_held")

@@ -10,8 +10,10 @@ from azguard.leases import owners
 from azguard.leases import state as lease_state
 from azguard.leases.owners import FENCE
 from azguard.leases.state import LeaseState
+from azguard.locks import lock_blobs
 from azguard.locks.holds import Hold, HoldState
 from azguard.locks.known import KnownLock, build_lost
+from azguard.locks.settings import AcquireSettings, LockRequest
 from azguard.requests.deadline import Deadline
 
 
@@ -33,16 +35,20 @@ class LockCheck:
     pid: int | None
 
 
-def confirm(known: KnownLock, patience: Deadline) -> None:
-    """See that a lock that was to be held anew is held still.
+def confirm(known: KnownLock, request: LockRequest, settings: AcquireSettings) -> None:
+    """See that a lock that was to be held anew is held still, and leave the number of this run on it.
 
     Raises:
         LockLost: it was lost, and what was done under it may have run beside another holder.
+        Changed: a run with a higher sequence number has held it.
     """
     try:
-        check(known, patience)
+        check(known, settings.patience_now())
+        lock_blobs.leave_sequence(request, known.target, known.lease_id, settings)
     except LockLost as error:
         raise error.but(reason="hold_lost_before") from error
+    except (Locked, NotFound) as error:
+        raise build_lost(known.target, error.message).but(reason="hold_lost_before") from error
 
 
 def check(known: KnownLock, deadline: Deadline) -> LockCheck:

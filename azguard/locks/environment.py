@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from azguard.accounts.target import Target
-from azguard.errors import Locked, LockLost, NotFound
+from azguard.errors import AzguardError, Locked, LockLost, NotFound
 from azguard.requests.deadline import Deadline
 
 LOCK = "AZGUARD_LOCK"
@@ -90,11 +90,7 @@ def confirm(target: Target, outer: OuterLock, patience: Deadline, *, tell: Calla
     try:
         state.look(target, patience, outer.lease_id)
     except (Locked, NotFound) as error:
-        raise LockLost(
-            f"the lock around this command is lost: {error.message}",
-            address=str(target.address),
-            reason=reason,
-        ) from error
+        raise build_lost(target, error, reason) from error
     tell(f"lock: {target.address} is held by the lock run around this one")
 
 
@@ -110,11 +106,13 @@ def renew(target: Target, outer: OuterLock, patience: Deadline) -> None:
     try:
         actions.renew(target, Conditions(lease_id=outer.lease_id), patience)
     except (Locked, NotFound) as error:
-        raise LockLost(
-            f"the lock around this command is lost: {error.message}",
-            address=str(target.address),
-            reason="outer_lock_lost",
-        ) from error
+        raise build_lost(target, error, "outer_lock_lost") from error
+
+
+def build_lost(target: Target, error: AzguardError, reason: str) -> LockLost:
+    """Return the error of a lock that is held around us no more, as another error says."""
+    message = f"the lock around this command is lost: {error.message}"
+    return LockLost(message, address=str(target.address), reason=reason)
 
 
 def find_lease_id(target: Target, environ: Mapping[str, str]) -> str | None:

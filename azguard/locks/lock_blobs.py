@@ -16,7 +16,7 @@ from azguard.errors import Changed, Exists, NotFound, OutcomeUnknown, UsageError
 from azguard.leases import owner_records, owners
 from azguard.leases.owner_records import Moved, Version
 from azguard.leases.owners import FENCE, SEQUENCE, SHARED, SLOTS, HeldSequence, Owner
-from azguard.locks.settings import LockRequest
+from azguard.locks.settings import AcquireSettings, LockRequest
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import new_op
 
@@ -199,10 +199,42 @@ def write_owner_and_fence(
         )
 
 
+def leave_sequence(request: LockRequest, target: Target, lease_id: str, settings: AcquireSettings) -> None:
+    """Write the number of a run on a lock that is held around it, under the lease of that lock.
+
+    Raises:
+        Changed: a run with a higher number has held the lock.
+        Locked, NotFound: the lease is not held any more.
+        UsageError: it is a lock of several slots.
+    """
+    patience = settings.patience_now()
+    while request.sequence is not None:
+        version = owner_records.read_version(target, patience, lease_id)
+        check_slots(target, version.metadata, request.slots)
+        check_sequence(target, version.metadata, request.sequence)
+        highest = owners.read_sequence(version.metadata)
+        if highest is not None and highest.number == request.sequence:
+            return
+        added = _describe_sequence(request.sequence, settings.owner)
+        conditions = owner_records.tie_to(target, lease_id, version)
+        try:
+            moved = owner_records.change_metadata(target, version, added, conditions, patience)
+        except Changed:
+            if patience.passed:
+                raise
+            continue
+        settings.records.record_move(target, moved)
+        return
+
+
+def _describe_sequence(number: int, owner: Owner) -> dict[str, str]:
+    return {SEQUENCE: HeldSequence(number, owner.name, owner.run).as_metadata()}
+
+
 def _as_metadata(request: LockRequest, owner: Owner, fence: int) -> dict[str, str]:
     added = {owners.OWNER: owner.as_metadata(), FENCE: str(fence)}
     if request.slots > 1:
         added[SLOTS] = str(request.slots)
     if request.sequence is not None:
-        added[SEQUENCE] = HeldSequence(request.sequence, owner.name, owner.run).as_metadata()
+        added.update(_describe_sequence(request.sequence, owner))
     return added

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.errors import AzguardError, Locked, NotFound
-from azguard.locks import environment, guarded_run, log, own_lease, readers
+from azguard.locks import environment, guarded_run, lock_blobs, log, own_lease, readers
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.guarded_run import GuardedCommand, LockWatch
 from azguard.locks.renewal import HeldLock, Renewer, describe_late
@@ -78,6 +78,7 @@ class LeaseLocks:
             around = environment.find_outer_lock(request.target, environ)
             reading = readers.find_around(request.target, environ)
             if around is not None:
+                self._leave_sequence(request, around)
                 self._inherit(request.target, around, watch)
             elif reading is not None:
                 readers.check_reads(request)
@@ -129,6 +130,13 @@ class LeaseLocks:
             self._held.append(self._confirm_outer_lock(target, around))
         else:
             self._hold(self._renew_outer_lock(target, around, around.seconds), watch)
+
+    def _leave_sequence(self, request: LockRequest, around: environment.OuterLock) -> None:
+        """Give a lock that is held around us the number of this run, which is refused if it is superseded."""
+        try:
+            lock_blobs.leave_sequence(request, request.target, around.lease_id, self._plan.settings)
+        except (Locked, NotFound) as error:
+            raise environment.build_lost(request.target, error, "outer_lock_lost") from error
 
     def _confirm_outer_lock(self, target: Target, around: environment.OuterLock) -> HeldLock:
         """Return a lock that the lock run around us holds, as the service confirms."""

@@ -13,6 +13,7 @@ from azguard.errors import AzguardError, Locked, NotFound, Unavailable, UsageErr
 from azguard.leases import actions, owner_records
 from azguard.leases import state as lease_state
 from azguard.leases.owners import Owner
+from azguard.locks import lock_blobs
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.holder import HoldPlan
 from azguard.locks.holds import Hold, HoldState, find_place
@@ -98,12 +99,15 @@ class StickyHold:
 
         Raises:
             UsageError: its time would be over already.
+            Changed: a run with a higher sequence number has held it.
         """
         assert lock.hold is not None
-        patience = self.plan.settings.patience_now()
+        plan = self.plan
+        patience = plan.settings.patience_now()
         try:
+            lock_blobs.leave_sequence(plan.request, lock.target, lock.lease_id, plan.settings)
             found = owner_records.read_version(lock.target, patience, lock.lease_id)
-            owner = self.until.write_on(owner_records.set_service_time(self.plan.settings.owner, found), lock.lease_id)
+            owner = self.until.write_on(owner_records.set_service_time(plan.settings.owner, found), lock.lease_id)
             moved = owner_records.leave(lock.target, lock.lease_id, owner, patience)
         except (Locked, NotFound) as error:
             self.plan.holds.close(lock.hold, HoldState.LOST, error.message)

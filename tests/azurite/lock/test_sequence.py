@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -80,3 +81,23 @@ def test_a_lock_that_is_held_for_later_steps_has_its_number_too(world: Locks) ->
     assert world.run(lock, "--sequence", "8", "--", "true").code == 0
     ran = world.cli.fork("lock", "hold", lock, "--sequence", "7", env=world.marked())
     assert (ran.code, "run 7 is superseded" in ran.err, world.left(lock)) == (42, True, NOTHING)
+
+
+def test_inside_a_lock_the_number_counts_too(world: Locks) -> None:
+    lock = world.new()
+    assert world.run(lock, "--sequence", "8", "--", "true").code == 0
+    held = world.cli.fork("lock", "hold", lock, env=world.marked()).json
+    inside = {
+        "AZGUARD_LOCK": lock,
+        "AZGUARD_LOCK_ENDPOINT": json.loads(Path(held["holder_file"]).read_text())["endpoint"],
+        "AZGUARD_LEASE_ID": held["lease_id"],
+        "AZGUARD_FENCE": str(held["fence"]),
+        "AZGUARD_LOCK_DURATION": "60",
+    }
+    ran = [world.run(lock, "--sequence", each, "--", "true", env=inside).code for each in ("7", "8", "9")]
+    again = [world.cli.call("lock", "hold", lock, "--sequence", each, env=inside).code for each in ("8", "10")]
+    assert (ran, again, world.cli.call("lock", "release", lock).code) == ([42, 0, 0], [42, 0], 0)
+    frozen = ["--sticky", "--reason", "incident", "--sequence"]
+    assert [world.cli.call("lock", "hold", lock, *frozen, each).code for each in ("10", "9", "11")] == [0, 42, 0]
+    assert world.cli.call("lock", "release", lock).code == 0
+    assert world.run(lock, "--sequence", "10", "--", "true").code == 42
