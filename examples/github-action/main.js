@@ -42,7 +42,8 @@ function watchHolder(lock, seen) {
 
 async function hold(given, seen) {
   const begun = Date.now();
-  const words = ['lock', 'hold', ...optionsOf(given), '-o', 'json', given.lock];
+  // Into a pipe it prints JSON; to ask for that would make its errors JSON too, which people read here.
+  const words = ['lock', 'hold', ...optionsOf(given), given.lock];
   const done = await azguard(words, { said: watchHolder(given.lock, seen) });
   const waited = Math.floor((Date.now() - begun) / 1000);
   if (done.status !== 0) return { status: done.status, acquired: false, fence: '', waited };
@@ -85,8 +86,11 @@ function publish(lock, result, holder) {
   if (result.acquired) {
     summarize(`Lock {}: held with fence {} after ${result.waited} s.`, lock, result.fence);
     if (others) summarize('It was held before by {}.', others);
+    if (result.status === LOST) summarize('It was **lost**, or the command under it exited with {}.', `${LOST}`);
+  } else if (result.status === BUSY) {
+    summarize('Lock {}: not acquired. It is held by {}.', lock, others || 'others');
   } else {
-    summarize('Lock {}: not acquired. It is held by {}.', lock, others || 'nobody that could be found');
+    summarize('Lock {}: not acquired. azguard exited with {}, see the log.', lock, `${result.status}`);
   }
 }
 

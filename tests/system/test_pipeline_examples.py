@@ -193,6 +193,9 @@ def test_an_older_run_is_superseded(job: Job, cli: CliWorld, lock: str) -> None:
     assert cli.call("lock", "run", lock, "--sequence", "9", "--", "true").code == 0
     refused = job.main(lock=lock, sequence="8", on_busy="skip")
     assert (refused.code, job.outputs["acquired"], "::error::superseded" in refused.out) == (42, "false", True)
+    # People read it: neither JSON, nor a holder where there is none.
+    assert "\nerror: run 8 is superseded" in refused.out
+    assert ("held by" in job.summary, "exited with 42" in job.summary) == (False, True)
 
 
 def test_no_input_is_read_by_a_shell_or_as_an_option(job: Job, cli: CliWorld, lock: str) -> None:
