@@ -63,6 +63,8 @@ def check(known: KnownLock, deadline: Deadline) -> LockCheck:
         try:
             _check_record(known.target, hold)
         except LockLost as error:
+            if hold.state is HoldState.RELEASED:
+                raise  # The service knows less: only that the lease is not held.
             raise _explain_loss(known, deadline) or error from error
     state = _look_at_lease(known, deadline)
     left = None if hold is None else hold.seconds_left

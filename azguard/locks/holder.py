@@ -167,7 +167,7 @@ class _Holder:
         _log(why)
         renewer.stop()
         with ignore_ending():
-            self._finish(held)
+            self._finish(held, None if self._over.is_set() else why)
 
     def _describe(self, held: HeldLock) -> Hold:
         plan = self._plan
@@ -221,15 +221,18 @@ class _Holder:
         self._lost = self._lost or why
         self._over.set()
 
-    def _finish(self, held: HeldLock) -> None:
-        """Release the lock if it is not lost, and write down how it ended."""
+    def _finish(self, held: HeldLock, why: str | None) -> None:
+        """Release the lock if it is not lost, and write down how it ended, and why if it was not told to end."""
         holds = self._plan.holds
         is_known_lost = self._lost is not None
         if not is_known_lost and (failure := self._release(held)) is not None:
             holds.close(self._record, HoldState.LEFT, failure)
             return
         self._plan.settings.records.remove(held.target, held.lease_id)
-        holds.close(self._record, HoldState.RELEASED if self._lost is None else HoldState.LOST, self._lost)
+        if self._lost is None:
+            holds.close(self._record, HoldState.RELEASED, why)
+        else:
+            holds.close(self._record, HoldState.LOST, self._lost)
         if self._plan.settings.keeps_log and held.record is not None:
             seconds = self._now() - (held.ends - held.seconds)
             line = log.build_line(held.target, held.record, seconds, self._lost)

@@ -155,7 +155,8 @@ def test_its_time_ends_it(world: Locks) -> None:
     lock = world.new()
     held = hold(world, lock, "--for", "1s")
     until(lambda: is_gone(held["pid"]), ENDS_SECONDS)
-    assert world.left(lock) == NOTHING
+    checked = world.cli.call("lock", "check", lock)
+    assert (checked.code, "it was released: its time is over" in checked.err, world.left(lock)) == (77, True, NOTHING)
 
 
 def test_the_end_of_another_process_ends_it(world: Locks) -> None:
