@@ -88,11 +88,13 @@ def build_line(target: Target, record: LockRecord, seconds: float, lost: str | N
     """Return the line of a holder that held a lock for so many seconds; ``lost`` says why it was lost."""
     address = str(target.address)
     holding = describe_holding(address, record.owner, record.fence, lost=lost, ended=_add(record.owner.since, seconds))
-    before = None
-    if record.before is not None:
-        why = _NO_LINE if record.before.until is None else "the next one took it, after its time or a break"
-        before = _describe(address, record.before, record.fence_before, UNKNOWN, why, None)
-    return LogLine(holding, before)
+    return LogLine(holding, _describe_before(address, record))
+
+
+def build_before(target: Target, record: LockRecord) -> LogLine | None:
+    """Return the line that tells only of the holder before, for one whose own line another machine may write."""
+    before = _describe_before(str(target.address), record)
+    return None if before is None else LogLine(before, None)
 
 
 def build_given_up(target: Target, record: LockRecord, seconds: float) -> LogLine:
@@ -149,14 +151,23 @@ def find_log(lock: Target) -> Target:
     return Target(lock.account, Address(Kind.BLOB, (lock.address.container, f"{lock.address.name}{SUFFIX}")))
 
 
+def _describe_before(address: str, record: LockRecord) -> Holding | None:
+    if record.before is None:
+        return None
+    why = _NO_LINE if record.before.until is None else "the next one took it, after its time or a break"
+    return _describe(address, record.before, record.fence_before, UNKNOWN, why, None)
+
+
 def _order(lines: list[LogLine]) -> Iterator[Holding]:
     """Yield each holder once, by its fence; those without a line of their own from the lines of the next ones."""
     found: dict[tuple[str, int | None], Holding] = {}
     for line in lines:
-        found[line.holding.address, line.holding.fence] = line.holding
+        if line.holding.outcome != UNKNOWN:
+            found[line.holding.address, line.holding.fence] = line.holding
     for line in lines:
-        if line.before is not None:
-            found.setdefault((line.before.address, line.before.fence), line.before)
+        for each in (line.holding, line.before):
+            if each is not None:
+                found.setdefault((each.address, each.fence), each)
     yield from sorted(found.values(), key=lambda each: (each.since or "", each.fence or 0))
 
 

@@ -13,7 +13,7 @@ from azguard.errors import AzguardError, Locked, NotFound, Unavailable, UsageErr
 from azguard.leases import actions, owner_records
 from azguard.leases import state as lease_state
 from azguard.leases.owners import Owner
-from azguard.locks import lock_blobs
+from azguard.locks import lock_blobs, log
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.holder import HoldPlan
 from azguard.locks.holds import Hold, HoldState, find_place
@@ -146,6 +146,9 @@ class StickyHold:
         plan.settings.records.add(held.target, held.lease_id, None)
         self._make_infinite(held)
         plan.settings.records.confirm(held.target, held.lease_id)
+        before = log.build_before(held.target, held.record)
+        if before is not None and plan.settings.keeps_log:
+            log.append(held.target, before, plan.settings.tell)
         return record
 
     def _make_infinite(self, held: HeldLock) -> None:

@@ -64,6 +64,17 @@ def test_a_frozen_lock_is_there_once_it_is_released(world: Locks) -> None:
     assert (world.cli.call("lock", "release", lock).code, history(world, lock)[0]["reason"]) == (0, "incident 4711")
 
 
+def test_the_one_before_a_frozen_lock_is_there_too(world: Locks) -> None:
+    lock = world.new()
+    assert world.run(lock, "--", "true").code == 0
+    for reason in ("incident 1", "incident 2"):
+        assert world.cli.call("lock", "hold", lock, "--sticky", "--reason", reason).code == 0
+        break_now(world, lock)
+    assert [(each["fence"], each["outcome"], each["reason"]) for each in history(world, lock)] == [
+        (1, "released", None), (2, "unknown", "incident 1"),
+    ]  # fmt: skip
+
+
 def test_a_holder_that_was_killed_is_known_by_the_next_one(world: Locks) -> None:
     lock = world.new()
     held = world.cli.fork("lock", "hold", lock, "--reason", "one", env=world.marked()).json
