@@ -9,14 +9,12 @@ import typer
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.cli import ending, lease_options, lock_names, lock_options, options, values
+from azguard.cli import ending, lease_options, lock_names, lock_options, options, step_locks, step_variables, values
 from azguard.cli.context import Environment
 from azguard.cli.step_variables import StepVariables
 from azguard.conditions import lease_ids
 from azguard.errors import AzguardError, GaveUp, UsageError
-from azguard.leases.actions import LONGEST
 from azguard.locks import checking, environment, holder, known, queue, readers
-from azguard.locks.environment import LockLine
 from azguard.locks.holder import HoldPlan
 from azguard.locks.holds import Hold, Holds, LockHeld
 from azguard.locks.known import KnownLock, LockReleased
@@ -164,10 +162,12 @@ def hold(env: Environment, name: str, given: HoldOptions) -> LockHeld:
         prolonged = sticky.prolong(own)
         if prolonged is not None:
             return _describe(env, prolonged, (), "prolonged")
+    step_locks.warn_of_own(plan, env.out.warn)
     exported: list[str] = []
 
     def publish(held: Hold) -> None:
-        exported.extend(variables.write(_add(env, held)))
+        lines = step_locks.list_lines(env.environ, variables, plan.holds)
+        exported.extend(variables.write(step_locks.add(lines, held)))
 
     try:
         held = holder.hold(plan, publish) if sticky is None else sticky.hold(publish)
@@ -211,7 +211,7 @@ def release(env: Environment, locks: Iterable[KnownLock], env_file: str | None) 
     records = lease_options.CacheRecords(env)
     done: list[LockReleased] = []
     failed: list[AzguardError] = []
-    lines = environment.read_lines(env.environ)
+    lines = step_locks.list_lines(env.environ, variables, holds_of(env))
     for each in locks:
         try:
             done.append(known.release(each, holds_of(env), records, env.deadline.fresh()))
@@ -247,6 +247,7 @@ def _plan(env: Environment, target: Target, given: HoldOptions, checked: lock_op
         scope=env.scope,
         lasts=None if given.for_ is None else values.duration(given.for_, "--for"),
         watched=given.find_watched(),
+        job=step_variables.find_job(env.environ),
     )
 
 
@@ -263,14 +264,6 @@ def _parse_until(text: str | None) -> Until:
         raise UsageError(
             f"--until: {text!r} is neither a duration nor a time", hint="--until 4h, --until 2026-12-01T06:00Z"
         ) from None
-
-
-def _add(env: Environment, held: Hold) -> dict[str, str]:
-    """Return the variables of the locks that are held around us, and of this one."""
-    lines = [line for line in environment.read_lines(env.environ) if line.lock != held.address]
-    duration = LONGEST if held.seconds is None else held.seconds
-    own = LockLine(held.address, held.endpoint, held.lease_id, str(held.fence), str(duration))
-    return environment.export_lines([*lines, own])
 
 
 def _describe(env: Environment, lock: KnownLock, exported: tuple[str, ...], outcome: str) -> LockHeld:

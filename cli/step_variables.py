@@ -14,6 +14,7 @@ from azguard.errors import ConfigError
 _GITHUB = "GITHUB_ENV"
 # What Azure Pipelines sets in every job. Its agent reads logging commands from both streams of a step.
 _AZURE_PIPELINES = "TF_BUILD"
+_JOB = "SYSTEM_JOBID"
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,9 @@ class StepVariables:
     file: Path | None
     #: The file that GITHUB_ENV names.
     github: Path | None
-    #: Whether this is a job of Azure Pipelines.
+    #: Whether this is a job of Azure Pipelines, and which one, if that is known.
     is_azure_pipelines: bool
+    job: str | None = None
 
     @classmethod
     def of(cls, named: str | None, environ: Mapping[str, str]) -> "StepVariables":
@@ -39,7 +41,7 @@ class StepVariables:
         file = None if text is None else Path(text)
         # Its format is GitHub's, by whatever name it is given.
         file = None if file is not None and github is not None and _same(file, github) else file
-        found = cls(file, github, environ.get(_AZURE_PIPELINES) == "True")
+        found = cls(file, github, environ.get(_AZURE_PIPELINES) == "True", find_job(environ))
         for path in found.paths:
             _append(path, "")
         return found
@@ -48,6 +50,15 @@ class StepVariables:
     def paths(self) -> list[Path]:
         """Return the files."""
         return [path for path in (self.file, self.github) if path is not None]
+
+    def is_of_step(self, lease_id: str, job: str | None) -> bool:
+        """Return whether a lease was left by this step, or by this job of Azure Pipelines."""
+        is_of_job = self.job is not None and job == self.job
+        return is_of_job or (self.github is not None and lease_id.encode() in _read(self.github))
+
+    def is_in_file(self, lease_id: str) -> bool:
+        """Return whether a lease was left in the file that was named, by this step or by any before."""
+        return self.file is not None and lease_id.encode() in _read(self.file)
 
     def write(self, variables: Mapping[str, str]) -> tuple[str, ...]:
         """Leave variables, and return where.
@@ -71,6 +82,11 @@ class StepVariables:
         return tuple(where)
 
 
+def find_job(environ: Mapping[str, str]) -> str | None:
+    """Return the id of the job of Azure Pipelines that this is."""
+    return environ.get(_JOB) or None if environ.get(_AZURE_PIPELINES) == "True" else None
+
+
 def _format_for_github(name: str, value: str) -> str:
     if "\n" not in value:
         return f"{name}={value}\n"
@@ -82,6 +98,14 @@ def _format_for_github(name: str, value: str) -> str:
 def _escape(value: str) -> str:
     """Return a value as the agent reads it from one line."""
     return value.replace("%", "%AZP25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _read(path: Path) -> bytes:
+    try:
+        # What is no file, such as a pipe, would be waited for.
+        return path.read_bytes() if path.is_file() else b""
+    except OSError:
+        return b""
 
 
 def _append(path: Path, text: str) -> None:

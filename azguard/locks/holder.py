@@ -58,6 +58,8 @@ class HoldPlan:
     lasts: float | None = None
     #: The process with which it ends; None if with none.
     watched: KnownProcess | None = None
+    #: The job of Azure Pipelines that this is; None if it is none.
+    job: str | None = None
 
 
 def hold(plan: HoldPlan, publish: Callable[[Hold], None]) -> Hold:
@@ -192,6 +194,7 @@ class _Holder:
             ends=held.ends,
             log=str(plan.holds.file(held.lease_id, "log")),
             keeps_history=plan.settings.keeps_log,
+            job=plan.job,
         )
 
     def _wait(self, renewer: Renewer) -> str:

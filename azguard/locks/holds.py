@@ -64,8 +64,10 @@ class Hold:
     #: Whether the holder is added to the history of the lock.
     keeps_history: bool = True
     state: HoldState = HoldState.HELD
-    #: Why it was lost or left.
+    #: Why it was lost or left, or released before it was told to be.
     why: str | None = None
+    #: The job of Azure Pipelines that took it; None if it is none, or not known.
+    job: str | None = None
 
     @property
     def is_here(self) -> bool:
@@ -78,6 +80,12 @@ class Hold:
         if self.pid is None or self.birth is None or not self.is_here:
             return None
         return KnownProcess(self.pid, self.birth)
+
+    @property
+    def is_kept(self) -> bool:
+        """Return whether it is held, as far as this machine knows: by a process that lives, or without one."""
+        process = self.process
+        return self.state is HoldState.HELD and (self.pid is None or (process is not None and process.lives))
 
     @property
     def seconds_left(self) -> float | None:
@@ -151,6 +159,13 @@ class Holds:
         """Yield the records of a scope, newest first."""
         found = [hold for path in self._files() if (hold := _read(path)) is not None and hold.scope == scope]
         yield from sorted(found, key=lambda hold: (hold.since or "", hold.fence), reverse=True)
+
+    def list_unreleased(self) -> list[Hold]:
+        """Return the records of what is held, or was lost, the oldest first."""
+        found = (hold for path in self._files() if (hold := _read(path)) is not None)
+        return sorted(
+            (each for each in found if each.state is not HoldState.RELEASED), key=lambda hold: hold.since or ""
+        )
 
     def list_scopes(self, endpoint: str, lock: str) -> list[str]:
         """Return the scopes that hold a lock, as far as is recorded."""

@@ -140,6 +140,7 @@ class StickyHold:
             ends=None,
             log=None,
             keeps_history=plan.settings.keeps_log,
+            job=plan.job,
         )
         plan.holds.prune()
         plan.holds.save(record)

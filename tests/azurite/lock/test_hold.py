@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -69,6 +70,15 @@ def test_every_result_has_the_shape_that_scripts_rely_on(world: Locks) -> None:
     for name, result in found.items():
         schema = {"$defs": SCHEMAS["$defs"], "$ref": f"#/$defs/{name}"}
         jsonschema.Draft202012Validator(schema).validate(result)
+
+
+def test_a_scope_that_waits_for_itself_is_told_so(world: Locks) -> None:
+    lock = world.new()
+    hold(world, lock)
+    again, other = (world.cli.call("lock", "hold", lock, "--no-wait", env=env) for env in ({}, OTHER_JOB))
+    said = f"warning: this scope holds {lock.removeprefix('blob:')} already"
+    assert [(ran.code, said in ran.err) for ran in (again, other)] == [(75, True), (75, False)]
+    assert call(world, "release", lock).code == 0
 
 
 def test_a_second_release_does_nothing(world: Locks) -> None:
@@ -308,6 +318,30 @@ def test_two_locks_of_a_job_are_both_checked(world: Locks) -> None:
     assert call(world, "check", env=both).code == 77
     assert [world.state(each) for each in (one, two)] == ["available", "leased"]
     call(world, "release", two, env=both)
+
+
+@pytest.mark.parametrize("where", ["file", "github", "azure"])
+def test_two_locks_of_one_step_are_both_told(world: Locks, where: str) -> None:
+    """A step does not see what its first ``lock hold`` has left."""
+    one, two = sorted([world.new(), world.new()])
+    env = {"github": {"GITHUB_ENV": str(world.cli.file("step"))}, "azure": {"TF_BUILD": "True", "SYSTEM_JOBID": one}}
+    at = world.marked({"GITHUB_ENV": "", **env.get(where, {})})
+    words = ("--env-file", "step") if where == "file" else ()
+
+    def told(*command: str) -> list[str]:
+        ran = world.cli.fork("lock", *command, *words, env=at)
+        assert ran.code == 0
+        text = ran.err.replace("%0A", "\n") if where == "azure" else (world.cli.root / "step").read_text()
+        last = text.rpartition("AZGUARD_LOCK")[0].rpartition("AZGUARD_LOCK_ENDPOINT")[0].rpartition("AZGUARD_LOCK")[2]
+        return re.findall(r"blob:\w+/\w+", last)
+
+    assert [told("hold", one), told("hold", two), told("release", one)] == [[one], [one, two], [two]]
+    held = world.cli.call("lock", "check", two).json
+    os.kill(held["pid"], signal.SIGKILL)
+    until(lambda: is_gone(held["pid"]), ENDS_SECONDS)
+    # A file may be of a job that is long over; what else tells of the step is not.
+    assert told("hold", one) == ([one] if where == "file" else [two, one])
+    assert [world.cli.call("lock", "release", each).code for each in (one, two)] == [0, 0]
 
 
 def test_a_lock_that_was_lost_does_not_keep_the_others_from_being_released(world: Locks) -> None:

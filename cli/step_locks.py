@@ -1,0 +1,51 @@
+"""The locks of a job, as later steps shall find them: those that the environment tells, and those of the same step.
+
+A step does not see the variables that it leaves itself. A second ``lock hold`` in it, or a release of one of two locks,
+would so wipe out what the first has left.
+"""
+
+from collections.abc import Callable, Mapping
+
+from azguard.cli.step_variables import StepVariables
+from azguard.leases.actions import LONGEST
+from azguard.locks import environment
+from azguard.locks.environment import LockLine
+from azguard.locks.holder import HoldPlan
+from azguard.locks.holds import Hold, Holds
+
+
+def list_lines(environ: Mapping[str, str], variables: StepVariables, holds: Holds) -> list[LockLine]:
+    """Return the locks that later steps find now: of each lock, what was left last."""
+    found = {line.lock: line for line in environment.read_lines(environ)}
+    around = {line.lease_id for line in found.values()}
+    for hold in holds.list_unreleased():
+        if hold.lease_id not in around and _is_told(hold, variables):
+            found[hold.address] = describe(hold)
+    return list(found.values())
+
+
+def _is_told(hold: Hold, variables: StepVariables) -> bool:
+    # One that was lost counts too: the steps that follow have to know. A file may be of a job that is long over.
+    in_file = hold.is_kept and variables.is_in_file(hold.lease_id)
+    return in_file or variables.is_of_step(hold.lease_id, hold.job)
+
+
+def describe(hold: Hold) -> LockLine:
+    """Return what later steps are told of a lock."""
+    duration = LONGEST if hold.seconds is None else hold.seconds
+    return LockLine(hold.address, hold.endpoint, hold.lease_id, str(hold.fence), str(duration))
+
+
+def add(lines: list[LockLine], hold: Hold) -> dict[str, str]:
+    """Return the variables of these locks and of one more."""
+    return environment.export_lines([*(line for line in lines if line.lock != hold.address), describe(hold)])
+
+
+def warn_of_own(plan: HoldPlan, warn: Callable[[str], None]) -> None:
+    """Say that this scope holds the lock itself, so that the wait for it ends with its own release."""
+    asked = plan.request
+    lock = str(asked.target.address)
+    mine = [each for each in plan.holds.list_scope(plan.scope) if each.is_kept]
+    is_alone = asked.slots == 1 and not asked.is_shared
+    if is_alone and any((each.endpoint, each.lock) == (asked.target.endpoint, lock) for each in mine):
+        warn(f"this scope holds {asked.target} already, and this waits for: azguard lock release {lock}")
