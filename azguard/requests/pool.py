@@ -119,12 +119,20 @@ class Tally:
             if self._is_closed:
                 return
             self._under_way += 1
-        done = job.run()
+        done: Done | None = None
+        try:
+            done = job.run()
+        finally:
+            self._end(done)
+
+    def _end(self, done: Done | None) -> None:
+        """Count the end of a job; None of one that has raised, against its promise."""
         with self._lock:
             self._under_way -= 1
-            self._ended[done.outcome] += 1
-            self._untold.append(done)
-            self._news.put(None)
+            self._ended[UNKNOWN if done is None else done.outcome] += 1
+            if done is not None:
+                self._untold.append(done)
+                self._news.put(None)
             if self._is_closed and not self._under_way:
                 self._idle.put(None)
 
@@ -210,7 +218,10 @@ class _Supply:
     def work(self) -> None:
         """Run jobs until there are no more."""
         while (job := self._take()) is not None:
-            self._tally.run(job)
+            try:
+                self._tally.run(job)
+            except BaseException as error:  # noqa: BLE001  # raised again in the thread that waits
+                self._end(error)
 
     def _take(self) -> Job | None:
         """Return the next job, None if there is none, and have another thread take the one after it."""
@@ -229,6 +240,13 @@ class _Supply:
                 self._stop()
             self._is_over = job is None
             return job
+
+    def _end(self, error: BaseException) -> None:
+        """Let no other job begin: one has raised an error, against its promise."""
+        with self._lock:
+            self.failure = self.failure or error
+            self._is_over = True
+        self._stop()
 
     def _wait_for_reader(self) -> None:
         while self._tally.lags and not self._tally.is_closed:

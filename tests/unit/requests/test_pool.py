@@ -21,6 +21,22 @@ class Job:
         return Done(str(self.number), "created")
 
 
+@dataclass(frozen=True)
+class Broken:
+    """A job that breaks its promise to raise nothing."""
+
+    def run(self) -> Done:
+        raise LookupError("not foreseen")
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_a_job_that_raises_ends_the_run_with_its_error_and_is_counted(width: int) -> None:
+    tally, stops = Tally(), list[str]()
+    with pytest.raises(LookupError, match="not foreseen"):
+        run_each(iter([Job(1), Broken(), Job(2)]), width, tally, lambda done: None, lambda: stops.append("stop"))
+    assert (tally.counts["unknown"], stops[:1]) == (1, ["stop"])
+
+
 def test_no_job_begins_while_too_many_ends_wait_for_a_slow_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "_MOST_UNTOLD", 8)
     monkeypatch.setattr(pool, "_READER_PAUSE_SECONDS", 0.001)
