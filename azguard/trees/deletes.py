@@ -31,8 +31,11 @@ class Deleting:
 
     def foresee(self, listed: ListedItem) -> Done:
         """Return what the delete of one file would do."""
-        address = str(self.store.locate(listed.name).address)
-        return conclude(address, lambda: self._foresee(listed).done())
+        return conclude(self.name(listed), lambda: self._foresee(listed).done())
+
+    def name(self, listed: ListedItem) -> str:
+        """Return the address of a file for its line, even if its name is one that cannot be asked for."""
+        return f"{self.store.address}{listed.name.removeprefix(self.store.prefix)}"
 
     def _foresee(self, listed: ListedItem) -> TreeItem:
         target = self.store.locate(listed.name)
@@ -115,8 +118,7 @@ class _Delete:
     control: Control
 
     def run(self) -> Done:
-        address = str(self.deleting.store.locate(self.listed.name).address)
-        return self.control.conclude(address, lambda: self._run().done())
+        return self.control.conclude(self.deleting.name(self.listed), lambda: self._run().done())
 
     def _run(self) -> TreeItem:
         store = self.deleting.store
