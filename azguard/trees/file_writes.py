@@ -51,8 +51,9 @@ class Writing:
 
     def foresee(self, file: LocalFile, target: Target, known: Known | None) -> TreeItem:
         """Return what the write of one file would do, by what was listed of it."""
-        conditions = self.conditions(target, copies.find_at(file.path))
-        size = file.path.stat().st_size
+        with open_unchanged(file.path) as source:
+            conditions = self.conditions(target, copies.find_behind(source.fileno(), file.path))
+            size = source.size
 
         def build(outcome: str, reason: str | None = None) -> TreeItem:
             return TreeItem(

@@ -4,6 +4,8 @@ import os
 import stat
 import threading
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from azguard.atomic_files import remove_left
@@ -38,31 +40,32 @@ class LocalFolder:
             raise UsageError(f"{root} cannot be written to: {error.strerror}", reason="tree_folder_fails") from None
 
     def find(self, name: str) -> Path:
-        """Return where a name goes, relative to the prefix.
+        """Return where a name goes, relative to the prefix; nothing is made.
 
         Raises:
-            UsageError: it would leave the folder.
+            UsageError: it would leave the folder, replace what is no file, or the disk takes no such name.
         """
-        return self.root.joinpath(*_split(name))
+        path = self.root.joinpath(*_split(name))
+        with _refusing(name):
+            for each in reversed(path.parents):
+                if self.root in each.parents and not _is_folder(each, name):
+                    return path
+            _check_place(path, name)
+        return path
 
     def claim(self, name: str) -> Path:
         """Return where a name goes, and make its folder; what killed runs left there is deleted.
 
         Raises:
-            UsageError: it would leave the folder, replace what is no file, or take the place of another name.
+            UsageError: it would leave the folder, replace what is no file, or take the place of another name; or the
+                disk takes no such name.
         """
-        path = self.find(name)
+        path = self.root.joinpath(*_split(name))
         if not self._taken.take(name):
             raise _refuse(name, "for this disk another file of the tree has the same name")
-        self._make_parents(path.parent, name)
-        try:
-            mode = os.lstat(path).st_mode
-        except FileNotFoundError:
-            return path
-        if stat.S_ISLNK(mode):
-            raise _refuse(name, f"{path} is a symbolic link")
-        if not stat.S_ISREG(mode):
-            raise _refuse(name, f"{path} is no file")
+        with _refusing(name):
+            self._make_parents(path.parent, name)
+            _check_place(path, name)
         return path
 
     def _make_parents(self, folder: Path, name: str) -> None:
@@ -72,12 +75,8 @@ class LocalFolder:
             for each in [*reversed(folder.parents), folder]:
                 if each == self.root or self.root not in each.parents:
                     continue
-                if each.is_symlink():
-                    raise _refuse(name, f"{each} is a symbolic link")
-                try:
+                if not _is_folder(each, name):
                     each.mkdir(exist_ok=True)
-                except OSError as error:
-                    raise _refuse(name, f"{each} is no folder and cannot be made one: {error.strerror}") from None
             remove_left(folder)
             if len(self._checked) >= _MOST_FOLDERS:
                 self._checked.clear()
@@ -106,6 +105,40 @@ def find_fold(folder: Path) -> Fold | None:
 def _normalize(name: str, *, case: bool) -> str:
     form = unicodedata.normalize("NFC", name)
     return unicodedata.normalize("NFC", form.casefold()) if case else form
+
+
+@contextmanager
+def _refusing(name: str) -> Iterator[None]:
+    """Refuse a name for which the disk has an error: it is too long, or its folder cannot be read or written to."""
+    try:
+        yield
+    except OSError as error:
+        raise _refuse(name, f"the disk says {error.strerror!r}") from None
+
+
+def _is_folder(path: Path, name: str) -> bool:
+    """Return whether a folder is there; False if nothing is."""
+    mode = _find_mode(path, name)
+    if mode is not None and not stat.S_ISDIR(mode):
+        raise _refuse(name, f"{path} is no folder")
+    return mode is not None
+
+
+def _check_place(path: Path, name: str) -> None:
+    mode = _find_mode(path, name)
+    if mode is not None and not stat.S_ISREG(mode):
+        raise _refuse(name, f"{path} is no file")
+
+
+def _find_mode(path: Path, name: str) -> int | None:
+    """Return the mode of what is there, None if nothing is; a link is refused, wherever it leads."""
+    try:
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return None
+    if stat.S_ISLNK(mode):
+        raise _refuse(name, f"{path} is a symbolic link")
+    return mode
 
 
 def _split(name: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+from contextlib import suppress
 from pathlib import Path
 
 from azguard.accounts.target import Target
@@ -16,24 +17,26 @@ def is_same(file: Path, target: Target, listed: ListedItem, reads: Reads) -> boo
     """Return whether a file holds the content of the version that was listed.
 
     It does if the service's MD5 or the hash that was recorded for that very version says so. An equal size, time or
-    name says nothing. Not known is not the same.
+    name says nothing. Not known is not the same, as of a file that is gone or cannot be read.
     """
-    if listed.content_length is not None and listed.content_length != file.stat().st_size:
-        return False
-    recorded = reads.find_content_hash(target, listed.etag, copies.find_at(file))
-    if recorded is not None and recorded.startswith(_ALGORITHM):
-        return _digest(file, "sha256") == bytes.fromhex(recorded.removeprefix(_ALGORITHM))
-    if listed.content_md5 is not None:
-        return _digest(file, "md5") == base64.b64decode(listed.content_md5)
+    with suppress(OSError):
+        if listed.content_length is not None and listed.content_length != file.stat().st_size:
+            return False
+        recorded = reads.find_content_hash(target, listed.etag, copies.find_at(file))
+        if recorded is not None and recorded.startswith(_ALGORITHM):
+            return _digest(file, "sha256") == bytes.fromhex(recorded.removeprefix(_ALGORITHM))
+        if listed.content_md5 is not None:
+            return _digest(file, "md5") == base64.b64decode(listed.content_md5)
     return False
 
 
 def is_as_read(file: Path, target: Target, reads: Reads) -> bool:
     """Return whether a file holds what was read into it from there, unchanged since."""
-    recorded = reads.find_bound_hash(target, copies.find_at(file))
-    if recorded is None or not recorded.startswith(_ALGORITHM):
-        return False
-    return _digest(file, "sha256") == bytes.fromhex(recorded.removeprefix(_ALGORITHM))
+    with suppress(OSError):
+        recorded = reads.find_bound_hash(target, copies.find_at(file))
+        if recorded is not None and recorded.startswith(_ALGORITHM):
+            return _digest(file, "sha256") == bytes.fromhex(recorded.removeprefix(_ALGORITHM))
+    return False
 
 
 def _digest(file: Path, algorithm: str) -> bytes:

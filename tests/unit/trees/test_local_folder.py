@@ -20,6 +20,15 @@ def test_a_name_that_would_leave_the_folder_or_is_none_of_a_file_is_refused(tmp_
     assert list(root.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["a" * 256, "\u00e9" * 128, f"{'a' * 256}/b"], ids=["long", "bytes", "folder"])
+def test_a_name_that_is_too_long_for_the_disk_is_refused(tmp_path: Path, name: str) -> None:
+    folder = LocalFolder.make(tmp_path)
+    for find in (folder.claim, folder.find):
+        with pytest.raises(UsageError, match="too long") as refused:
+            find(name)
+        assert refused.value.reason == "tree_name_refused"
+
+
 @pytest.mark.parametrize("name", ["a", "..a", "a..", "a/..b/c", " ", "a\\b", "-rf", "a:b", "*"])
 def test_every_other_name_goes_below_the_folder(tmp_path: Path, name: str) -> None:
     assert LocalFolder.make(tmp_path).claim(name) == tmp_path / name
@@ -33,8 +42,9 @@ def test_a_link_in_the_folder_is_not_followed_out_of_it(tmp_path: Path) -> None:
     (root / "file").symlink_to(outside / "x")
     folder = LocalFolder.make(root)
     for name in ("link/x", "link/a/b", "file"):
-        with pytest.raises(UsageError, match="symbolic link"):
-            folder.claim(name)
+        for find in (folder.claim, folder.find):
+            with pytest.raises(UsageError, match="symbolic link"):
+                find(name)
     assert list(outside.iterdir()) == []
 
 
