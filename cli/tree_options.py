@@ -136,3 +136,7 @@ class TreePutOptions(TreeCopyOptions):
         bool,
         typer.Option("--follow-symlinks", rich_help_panel=_TREES, help="Write what symbolic links lead to."),
     ] = False
+
+    def read_last(self) -> tuple[str, ...]:
+        """Return the names that come after all others, each once."""
+        return tuple(dict.fromkeys(str(values.not_empty(each, "--last")) for each in self.last or ()))

@@ -86,7 +86,7 @@ def put(
         mirrors=tree.mirror,
         allows_empty=given.allow_empty,
         keeps_folders=keeps_folders,
-        last=tuple(tree.last or ()),
+        last=tree.read_last(),
         follows_links=tree.follow_symlinks,
     )
     _run(env, upload, tree, f"put {folder}")

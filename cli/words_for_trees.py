@@ -17,7 +17,7 @@ HINTS: Mapping[str, Words] = {
     "tree_folder_fails": "name another folder with -f DIR",
     "tree_has_no_file": "is the address right? If nothing may be there: --allow-empty",
     "tree_is_no_folder": "without --recursive it is one file, which -f FILE names",
-    "tree_last_missing": "name it as it is below the folder",
+    "tree_last_missing": "name it as it is below the folder, such as css/site.css; it is no link, and not excluded",
     "tree_mirror_is_empty": "is it the right one, and complete? If all is to be deleted: --allow-empty",
     "tree_name_refused": _how_to_read_alone,
     "tree_name_twice": "give one of them another name, or leave it out: --exclude",

@@ -88,9 +88,15 @@ class TreeUpload:
             yield from self._deleting_folders(control).preview(lambda each: self._stays(each, listed, deleting))
 
     def _check_last(self) -> None:
-        for name in self.last:
-            if not (self.folder / name).is_file():
-                raise UsageError(f"{self.folder} has no file {name}", argument="last", reason="tree_last_missing")
+        missing = set(self.last)
+        for each in self._find_meant() if missing else ():
+            missing -= {each.name} if isinstance(each, LocalFile) else set()
+            if not missing:
+                break
+        for name in sorted(missing):
+            raise UsageError(
+                f"{self.folder} has no file {name} that is meant", argument="last", reason="tree_last_missing"
+            )
 
     def _check_any(self) -> None:
         if not self.mirrors or self.allows_empty:

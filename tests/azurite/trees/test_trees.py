@@ -72,6 +72,14 @@ def test_each_file_has_its_type_by_its_name(cli: CliWorld, site: str) -> None:
     assert types == ["text/css", "application/json"]
 
 
+def make_by_another_tool(cli: CliWorld, blob: str) -> None:
+    from azure.storage.blob import BlobServiceClient
+
+    assert cli.connection_string is not None
+    with BlobServiceClient.from_connection_string(cli.connection_string) as service:
+        service.get_blob_client(*blob.split("/", 1)).upload_blob(b"1")
+
+
 def test_what_another_writer_changed_since_is_not_overwritten_and_the_rest_goes_on(cli: CliWorld, site: str) -> None:
     write(cli.root / "dist", a="1", b="1", c="1")
     put(cli, "dist", site)
@@ -195,6 +203,20 @@ def test_the_last_file_is_written_after_all_else_and_not_after_a_failure(cli: Cl
     assert (ran.code, outcomes(ran)) == (20, {"a.css": "replaced", "z.css": "failed"})
 
 
+@pytest.mark.parametrize("name", ["./index.html", "css/../index.html", "css//a.css", "{}", "link", "out"])
+def test_a_last_file_that_is_none_of_the_files_that_are_meant_is_refused(cli: CliWorld, site: str, name: str) -> None:
+    write(cli.root / "dist", **{"index.html": "1", "css__a.css": "1", "out": "1"})
+    (cli.root / "dist/link").symlink_to("index.html")
+    ran = put(cli, "dist", site, "--exclude", "out", "--last", name.format(cli.root / "dist/index.html"))
+    assert (ran.code, content(cli, site)) == (2, {})
+
+
+def test_a_last_file_that_is_named_twice_is_written_once(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", a="1", b="1")
+    ran = put(cli, "dist", site, *("--last", "a") * 2)
+    assert (ran.code, [json.loads(each)["outcome"] for each in ran.out.splitlines()]) == (0, ["created", "created"])
+
+
 def test_a_dry_run_says_what_would_be_done_and_does_nothing(cli: CliWorld, site: str) -> None:
     write(cli.root / "dist", a="1", b="1", gone="1")
     put(cli, "dist", site)
@@ -299,6 +321,31 @@ def test_a_name_that_leaves_the_folder_is_refused_and_the_rest_goes_on(cli: CliW
     ran = cli.call("blob", "get", f"{site}/v/", "-f", "back", "--recursive")
     assert (ran.code, outcomes(ran)) == (20, {"v/a": "read", "v/b//c": "failed", "v/link/x": "failed"})
     assert list((cli.root / "outside").iterdir()) == []
+
+
+@pytest.mark.parametrize("jobs", ["1", "16"])
+def test_a_delete_refuses_a_name_that_names_another_blob_on_the_way_and_the_rest_goes_on(
+    cli: CliWorld, site: str, jobs: str
+) -> None:
+    for name in ("a", "b.", "c"):
+        make_by_another_tool(cli, f"{site}/{name}")
+    words = ("blob", "delete", site, "--recursive", "--last-writer-wins", "--jobs", jobs)
+    ran = cli.call(*words, "--dry-run")
+    assert (ran.code, outcomes(ran)) == (20, {"a": "would delete", "b.": "failed", "c": "would delete"})
+    ran = cli.call(*words)
+    assert (ran.code, outcomes(ran)) == (20, {"a": "deleted", "b.": "failed", "c": "deleted"})
+
+
+def test_a_name_that_is_too_long_for_the_disk_fails_and_the_rest_goes_on(cli: CliWorld, site: str) -> None:
+    long = "b" * 300
+    for name in ("a", long, "c"):
+        cli.call("blob", "put", f"{site}/{name}", stdin=b"1")
+    (cli.root / "back").mkdir()
+    words = ("blob", "get", site, "-f", "back", "--recursive")
+    ran = cli.call(*words, "--dry-run")
+    assert (ran.code, outcomes(ran)) == (20, {"a": "would read", long: "failed", "c": "would read"})
+    ran = cli.call(*words)
+    assert (ran.code, outcomes(ran)) == (20, {"a": "read", long: "failed", "c": "read"})
 
 
 def test_a_get_leaves_alone_what_is_here_or_holds_the_content(cli: CliWorld, site: str) -> None:
