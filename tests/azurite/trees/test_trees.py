@@ -139,6 +139,22 @@ def test_content_that_is_there_already_is_left_alone(cli: CliWorld, site: str) -
     assert found["a"]["etag"] == before["a"]
 
 
+def test_a_file_that_is_gone_before_it_is_compared_fails_by_name(
+    cli: CliWorld, site: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(cli, str(write(cli.root / "dist", a="1", b="1")), site)
+    walk = local_files.walk
+
+    def walk_and_lose(folder: Path, *, follows_links: bool) -> Iterator[LocalFile | PassedOver]:
+        found = list(walk(folder, follows_links=follows_links))
+        (folder / "a").unlink(missing_ok=True)
+        yield from found
+
+    monkeypatch.setattr(uploads, "walk", walk_and_lose)
+    ran = put(cli, "dist", site, "--unchanged", "skip")
+    assert (ran.code, outcomes(ran)) == (20, {"a": "failed", "b": "unchanged"})
+
+
 def test_equal_size_and_time_are_not_taken_for_equal_content(cli: CliWorld, site: str) -> None:
     write(cli.root / "dist", a="one")
     put(cli, "dist", site)

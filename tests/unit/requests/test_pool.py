@@ -32,8 +32,9 @@ class Broken:
 @pytest.mark.parametrize("width", [1, 3])
 def test_a_job_that_raises_ends_the_run_with_its_error_and_is_counted(width: int) -> None:
     tally, stops = Tally(), list[str]()
+    jobs: list[pool.Job] = [Job(1), Broken(), Job(2)]
     with pytest.raises(LookupError, match="not foreseen"):
-        run_each(iter([Job(1), Broken(), Job(2)]), width, tally, lambda done: None, lambda: stops.append("stop"))
+        run_each(jobs, width, tally, lambda done: None, lambda: stops.append("stop"))
     assert (tally.counts["unknown"], stops[:1]) == (1, ["stop"])
 
 
