@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from azguard.errors import AzguardError, ConfigError, Locked, NotFound
+from azguard.errors import AzguardError, Locked, NotFound
 from azguard.locks import log, own_lease, readers
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.holds import Hold, Holds, HoldState, find_place
@@ -155,12 +155,7 @@ class _Holder:
             background.leave_errors(self._plan.holds.file(held.lease_id, "log"))
         except OSError as error:
             self._release(held)
-            self._fail(
-                ConfigError(
-                    f"{error.filename or self._plan.holds.folder} cannot be written: {error.strerror}",
-                    reason="hold_not_recorded",
-                )
-            )
+            self._fail(self._plan.holds.build_unwritable(error))
             return
         renewer.start()
         _log(f"{held.target} is held, fence {held.fence}")
@@ -231,6 +226,8 @@ class _Holder:
         if not is_known_lost and (failure := self._release(held)) is not None:
             holds.close(self._record, HoldState.LEFT, failure)
             return
+        if not is_known_lost:
+            _log("released" if self._lost is None else f"it was lost before: {self._lost}")
         self._plan.settings.records.remove(held.target, held.lease_id)
         if self._lost is None:
             holds.close(self._record, HoldState.RELEASED, why)
@@ -253,7 +250,6 @@ class _Holder:
         except AzguardError as error:
             _log(f"it could not be released: {error.message}")
             return error.message
-        _log("released" if self._lost is None else f"it was lost before: {self._lost}")
         return None
 
 

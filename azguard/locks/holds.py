@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.atomic_files import write_atomically
 from azguard.conditions import lease_ids
+from azguard.errors import ConfigError
 from azguard.processes import clock, identity
 from azguard.processes.identity import KnownProcess
 
@@ -133,12 +134,18 @@ class Holds:
         """Write a record, in place of an earlier one of the same lease.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: it cannot be written; see ``build_unwritable``.
         """
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         text = json.dumps(asdict(hold), indent=2) + "\n"
         # Not durable: a slow disk must not hold up a renewal, and no lock outlives the machine.
         write_atomically(self.file(hold.lease_id, "json"), text.encode(), 0o600, durable=False)
+
+    def build_unwritable(self, error: OSError) -> ConfigError:
+        """Return the error of a lock that was released, because its record cannot be written."""
+        return ConfigError(
+            f"{error.filename or self.folder} cannot be written: {error.strerror}", reason="hold_not_recorded"
+        )
 
     def find(self, lease_id: str) -> Hold | None:
         """Return the record of a lease."""

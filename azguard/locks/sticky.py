@@ -69,6 +69,7 @@ class StickyHold:
         Raises:
             GaveUp: it is busy, and the time for waiting is over.
             UsageError: its time would be over already.
+            ConfigError: the record of it cannot be written.
         """
         plan = self.plan
         with commits.suppress(), raise_at_end():
@@ -114,7 +115,10 @@ class StickyHold:
             return None
         self.plan.settings.records.record_move(lock.target, moved)
         record = replace(lock.hold, until=owner.until)
-        self.plan.holds.save(record)
+        try:
+            plan.holds.save(record)
+        except OSError:
+            pass  # It is prolonged all the same: the time stands on the lock itself.
         return replace(lock, hold=record)
 
     def _stay(self, held: HeldLock) -> Hold:
@@ -143,7 +147,10 @@ class StickyHold:
             job=plan.job,
         )
         plan.holds.prune()
-        plan.holds.save(record)
+        try:
+            plan.holds.save(record)
+        except OSError as error:
+            raise plan.holds.build_unwritable(error) from error
         plan.settings.records.add(held.target, held.lease_id, None)
         self._make_infinite(held)
         plan.settings.records.confirm(held.target, held.lease_id)

@@ -397,6 +397,20 @@ def expected(held: Any, world: Locks) -> dict[str, str]:
     }
 
 
+@pytest.mark.parametrize("how", [(), ("--sticky", "--reason", "incident")], ids=["process", "sticky"])
+def test_a_lock_that_cannot_be_recorded_here_is_not_taken(world: Locks, how: tuple[str, ...]) -> None:
+    lock, cache = world.new(), world.cli.root / "cache"
+    cache.mkdir(exist_ok=True)
+    (cache / "holds").write_text("a file in the place of the folder", encoding="utf-8")
+    ran = world.cli.fork("lock", "hold", lock, *how, env=world.marked({"AZGUARD_CACHE_DIR": str(cache)}))
+    assert (ran.code, ran.err.splitlines(), world.left(lock)) == (
+        78,
+        [f"error: {cache}/holds cannot be written: File exists",
+         "hint: the lock was released; set AZGUARD_CACHE_DIR"],
+        NOTHING,
+    )  # fmt: skip
+
+
 def test_a_lock_that_cannot_be_told_to_later_steps_is_not_taken(world: Locks) -> None:
     lock = world.new()
     ran = world.cli.fork("lock", "hold", lock, "--env-file", "no/such/file", env=world.marked())
