@@ -13,7 +13,7 @@ from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
-from azguard.errors import AzguardError, NotFound
+from azguard.errors import AzguardError, BadRequest, Locked, NotFound
 from azguard.files import holders
 from azguard.leases.guard import GuardLease
 from azguard.requests.calls import read
@@ -23,6 +23,9 @@ from azguard.requests.service_dates import Answers
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict
 from azguard.requests.written import WriteResult
+
+# Why a path cannot be looked at, whatever was written to it.
+_TELL_NOTHING = ("path_of_other_type", "file_delete_pending")
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,12 @@ def _find_outcome(write: FileWrite, held: Held | None, patience: Deadline) -> Fi
     except NotFound:
         # Only the holder of the lease could delete it.
         return Finding(Verdict.COMMITTED if write.is_delete and is_alone else Verdict.UNKNOWN)
+    except (BadRequest, Locked) as error:
+        # A directory is there where a file was meant, or a file that no request may read until a program closes it:
+        # that tells nothing of the write, so that its own refusal stands.
+        if error.reason not in _TELL_NOTHING:
+            raise
+        return Finding(Verdict.UNKNOWN)
     version = {"etag": found.etag, "last_modified": found.last_modified}
     if write.op is not None:
         history = Lineage.parse((found.metadata or {}).get(KEY))

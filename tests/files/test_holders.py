@@ -48,6 +48,14 @@ def test_who_has_the_file_open_is_told(tmp_path: Path, status: int, code: str) -
     assert [method for method, _ in service.asked] == ["DELETE", *["HEAD"] * len(looked), "GET"]
 
 
+def test_a_file_in_delete_pending_that_cannot_be_looked_at_is_locked_all_the_same(tmp_path: Path) -> None:
+    pending = Answer(409, "DeletePending")
+    with scripted_service.running(pending, pending, _LISTED) as service:
+        ran = CliWorld(tmp_path, service.connection_string).call(*_DELETE)
+    assert (ran.code, ran.error["service_code"], _FORCE in ran.error["hint"]) == (49, "DeletePending", True)
+    assert [method for method, _ in service.asked] == ["DELETE", "HEAD", "GET"]
+
+
 @pytest.mark.parametrize("status", [409, 412])
 def test_a_file_that_is_read_only_has_no_holders(tmp_path: Path, status: int) -> None:
     with scripted_service.running(Answer(status, "ReadOnlyAttribute"), _THERE) as service:

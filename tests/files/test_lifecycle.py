@@ -47,6 +47,23 @@ def test_a_directory_is_created_shown_listed_and_deleted(files_cli: CliWorld, sh
     assert [files_cli.call("dir", verb, f"{share}/a b é").code for verb in ("exists", "show")] == [44, 44]
 
 
+def test_what_is_of_the_other_type_is_refused_and_left_alone(files_cli: CliWorld) -> None:
+    file = files_world.make(files_cli)
+    folder = f"{file.partition('/')[0]}/reports"
+    files_cli.call("dir", "create", folder)
+    refused = [
+        files_cli.call(*words, ANYHOW, "-o", "json")
+        for words in (
+            ("file", "delete", folder),
+            ("file", "resize", folder, "--size", "3"),
+            ("dir", "delete", file),
+            ("dir", "set-properties", file, "--attributes", "Hidden"),
+        )
+    ]
+    assert [(ran.code, ran.error["service_code"]) for ran in refused] == [(40, "ResourceTypeMismatch")] * 4
+    assert [files_cli.call(*words).code for words in (("file", "show", file), ("dir", "show", folder))] == [0, 0]
+
+
 def test_files_are_shown_listed_and_deleted(files_cli: CliWorld) -> None:
     file = files_world.make(files_cli, b"content", "plan.", metadata={"owner": "me"})
     share = file.partition("/")[0]
