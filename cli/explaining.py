@@ -29,7 +29,10 @@ _IN_THE_WAY = (
     "LeaseAlreadyPresent",
     "LeaseIdMismatchWithBlobOperation",
     "LeaseIdMismatchWithContainerOperation",
+    "LeaseIdMismatchWithShareOperation",
+    "LeaseIdMismatchWithFileOperation",
 )
+_ACQUIRING = ("lease acquire", "lock run", "lock hold")
 
 
 def explain(env: Environment, error: AzguardError) -> AzguardError:
@@ -58,12 +61,15 @@ def _name_own_lease(env: Environment, error: Locked, target: Target) -> Locked:
     # Under @held, a mismatch says that it is not held any more.
     if held is None or asked in ("@held", held):
         return error
-    if code == "LeaseAlreadyPresent":
+    # A write of a share or a file is refused by this code, too, since it takes a lease itself.
+    if code == "LeaseAlreadyPresent" and env.command in _ACQUIRING:
+        release = f"release it first: azguard lease release {target.address}"
+        renew = f"renew it: azguard lease renew {target.address}\n      or release it first"
         return error.but(
             message=f"{target} is leased already, by this scope itself",
-            hint=f"renew it: azguard lease renew {target.address}\n      or release it first",
+            hint=release if target.kind is Kind.FILE else renew,
         )
-    given = "no lease id was given" if code == "LeaseIdMissing" else "another lease id was given"
+    given = "no lease id was given" if asked is None else "another lease id was given"
     return error.but(
         message=f"{target} is leased by this scope itself, and {given}",
         hint=hints.under_own_lease(env.argv),

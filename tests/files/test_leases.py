@@ -53,6 +53,22 @@ def test_only_the_lease_of_a_share_has_a_term_to_renew(files_cli: CliWorld, file
     assert "--infinite" in refused[1].error["hint"]
 
 
+def test_a_write_without_ones_own_lease_id_says_how_to_give_it(files_cli: CliWorld, file: str) -> None:
+    address, other = f"file:{file}", str(uuid.uuid4())
+    files_cli.call("lease", "acquire", address, "--infinite")
+    etag = files_cli.call("file", "show", file).json["etag"]
+    hints = [
+        files_cli.call(*words, "-o", "json").error["hint"]
+        for words in (
+            ("file", "delete", file, "--etag", etag),
+            ("file", "delete", file, "--etag", etag, "--lease-id", other),
+            ("lease", "acquire", address, "--infinite"),
+        )
+    ]
+    again = f"that lease is your own: azguard file delete {file} --etag '{etag}' -o json --lease-id @held"
+    assert hints == [again, again, f"release it first: azguard lease release {address}"]
+
+
 def test_an_operator_breaks_the_lease_of_a_file_by_its_record(files_cli: CliWorld, file: str) -> None:
     files_cli.call("lease", "acquire", f"file:{file}", "--infinite", "--reason", "repair")
     early = files_cli.call("lease", "break", f"file:{file}", "--if-older-than", "1h", "-o", "json", scope="operator")
