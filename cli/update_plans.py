@@ -47,6 +47,7 @@ def request(env: Environment, target: Target, given: UpdateOptions, typed: tuple
     env.warn_of_end(target, until)
     chosen = _parse(target.kind, given, typed)
     change = _change(env, target.kind, given, chosen)
+    lease_id = env.reads.choose_lease_id(target, given.lease_id)
     plan = UpdatePlan(
         transform=lambda content: change(target, until, content),
         op=choose_op(target, given.op_id),
@@ -56,10 +57,10 @@ def request(env: Environment, target: Target, given: UpdateOptions, typed: tuple
         guard_by_lease=given.guard == "lease" or given.tags or target.kind in update_parts.LEASED,
         # Tags have no place for a lineage.
         stamps=not given.no_lineage and not given.tags,
-        lease_id=env.reads.choose_lease_id(target, given.lease_id),
+        lease_id=lease_id,
         fence=given.read_fence(),
         ledger=given.by_ledger,
-        guard_name=_name_guard(target, given),
+        guard_name=_name_guard(target, given, lease_id),
         wait_lease=given.wait_lease,
         max_attempts=given.read_max_attempts(),
         reach_seconds=_reach_seconds(given),
@@ -169,10 +170,10 @@ def resource(
     return made(target, lease_id, given.read_fence(), VersionKeeper(target))
 
 
-def _name_guard(target: Target, given: UpdateOptions) -> str | None:
+def _name_guard(target: Target, given: UpdateOptions, lease_id: str | None) -> str | None:
     if target.kind in update_parts.COMPARED:
         return "compare"
-    is_leased = target.kind in update_parts.LEASED and given.lease_id is not None
+    is_leased = target.kind in update_parts.LEASED and lease_id is not None
     return "lease" if given.tags or is_leased else None
 
 

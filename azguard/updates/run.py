@@ -124,7 +124,9 @@ class UpdateRun:
             return "fence"
         if self.plan.guard_name is not None:
             return self.plan.guard_name
-        return "ledger" if self.plan.ledger else self.guard
+        if self.plan.ledger:
+            return "ledger"
+        return "lease" if self.plan.guard_by_lease and not self.attempts else self.guard
 
     def _describe_end(self, outcome: str, etag: str | None) -> str:
         counts = (("attempt", self.attempts), ("conflict", self.conflicts), ("doubt", self.doubts))

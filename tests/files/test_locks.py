@@ -68,11 +68,11 @@ def test_others_wait_and_a_broken_lock_ends_the_command(files_cli: CliWorld, fil
 
 def test_inside_the_lock_of_a_file_its_content_is_updated_and_the_lock_stays(files_cli: CliWorld, file: str) -> None:
     script = (
-        f"{sys.executable} -m azguard safe-update file:{file} -o none -- sed s/old/new/ && "
-        f"{sys.executable} -m azguard lock show file:{file} --query '[state, owner.reason]' -o tsv > out"
+        f"{sys.executable} -m azguard safe-update file:{file} --query guard -o tsv -- sed s/old/new/ > out && "
+        f"{sys.executable} -m azguard lock show file:{file} --query '[state, owner.reason]' -o tsv >> out"
     )
     ran = files_cli.fork("lock", "run", f"file:{file}", "--reason", "repair", "--", "sh", "-c", script)
-    assert (ran.code, (files_cli.root / "out").read_text().split()) == (0, ["held", "repair"])
+    assert (ran.code, (files_cli.root / "out").read_text().split()) == (0, ["lease", "held", "repair"])
     assert files_world.client(files_cli, file).download_file().readall() == b"new"
     assert files_cli.call("lock", "show", f"file:{file}").json["state"] == "free"
 
