@@ -56,8 +56,8 @@ def _locate(env: Environment, text: str, inside: Kind, *, writable: bool = False
     if _URL.match(text):
         is_share = env.location(text).address.kind is Kind.SHARE
         return env.locate(text, Kind.SHARE if is_share else inside, writable=writable)
-    prefix, colon, _ = text.partition(":")
-    is_share = prefix == Kind.SHARE if colon else "/" not in text
+    prefix, colon, _ = text.partition("?")[0].partition(":")
+    is_share = prefix == Kind.SHARE if colon else "/" not in prefix
     return env.locate(text, Kind.SHARE if is_share else inside, writable=writable)
 
 

@@ -27,7 +27,8 @@ HINTS: Mapping[str, Words] = {
         "--sas-token @FILE, or the whole URL in quotes; if it is part of the name, write a URL with %3F for ?"
     ),
     "snapshot_malformed": (
-        "it looks like 2026-11-21T10:00:00.0000000Z; azguard blob list --include snapshots shows them"
+        "it looks like 2026-11-21T10:00:00.0000000Z; azguard blob list --include snapshots shows those of blobs, "
+        "azguard share list --include-snapshots those of shares"
     ),
     "table_name_malformed": "3 to 63 letters and digits, the first a letter",
     "text_not_utf8": "names are Unicode: write it in UTF-8, or in a URL percent-encoded",

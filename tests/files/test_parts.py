@@ -191,6 +191,8 @@ def test_a_snapshot_keeps_what_was_there(files_cli: CliWorld, file: str, fault: 
     files_cli.call("file", "delete", file, ANYHOW)
     in_snapshot = f"{file}?snapshot={ran.json['snapshot']}"
     assert files_cli.call("file", "show", in_snapshot).json["content_length"] == 3
+    [there] = files_cli.call("file", "list", f"{share}?snapshot={ran.json['snapshot']}").json
+    assert there["address"] == f"file:{in_snapshot}"
     assert files_cli.call("file", "delete", in_snapshot, ANYHOW).code == 2
     refused = files_cli.call("share", "delete", share, ANYHOW, "-o", "json")
     assert (refused.code, refused.error["hint"]) == (40, "--delete-snapshots include deletes them too")
