@@ -17,7 +17,8 @@ def edit(
         str,
         typer.Argument(
             metavar="ADDRESS",
-            help="blob:CONTAINER/NAME, container:NAME, queue:NAME or entity:TABLE/PARTITION/ROW.",
+            help="blob:CONTAINER/NAME, container:NAME, queue:NAME, entity:TABLE/PARTITION/ROW, share:NAME, "
+            "dir:SHARE/PATH or file:SHARE/PATH.",
             autocompletion=completers.addresses,
         ),
     ],

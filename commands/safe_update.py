@@ -27,7 +27,8 @@ def safe_update(
         str,
         typer.Argument(
             metavar="ADDRESS",
-            help="blob:CONTAINER/NAME, container:NAME, queue:NAME, entity:TABLE/PARTITION/ROW or table:NAME.",
+            help="blob:CONTAINER/NAME, container:NAME, queue:NAME, entity:TABLE/PARTITION/ROW, table:NAME, share:NAME, "
+            "dir:SHARE/PATH or file:SHARE/PATH.",
             autocompletion=completers.addresses,
         ),
     ],
