@@ -87,6 +87,10 @@ class BlobTree:
         """Return the blob of that name, as ``locate`` does."""
         return self.locate(name)
 
+    def describe_settings(self, target: Target) -> str:
+        """Return the properties that a put of this blob sets, as one text."""
+        return repr(self.settings(target.address.name))
+
     def check(self, deadline: Deadline) -> None:
         """Refuse to begin where there is no container; a caller who may not ask for it may begin.
 

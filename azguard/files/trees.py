@@ -103,6 +103,10 @@ class FileTree:
         naming.check_new_path(name.removeprefix(self.prefix))
         return found
 
+    def describe_settings(self, target: Target) -> str:
+        """Return the properties that a put of this file sets, as one text."""
+        return repr(self.settings(target.address.name))
+
     def check(self, deadline: Deadline) -> None:
         """Refuse to begin where there is no share; a caller who may not ask for it may begin.
 

@@ -1,8 +1,8 @@
 """How each file of a folder is written to a service, under the guard that it would have alone.
 
 A file that azguard read there, or wrote there before, is written over that version only; any other one is only
-created. The op of each write is made of the file's state and of what it replaces, so that a run that was killed can be
-run again: what it has committed is recognized, and is not taken for another writer's.
+created. The op of each write is made of the file's state, of what else it sets and of what it replaces, so that a run
+that was killed can be run again: what it has committed is recognized, and is not taken for another writer's.
 """
 
 from dataclasses import dataclass
@@ -83,6 +83,17 @@ class Writing:
             return resolve(self.store.put_operation, RequestedConditions(), target)
         return self.reads.resolve_conditions(self.store.put_operation, self.asked, target, copy)
 
+    def choose_op(self, target: Target, conditions: Conditions, source: UnchangedFile) -> str:
+        """Return the op of a write: the same for the same file over the same version, so that it is applied once.
+
+        A write that depends on no version, or leaves alone what exists, may be meant each time.
+        """
+        if self.skips_existing or (not _creates_only(conditions) and conditions.expected_etag is None):
+            return fresh_op()
+        settings = self.store.describe_settings(target)
+        key = f"tree\n{self.scope}\n{source.state}\n{conditions.expected_etag or ''}\n{settings}"
+        return op_of_key(key, endpoints.plain(target.endpoint), str(target.address))
+
 
 @dataclass(frozen=True)
 class _Write:
@@ -126,7 +137,7 @@ class _Write:
                 self.target,
                 as_stream(source),
                 conditions,
-                fresh_op() if writing.skips_existing else _choose_op(writing.scope, self.target, conditions, source),
+                writing.choose_op(self.target, conditions, source),
                 self.control.deadline(),
                 self.control.meter(),
                 skip=writing.skips_existing,
@@ -146,14 +157,3 @@ def _name_outcome(conditions: Conditions, written: Any) -> str:
     if _creates_only(conditions):
         return items.CREATED
     return items.WRITTEN if conditions.expected_etag is None else items.REPLACED
-
-
-def _choose_op(scope: str, target: Target, conditions: Conditions, source: UnchangedFile) -> str:
-    """Return the op of a write: the same for the same file over the same version, so that it is applied once.
-
-    A write that depends on no version may be meant each time.
-    """
-    if not _creates_only(conditions) and conditions.expected_etag is None:
-        return fresh_op()
-    key = f"tree\n{scope}\n{source.state}\n{conditions.expected_etag or ''}"
-    return op_of_key(key, endpoints.plain(target.endpoint), str(target.address))

@@ -109,6 +109,13 @@ class TreeStore(Protocol):
             UsageError: the service takes no such name, or programs that use the files could not open it.
         """
 
+    def describe_settings(self, target: Target) -> str:
+        """Return what a put of this file sets besides its content, as one text.
+
+        Raises:
+            UsageError: it sets what no file can have.
+        """
+
     def check(self, deadline: Deadline) -> None:
         """Refuse to begin where no file can be written.
 
