@@ -7,6 +7,7 @@ from azguard.accounts.target import Target
 from azguard.cache.reads import Reads
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.resolve import Conditions
+from azguard.errors import Changed
 from azguard.requests.pool import Done, Job, conclude
 from azguard.trees import items
 from azguard.trees.folders import FolderDeleting
@@ -24,6 +25,8 @@ class Deleting:
     reads: Reads
     #: With ``last_writer_wins`` the version that was listed is deleted, whether it was read here or not.
     asked: RequestedConditions
+    #: Whether a fence or a condition of the caller's own stands beside the version that was read here, not for it.
+    only_seen: bool = False
 
     def job(self, listed: ListedItem, control: Control) -> Job:
         """Return the delete of one file, ready to run."""
@@ -56,10 +59,18 @@ class Deleting:
         """Return what guards the delete of one file.
 
         Raises:
-            Changed: it was never read here.
+            Changed: it was never read here, or has changed since, where that is known before anything is sent.
         """
         asked = RequestedConditions(etag=listed.etag) if self.asked.last_writer_wins else self.asked
-        return self.reads.resolve_conditions(self.store.delete_operation, asked, target)
+        found = self.reads.resolve_conditions(self.store.delete_operation, asked, target)
+        if self.only_seen and found.expected_etag is None:
+            self._check_seen(target, listed)
+        return found
+
+    def _check_seen(self, target: Target, listed: ListedItem) -> None:
+        seen = self.reads.resolve_conditions(self.store.delete_operation, RequestedConditions(), target)
+        if seen.expected_etag != listed.etag:
+            raise Changed(f"{target} changed since it was read here", address=str(target.address))
 
 
 @dataclass(frozen=True, kw_only=True)

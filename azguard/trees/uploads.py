@@ -204,7 +204,7 @@ class TreeUpload:
                 yield each
 
     def _deleting(self, control: Control) -> Deleting:
-        return Deleting(store=self.store, reads=self.reads, asked=self.asked)
+        return Deleting(store=self.store, reads=self.reads, asked=self.asked, only_seen=True)
 
     def _foresee(self, file: LocalFile | PassedOver, listed: NameIndex, taken: TakenNames) -> Done:
         if isinstance(file, PassedOver):
