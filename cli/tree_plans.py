@@ -1,6 +1,7 @@
 """Options and addresses → the run of a tree, and what it shows."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -9,10 +10,11 @@ from azguard.cli.context import Environment
 from azguard.cli.tree_get_options import TreeGetOptions
 from azguard.cli.tree_options import TreeOptions, TreePutOptions
 from azguard.conditions.requested import RequestedConditions
-from azguard.errors import Partial, UsageError
+from azguard.errors import Changed, Partial, UsageError
 from azguard.requests.pool import Done, Job
 
 if TYPE_CHECKING:
+    from azguard.conditions.operations import Operation
     from azguard.trees.items import TreeSummary
     from azguard.trees.runs import Control
     from azguard.trees.store import TreeStore
@@ -74,9 +76,11 @@ def put(
         raise UsageError("--content-md5 is for one file, and --recursive is for many", hint="leave it out")
     folder, address = _pair(env, words, given.file)
     skips_existing = lifecycle_options.skips(env, given.if_exists)
+    store = open_store(address)
+    _check_options(env, store.put_operation, store)
     upload = TreeUpload(
         folder=folder,
-        store=open_store(address),
+        store=store,
         patterns=tree.read_patterns(),
         reads=env.reads,
         asked=RequestedConditions.of(env.shared),
@@ -104,8 +108,10 @@ def get(env: Environment, store: "Callable[[], TreeStore]", file: str | None, tr
     tree.check(env)
     if values.not_empty(file, "--file") in (None, "-"):
         raise UsageError("--recursive needs a folder to read into", hint="name it with -f DIR")
+    found = store()
+    _check_options(env, found.get_operation, found)
     download = TreeDownload(
-        store=store(),
+        store=found,
         folder=Path(str(file)),
         patterns=tree.read_patterns(),
         reads=env.reads,
@@ -129,9 +135,25 @@ def delete(
     from azguard.trees.deletes import Deleting, TreeDelete
 
     tree.check(env)
-    deleting = Deleting(store=store(), reads=env.reads, asked=RequestedConditions.of(env.shared))
+    found = store()
+    _check_options(env, found.delete_operation, found)
+    deleting = Deleting(store=found, reads=env.reads, asked=RequestedConditions.of(env.shared))
     delete = TreeDelete(deleting=deleting, patterns=tree.read_patterns(), keeps_folders=keeps_folders)
     _run(env, delete, tree, f"delete {delete.address}")
+
+
+def _check_options(env: Environment, operation: "Operation", store: "TreeStore") -> None:
+    """Refuse properties and conditions that no file can have, once and before any request.
+
+    Raises:
+        UsageError: an option is malformed, or contradicts another.
+    """
+    from azguard.conditions.resolve import resolve
+
+    any_file = store.locate(f"{store.prefix}x")
+    store.describe_settings(any_file)
+    with suppress(Changed):  # Which files were read here is asked for each of them.
+        resolve(operation, RequestedConditions.of(env.shared), any_file)
 
 
 def _pair(env: Environment, words: tuple[str, str | None], file: str | None) -> tuple[Path, str]:

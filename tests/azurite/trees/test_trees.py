@@ -123,6 +123,16 @@ def test_a_folder_carries_its_versions_to_another_machine(cli: CliWorld, site: s
     assert (ran.code, items(ran)["a"]["guard"]) == (0, "if-match")
 
 
+def test_a_run_without_records_takes_other_settings_for_another_write(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", a="1")
+    words = ("blob", "put", "dist", site, "--recursive", "--metadata")
+    assert cli.call(*words, "release=1").code == 0
+    lost = {"AZGUARD_CACHE_DIR": str(cli.root / "other-cache")}
+    assert outcomes(cli.call(*words, "release=1", env=lost)) == {"a": "created"}
+    lost = {"AZGUARD_CACHE_DIR": str(cli.root / "third-cache")}
+    assert outcomes(cli.call(*words, "release=2", env=lost)) == {"a": "failed"}
+
+
 def test_what_exists_is_left_alone_where_that_is_said(cli: CliWorld, site: str) -> None:
     cli.call("blob", "put", f"{site}/a", scope="other", stdin=b"theirs")
     write(cli.root / "dist", a="mine", b="mine")
@@ -322,6 +332,24 @@ def test_a_fence_guards_each_file(cli: CliWorld, site: str) -> None:
     assert (ran.code, found["a"]["error"]["exit_code"], found["b"]["outcome"]) == (20, 77, "written")
 
 
+def test_a_mirror_under_a_fence_deletes_only_what_this_scope_has_seen_and_no_one_changed(
+    cli: CliWorld, site: str
+) -> None:
+    write(cli.root / "dist", a="1", b="1", c="1")
+    put(cli, "dist", site, "--fence", "5")
+    for name in ("b", "theirs"):
+        cli.call("blob", "put", f"{site}/{name}", "--fence", "5", scope="other", stdin=b"theirs")
+    for name in ("b", "c"):
+        (cli.root / "dist" / name).unlink()
+    for more in ("--dry-run", "-q"):
+        ran = put(cli, "dist", site, "--fence", "6", "--mirror", more)
+        found = outcomes(ran)
+        assert (ran.code, found.pop("a")) == (20, "would replace" if more == "--dry-run" else "written")
+        gone = "would delete" if more == "--dry-run" else "deleted"
+        assert found == {"b": "failed", "c": gone, "theirs": "failed"}
+        assert items(ran)["b"]["error"]["kind"] == items(ran)["theirs"]["error"]["kind"] == "changed"
+
+
 def test_a_name_the_service_does_not_take_fails_by_name_and_the_rest_goes_on(cli: CliWorld, site: str) -> None:
     write(cli.root / "dist", a="1", **{"b\\c": "1", "d.": "1"})
     ran = put(cli, "dist", site)
@@ -423,6 +451,11 @@ def test_a_delete_takes_what_was_read_here_in_that_version_only(cli: CliWorld, s
         (("put", "dist", "{}", "--recursive", "--jobs", "0"), "--jobs"),
         (("put", "dist", "{}", "--recursive", "--last", "nothing"), "has no file nothing"),
         (("put", "dist", "", "--recursive"), "empty"),
+        (("put", "dist", "{}", "--recursive", "--metadata", "bad"), "--metadata"),
+        (("put", "dist", "{}", "--recursive", "--tier", "bogus"), "--tier"),
+        (("put", "dist", "{}", "--recursive", "--fence", "3", "--last-writer-wins"), "contradict"),
+        (("get", "{}", "-f", "back", "--recursive", "--if-modified-since", "once"), "not a time"),
+        (("delete", "{}", "--recursive", "--last-writer-wins", "--if-modified-since", "2026-01-01"), "contradict"),
         (("get", "{}", "--recursive"), "needs a folder"),
         (("delete", "table:x", "--recursive"), "table"),
     ],
