@@ -40,6 +40,8 @@ def explain(env: Environment, error: AzguardError) -> AzguardError:
     target = env.located.get(error.address or "")
     if target is None:
         return error
+    if isinstance(error, Locked) and target.kind is Kind.FILE:
+        error = _name_holders(env, error, target)
     # Its words are chosen first: what is known here is added to them, or takes their place.
     told = hints.in_words(error, env.argv).but(reason=None)
     if isinstance(told, Locked):
@@ -50,6 +52,12 @@ def explain(env: Environment, error: AzguardError) -> AzguardError:
     if isinstance(told, NotFound) and told.http_status == HTTPStatus.NOT_FOUND:
         return _offer_near_names(env, told, target)
     return error
+
+
+def _name_holders(env: Environment, error: Locked, target: Target) -> Locked:
+    from azguard.files import holders
+
+    return holders.add(error, target, env.deadline)
 
 
 def _name_own_lease(env: Environment, error: Locked, target: Target) -> Locked:

@@ -164,7 +164,8 @@ def _send(given: FileRename, replaced: Held | None, held: Held | None, known: st
         # Under our own lease, a copy that comes late is refused once the lease is given back.
         resend=held is not None and held.lease.is_own,
     )
-    with holders.tell(given.target, given.deadline):
+    creates_only = given.conditions.guard == "if-none-match"
+    with holders.tell_of_rename(given.source, given.target, given.deadline, creates_only=creates_only):
         settled = send_until_settled(request, given.deadline)
     etag = settled.answer.get("etag")
     return FileRenamed(

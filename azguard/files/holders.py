@@ -5,6 +5,7 @@ The service is asked after the refusal, for a moment and once. Whatever comes of
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
@@ -12,9 +13,14 @@ from azguard.errors import AzguardError, Locked
 from azguard.files import handles
 from azguard.files.handles import Handle
 from azguard.requests.deadline import Deadline
+from azguard.requests.service_errors import translate
 from azguard.times import iso
 
+E = TypeVar("E", bound=AzguardError)
+
 _REASONS = ("file_is_open", "file_delete_pending")
+# In the values of a refusal: that the handles could not be listed, so that they are not asked for again.
+_ASKED = "handles_not_listed"
 # Bounded: the refusal is known already.
 _ASK_SECONDS = 3.0
 _SHOWN = 5
@@ -30,12 +36,34 @@ def tell(target: Target, deadline: Deadline) -> Iterator[None]:
     try:
         yield
     except Locked as error:
-        if error.reason not in _REASONS or "handles" in error.facts or target.kind is Kind.SHARE:
+        raise add(error, target, deadline) from error
+
+
+@contextmanager
+def tell_of_rename(source: Target, target: Target, deadline: Deadline, *, creates_only: bool) -> Iterator[None]:
+    """Add to the refusal of a rename which end is open, which the service does not say, and who has it open.
+
+    Raises:
+        Locked: the refusal, for the source if that is open or nothing is replaced, else for the target.
+    """
+    try:
+        yield
+    except Locked as error:
+        if error.reason not in _REASONS:
             raise
-        found = _ask(target, deadline)
-        if found is None:
-            raise
-        raise _add(error, found) from error
+        told = add(translate(error.__cause__ or error, source), source, deadline)
+        if isinstance(told, Locked) and (creates_only or told.facts.get("handles")):
+            raise told from error
+        raise add(error, target, deadline) from error
+
+
+def add(error: E, target: Target, deadline: Deadline) -> E:
+    """Return a refusal with who has the file or directory open, if it is because of that, and if that can be learnt."""
+    is_asked = "handles" in error.facts or _ASKED in error.values
+    if error.reason not in _REASONS or is_asked or target.kind is Kind.SHARE:
+        return error
+    found = _ask(target, deadline)
+    return error.but(values={**error.values, _ASKED: True}) if found is None else _add(error, found)
 
 
 def _ask(target: Target, deadline: Deadline) -> list[Handle] | None:
@@ -45,7 +73,7 @@ def _ask(target: Target, deadline: Deadline) -> list[Handle] | None:
         return None
 
 
-def _add(error: Locked, found: list[Handle]) -> Locked:
+def _add(error: E, found: list[Handle]) -> E:
     told = [
         {
             "handle_id": each.handle_id,

@@ -9,7 +9,7 @@ from azguard.address import Address, Kind
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, NotFound, UsageError
-from azguard.files import directories, writes
+from azguard.files import directories, holders, writes
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
@@ -39,7 +39,9 @@ def rename_directory(source: Target, target: Target, conditions: Conditions, dea
         # A copy that comes late would rename whatever is at the old address then.
         resend=False,
     )
-    settled = send_until_settled(request, deadline)
+    creates_only = conditions.guard == "if-none-match"
+    with holders.tell_of_rename(source, target, deadline, creates_only=creates_only):
+        settled = send_until_settled(request, deadline)
     etag = settled.answer.get("etag")
     return WriteResult(
         address=str(target.address),

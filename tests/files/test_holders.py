@@ -92,3 +92,28 @@ def test_a_handle_over_smb_is_told_and_closed(tmp_path: Path, smb_emulator: SmbE
         closed = cli.call("file", "handle", "close", "holders/plan.txt", "--handle-id", listed["handle_id"]).json
         assert (closed["closed"], closed["failed"], closed["outcome"]) == (1, 0, "committed")
         assert cli.call("file", "delete", "holders/plan.txt", "--etag", etag).code == 0
+
+
+def test_each_command_tells_who_has_the_file_open(tmp_path: Path, smb_emulator: SmbEmulator) -> None:
+    cli = CliWorld(tmp_path, smb_emulator.connection_string)
+    share = smb_emulator.service.create_share("commands")
+    for name in ("plan.txt", "other.txt"):
+        share.get_file_client(name).upload_file(b"old")
+    with smb_emulator.connect("commands") as tree:
+        open_file(tree, "plan.txt")
+        for words in (
+            ("file", "put", "commands/plan.txt", "--last-writer-wins"),
+            ("file", "copy", "commands/plan.txt", "--source", "commands/other.txt", "--last-writer-wins"),
+            ("file", "rename", "commands/plan.txt", "commands/new.txt", "--last-writer-wins"),
+            ("file", "rename", "commands/other.txt", "commands/plan.txt", "--last-writer-wins"),
+            ("safe-update", "file:commands/plan.txt", "--append", "x"),
+            ("lease", "acquire", "file:commands/plan.txt", "--infinite"),
+        ):
+            ran = cli.call(*words, "-o", "json", stdin=b"new")
+            told = [each["access"] for each in ran.error.get("handles", [])]
+            assert (words, ran.code, ran.error["address"], told) == (
+                words,
+                49,
+                "file:commands/plan.txt",
+                [["Read", "Write"]],
+            )
