@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from azguard.errors import AzguardError, Locked, NotFound
+from azguard.leases import state as lease_state
 from azguard.locks import log, own_lease, readers
 from azguard.locks.acquire import LockAcquisition
 from azguard.locks.holds import Hold, Holds, HoldState, find_place
@@ -222,11 +223,14 @@ class _Holder:
     def _finish(self, held: HeldLock, why: str | None) -> None:
         """Release the lock if it is not lost, and write down how it ended, and why if it was not told to end."""
         holds = self._plan.holds
-        is_known_lost = self._lost is not None
-        if not is_known_lost and (failure := self._release(held)) is not None:
-            holds.close(self._record, HoldState.LEFT, failure)
-            return
-        if not is_known_lost:
+        is_over = self._lost is not None
+        if is_over and self._was_released(held):
+            self._lost = None
+            why = "by its id, from elsewhere"
+        if not is_over:
+            if (failure := self._release(held)) is not None:
+                holds.close(self._record, HoldState.LEFT, failure)
+                return
             _log("released" if self._lost is None else f"it was lost before: {self._lost}")
         self._plan.settings.records.remove(held.target, held.lease_id)
         if self._lost is None:
@@ -237,6 +241,14 @@ class _Holder:
             seconds = self._now() - (held.ends - held.seconds)
             line = log.build_line(held.target, held.record, seconds, self._lost)
             log.append(self._plan.request.target, line, _log)
+
+    def _was_released(self, held: HeldLock) -> bool:
+        """Return whether another released the lock by its id, as ``lock release`` on another machine does."""
+        try:
+            found = lease_state.look(held.target, Deadline(_RELEASE_SECONDS, answer_seconds=ANSWER_SECONDS))
+        except AzguardError:
+            return False
+        return own_lease.was_released(found, held.fence)
 
     def _release(self, held: HeldLock) -> str | None:
         """Release the lock, and return why that failed; that it was lost before is noted."""

@@ -16,7 +16,6 @@ from azguard.errors import AzguardError, Locked, LockLost, NotFound, UsageError
 from azguard.leases import owners
 from azguard.leases import state as lease_state
 from azguard.leases.kept import LeaseRecords
-from azguard.leases.owners import FENCE
 from azguard.leases.state import LeaseState
 from azguard.locks import environment, log, own_lease, queue, readers
 from azguard.locks.holds import Hold, Holds, HoldState
@@ -183,9 +182,7 @@ def _release(known: KnownLock, deadline: Deadline) -> str:
         raise build_lost(known.target, error.message).but(reason="lock_lost_before_release") from error
     except Locked as error:
         state = lease_state.look(known.target, deadline)
-        # A lease that was released leaves this state, and no other end does. The next holder raises the fence.
-        is_next = known.fence is None or owners.read_number(state.metadata, FENCE) != known.fence
-        if state.state == "available" and not is_next and known.hold is None:
+        if known.hold is None and own_lease.was_released(state, known.fence):
             return "already_released"
         raise build_lost(known.target, error.message).but(reason="lock_lost_before_release") from error
     if owners.is_reader(found.metadata):

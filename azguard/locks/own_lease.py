@@ -2,7 +2,8 @@
 
 from azguard.accounts.target import Target
 from azguard.conditions.resolve import Conditions
-from azguard.leases import actions, state
+from azguard.leases import actions, owners, state
+from azguard.leases.owners import FENCE
 from azguard.leases.state import LeaseState
 from azguard.requests.deadline import Deadline
 
@@ -20,6 +21,14 @@ def release(target: Target, lease_id: str, patience: Deadline) -> LeaseState:
     found = state.look(target, patience, lease_id)
     actions.release(target, Conditions(lease_id=lease_id), patience)
     return found
+
+
+def was_released(found: LeaseState, fence: int | None) -> bool:
+    """Return whether a lock that is not held any more was released by its id, and not lost.
+
+    A lease that was released leaves this state, and no other end does. The next holder raises the fence.
+    """
+    return found.state == "available" and fence is not None and owners.read_number(found.metadata, FENCE) == fence
 
 
 def find_loss(found: LeaseState) -> str | None:

@@ -87,6 +87,17 @@ def test_a_holder_that_was_killed_is_known_by_the_next_one(world: Locks) -> None
     ]  # fmt: skip
 
 
+def test_a_lock_that_was_released_from_elsewhere_was_not_lost(world: Locks) -> None:
+    lock = world.new()
+    held = world.cli.fork("lock", "hold", lock, env=world.marked()).json
+    elsewhere = {"AZGUARD_CACHE_DIR": str(world.cli.root / "elsewhere")}
+    assert world.cli.call("lock", "release", lock, "--lease-id", held["lease_id"], env=elsewhere).code == 0
+    until(lambda: is_gone(held["pid"]), 20)
+    assert ("by its id" in world.cli.call("lock", "check", lock).err, history(world, lock)[0]["outcome"]) == (
+        True, "released"
+    )  # fmt: skip
+
+
 def test_without_a_history_nothing_is_written(world: Locks) -> None:
     lock = world.new()
     assert world.run(lock, "--no-log", "--", "true").code == 0
