@@ -36,6 +36,8 @@ class LocalFolder:
         try:
             root.mkdir(parents=True, exist_ok=True)
             return cls(root, find_fold(root))
+        except FileExistsError:
+            raise UsageError(f"{root} is not a folder", reason="tree_folder_fails") from None
         except OSError as error:
             raise UsageError(f"{root} cannot be written to: {error.strerror}", reason="tree_folder_fails") from None
 

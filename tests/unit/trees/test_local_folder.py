@@ -82,7 +82,7 @@ def test_a_disk_that_keeps_names_apart_folds_none(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError) as refused:
+    with pytest.raises(UsageError, match="is not a folder") as refused:
         LocalFolder.make(tmp_path / "file")
     assert refused.value.reason == "tree_folder_fails"
 
