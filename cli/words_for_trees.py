@@ -21,7 +21,10 @@ HINTS: Mapping[str, Words] = {
     "tree_mirror_is_empty": "is it the right one, and complete? If all is to be deleted: --allow-empty",
     "tree_name_refused": _how_to_read_alone,
     "tree_name_twice": "give one of them another name, or leave it out: --exclude",
-    "tree_pattern_malformed": "a pattern is like '*.css' or 'drafts/'; to leave files out, use --exclude",
+    "tree_pattern_malformed": (
+        "a pattern is like '*.css' or 'drafts/', below the folder; to leave files out, use --exclude; "
+        r"a name that begins with # or ! is '\#…' or '\!…'"
+    ),
     "tree_service_gone": "run it again when the service answers; with --unchanged skip only the rest moves",
     "tree_stopped": "run it again: it begins with what is missing",
 }

@@ -10,6 +10,9 @@ from azguard.errors import UsageError
 if TYPE_CHECKING:
     from pathspec import PathSpec
 
+# A negation, a comment, and what no name below the folder begins with.
+_MEANS_NOTHING = ("!", "#", "./", "../")
+
 
 @dataclass(frozen=True)
 class Patterns:
@@ -22,11 +25,11 @@ class Patterns:
         """Refuse what is no pattern.
 
         Raises:
-            UsageError: one is empty, or begins with ``!``.
+            UsageError: one is empty, malformed, or can mean no file.
         """
         for argument, patterns in (("include", self.include), ("exclude", self.exclude)):
             for each in patterns:
-                if not each.strip() or each.startswith("!"):
+                if not _is_pattern(each):
                     raise UsageError(
                         f"{argument}: {each!r} is no pattern", argument=argument, reason="tree_pattern_malformed"
                     )
@@ -45,6 +48,16 @@ class Patterns:
     @cached_property
     def _excluded(self) -> "PathSpec[Any]":
         return _parse(self.exclude)
+
+
+def _is_pattern(text: str) -> bool:
+    if not text.strip() or text.startswith(_MEANS_NOTHING):
+        return False
+    try:
+        _parse([text])
+    except ValueError:
+        return False
+    return True
 
 
 def _parse(patterns: Sequence[str]) -> "PathSpec[Any]":

@@ -31,7 +31,7 @@ def test_what_is_included_less_what_is_excluded(
     assert selected(include, exclude) == left
 
 
-@pytest.mark.parametrize("pattern", ["", " ", "!*.css"])
+@pytest.mark.parametrize("pattern", ["", " ", "!*.css", "#*", "./a", "../a", "a\\"])
 def test_what_is_no_pattern_is_refused(pattern: str) -> None:
     with pytest.raises(UsageError):
         Patterns(exclude=(pattern,)).check()
