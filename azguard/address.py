@@ -31,9 +31,14 @@ class Kind(StrEnum):
         return _SERVICE[self]
 
     @property
+    def noun(self) -> str:
+        """Return it as a word, for messages."""
+        return "directory" if self is Kind.DIR else self.value
+
+    @property
     def one(self) -> str:
         """Return it with its article, for messages."""
-        return f"{'an' if self is Kind.ENTITY else 'a'} {self}"
+        return f"{'an' if self is Kind.ENTITY else 'a'} {self.noun}"
 
 
 _SERVICE = {

@@ -67,7 +67,7 @@ def _locate(env: Environment, text: str, container: str | None, also: Sequence[K
         raise _refuse_file(env, target)
     if target.kind is not Kind.TABLE:
         raise UsageError(
-            f"a lock is a blob, or a table that a blob stands for; not a {target.kind}",
+            f"a lock is a blob, a share, a file, or a table that a blob stands for; not {target.kind.one}",
             hint="NAME or blob:CONTAINER/NAME, or lease a container with azguard lease acquire",
         )
     return locate_designated(env, target, container)

@@ -227,7 +227,7 @@ class UpdateOptions:
             )
         elif kind not in (Kind.BLOB, *update_parts.COMPARED, *update_parts.LEASED):
             raise UsageError(
-                f"the content of a {kind} cannot be updated",
+                f"the content of {kind.one} cannot be updated",
                 hint="blob:CONTAINER/NAME, file:SHARE/PATH, entity:TABLE/PARTITION/ROW, or --metadata of what has them",
             )
         elif self.by_ledger:

@@ -64,15 +64,15 @@ def check(given: PartOptions, kind: Kind) -> None:
 
 def _check_compared(given: PartOptions, kind: Kind) -> None:
     if not given.metadata:
-        raise UsageError(f"of a {kind} only the metadata can be updated", hint="add --metadata --allow-race")
+        raise UsageError(f"of {kind.one} only the metadata can be updated", hint="add --metadata --allow-race")
     refused = {"--guard lease": given.guard == "lease", "--wait-lease": given.wait_lease, "--fence": bool(given.fence)}
     if kind is not Kind.CONTAINER:
         refused["--lease-id"] = given.lease_id is not None
     for option in (option for option, is_given in refused.items() if is_given):
-        raise UsageError(f"{option} does not apply to a {kind}: {COMPARED[kind]}", hint="leave it out")
+        raise UsageError(f"{option} does not apply to {kind.one}: {COMPARED[kind]}", hint="leave it out")
     if not given.allow_race and not given.status:
         raise UsageError(
-            f"the service compares no version of a {kind}, so another writer may come between",
+            f"the service compares no version of {kind.one}, so another writer may come between",
             hint="add --allow-race",
         )
 
@@ -82,7 +82,7 @@ def _check_leased(given: PartOptions, kind: Kind) -> None:
         raise UsageError("of a share only the metadata can be updated", hint="add --metadata; or file:SHARE/PATH")
     refused = {f"--guard {given.guard}": given.guard in ("lineage", "ledger"), "--fence": bool(given.fence)}
     for option in (option for option, is_given in refused.items() if is_given):
-        raise UsageError(f"{option} does not apply to a {kind}: a lease guards each write", hint="leave it out")
+        raise UsageError(f"{option} does not apply to {kind.one}: a lease guards each write", hint="leave it out")
 
 
 def _check_tags(given: PartOptions, kind: Kind) -> None:

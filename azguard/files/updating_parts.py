@@ -143,7 +143,7 @@ class LeasedMetadata(LeasedUpdate):
     ) -> Callable[[str | None], CommittedVersion]:
         """Return the write of all metadata."""
         if state.etag is None:
-            raise NotFound(f"there is no {self.target.kind} {self.target}", address=str(self.target.address))
+            raise NotFound(f"there is no {self.target.kind.noun} {self.target}", address=str(self.target.address))
         history = str(state.lineage if lineage is None else lineage)
         stamped = {**from_json(content), **state.preserved, **({KEY: history} if history else {})}
         try:

@@ -132,7 +132,7 @@ def kind_of(target: Target) -> LeaseKind:
     kind = KINDS.get(target.kind)
     if kind is None:
         raise UsageError(
-            f"a {target.kind} cannot be leased with azguard",
+            f"{target.kind.one} cannot be leased with azguard",
             address=str(target.address),
             reason="kind_without_lease",
         )

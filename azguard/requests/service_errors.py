@@ -237,9 +237,9 @@ def _not_found(target: Target, code: str | None, facts: dict[str, Any]) -> error
         values = {"parent": parent}
         return errors.NotFound(f"there is no directory {parent}", reason="parent_not_found", values=values, **facts)
     if code != "ContainerNotFound":
-        return errors.NotFound(f"there is no {target.kind} {target}", **facts)
+        return errors.NotFound(f"there is no {target.kind.noun} {target}", **facts)
     inside = len(target.address.parts) > 1
-    message = f"there is no container {container}" if inside else f"there is no {target.kind} {target}"
+    message = f"there is no container {container}" if inside else f"there is no {target.kind.noun} {target}"
     return errors.NotFound(message, reason="container_not_found", values=values, **facts)
 
 

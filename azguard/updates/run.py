@@ -183,7 +183,7 @@ def require_existing(resource: UpdatableResource, plan: UpdatePlan, state: Curre
     """
     if state.etag is None and plan.create is None:
         raise NotFound(
-            f"there is no {resource.target.kind} {resource.target}",
+            f"there is no {resource.target.kind.noun} {resource.target}",
             address=str(resource.target.address),
             http_status=404,
             reason="update_of_nothing",

@@ -47,5 +47,5 @@ def find_outcome(resource: UpdatableResource, op: str, deadline: Deadline) -> Ve
         return Verdict.COMMITTED
     if state.etag is None:
         target = resource.target
-        raise NotFound(f"there is no {target.kind} {target}", address=str(target.address), http_status=404)
+        raise NotFound(f"there is no {target.kind.noun} {target}", address=str(target.address), http_status=404)
     return Verdict.UNKNOWN

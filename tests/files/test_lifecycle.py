@@ -47,6 +47,21 @@ def test_a_directory_is_created_shown_listed_and_deleted(files_cli: CliWorld, sh
     assert [files_cli.call("dir", verb, f"{share}/a b é").code for verb in ("exists", "show")] == [44, 44]
 
 
+def test_a_directory_is_called_one_in_messages(files_cli: CliWorld, share: str) -> None:
+    refused = [
+        files_cli.call(*words).err.partition("\n")[0]
+        for words in (
+            ("dir", "show", f"{share}/nope"),
+            ("dir", "show", share),
+            ("lease", "acquire", f"dir:{share}/nope"),
+            ("lock", "run", f"dir:{share}/nope", "--", "true"),
+            ("safe-update", f"dir:{share}/nope", "--append", "x"),
+            ("safe-update", f"dir:{share}/nope", "--metadata", RACE, "--set", "a=b"),
+        )
+    ]
+    assert [("directory" in each, "dir " in each) for each in refused] == [(True, False)] * len(refused), refused
+
+
 def test_what_is_of_the_other_type_is_refused_and_left_alone(files_cli: CliWorld) -> None:
     file = files_world.make(files_cli)
     folder = f"{file.partition('/')[0]}/reports"

@@ -59,7 +59,7 @@ def test_a_lock_is_named_by_the_url_of_its_table(cli: CliWorld) -> None:
         (("lease", "acquire"), "work", "a queue cannot be leased with azguard"),
         (("safe-update",), "work", "of a queue only the metadata can be updated"),
         (("safe-update",), "work/messages/0f3c", "the content of a message cannot be updated"),
-        (("lock", "show"), "work", "a lock is a blob, or a table that a blob stands for; not a queue"),
+        (("lock", "show"), "work", "a lock is a blob, a share, a file, or a table that a blob stands for; not a queue"),
         (("blob", "get"), "work", "that URL is of the queue service, and this command takes a blob"),
     ],
 )
