@@ -52,12 +52,20 @@ class OverdueLock:
 
 def find_overdue(state: LeaseState) -> Owner | None:
     """Return the holder of a lease without a term, if its time is over by the service's clock."""
+    left = count_left(state)
     owner = owners.read_owner(state.metadata)
-    if owner is None or state.state != "leased" or state.duration != _INFINITE:
+    if owner is None or left is None or left >= 0:
+        return None
+    return owner if lease_ids.is_guid(owner.lease_id or "") else None
+
+
+def count_left(state: LeaseState) -> float | None:
+    """Return how many seconds of its time the holder of a lease without a term had left; None if it has no end."""
+    owner = owners.read_owner(state.metadata)
+    if owner is None or state.state != "leased" or state.duration != _INFINITE or state.answered_at is None:
         return None
     end = _find_end(owner)
-    is_over = end is not None and state.answered_at is not None and state.answered_at > end
-    return owner if is_over and lease_ids.is_guid(owner.lease_id or "") else None
+    return None if end is None else (end - state.answered_at).total_seconds()
 
 
 def _find_end(owner: Owner) -> datetime | None:

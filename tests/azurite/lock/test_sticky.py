@@ -93,6 +93,13 @@ def test_once_its_time_is_over_the_next_one_has_it(world: Locks, words: tuple[st
     call(world, "release", lock, env=OTHER_JOB)
 
 
+def test_without_a_queue_its_end_is_noticed_too(world: Locks) -> None:
+    lock = world.new()
+    freeze(world, lock, "--until", "3s")
+    waited = world.run(lock, "--no-fair", "--wait", "45s", "--", "true", env=OTHER_JOB)
+    assert (waited.code, "the time of its holder is over" in waited.err) == (0, True)
+
+
 def test_a_time_that_was_prolonged_meanwhile_is_respected(world: Locks) -> None:
     lock = world.new()
     freeze(world, lock, "--until", "2h")
