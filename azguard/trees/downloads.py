@@ -19,10 +19,11 @@ from azguard.trees.items import TreeItem
 from azguard.trees.local_files import LocalFile, walk
 from azguard.trees.local_folder import LocalFolder
 from azguard.trees.patterns import Patterns
-from azguard.trees.runs import Control, after, pass_over
+from azguard.trees.runs import Control, Ended, after, pass_over
 from azguard.trees.store import ListedItem, TreeStore
 
 _GONE = "it was deleted there since it was listed"
+_MARKER = "it is empty and marks a folder"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +71,8 @@ class TreeDownload:
                 yield TreeItem(address=self._address(name), file=str(path), outcome=items.WOULD_DELETE).done()
 
     def _foresee(self, folder: LocalFolder, listed: ListedItem) -> Done:
+        if _is_marker(listed):
+            return self._pass_over_marker(listed).run()
         target = self.store.locate(listed.name)
         path = folder.find(listed.name.removeprefix(self.store.prefix))
         outcome = self.left_alone(path, target, listed) or items.WOULD_READ
@@ -109,12 +112,17 @@ class TreeDownload:
 
     def _read(self, folder: LocalFolder, listed: ListedItem, control: Control) -> Job:
         name = listed.name.removeprefix(self.store.prefix)
+        if _is_marker(listed):
+            return self._pass_over_marker(listed)
         try:
             target = self.store.locate(listed.name)
             path = folder.claim(name)
         except AzguardError as error:
             return pass_over(self._address(name), None, "", error)
         return _Reading(self, target, path, listed, control)
+
+    def _pass_over_marker(self, listed: ListedItem) -> Ended:
+        return pass_over(self._address(listed.name.removeprefix(self.store.prefix)), None, _MARKER)
 
     def left_alone(self, path: Path, target: Target, listed: ListedItem) -> str | None:
         """Return with which outcome a file is left alone; None if it is to be read."""
@@ -173,6 +181,11 @@ class TreeDownload:
 
     def _address(self, name: str) -> str:
         return f"{self.store.address}{name}"
+
+
+def _is_marker(listed: ListedItem) -> bool:
+    """Return whether it is what other tools write in the place of a folder without files."""
+    return listed.name.endswith("/") and listed.content_length == 0
 
 
 @dataclass(frozen=True)

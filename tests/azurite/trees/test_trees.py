@@ -380,6 +380,16 @@ def test_a_delete_refuses_a_name_that_names_another_blob_on_the_way_and_the_rest
     assert (ran.code, outcomes(ran)) == (20, {"a": "deleted", "b.": "failed", "c": "deleted"})
 
 
+def test_a_get_skips_by_name_what_marks_a_folder(cli: CliWorld, site: str) -> None:
+    for name, content in (("v/", b""), ("v/sub/", b""), ("v/full/", b"1"), ("v/sub/x", b"1")):
+        cli.call("blob", "put", f"{site}/{name}", "--allow-empty", stdin=content)
+    for more, outcome in ((("--dry-run",), "would read"), ((), "read")):
+        ran = cli.call("blob", "get", f"{site}/v/", "-f", "back", "--recursive", *more)
+        assert (ran.code, outcomes(ran)) == (
+            20, {"v/": "skipped", "v/sub/": "skipped", "v/full/": "failed", "v/sub/x": outcome},
+        )  # fmt: skip
+
+
 def test_a_name_that_is_too_long_for_the_disk_fails_and_the_rest_goes_on(cli: CliWorld, site: str) -> None:
     long = "b" * 300
     for name in ("a", long, "c"):
