@@ -22,6 +22,7 @@ def blobs(env: Environment, text: str, **settings: Any) -> "BlobTree":
     """
     from azguard.blobs.trees import BlobTree
 
+    _check_end(text)
     is_url = "://" in text
     plain = text if is_url else text.rstrip("/").removeprefix("blob:").removeprefix("container:")
     kind = Kind.BLOB if "/" in plain else Kind.CONTAINER
@@ -42,6 +43,7 @@ def files(env: Environment, text: str, *, writable: bool = True, **settings: Any
     from azguard.cli import file_options
     from azguard.files.trees import FileTree
 
+    _check_end(text)
     is_url = "://" in text
     plain = text if is_url else _clean(text)
     kind = Kind.DIR if "/" in plain else Kind.SHARE
@@ -51,6 +53,20 @@ def files(env: Environment, text: str, *, writable: bool = True, **settings: Any
     share = Target(target.account, Address(Kind.SHARE, (address.container,), address.snapshot))
     prefix = f"{address.path}/" if address.path else ""
     return FileTree(share=share, prefix=prefix, guarding=file_options.guarding(env), **settings)
+
+
+def _check_end(text: str) -> None:
+    """Refuse an address whose last part is empty: without that part it would mean far more.
+
+    Raises:
+        UsageError: there are two slashes at its end.
+    """
+    path = text.partition("?")[0]
+    if path.endswith("//"):
+        raise UsageError(
+            f"{path!r} has an empty part at its end",
+            hint="an unset shell variable looks like this; one slash at the end is enough",
+        )
 
 
 def _clean(text: str) -> str:

@@ -255,6 +255,7 @@ def test_a_get_leaves_alone_what_is_here_and_deletes_what_came_from_there(files_
         (("get", "nosuch", "-r", "-f", "back"), 44, "there is no share nosuch"),
         (("delete", "nosuch", "-r"), 44, "there is no share nosuch"),
         (("delete", "table:x", "-r"), 2, "table"),
+        (("delete", "{}//", "-r"), 2, "empty part"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_done_is_told(

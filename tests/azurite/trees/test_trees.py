@@ -468,6 +468,7 @@ def test_a_delete_takes_what_was_read_here_in_that_version_only(cli: CliWorld, s
         (("delete", "{}", "--recursive", "--last-writer-wins", "--if-modified-since", "2026-01-01"), "contradict"),
         (("get", "{}", "--recursive"), "needs a folder"),
         (("delete", "table:x", "--recursive"), "table"),
+        (("delete", "{}//", "--recursive"), "empty part"),
     ],
 )
 def test_what_means_nothing_is_refused_before_any_request(
