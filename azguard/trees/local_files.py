@@ -11,6 +11,9 @@ from typing import BinaryIO, NamedTuple, cast
 from azguard.atomic_files import is_unfinished
 from azguard.errors import AzguardError, Changed, UsageError
 
+# No service takes a name of more parts, and each level costs a call within a call.
+_MOST_LEVELS = 255
+
 
 @dataclass(frozen=True)
 class LocalFile:
@@ -89,6 +92,8 @@ def _walk(
         elif entry.is_dir():
             if here in above:
                 yield PassedOver(path, name, "its folder contains itself, through a link")
+            elif len(above) >= _MOST_LEVELS:
+                yield PassedOver(path, name, "too deep", UsageError(f"it is in more than {_MOST_LEVELS} folders"))
             else:
                 yield from _walk(path, f"{name}/", above | {here}, follows_links=follows_links)
         elif entry.is_file():

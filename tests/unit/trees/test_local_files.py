@@ -46,6 +46,21 @@ def test_a_folder_that_contains_itself_through_a_link_is_walked_once(tmp_path: P
     assert "a/x" in names(tmp_path, follows_links=True)
 
 
+def test_what_is_in_too_many_folders_is_a_failure_and_the_rest_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for _ in range(300):
+        os.mkdir("a")
+        os.chdir("a")
+    (tmp_path / "b").touch()
+    deep, file = walk(tmp_path, follows_links=False)
+    assert isinstance(deep, PassedOver)
+    assert (deep.name.count("a"), str(deep.error), file) == (
+        256, "it is in more than 255 folders", LocalFile(tmp_path / "b", "b"),
+    )  # fmt: skip
+
+
 def test_what_is_no_file_is_passed_over(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert reasons(tmp_path) == {"pipe": "it is no file"}
