@@ -64,7 +64,7 @@ def summarize(result: Mapping[str, Any], command: str, before: int | None = None
 
     ``before`` is how many bytes the content had that was replaced, if that is known.
     """
-    if command == "blob get":
+    if command in ("blob get", "file get"):
         return _MARK + _join(f"read {_name(result)} into {result.get('file')}", _size(result, None))
     if (describe := _OF_NO_VERSION.get(command)) is not None:
         return describe(result)
@@ -108,7 +108,7 @@ def _name(result: Mapping[str, Any]) -> str:
         found = addresses.parse(result["address"]).address
     except AzguardError:
         return str(result["address"])
-    return found.short if found.kind is Kind.BLOB else f"{found.kind} {found.short}"
+    return found.short if found.kind is Kind.BLOB else f"{found.kind.noun} {found.short}"
 
 
 def _verb(result: Mapping[str, Any], command: str) -> str:

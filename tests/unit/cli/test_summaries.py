@@ -102,6 +102,13 @@ def test_a_move_of_messages_is_one_line(failed: int, line: str) -> None:
 def test_a_blob_read_into_a_file_is_one_line() -> None:
     got = {"address": "blob:site/a", "etag": '"0x1"', "content_length": 16, "file": "a.json"}
     assert summaries.summarize(got, "blob get") == "✓ read site/a into a.json: 16 bytes"
+    of_file = {**got, "address": "file:team/a"}
+    assert summaries.summarize(of_file, "file get") == "✓ read file team/a into a.json: 16 bytes"
+
+
+def test_a_directory_is_called_one() -> None:
+    made = {"address": "dir:team/a", "guard": "if-none-match", "attempts": 1, "outcome": "committed"}
+    assert summaries.summarize(made, "dir create") == "✓ created directory team/a"
 
 
 STARTED = {
