@@ -81,6 +81,7 @@ CODES: Mapping[str, tuple[int, str]] = {
         409,
         "There is currently no lease on the file, file share or share snapshot.",
     ),
+    "MetadataTooLarge": (400, "The metadata specified exceeds the maximum permissible limit (8KB)."),
     "Md5Mismatch": (400, "The MD5 value specified in the request did not match with the MD5 calculated by the server."),
     "MissingContentLengthHeader": (411, "The Content-Length header was not specified."),
     "MissingRequiredHeader": (400, "An HTTP header that's mandatory for this request is not specified."),

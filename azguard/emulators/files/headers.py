@@ -30,6 +30,8 @@ _ATTRIBUTES = (
     "ReadOnly", "Hidden", "System", "None", "Directory", "Archive", "Temporary", "Offline", "NotContentIndexed",
     "NoScrubData",
 )  # fmt: skip
+# Of names and values together.
+_METADATA_BYTES = 8192
 # What a copy names to take a property of its source.
 _SOURCE = "source"
 _TIMES = {
@@ -117,13 +119,15 @@ def check_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
     """Return metadata that may be kept.
 
     Raises:
-        ServiceError: a name is not an identifier, or two differ in their case only.
+        ServiceError: a name is not an identifier, two differ in their case only, or all are more than 8 KiB.
     """
     names = [name.lower() for name in metadata]
     if not all(name.isidentifier() for name in names):
         raise ServiceError("InvalidMetadata")
     if len(set(names)) < len(names):
         raise ServiceError("InvalidMetadata")
+    if sum(len(name) + len(value) for name, value in metadata.items()) > _METADATA_BYTES:
+        raise ServiceError("MetadataTooLarge")
     return dict(metadata)
 
 

@@ -235,6 +235,12 @@ _CASES = [
         (400, "InvalidMetadata"),
     ),
     (
+        "set metadata of more than 8 KiB",
+        [_SHARE, _FILE],
+        ("PUT", "work/f?comp=metadata", {"x-ms-meta-a": "1" * 8192}),
+        (400, "MetadataTooLarge"),
+    ),
+    (
         "resize a leased file",
         [_SHARE, _FILE, _LEASED],
         ("PUT", "work/f?comp=properties", {"x-ms-content-length": "5"}),
