@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.conditions.resolve import Conditions
-from azguard.errors import AzguardError, Changed
+from azguard.errors import AzguardError, BadRequest, Changed
 from azguard.files import abandoned, holders, owner_notes, writes
 from azguard.files.abandoned import Ended
 from azguard.files.writes import FileWrite, Held
@@ -82,19 +82,33 @@ def hold(target: Target, conditions: Conditions, guarding: Guarding, deadline: D
         if owner is None:
             yield held
             return
-        before = held.etag
-        if lease.note is not None:
-            lease.note.begin_record(before)
+        before, is_noted = held.etag, True
         try:
-            held = owner_notes.leave(target, held, owner, deadline)
-            if lease.note is not None:
-                lease.note.add_record(before, held.etag)
+            held = _leave_note(target, held, owner, deadline)
+            is_noted = held.has_note
             yield held
         except BaseException:
-            moved = None if lease.is_gone else owner_notes.withdraw(target, held, before, deadline)
+            is_over = lease.is_gone or not is_noted
+            moved = None if is_over else owner_notes.withdraw(target, held, before, deadline)
             if moved is not None:
                 guarding.records.record_move(target, moved)
             raise
+
+
+def _leave_note(target: Target, held: Held, owner: Owner, deadline: Deadline) -> Held:
+    """Write on the file who holds its lease, and return that version; the one that was, if there is no room for it."""
+    note, before = held.lease.note, held.etag
+    if note is not None:
+        note.begin_record(before)
+    try:
+        held = owner_notes.leave(target, held, owner, deadline)
+    except BadRequest as error:
+        if error.service_code != owner_notes.NO_ROOM:
+            raise
+        return held
+    if note is not None:
+        note.add_record(before, held.etag)
+    return held
 
 
 def _remove_note(target: Target, held: Held, done: WriteResult, deadline: Deadline) -> WriteResult:

@@ -19,6 +19,8 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
 from azguard.requests.written import WriteResult
 
+#: The service's code where the metadata have no room for the record: the lease guards without it, too.
+NO_ROOM = "MetadataTooLarge"
 # Bounded: a record that stays behind says that the lease is held, which anyone can see is not so.
 _WITHDRAW_SECONDS = 3.0
 
@@ -27,6 +29,7 @@ def leave(target: Target, held: Held, owner: Owner, deadline: Deadline) -> Held:
     """Write the record under the lease, and return the version that carries it.
 
     Raises:
+        BadRequest: the metadata have no room for it.
         Locked: the lease is not held any more.
         OutcomeUnknown: it was sent, and whether it was applied cannot be known.
     """

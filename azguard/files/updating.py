@@ -16,7 +16,7 @@ from http import HTTPStatus
 from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.conditions.etags import quote
-from azguard.files import guarding
+from azguard.files import guarding, owner_notes
 from azguard.files.described import drop_own
 from azguard.files.guarding import Guarding
 from azguard.leases import actions
@@ -229,7 +229,7 @@ class LeasedUpdate(ABC):
             self._noted[quote(sent.answer["etag"])] = before
             if held.note is not None:
                 held.note.add_record(before[0], quote(sent.answer["etag"]))
-        elif service_code(sent.error or RefusedHere.as_changed()) != "ReadOnlyAttribute":
+        elif service_code(sent.error or RefusedHere.as_changed()) not in ("ReadOnlyAttribute", owner_notes.NO_ROOM):
             # A copy that comes late must not undo what is written next under this lease.
             held.is_spoilt = sent.outcome is CallOutcome.IN_DOUBT
             raise sent.error or RefusedHere.as_changed()

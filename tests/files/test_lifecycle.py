@@ -79,6 +79,18 @@ def test_what_is_of_the_other_type_is_refused_and_left_alone(files_cli: CliWorld
     assert [files_cli.call(*words).code for words in (("file", "show", file), ("dir", "show", folder))] == [0, 0]
 
 
+def test_a_file_whose_metadata_leave_no_room_for_a_record_is_guarded_without_one(files_cli: CliWorld) -> None:
+    file = files_world.make(files_cli, b"0123", metadata={"k": "v" * 8150})
+    updated = files_cli.call("safe-update", f"file:{file}", "--no-lineage", "--append", "x")
+    resized = files_cli.call("file", "resize", file, "--size", "3", "--etag", updated.json["etag"])
+    refused = files_cli.call("file", "delete", file, "--etag", updated.json["etag"])
+    state = files_cli.call("lease", "show", f"file:{file}").json["state"]
+    deleted = files_cli.call("file", "delete", file, "--etag", resized.json["etag"])
+    assert (updated.json["guard"], resized.json["guard"], refused.code, state, deleted.code) == (
+        "lease", "lease", 42, "free", 0,
+    )  # fmt: skip
+
+
 def test_files_are_shown_listed_and_deleted(files_cli: CliWorld) -> None:
     file = files_world.make(files_cli, b"content", "plan.", metadata={"owner": "me"})
     share = file.partition("/")[0]
