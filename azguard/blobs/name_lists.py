@@ -38,7 +38,7 @@ class _Page(NamedTuple):
 
 
 def list_names(target: Target, deadline: Deadline, prefix: str) -> Iterator[ListedBlob]:
-    """Yield a container's blobs in order of name, page by page, in constant memory.
+    """Yield a container's blobs in order of name, page by page, in constant memory; no directories.
 
     Raises:
         NotFound: there is no such container.
@@ -71,12 +71,14 @@ def _fetch(target: Target, deadline: Deadline, prefix: str, marker: str) -> _Pag
         blobs = root.find("Blobs")
         if answer.status != HTTPStatus.OK or blobs is None:
             raise DecodeError("the answer is no list of blobs")
-        return _Page([_parse(each) for each in blobs.iter("Blob")], root.findtext("NextMarker") or "")
+        found = [each for each in map(_parse, blobs.iter("Blob")) if each is not None]
+        return _Page(found, root.findtext("NextMarker") or "")
     except (ET.ParseError, ValueError) as error:
         raise DecodeError(f"the answer is no list of blobs: {error}") from error
 
 
-def _parse(found: "Element") -> ListedBlob:
+def _parse(found: "Element") -> ListedBlob | None:
+    """Return a blob; None for a directory, which only an account with a hierarchical namespace lists."""
     name = found.find("Name")
     properties = found.find("Properties")
     if name is None or properties is None:
@@ -84,6 +86,8 @@ def _parse(found: "Element") -> ListedBlob:
     # What XML cannot hold is encoded as in a URL.
     text = unquote(name.text or "") if name.get("Encoded") == "true" else name.text or ""
     told = {each.tag: each.text for each in properties}
+    if told.get("ResourceType") == "directory":
+        return None
     etag, modified, length = told.get("Etag"), told.get("Last-Modified"), told.get("Content-Length")
     return ListedBlob(
         name=text,

@@ -65,6 +65,13 @@ def test_a_listing_is_read_page_after_page_with_the_prefix_and_the_marker_of_eac
     assert pages.asked == [asked, f"{asked}&marker=2%21more"]
 
 
+def test_a_directory_of_a_hierarchical_namespace_is_no_blob() -> None:
+    directory = "<Blob><Name>sub</Name><Properties><ResourceType>directory</ResourceType></Properties></Blob>"
+    file = "<Blob><Name>sub/a</Name><Properties><ResourceType>file</ResourceType></Properties></Blob>"
+    found = read(Pages([build_page(f"{directory}{file}<NextMarker />")]))
+    assert [each.name for each in found] == ["sub/a"]
+
+
 def test_a_blob_of_uncommitted_blocks_has_no_version() -> None:
     assert read(Pages([build_page(_ONLY_BLOCKS)])) == [ListedBlob("new", None, None, None, None)]
 
