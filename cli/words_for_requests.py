@@ -45,6 +45,7 @@ HINTS: Mapping[str, Words] = {
     "leased_under_another_id": "check the id, or see who holds it: azguard lease show {address}",
     "login_ended": "log in again: az login",
     "login_not_accepted": "log in again: az login, in the account's own directory: az login --tenant TENANT",
+    "metadata_full": "take an entry out, or keep large values in a blob; --no-lineage, if it is an option, adds none",
     "no_lease": "take one: azguard lease acquire {address}",
     "not_allowed": "check the key, the SAS or the login",
     "not_azure_storage": "a proxy, a firewall or a login page stands in between, or the endpoint is wrong",

@@ -19,8 +19,15 @@ PARENTS = {
     "ShareBeingDeleted": Refusal("{0} is still being deleted", reason="share_being_deleted"),
     "ShareNotFound": Refusal("there is no share {0}", reason="share_not_found"),
 }
-# What the Table service means by a 400 or 413 that its message does not tell.
+# What a service means by a 400 that its message does not tell.
+LIMITS = {
+    "MetadataTooLarge": Refusal(
+        "its metadata would have more than 8 KiB, azguard's own entry included", reason="metadata_full"
+    ),
+}
+# The same of the Table service, with its 413.
 TABLES = {
+    **LIMITS,
     "InvalidInput": Refusal("a value or the filter is not what the service understands", reason="table_input"),
     "PropertyLimitExceeded": Refusal("the entity has more than 252 properties", reason="too_many_properties"),
     "TooManyProperties": Refusal("the entity has more than 252 properties", reason="too_many_properties"),

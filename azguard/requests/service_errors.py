@@ -145,8 +145,9 @@ def _build_denial(error: BaseException, code: str | None, target: Target, facts:
 def _build_bad_request(
     code: str | None, error: BaseException, target: Target, facts: dict[str, Any]
 ) -> errors.BadRequest:
-    if target.kind.service == "table" and code in service_codes.TABLES:
-        refusal = service_codes.TABLES[code]
+    codes = service_codes.TABLES if target.kind.service == "table" else service_codes.LIMITS
+    if code in codes:
+        refusal = codes[code]
         return errors.BadRequest(
             f"the service refused this for {target}: {refusal.words}",
             detail=(_first_line(error),),

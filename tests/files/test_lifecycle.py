@@ -81,6 +81,9 @@ def test_what_is_of_the_other_type_is_refused_and_left_alone(files_cli: CliWorld
 
 def test_a_file_whose_metadata_leave_no_room_for_a_record_is_guarded_without_one(files_cli: CliWorld) -> None:
     file = files_world.make(files_cli, b"0123", metadata={"k": "v" * 8150})
+    full = files_cli.call("safe-update", f"file:{file}", "--append", "x")
+    content = files_world.client(files_cli, file).download_file().readall()
+    assert (full.code, "--no-lineage" in full.err, content) == (40, True, b"0123")
     updated = files_cli.call("safe-update", f"file:{file}", "--no-lineage", "--append", "x")
     resized = files_cli.call("file", "resize", file, "--size", "3", "--etag", updated.json["etag"])
     refused = files_cli.call("file", "delete", file, "--etag", updated.json["etag"])
