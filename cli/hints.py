@@ -38,10 +38,17 @@ def _facts(error: AzguardError) -> dict[str, object]:
     return {
         "address": address,
         "target": address.partition(":")[2],
-        "option": "" if error.argument is None else f"--{error.argument.replace('_', '-')}",
+        "option": _name_option(error),
         "code": error.service_code or "",
         "message": error.message.removeprefix(_line_of(error)),
     }
+
+
+def _name_option(error: AzguardError) -> str:
+    """Return the option that an error is about as it is typed; in a line of JSON it is a key."""
+    if error.argument is None:
+        return ""
+    return f'"{error.argument}"' if "line" in error.facts else f"--{error.argument.replace('_', '-')}"
 
 
 def _line_of(error: AzguardError) -> str:

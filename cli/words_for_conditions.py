@@ -29,7 +29,8 @@ def _how_to_see(facts: Mapping[str, object]) -> str:
         case "blob":
             return f"read it first: azguard blob get {target} -f FILE; or name the version you mean: --etag ETAG"
         case "entity":
-            return f"read it first: azguard entity get {target}; or name the version you mean: --etag ETAG"
+            version = '"etag": "ETAG"' if "line" in facts else "--etag ETAG"
+            return f"read it first: azguard entity get {target}; or name the version you mean: {version}"
         case "table":
             return f"read it first: azguard table acl get {target}"
         case _:
@@ -37,7 +38,28 @@ def _how_to_see(facts: Mapping[str, object]) -> str:
 
 
 def _how_to_go_on(facts: Mapping[str, object]) -> str:
-    return f"{_how_to_see(facts)}; or say --last-writer-wins"
+    return f"{_how_to_see(facts)}; or say {_name_overwriting(facts)}"
+
+
+def _how_to_overwrite(facts: Mapping[str, object]) -> str:
+    return f"say {_name_overwriting(facts)} to do it all the same"
+
+
+def _name_overwriting(facts: Mapping[str, object]) -> str:
+    return '"last_writer_wins": true' if "line" in facts else "--last-writer-wins"
+
+
+def _contradict_overwriting(facts: Mapping[str, object]) -> str:
+    return f"{_name(facts, 'last_writer_wins')} and {facts['option']} contradict each other"
+
+
+def _clash_with_etag(facts: Mapping[str, object]) -> str:
+    return f"{_name(facts, 'etag')} and {facts['option']} do not go together"
+
+
+def _name(facts: Mapping[str, object], condition: str) -> str:
+    """Return a condition as it is typed: a line of JSON has keys and no options."""
+    return f'"{condition}"' if "line" in facts else f"--{condition.replace('_', '-')}"
 
 
 def _how_to_go_on_leased(facts: Mapping[str, object]) -> str:
@@ -55,7 +77,7 @@ def _how_to_write_guid(facts: Mapping[str, object]) -> str:
 #: What to type next.
 HINTS: Mapping[str, Words] = {
     "allow_race_without_effect": "leave it out",
-    "cannot_be_guarded": "say --last-writer-wins to do it all the same",
+    "cannot_be_guarded": _how_to_overwrite,
     "condition_empty": f"{_UNSET}; leave the option out to be guarded by what you last read",
     "condition_not_enforced": "leave it out",
     "conditions_rejected_together": "leave one of them out",
@@ -72,7 +94,7 @@ HINTS: Mapping[str, Words] = {
     "etag_on_conditional_read": "on a read, use --if-match",
     "etag_on_read": "leave it out",
     "etag_weak": "copy it from azguard … show",
-    "etag_with_condition": "--etag is a guard of its own; leave one of them out",
+    "etag_with_condition": "each of the two is a guard of its own; leave one of them out",
     "fence_empty": f"{_UNSET}; azguard lock run sets AZGUARD_FENCE",
     "fence_malformed": (
         "azguard lock run sets AZGUARD_FENCE; of several locks it has a line each: name the one you mean"
@@ -122,7 +144,7 @@ WORDS: Mapping[str, Words] = {
     "etag_on_conditional_read": "--etag guards writes, and {operation} writes nothing",
     "etag_on_read": "--etag guards writes, and {operation} writes nothing",
     "etag_weak": "{option}: {message}",
-    "etag_with_condition": "--etag and {option} do not go together",
+    "etag_with_condition": _clash_with_etag,
     "fence_empty": "--fence is empty",
     "fence_malformed": "--fence: {message}",
     "fence_not_enforced": _because("--fence is not enforced here: {why}"),
@@ -133,7 +155,7 @@ WORDS: Mapping[str, Words] = {
     "fence_with_last_writer_wins": "--fence and --last-writer-wins contradict each other",
     "if_match_not_enforced": _because("{option} is not enforced here: {why}"),
     "last_of_source": "{option}: {message}",
-    "last_writer_wins_with_condition": "--last-writer-wins and {option} contradict each other",
+    "last_writer_wins_with_condition": _contradict_overwriting,
     "last_writer_wins_without_effect": _because("--last-writer-wins changes nothing here: {why}"),
     "lease_id_empty": "{option} is empty",
     "lease_id_malformed": "{option}: {message}",

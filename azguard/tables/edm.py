@@ -87,13 +87,22 @@ def iterate_properties(entity: Mapping[str, Any]) -> Iterator[tuple[str, str, An
         if name.endswith(ANNOTATION) or name.startswith("odata.") or name == TIMESTAMP or value is None:
             continue
         kind = entity.get(name + ANNOTATION) or _infer_type(name, value)
-        if kind not in TYPES:
-            raise UsageError(
-                f"{name}: {kind!r} is not a type of the Table service",
-                reason="property_type_unknown",
-                values={"types": " ".join(TYPES)},
-            )
-        yield name, kind, _CHECKS[kind](name, value)
+        yield name, kind, check_value(name, kind, value)
+
+
+def check_value(name: str, kind: str, value: Any) -> Any:
+    """Return a JSON value of a type as it is sent, whatever the name: a parameter may well be called Timestamp.
+
+    Raises:
+        UsageError: the value does not have that type, or it is no type; names the property.
+    """
+    if kind not in TYPES:
+        raise UsageError(
+            f"{name}: {kind!r} is not a type of the Table service",
+            reason="property_type_unknown",
+            values={"types": " ".join(TYPES)},
+        )
+    return _CHECKS[kind](name, value)
 
 
 def kind_of(entity: Mapping[str, Any], name: str) -> str:

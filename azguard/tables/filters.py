@@ -87,7 +87,7 @@ def to_literal(name: str, kind: str, value: Any) -> str:
     Raises:
         UsageError: the value does not have that type, or cannot be compared with.
     """
-    sent = next(edm.iterate_properties({name: value, name + edm.ANNOTATION: kind}))[2]
+    sent = edm.check_value(name, kind, value)
     if kind == edm.DOUBLE:
         return _write_double(name, sent)
     if kind in _BARE:

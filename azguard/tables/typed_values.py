@@ -83,5 +83,5 @@ def parse_value(name: str, kind: str, text: str) -> Any:
     value: Any = text
     if kind == BOOLEAN and text in ("true", "false"):
         value = text == "true"
-    sent = next(edm.iterate_properties({name: value, name + ANNOTATION: kind}))[2]
+    sent = edm.check_value(name, kind, value)
     return sent if kind in (INT32, DOUBLE) else value

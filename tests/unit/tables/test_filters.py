@@ -24,6 +24,7 @@ _SUFFIXES = {kind: suffix for suffix, kind in typed_values.SUFFIXES.items()}
         ("a eq '@p' and b eq 'it''s @p' and c eq @p", ["p=x"], "a eq '@p' and b eq 'it''s @p' and c eq 'x'"),
         ("a eq @p", ["p=@q"], "a eq '@q'"),
         ("@a eq @b", ["a=1", "b=2"], "'1' eq '2'"),
+        ("a eq @Timestamp", ["Timestamp=x"], "a eq 'x'"),
         ("a eq @p and b eq @pp", ["p=1", "pp=2"], "a eq '1' and b eq '2'"),
         ("substringof(@p,a)", ["p="], "substringof('',a)"),
         ("a eq @p\nand b eq 1", ["p:boolean=true"], "a eq true\nand b eq 1"),

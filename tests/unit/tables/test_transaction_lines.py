@@ -8,10 +8,11 @@ import pytest
 from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
 from azguard.address import Kind, parse
+from azguard.cli.hints import in_words
 from azguard.conditions.operations import Operation
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.seen import Remembered, SeenVersion
-from azguard.errors import UsageError
+from azguard.errors import AzguardError, UsageError
 from azguard.tables.transaction_lines import LineReader
 from azguard.tables.write import Verb
 
@@ -63,3 +64,17 @@ def test_an_error_names_its_line_and_its_reason(line: dict[str, Any], reason: st
     with pytest.raises(UsageError) as refused:
         read({"op": "insert", "address": "Orders/eu/1", "entity": {}}, line)
     assert (refused.value.reason, refused.value.message, refused.value.facts) == (reason, message, {"line": 2})
+
+
+@pytest.mark.parametrize(
+    ("op", "hint"),
+    [
+        ("replace", 'read it first: azguard entity get Orders/eu/2; or name the version you mean: "etag": "ETAG"; '
+         'or say "last_writer_wins": true'),
+        ("upsert", 'say "last_writer_wins": true to do it all the same'),
+    ],
+)  # fmt: skip
+def test_a_hint_for_a_line_names_its_keys(op: str, hint: str) -> None:
+    with pytest.raises(AzguardError) as refused:
+        read({"op": op, "address": "Orders/eu/2", "entity": {}})
+    assert in_words(refused.value).hint == hint

@@ -31,6 +31,7 @@ def test_any_entity_can_be_typed(entity: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("given", "entity"),
     [
+        (["Timestamp=x", "odata.etag=y"], {"Timestamp": "x", "odata.etag": "y"}),
         (["zip=0152"], {"zip": "0152"}),
         (["a=", "b=x=y", "c=true", "d=1.5"], {"a": "", "b": "x=y", "c": "true", "d": "1.5"}),
         (["n:int32=5"], {"n": 5}),
