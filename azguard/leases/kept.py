@@ -167,6 +167,8 @@ class KeptLease:
         # A change does not renew the lease. Where its term is not known, the record stays until the release.
         seconds = None if known is None else known.duration
         since = None if known is None else datetime.fromisoformat(known.time)
+        # A change that is repeated finds the new id already in place: its one record stays.
+        is_other = proposed != lease_id
         self.records.add(self.target, proposed, seconds, has_reason=known is not None and known.has_reason)
         try:
             with self._drop_if_not_held(lease_id):
@@ -175,10 +177,12 @@ class KeptLease:
             raise
         # Interrupted, the change is known not to be done: the state was read after the interruption.
         except (AzguardError, KeyboardInterrupt):
-            self.records.remove(self.target, proposed)
+            if is_other or known is None:
+                self.records.remove(self.target, proposed)
             raise
         self.records.confirm(self.target, proposed, since)
-        self.records.remove(self.target, lease_id)
+        if is_other:
+            self.records.remove(self.target, lease_id)
         return _add_term(done, known)
 
     def release(self, conditions: Conditions) -> LeaseDone:

@@ -259,6 +259,13 @@ def test_a_renewal_moves_the_end_that_is_remembered(cli: CliWorld, blob: str) ->
     assert (before == changed, before < after) == (True, True)
 
 
+def test_a_change_to_the_id_that_it_has_keeps_the_lease_known(cli: CliWorld, blob: str) -> None:
+    cli.call("lease", "acquire", f"blob:{blob}", "--proposed-lease-id", A)
+    again = ("lease", "change", f"blob:{blob}", "--proposed-lease-id", A)
+    codes = [cli.call(*again).code, cli.call(*again, "--if-match", '"0x1"').code]
+    assert (codes, [each["lease_id"] for each in cli.call("lease", "list", "--held").json]) == ([0, 42], [A])
+
+
 def test_what_a_kill_left_behind_is_known_and_can_be_released(cli: CliWorld, blob: str) -> None:
     """The answer is held back, so that the lease is granted when azguard is killed, and azguard does not know."""
 
