@@ -64,7 +64,7 @@ class CommitOptions:
         from azguard.requests.lineage import fresh_op
 
         settings = Settings(
-            content_type=values.not_empty(self.content_type, "--content-type"),
+            content_type=values.header(self.content_type, "--content-type"),
             metadata=None if self.metadata is None else values.metadata(self.metadata),
         )
         return Upload(

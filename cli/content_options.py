@@ -58,14 +58,14 @@ class HeaderOptions:
         Raises:
             UsageError: an option is malformed.
         """
-        return {"content_type": values.not_empty(self.content_type, "--content-type"), **_read_others(self)}
+        return {"content_type": values.header(self.content_type, "--content-type"), **_read_others(self)}
 
 
 def _read_others(given: PutContentOptions | HeaderOptions) -> dict[str, str | None]:
     return {
-        "content_encoding": values.not_empty(given.content_encoding, "--content-encoding"),
-        "content_language": values.not_empty(given.content_language, "--content-language"),
-        "content_disposition": values.not_empty(given.content_disposition, "--content-disposition"),
-        "cache_control": values.not_empty(given.content_cache, "--content-cache"),
+        "content_encoding": values.header(given.content_encoding, "--content-encoding"),
+        "content_language": values.header(given.content_language, "--content-language"),
+        "content_disposition": values.header(given.content_disposition, "--content-disposition"),
+        "cache_control": values.header(given.content_cache, "--content-cache"),
         "content_md5": values.md5(given.content_md5),
     }

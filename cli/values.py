@@ -20,6 +20,20 @@ def not_empty(text: str | None, option: str) -> str | None:
     return text
 
 
+def header(text: str | None, option: str) -> str | None:
+    """Return the value of a content header, refusing what no HTTP request can carry or keep as it is."""
+    if not not_empty(text, option):
+        return text
+    from azguard.documents.metadata import is_value
+
+    if not is_value(text or ""):
+        raise UsageError(
+            f"{option}: {text!r} cannot stand in a header",
+            hint="use visible ASCII without spaces at either end; a file name: attachment; filename*=UTF-8''%C3%A9.pdf",
+        )
+    return text
+
+
 def choice(text: str | None, option: str, known: Sequence[str]) -> str | None:
     """Return the text if it is one of the known words."""
     if text is not None and text not in known:
@@ -186,7 +200,7 @@ def md5(text: str | None) -> str | None:
 def content_type(given: str | None, name: str, file: str | None) -> str:
     """Return the content type: as given, or guessed from the blob's name, then from the file's."""
     if given is not None:
-        return not_empty(given, "--content-type") or given
+        return header(given, "--content-type") or given
     import mimetypes
 
     guessed = mimetypes.guess_type(name)[0] or mimetypes.guess_type(file or "")[0]

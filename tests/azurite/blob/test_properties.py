@@ -139,3 +139,18 @@ def test_inside_a_lock_run_its_lease_is_used(cli: CliWorld, blob: str) -> None:
 )
 def test_an_unknown_tier_is_refused(cli: CliWorld, words: tuple[str, ...]) -> None:
     assert cli.call("blob", "tier", "site/a", *words, "--last-writer-wins").code == 2
+
+
+def test_what_no_header_can_carry_is_refused_before_any_request(cli: CliWorld, blob: str) -> None:
+    read(cli, blob)
+    before = headers_of(cli, blob)
+    wrong = ("a\nb", "a\r\nx-ms-meta-b: 1", "attachment; filename=é.pdf", "日", " x", "a\x7f")
+    codes = {change(cli, blob, "--content-disposition", each) for each in wrong}
+    others = [
+        change(cli, blob, "--content-type", "é"),
+        cli.call("blob", "put", blob, "--content-type", "é", stdin=b"x").code,
+        cli.call("blob", "put", blob, "--content-cache", "é", stdin=b"x").code,
+        cli.call("blob", "append", blob, "--create", "--content-type", "é", "--line", "x").code,
+        cli.call("blob", "block", "commit", blob, "--content-type", "é", "--block", "x").code,
+    ]
+    assert (codes, others, headers_of(cli, blob)) == ({2}, [2, 2, 2, 2, 2], before)
