@@ -103,12 +103,11 @@ def parse_key(key: str, where: str) -> str:
         ConfigError: it is not; the message does not show it.
     """
     import base64
-    import binascii
 
     try:
         if base64.b64decode(key, validate=True):
             return key
-    except binascii.Error:
+    except ValueError:  # binascii.Error is one, too; a letter outside ASCII raises the plain one
         pass
     raise ConfigError(f"{where} is not base64", reason="key_not_base64")
 

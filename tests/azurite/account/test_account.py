@@ -69,6 +69,7 @@ def test_a_service_that_was_not_given_is_a_config_error() -> None:
         (WHOLE.replace(f"AccountKey={KEY};", ""), "AccountKey"),
         (WHOLE.replace(f"AccountKey={KEY}", "AccountKey="), "AccountKey"),
         (WHOLE.replace(KEY, KEY[:-3]), "AccountKey is not base64"),
+        (WHOLE.replace(KEY, f"“{KEY}”"), "AccountKey is not base64"),
         (WHOLE.replace("=https;", "=ftp;"), "DefaultEndpointsProtocol"),
         (WHOLE.replace("AccountName=acc", "AccountName=My Account"), "not a storage account name"),
         (WHOLE.replace("core.windows.net", "core windows"), "EndpointSuffix"),
