@@ -120,6 +120,7 @@ HINTS: Mapping[str, Words] = {
     "read_in_part": "read it whole: azguard entity get {target}; or use merge; or name the version: --etag ETAG",
     "remembered_version_damaged": _how_to_forget,
     "tag_of_fence_given": "leave it out",
+    "tags_condition_malformed": "index tags are of visible ASCII, in one line: \"stage\" = 'live'",
     "tags_leave_no_place_for_fence": "leave a tag out",
     "two_versions_of_file": (
         "name the version that its content was made of: --etag ETAG; "
@@ -161,6 +162,7 @@ WORDS: Mapping[str, Words] = {
     "lease_id_malformed": "{option}: {message}",
     "lease_not_held_here": "--lease-id {message}",
     "number_malformed": "{option}: {message}",
+    "tags_condition_malformed": "{option}: {message}",
     "tag_of_fence_given": "--fence and --tags fence=… do not go together: the tag is the fence's",
     "tags_leave_no_place_for_fence": (
         "--fence and {tags} --tags do not go together: the service takes {most}, and the fence is one"

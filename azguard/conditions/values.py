@@ -6,11 +6,12 @@ from azguard.accounts.target import Target
 from azguard.conditions import etags, remembered
 from azguard.conditions.operations import Condition, Operation
 from azguard.conditions.seen import Remembered
+from azguard.documents.metadata import is_value
 from azguard.errors import UsageError
 from azguard.times import parse_http_date
 
 _LAST = "@last"
-# Conditions by what their value is; tags conditions are sent as they are.
+# Conditions by what their value is; the others are tags conditions.
 _ETAGS = frozenset(each for each in Condition if each.endswith("-match"))
 _DATES = frozenset(each for each in Condition if each.endswith("-since"))
 _NUMBERS = frozenset(each for each in Condition if each not in _ETAGS | _DATES and not each.endswith("if-tags"))
@@ -28,7 +29,7 @@ def resolve(operation: Operation, condition: Condition, value: str, known: Remem
     if condition in _NUMBERS:
         return _number(value, condition.argument)
     if condition not in _ETAGS:
-        return value
+        return _tags_condition(value, condition.argument)
     if value != "*":
         return etag(operation, value, condition.argument, known, target)
     if condition not in operation.wildcards:
@@ -58,6 +59,13 @@ def etag(operation: Operation, value: str, argument: str, known: Remembered, tar
     if target.kind.service == "table":
         return etags.parse_entity_etag(value, argument)
     return etags.parse_blob_etag(value, argument)
+
+
+def _tags_condition(value: str, argument: str) -> str:
+    """Return a tags condition as it is typed: the service reads it, but a header must carry it unchanged."""
+    if not is_value(value):
+        raise UsageError(f"{value!r} cannot stand in a header", argument=argument, reason="tags_condition_malformed")
+    return value
 
 
 def _number(value: str, argument: str) -> str:

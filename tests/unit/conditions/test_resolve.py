@@ -486,3 +486,10 @@ def test_a_snapshot_has_no_fence_to_compare() -> None:
     snapshot = Target(emulator(), Address(Kind.BLOB, ("site", "a"), snapshot="2026-11-21T10:00:00.0000000Z"))
     with pytest.raises(UsageError, match="--fence"):
         resolved(operations.BLOB_DELETE, asked(fence="42"), snapshot)
+
+
+@pytest.mark.parametrize("text", ["\"städt\" = '1'", "\"a\" =\n'1'", " \"a\" = '1'"])
+def test_a_tags_condition_that_no_header_can_carry_is_refused(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        resolved(operations.BLOB_DELETE, asked(if_tags=text), BLOB)
+    assert (caught.value.exit_code, caught.value.message.startswith("--if-tags: ")) == (2, True)
