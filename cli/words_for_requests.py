@@ -66,6 +66,7 @@ HINTS: Mapping[str, Words] = {
     "sas_for_https": "write the endpoint with https",
     "sas_for_other_resource_types": "make one with srt={types}",
     "sas_not_yet_valid": "wait until then, or make one that has no st",
+    "sas_of_account_needed": "make an account SAS with ss=b and srt=sco, or use a login or a key",
     "sas_policy_refuses": f"see whether the policy is there, has not ended, and allows it; else {_RENEW}",
     "sas_unsuitable": _RENEW,
     "sas_without_permission": "make one whose sp has {permissions} too, and give it by --sas-token @FILE",

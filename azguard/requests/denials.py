@@ -129,6 +129,11 @@ def _check_place(token: Sas, request: Any, code: str | None, target: Target) -> 
             reason="sas_for_other_resource_types",
             values={"types": "".join(each for each in "sco" if each in token.resource_types + level)},
         )
+    if service == "blob" and not token.is_of_account and _needs_account_sas(request, level):
+        return Denial(
+            f"a SAS of a container or a blob does not allow this to {_describe(target)}: it takes one of the account",
+            reason="sas_of_account_needed",
+        )
     if token.protocols == "https" and not target.endpoint.startswith("https:"):
         return Denial("the SAS is for https only (spr=https), not for http", reason="sas_for_https")
     if code == "AuthorizationSourceIPMismatch":
@@ -195,6 +200,11 @@ def _list_for_blobs(method: str, query: Mapping[str, str]) -> str | None:
     if method == "DELETE":
         return "x" if "versionid" in query else "d"
     return "cw" if comp in (None, "block", "blocklist", "snapshot") else "w"
+
+
+def _needs_account_sas(request: Any, level: str) -> bool:
+    """Return whether no SAS of a container or a blob allows a request: one about containers, but no list of blobs."""
+    return level == "s" or (level == "c" and parse_qs(urlsplit(request.url).query).get("comp") != ["list"])
 
 
 def _find_level(request: Any, service: str) -> str:

@@ -59,6 +59,20 @@ def test_what_only_the_real_service_says_is_understood(code: str, token: str, wo
 
 
 @pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        (request("HEAD", "https://acc/site?restype=container"), "sas_of_account_needed"),
+        (request("PUT", "https://acc/site?restype=container&comp=lease"), "sas_of_account_needed"),
+        (request("GET", "https://acc/?comp=list"), "sas_of_account_needed"),
+        (request("GET", "https://acc/site?restype=container&comp=list"), "sas_without_permission"),
+        (request("PUT", "https://acc/site/a?comp=lease"), "sas_without_permission"),
+    ],
+)
+def test_what_only_a_sas_of_the_account_allows_is_told(asked: Any, reason: str) -> None:
+    assert refusal("AuthorizationPermissionMismatch", asked, "sp=r&sr=c&sig=x").reason == reason
+
+
+@pytest.mark.parametrize(
     ("service", "asked", "needed"),
     [
         ("blob", request("PUT"), ("cw",)),
