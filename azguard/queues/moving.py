@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from azguard import columns
 from azguard.accounts.target import Target
-from azguard.address import Address, Kind
+from azguard.address import Kind, parse
 from azguard.errors import AzguardError, Forbidden, OutcomeUnknown, Partial, UsageError
 from azguard.queues import encodings, messages, queues
 from azguard.queues.message_results import Received
@@ -106,7 +106,7 @@ def guess_destination(source: Target) -> Target:
     """Return the queue whose failed messages are in a queue: ``jobs`` for ``jobs-poison``.
 
     Raises:
-        UsageError: its name does not tell.
+        UsageError: its name does not tell, or not that of a queue.
     """
     name = source.address.container
     partner = name.removesuffix(POISON_SUFFIX)
@@ -116,7 +116,7 @@ def guess_destination(source: Target) -> Target:
             address=str(source.address),
             reason="move_without_destination",
         )
-    return Target(source.account, Address(Kind.QUEUE, (partner,)))
+    return Target(source.account, parse(partner, Kind.QUEUE).address)
 
 
 def run(move: Move, on_end: Callable[[QueueMoved], None]) -> None:

@@ -176,7 +176,7 @@ class Worker:
         if not self._polling.note_failure(error, bears_all=not self._settings.drain):
             self._error, self._stopped_by = error, "error"
         elif not was_failing:
-            self._settings.warn(f"{error.message}; trying again")
+            self._settings.warn("\n  ".join([f"{error.message}; trying again", *error.detail]))
 
     def _handle(self, taken: Taken, place: Workplace) -> None:
         """Handle a message; called by the threads of the crew."""

@@ -119,7 +119,9 @@ def test_a_dry_run_shows_the_messages_and_leaves_them(cli: CliWorld, jobs: str) 
     assert (texts(cli, jobs), {each["dequeue_count"] for each in ran.json}) == ([], {0})
 
 
-@pytest.mark.parametrize("words", [("{0}",), ("{0}", "{0}"), ("{0}-poison", "{0}-poison"), ("{0}-poison", "")])
+@pytest.mark.parametrize(
+    "words", [("{0}",), ("{0}", "{0}"), ("{0}-poison", "{0}-poison"), ("{0}-poison", ""), ("ab-poison",)]
+)
 def test_a_queue_that_is_not_told_or_is_the_same_is_refused(cli: CliWorld, jobs: str, words: tuple[str, ...]) -> None:
     assert move(cli, *(each.format(jobs) for each in words)).code == 2
     assert texts(cli, f"{jobs}-poison") == ["a", "b", "c"]

@@ -92,9 +92,13 @@ def test_a_service_that_never_answered_ends_it() -> None:
 def test_a_service_that_is_down_for_a_while_is_told_once_and_asked_again() -> None:
     told: list[str] = []
     inbox = full(2)
-    inbox.raises = {"receive": [None, DOWN, OutcomeUnknown("lost")]}
+    inbox.raises = {"receive": [None, OutcomeUnknown("lost", detail=("a login page answered",)), DOWN]}
     ended = work(inbox, warn=told.append)
-    assert (ended.summary.done, ended.summary.receives_in_doubt, told) == (2, 1, ["down; trying again"])
+    assert (ended.summary.done, ended.summary.receives_in_doubt, told) == (
+        2,
+        1,
+        ["lost; trying again\n  a login page answered"],
+    )
 
 
 def _fail() -> None:
