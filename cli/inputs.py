@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 _OPEN_FILES = ("/dev/stdin", "/dev/fd/", "/proc/")
 
 
-def source(file: str | None) -> AbstractContextManager[BinaryIO]:
+def source(file: str | None, *, takes_folders: bool = False) -> AbstractContextManager[BinaryIO]:
     """Return the content to read: a file, or stdin for none or ``-``.
+
+    ``takes_folders`` is of a command that has --recursive.
 
     Raises:
         UsageError: the file cannot be read, or stdin is a terminal where there is no telling what to type.
@@ -35,7 +37,8 @@ def source(file: str | None) -> AbstractContextManager[BinaryIO]:
     try:
         return open(file, "rb")
     except IsADirectoryError:
-        raise UsageError(f"{file} is a folder", hint="add --recursive to write all files below it") from None
+        hint = "add --recursive to write all files below it" if takes_folders else "name a file"
+        raise UsageError(f"{file} is a folder", hint=hint) from None
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from None
 
