@@ -34,7 +34,7 @@ def parse(content: bytes, name: str, example: str) -> dict[str, Any]:
         UsageError: it is not one, or a key is in it twice.
     """
     try:
-        text = content.decode()
+        text = content.decode("utf-8-sig")  # PowerShell writes a byte order mark
         json_text.parse(text)
         found = json.loads(text)
     except (UnicodeDecodeError, json_text.NotJson) as error:

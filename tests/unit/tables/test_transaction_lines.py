@@ -13,6 +13,7 @@ from azguard.conditions.operations import Operation
 from azguard.conditions.requested import RequestedConditions
 from azguard.conditions.seen import Remembered, SeenVersion
 from azguard.errors import AzguardError, UsageError
+from azguard.tables import entity_input
 from azguard.tables.transaction_lines import LineReader
 from azguard.tables.write import Verb
 
@@ -78,3 +79,7 @@ def test_a_hint_for_a_line_names_its_keys(op: str, hint: str) -> None:
     with pytest.raises(AzguardError) as refused:
         read({"op": op, "address": "Orders/eu/2", "entity": {}})
     assert in_words(refused.value).hint == hint
+
+
+def test_a_byte_order_mark_is_no_part_of_the_json() -> None:
+    assert entity_input.parse(b'\xef\xbb\xbf{"n": 1}', "stdin", "{}") == {"n": 1}
