@@ -16,7 +16,7 @@ HINTS: Mapping[str, Words] = {
     "file_not_writable": "name another file with -f",
     "file_not_written": "free some space, or name another file with -f",
     "folder_not_writable": "make the folder first: mkdir -p {folder}",
-    "output_incomplete": "free some space, or name a file with -f FILE, which is written whole or not at all",
+    "output_incomplete": "name a file with -f FILE, which is written whole or not at all; a full disk needs room",
     "blob_wait_over": "give it longer, or see what is there: azguard blob show {target}",
     "never_read_before_wait": "read it first: azguard blob get {target}; or name the version: --if-none-match ETAG",
     "overwritten_too_often": "try again later",

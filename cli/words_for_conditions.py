@@ -37,6 +37,12 @@ def _how_to_see(facts: Mapping[str, object]) -> str:
             return f"name the version you mean: --etag ETAG, as azguard {kind} show {target} tells it"
 
 
+def _how_to_leave_out(facts: Mapping[str, object]) -> str:
+    # A command about a lease, without an id, takes the one that this scope holds.
+    without = "" if facts["option"] == "--lease-id" else " to be guarded by what you last read"
+    return f"{_UNSET}; leave the option out{without}"
+
+
 def _how_to_go_on(facts: Mapping[str, object]) -> str:
     return f"{_how_to_see(facts)}; or say {_name_overwriting(facts)}"
 
@@ -78,7 +84,7 @@ def _how_to_write_guid(facts: Mapping[str, object]) -> str:
 HINTS: Mapping[str, Words] = {
     "allow_race_without_effect": "leave it out",
     "cannot_be_guarded": _how_to_overwrite,
-    "condition_empty": f"{_UNSET}; leave the option out to be guarded by what you last read",
+    "condition_empty": _how_to_leave_out,
     "condition_not_enforced": "leave it out",
     "conditions_rejected_together": "leave one of them out",
     "entity_etag_malformed": (
