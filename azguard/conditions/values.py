@@ -6,7 +6,6 @@ from azguard.accounts.target import Target
 from azguard.conditions import etags, remembered
 from azguard.conditions.operations import Condition, Operation
 from azguard.conditions.seen import Remembered
-from azguard.documents.metadata import is_value
 from azguard.errors import UsageError
 from azguard.times import parse_http_date
 
@@ -63,6 +62,8 @@ def etag(operation: Operation, value: str, argument: str, known: Remembered, tar
 
 def _tags_condition(value: str, argument: str) -> str:
     """Return a tags condition as it is typed: the service reads it, but a header must carry it unchanged."""
+    from azguard.documents.metadata import is_value
+
     if not is_value(value):
         raise UsageError(f"{value!r} cannot stand in a header", argument=argument, reason="tags_condition_malformed")
     return value
