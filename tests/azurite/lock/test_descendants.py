@@ -73,7 +73,8 @@ def escape_twice(world: Locks, script: str) -> dict[str, Escaped]:
     lock, folders = world.new(), {traits: world.cli.root / os.urandom(8).hex() for traits in TRAITS}
     obedient, deaf = (script.format(shlex.join(worker(folder, traits))) for traits, folder in folders.items())
     # Without the last word the shell would become the program that it starts.
-    running = world.begin(lock, "--grace", "1s", "--", "bash", "-c", f"({obedient}) & ({deaf}); exit")
+    # Long enough for a slow disk: the obedient one writes down its signal before it ends.
+    running = world.begin(lock, "--grace", "4s", "--", "bash", "-c", f"({obedient}) & ({deaf}); exit")
     until(lambda: all((folder / "beats").exists() for folder in folders.values()), 40)
     return {traits: Escaped(world, lock, running, folder) for traits, folder in folders.items()}
 
