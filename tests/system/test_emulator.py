@@ -1,5 +1,7 @@
+import contextlib
 import json
 import os
+import random
 import signal
 import socket
 import stat
@@ -70,6 +72,19 @@ def test_start_replaces_a_damaged_state_file_answers_is_found_from_another_proce
 _ENDPOINTS = ("blob_endpoint", "queue_endpoint", "table_endpoint", "file_endpoint")
 
 
+def _choose_ports() -> list[str]:
+    """Return options with ports that are free, and that no other program gets without asking for them."""
+    services = ("blob", "queue", "table", "file")
+    options: list[str] = []
+    # Below what Linux and macOS give to those that ask for any port.
+    for port in random.sample(range(20_000, 32_000), 100):
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            options += [f"--{services[len(options) // 2]}-port", str(port)]
+        if len(options) == 2 * len(services):
+            break
+    return options
+
+
 def test_its_data_and_its_ports_are_kept_over_a_stop_and_the_cache_forgets_what_is_not(world: World) -> None:
     def list_known() -> str:
         return world.run("cache", "list", "--all-scopes", "-o", "tsv").stdout
@@ -79,7 +94,7 @@ def test_its_data_and_its_ports_are_kept_over_a_stop_and_the_cache_forgets_what_
         share = ShareServiceClient.from_connection_string(text, retry_total=0).get_share_client("kept")
         return BlobServiceClient.from_connection_string(text).get_container_client("kept"), share
 
-    first = world.json("emulator", "start", "--data", "data")
+    first = world.json("emulator", "start", "--data", "data", *_choose_ports())
     container, share = connect()
     share.create_share()
     assert world.run("container", "create", "kept", "--emulator").returncode == 0
