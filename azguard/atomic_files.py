@@ -3,6 +3,7 @@
 It is locked while it is written, so that what a killed process left can be told from what a living one writes.
 """
 
+import errno
 import os
 import re
 import stat
@@ -112,7 +113,7 @@ def write_where_named(path: Path, content: bytes) -> None:
 def replacing(path: Path, mode: int = 0o666, *, exact: bool = False, durable: bool = True) -> Iterator[BinaryIO]:
     """Open a new file that takes the place of ``path`` when the block ends; if the block fails, it is removed.
 
-    A symbolic link is followed. ``mode`` is the permissions of the new file, less the umask unless they are ``exact``.
+    A symbolic link is followed; a device or a pipe is never replaced. ``mode`` is the permissions of the new file, less the umask unless they are ``exact``.
     ``durable`` waits until the content and the rename are on the disk.
 
     Not guaranteed: if the process is killed, the new file stays, under a hidden name beside ``path``.
@@ -122,6 +123,7 @@ def replacing(path: Path, mode: int = 0o666, *, exact: bool = False, durable: bo
     """
     # A link above it leads to the same folder for both names.
     real = os.path.realpath(path) if os.path.islink(path) else os.path.join(os.getcwd(), path)
+    _refuse_device(real)
     folder, name = os.path.split(real)
     # Hidden, and unlike any other that is written at the same time.
     beside = os.path.join(folder, f".{name[:_NAME_CHARACTERS]}.azguard-{os.urandom(_RANDOM_BYTES).hex()}")
@@ -145,6 +147,14 @@ def replacing(path: Path, mode: int = 0o666, *, exact: bool = False, durable: bo
         _unfinished.discard(beside)
     if durable:
         _sync_shared(folder)
+
+
+def _refuse_device(path: str) -> None:
+    """Refuse what is there and holds no content: as root, a rename would take the place of /dev/null itself."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        mode = os.lstat(path).st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", path)
 
 
 class _FolderSync:

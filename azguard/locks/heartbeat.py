@@ -38,9 +38,9 @@ class Heartbeat:
                 self._write(self._path, json.dumps(record) + "\n")
 
     def stop(self) -> None:
-        """Remove the file; nothing writes it again."""
+        """Remove the file, if it was written; nothing writes it again."""
         with self._writing:
-            if self._path is not None and not self._stopped:
+            if self._path is not None and self._begun and not self._stopped:
                 self._path.unlink(missing_ok=True)
             self._stopped = True
 

@@ -54,3 +54,13 @@ def test_a_link_above_a_file_and_a_link_that_is_the_file_are_followed(tmp_path: 
     write_atomically(tmp_path / "folder" / ".." / "b", b"3")
     found = {each.name: each.read_bytes() for each in tmp_path.rglob("*") if each.is_file() and not each.is_symlink()}
     assert (found, (tmp_path / "file").is_symlink()) == ({"a": b"2", "b": b"3"}, True)
+
+
+def test_a_device_or_a_pipe_is_never_replaced(tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for path in (pipe, link):
+        with pytest.raises(OSError, match="not a regular file"):
+            write_atomically(path, b"content")
+    assert pipe.is_fifo()
