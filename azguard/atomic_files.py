@@ -113,7 +113,8 @@ def write_where_named(path: Path, content: bytes) -> None:
 def replacing(path: Path, mode: int = 0o666, *, exact: bool = False, durable: bool = True) -> Iterator[BinaryIO]:
     """Open a new file that takes the place of ``path`` when the block ends; if the block fails, it is removed.
 
-    A symbolic link is followed; a device or a pipe is never replaced. ``mode`` is the permissions of the new file, less the umask unless they are ``exact``.
+    A symbolic link is followed; a device or a pipe is never replaced. ``mode`` is the permissions of the new file, less
+    the umask unless they are ``exact``.
     ``durable`` waits until the content and the rename are on the disk.
 
     Not guaranteed: if the process is killed, the new file stays, under a hidden name beside ``path``.

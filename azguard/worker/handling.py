@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from azguard.errors import AzguardError, Changed, LockLost, UsageError
+from azguard.errors import AzguardError, Changed, Forbidden, LockLost, NotFound, Unauthenticated, UsageError
 from azguard.processes import clock
 from azguard.processes.command_place import PLACE_KILLED, CommandEnd
 from azguard.times import iso
@@ -25,6 +25,8 @@ from azguard.worker.settings import WorkSettings
 _AGAIN_SECONDS = 1.0
 # How often to look whether the worker was told to stop.
 _LOOK_SECONDS = 0.25
+# So long the message has to stay hidden while it is moved to the poison queue.
+_MOVE_SECONDS = 30
 _STALE = "receipt_stale"
 _TAKEN_OVER = "claim_taken_over"
 
@@ -41,7 +43,7 @@ class Settled:
     stops: bool = False
     #: What else is to be recorded.
     facts: dict[str, object] = field(default_factory=dict)
-    #: Why the command could not be started; None if that is not so.
+    #: Why the worker cannot go on: the command could not be started, or the service refuses; None if it can.
     error: AzguardError | None = None
 
 
@@ -68,6 +70,7 @@ class MessageHandling:
         self._is_stale = self._has_warned = False
         # From before the request: the service may have counted from then.
         self._due = taken.at + settings.visibility / 2
+        self._hidden_until = taken.at + settings.visibility
 
     def handle(self) -> Settled:
         """Handle it, and return the outcome."""
@@ -106,7 +109,7 @@ class MessageHandling:
             return replace(settled, facts={**settled.facts, "why": error.message})
         except AzguardError as error:
             self._hide(self._retry_seconds)
-            return Settled(Outcome.UNSETTLED, "not_claimed", facts={"why": error.message})
+            return _leave_unsettled("not_claimed", None, error)
         match found:
             case DoneBefore(key=key):
                 return replace(self._delete(Outcome.DUPLICATE, "done_before", None), facts={"key": key})
@@ -197,11 +200,7 @@ class MessageHandling:
             return self._settle(judge_failure("max_time", count, settings), None)
         if status is None or ended.was_unguarded:
             return self._settle(judge_failure("guardian_killed", count, settings), None)
-        verdict = judge(status, count, settings)
-        if self._is_stale and verdict.outcome is Outcome.POISONED:
-            # It comes again, so that a copy would be one too many.
-            verdict = Verdict(Outcome.LOST, _STALE)
-        settled = self._settle(verdict, status)
+        settled = self._settle(judge(status, count, settings), status)
         return replace(settled, facts={**settled.facts, "left_running": list(ended.left)}) if ended.left else settled
 
     def _settle(self, verdict: Verdict, status: int | None) -> Settled:
@@ -229,7 +228,7 @@ class MessageHandling:
         except Changed:
             return Settled(Outcome.LOST, _TAKEN_OVER, status)
         except AzguardError as error:
-            return Settled(Outcome.UNSETTLED, "not_noted_as_done", status, facts={"why": error.message})
+            return _leave_unsettled("not_noted_as_done", status, error)
         return self._delete(Outcome.DONE, reason, status)
 
     def _delete(self, outcome: Outcome, reason: str, status: int | None) -> Settled:
@@ -238,17 +237,20 @@ class MessageHandling:
         except Changed:
             return Settled(Outcome.LOST, _STALE, status)
         except AzguardError as error:
-            return Settled(Outcome.UNSETTLED, "not_deleted", status, facts={"why": error.message})
+            return _leave_unsettled("not_deleted", status, error)
         return Settled(outcome, reason, status)
 
     def _poison(self, reason: str, status: int | None) -> Settled:
         """Send it to the poison queue, then delete it: a crash in between leaves two copies, and never none."""
         try:
+            self._require_own()
             copy = self._inbox.send_to_poison(self._taken)
+        except Changed:
+            return self._settle(Verdict(Outcome.LOST, _STALE), status)
         except AzguardError as error:
             self._hold.give_up(reason, status)
             self._hide(self._retry_seconds)
-            return Settled(Outcome.UNSETTLED, "not_moved_to_poison", status, facts={"why": error.message})
+            return _leave_unsettled("not_moved_to_poison", status, error)
         facts: dict[str, object] = {"poison_queue": self._settings.poison.address.container, "poison_id": copy}
         try:
             self._hold.poison(reason, status, copy)
@@ -257,6 +259,14 @@ class MessageHandling:
         # If it cannot be deleted, it comes again, and there is one copy more.
         is_deleted = self._delete(Outcome.POISONED, reason, status).outcome is Outcome.POISONED
         return Settled(Outcome.POISONED, reason, status, facts={**facts, "deleted": is_deleted})
+
+    def _require_own(self) -> None:
+        """Raise if another may have the message: it comes again, so that a copy would be one too many."""
+        if self._is_stale:
+            raise Changed("the receipt is stale", reason=_STALE)
+        visibility = self._settings.visibility
+        if self._now() + min(_MOVE_SECONDS, visibility / 2) > self._hidden_until:
+            self._send_hide(max(_MOVE_SECONDS, visibility))
 
     def _release(self, reason: str) -> Settled:
         """Give the message back: it can be received at once."""
@@ -275,7 +285,14 @@ class MessageHandling:
         return True
 
     def _send_hide(self, seconds: int) -> None:
-        receipt = self._receipt
+        receipt, at = self._receipt, self._now()
         # Until the answer is there, another receipt may have been given out.
         self._receipt = replace(receipt, hidden_until=None)
         self._receipt = self._inbox.hide(self._taken, receipt, seconds)
+        self._hidden_until = at + seconds
+
+
+def _leave_unsettled(reason: str, status: int | None, error: AzguardError) -> Settled:
+    """Return that the service could not be told; what no further try mends stops the worker."""
+    final = error if isinstance(error, (Unauthenticated, Forbidden, NotFound)) else None
+    return Settled(Outcome.UNSETTLED, reason, status, facts={"why": error.message}, error=final)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from azguard.errors import Changed, Unavailable, UsageError
+from azguard.errors import Changed, NotFound, Unavailable, UsageError
 from azguard.processes.command_place import CommandEnd
 from azguard.requests.deadline import Deadline
 from azguard.worker.claims import Claimed, DoneBefore, HeldByAnother, MessageFacts
@@ -104,6 +104,19 @@ def test_a_key_that_cannot_be_claimed_runs_nothing() -> None:
     place = FakePlace()
     assert handle(FakeClaims(raises={"claim": Unavailable("down")}), FakeInbox(), place).outcome is Outcome.UNSETTLED
     assert place.orders == []
+
+
+@pytest.mark.parametrize("request_", ["claim", "finish"])
+def test_claims_that_are_refused_for_good_stop_the_worker(request_: str) -> None:
+    refusal = NotFound("the table is gone", reason="once_table_missing")
+    settled = handle(FakeClaims(raises={request_: refusal}), FakeInbox(), FakePlace())
+    assert (settled.outcome, settled.error) == (Outcome.UNSETTLED, refusal)
+
+
+def test_a_command_that_ran_too_long_makes_no_copy_when_the_receipt_is_stale() -> None:
+    inbox = FakeInbox(raises={"hide": [STALE]})
+    settled = handle(FakeClaims(), inbox, FakePlace(end_after=90.0), dequeue_count=9, max_dequeue=9, max_time=40.0)
+    assert (settled.outcome, inbox.asked) == (Outcome.LOST, [("hide", "r0", 60)])
 
 
 def test_a_body_without_a_key_is_poisoned() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from azguard.errors import AzguardError, Changed, CommandNotFound, LockLost, OutcomeUnknown, Unavailable
+from azguard.errors import AzguardError, Changed, CommandNotFound, Forbidden, LockLost, OutcomeUnknown, Unavailable
 from azguard.processes.command_place import PLACE_KILLED, CommandEnd
 from azguard.worker.handling import MessageHandling, Settled
 from azguard.worker.protocol import Outcome
@@ -180,3 +180,17 @@ def test_the_command_is_not_told_the_receipt() -> None:
     place = FakePlace()
     handle(FakeInbox(), place)
     assert "r0" not in place.orders[0].files["AZGUARD_MESSAGE_FILE"]
+
+
+def test_no_copy_goes_to_the_poison_queue_when_the_time_of_the_message_is_over_and_another_has_it() -> None:
+    place, inbox = FakePlace(ends=CommandEnd(65)), FakeInbox(raises={"hide": [STALE]})
+    place.on_wait = lambda: setattr(place.clock, "seconds", 100.0)  # as if azguard was stopped
+    assert handle(inbox, place) == Settled(Outcome.LOST, "receipt_stale", 65)
+    assert inbox.asked == [("hide", "r0", 60)]
+
+
+@pytest.mark.parametrize(("request_", "status"), [("delete", 0), ("poison", 65)])
+def test_a_refusal_that_no_further_try_mends_stops_the_worker(request_: str, status: int) -> None:
+    refusal = Forbidden("the token has expired")
+    settled = handle(FakeInbox(raises={request_: [refusal]}), FakePlace(ends=CommandEnd(status)))
+    assert (settled.outcome, settled.error) == (Outcome.UNSETTLED, refusal)
