@@ -16,6 +16,7 @@ HINTS: Mapping[str, Words] = {
         "check the network and `npm config get registry`, then run this again; "
         "or put that version on PATH: npm install -g azurite@{version}"
     ),
+    "command_files_not_writable": "make room there, or name another folder: TMPDIR",
     "command_needs_shell": "there is no shell; for a line of shell write -- sh -c '...'",
     "command_not_executable": "chmod +x {program}",
     "command_not_found": "is it installed, and on the PATH?",

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from azguard.errors import AzguardError
+from azguard.errors import AzguardError, ConfigError
 from azguard.processes import tree
 from azguard.processes.channel import Channel
 from azguard.processes.forwarded import FORWARDED
@@ -26,7 +26,7 @@ from azguard.processes.guardian import Guardian
 #: The name of the process, unlike the guardian's, so that one ``pkill`` does not hit both.
 NAME = "command-place"
 #: The status of a command that could not be started for want of its files.
-NO_FILES = 0
+NO_FILES = ConfigError.exit_code
 
 
 def serve(channel: Channel, environ: Mapping[str, str]) -> NoReturn:
@@ -109,7 +109,8 @@ class _Place:
                 environ = self._prepare(order, Path(name))
                 told = self._guard(order, environ)
         except OSError as error:
-            told = {"is": "failed", "status": NO_FILES, "why": f"{error.strerror}: {error.filename}"}
+            why = f"the files of the command cannot be written in {tempfile.gettempdir()}: {error.strerror}"
+            told = {"is": "failed", "status": NO_FILES, "why": why}
         finally:
             _redirect(os.devnull)
             _reap()

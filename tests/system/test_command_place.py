@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from azguard.errors import CommandNotFound, NotExecutable
+from azguard.errors import CommandNotFound, ConfigError, NotExecutable
 from azguard.processes import clock, command_place, tree
 from azguard.processes.command_place import CommandEnd, CommandOrder, CommandPlace
 from tests.support.emulator_world import until
@@ -63,6 +63,12 @@ def test_a_command_finds_its_files_by_its_variables(place: CommandPlace) -> None
     assert run(place, 'test "$(cat "$WHAT")" = "é $MORE"', files={"WHAT": "é 1"}, environ={"MORE": "1"}) == CommandEnd(
         0
     )
+
+
+def test_a_command_whose_files_cannot_be_written_is_told_with_the_folder(place: CommandPlace) -> None:
+    with pytest.raises(ConfigError, match=r"the files of the command cannot be written in /.*: File name too long"):
+        place.start(CommandOrder(["true"], b"", files={"A" * 300: "x"}))
+    assert run(place, "exit 3") == CommandEnd(3)
 
 
 def test_the_files_of_a_command_are_gone_after_it(place: CommandPlace, tmp_path: Path) -> None:
