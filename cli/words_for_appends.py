@@ -22,6 +22,7 @@ HINTS: Mapping[str, Words] = {
     "append_lines_incomplete": "append the lines that are missing",
     "append_over_size": "begin another blob, or raise --max-size",
     "append_to_nothing": "to create it: --create",
+    "created_for_condition": "leave the condition out, and --create creates it",
     "append_unknown": "look at that byte. If no other writer writes equal bytes: --guard content; else --guard lease",
     "blob_is_sealed": "begin another blob",
     "line_too_long": "append it as content, in several pieces: -f FILE without --lines",

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from azguard.blobs import properties, types
-from azguard.blobs.append import APPEND_BLOB, MOST_BLOCKS, Append, End
+from azguard.blobs import append_errors, existing, properties, types
+from azguard.blobs.append import APPEND_BLOB, MOST_BLOCKS, Append, End, Proof
 from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Changed, Forbidden, NotFound
@@ -19,7 +19,7 @@ def find_end(given: Append, deadline: Deadline) -> tuple[End, bool]:
 
     Raises:
         BadRequest: it is no append blob, it is sealed, or it has all the blocks that it can have.
-        Changed: it is not the version that the append is for.
+        Changed: it is not the version, or does not end at the place, that the append is for.
         Forbidden: it may be appended to, and not be looked at.
         NotFound: there is none, and none is to be created.
     """
@@ -30,14 +30,38 @@ def find_end(given: Append, deadline: Deadline) -> tuple[End, bool]:
         except NotFound as error:
             if given.create is None or error.service_code == "ContainerNotFound":
                 raise error if error.reason else error.but(reason="append_to_nothing") from error
+            existing.check_creatable(given.target, given.conditions, error)
             created = _create(given, deadline)
         except Forbidden as error:
             raise error.but(reason="append_end_unknown") from error
         else:
             _check(given, found)
-            typed = given.conditions.headers.get(Condition.APPEND_POSITION.header)
-            position = found.size if typed is None else int(typed)
-            return End(position, found.creation_time, found.append_blob_committed_block_count or 0, found.etag), created
+            end = End(
+                _choose_position(given, found),
+                found.creation_time,
+                found.append_blob_committed_block_count or 0,
+                found.etag,
+            )
+            return end, created
+
+
+def _choose_position(given: Append, found: Any) -> int:
+    """Return the byte at which to append: the one that the conditions name, or the end.
+
+    Where the blob does not end at that byte, nothing is sent: equal bytes behind it are then not ours, whatever lease
+    we hold. Only the caller's word that no other writer writes them makes them those of an earlier run.
+
+    Raises:
+        Changed: the blob does not end there.
+    """
+    size: int = found.size
+    typed = given.conditions.headers.get(Condition.APPEND_POSITION.header)
+    if typed is None:
+        return size
+    if int(typed) != size and given.proof is not Proof.CONTENT:
+        refusal = Changed("", str(given.target.address), service_code=append_errors.NOT_AT_END, seen=found)
+        raise append_errors.explain(refusal, given, End(int(typed)))
+    return int(typed)
 
 
 def _create(given: Append, deadline: Deadline) -> bool:

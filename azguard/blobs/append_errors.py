@@ -5,6 +5,9 @@ from azguard.blobs.append import Append, End, Proof
 from azguard.conditions.operations import Condition
 from azguard.errors import AzguardError, Changed, GaveUp, Interrupted, OutcomeUnknown, Partial
 
+#: How the service refuses an append at a place that is not the end.
+NOT_AT_END = "AppendPositionConditionNotMet"
+
 
 def explain(error: Changed, given: Append, end: End) -> AzguardError:
     """Return a failed condition with what is there now."""
@@ -16,7 +19,7 @@ def explain(error: Changed, given: Append, end: End) -> AzguardError:
             facts={**error.facts, "position": end.position},
             reason="append_over_size",
         )
-    if error.service_code == "AppendPositionConditionNotMet":
+    if error.service_code == NOT_AT_END:
         error = error.but(message=f"{target} does not end at byte {end.position:,}", reason="append_elsewhere")
     return properties.describe_conflict(error, target, given.deadline)
 

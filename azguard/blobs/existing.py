@@ -1,11 +1,11 @@
-"""What a create finds where a blob or a container is already."""
+"""What a create finds where a blob or a container is already, and what must not create one."""
 
 from typing import Any, Protocol
 
 from azguard.accounts.target import Target
 from azguard.blobs import properties
 from azguard.conditions.resolve import Conditions
-from azguard.errors import NotFound
+from azguard.errors import Changed, Locked, NotFound
 from azguard.requests.deadline import Deadline
 from azguard.requests.existing import judge_version, leave_alone
 from azguard.requests.lineage import KEY, Lineage
@@ -35,6 +35,25 @@ def find_blob(creation: Creation) -> WriteResult:
     except NotFound:  # deleted since
         return leave_alone(creation.target, None, None)
     return _judge(creation.target, found, creation.op)
+
+
+def check_creatable(target: Target, conditions: Conditions, missing: NotFound) -> None:
+    """Refuse to create a blob for a write whose conditions only a blob that exists could fulfil.
+
+    Raises:
+        Changed: they name a version, or what a blob must have.
+        Locked: they name a lease.
+    """
+    if conditions.expected_etag is not None:
+        raise properties.to_gone(target, conditions.expected_etag, missing) from missing
+    if not conditions.need_existing:
+        return
+    nothing = f"there is no blob {target}, and none was created"
+    if not conditions.headers:
+        raise missing.as_kind(Locked, message=f"the lease is not held any more: {nothing}") from missing
+    raise missing.as_kind(
+        Changed, message=f"the condition did not hold: {nothing}", reason="created_for_condition"
+    ) from missing
 
 
 def find_container(target: Target, op: str, deadline: Deadline) -> WriteResult:

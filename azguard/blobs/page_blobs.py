@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from azguard import columns
 from azguard.accounts.target import Target
-from azguard.blobs import properties, types
+from azguard.blobs import existing, properties, types
 from azguard.blobs.page_write import PAGE_BLOB, PageWrite, check_range
 from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Changed, Exists, NotFound
@@ -54,6 +54,7 @@ def find(given: PageWrite, end: int, deadline: Deadline) -> Found:
     except NotFound as error:
         if given.create_bytes is None or error.service_code == "ContainerNotFound":
             raise error if error.reason else error.but(reason="pages_of_nothing") from error
+        existing.check_creatable(target, given.conditions, error)
         return Found(_create(given, given.create_bytes, deadline), created=True)
     address = str(target.address)
     if given.conditions.never_read:

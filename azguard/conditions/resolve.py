@@ -25,6 +25,8 @@ from azguard.errors import Changed, UsageError
 #: The guard of an append where nothing was read: the end of the blob, which the writer looks up.
 POSITION = "position"
 _OF_SOURCE = frozenset(condition.header for condition in Condition if condition.of_source)
+# What nothing fulfils that is created only now.
+_OF_EXISTING = frozenset(each.header for each in (Condition.IF_MATCH, Condition.IF_UNMODIFIED_SINCE, Condition.IF_TAGS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,12 @@ class Conditions:
     def creates_only(self) -> bool:
         """Return whether the write is for a resource that does not exist yet."""
         return self.headers.get(Condition.IF_NONE_MATCH.header) == "*"
+
+    @property
+    def need_existing(self) -> bool:
+        """Return whether they are of a resource that exists, so that one created for them would not fulfil them."""
+        position = self.headers.get(Condition.APPEND_POSITION.header, "0")
+        return self.lease_id is not None or not _OF_EXISTING.isdisjoint(self.headers) or int(position) > 0
 
     @property
     def is_creation(self) -> bool | None:

@@ -156,6 +156,34 @@ def test_a_refused_append_leaves_the_blob_as_it_is(
     assert (ran.code, reason in ran.err, content(cli, log)) == (code, True, b"one\n"), ran.err
 
 
+@pytest.mark.parametrize("words", [("--guard", "lease"), ()])
+def test_equal_bytes_behind_the_named_place_are_no_append_of_ours(
+    cli: CliWorld, log: str, words: tuple[str, ...]
+) -> None:
+    """Another writer's bytes stood there before: no lease that is taken later proves them ours."""
+    ran = cli.call("blob", "append", log, "--append-position", "0", *words, stdin=b"one\n")
+    assert (ran.code, content(cli, log)) == (42, b"one\n"), ran.out + ran.err
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "code"),
+    [
+        ("append", ("--if-match", "*"), 42),
+        ("append", ("--etag", '"0x1"'), 42),
+        ("append", ("--append-position", "4"), 42),
+        ("append", ("--lease-id", "6dd2b9e3-5c17-4a0e-a2f1-8f4c1b7d9e01"), 49),
+        ("page put", ("--if-match", '"0x1"'), 42),
+    ],
+)
+def test_a_condition_on_what_exists_creates_nothing(
+    cli: CliWorld, command: str, words: tuple[str, ...], code: int
+) -> None:
+    blob = f"{cli.container()}/new"
+    create = ("--create", "512") if command == "page put" else ("--create",)
+    ran = cli.call("blob", *command.split(), blob, *create, *words, stdin=bytes(512))
+    assert (ran.code, cli.call("blob", "exists", blob).code) == (code, 44), ran.out + ran.err
+
+
 def test_empty_input_is_refused_unless_it_is_said_to_be_meant(cli: CliWorld, log: str) -> None:
     refused, done = (cli.call("blob", "append", log, *words) for words in ((), ("--allow-empty",)))
     assert (refused.code, done.code, done.json["outcome"], content(cli, log)) == (2, 0, "unchanged", b"one\n")
