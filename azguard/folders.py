@@ -13,14 +13,17 @@ class Folders(NamedTuple):
 
     @classmethod
     def of(cls, environ: Mapping[str, str]) -> "Folders":
-        """Return the folders: ``AZGUARD_CACHE_DIR`` and ``AZGUARD_CONFIG_DIR``, else the platform's own."""
+        """Return the folders: ``AZGUARD_CACHE_DIR`` and ``AZGUARD_CONFIG_DIR``, else the platform's own.
+
+        They are absolute: processes that azguard starts run in other folders.
+        """
         cache, config = environ.get("AZGUARD_CACHE_DIR"), environ.get("AZGUARD_CONFIG_DIR")
         if not cache or not config:
             import platformdirs
 
             cache = cache or platformdirs.user_cache_dir("azguard", appauthor=False)
             config = config or platformdirs.user_config_dir("azguard", appauthor=False)
-        return cls(Path(cache), Path(config))
+        return cls(Path(cache).absolute(), Path(config).absolute())
 
     @property
     def emulator(self) -> Path:

@@ -93,13 +93,22 @@ def options(shared: Mapping[str, Any]) -> dict[str, str]:
             given[name] = value
     if shared.get("emulator"):
         given["emulator"] = "true"
+    _check_sources(given)
+    return given
+
+
+def _check_sources(given: Mapping[str, str]) -> None:
+    """See that one setting alone names the account.
+
+    Raises:
+        UsageError: two do, or one does that needs no other.
+    """
     sources = [source for source in _SOURCES if source in given]
     if len(sources) > 1:
         raise UsageError(f"--{sources[0]} and --{sources[1]} both name an account", hint="leave one out")
-    if "account-name" not in given and sources and set(given) - set(sources):
-        other = next(iter(set(given) - set(sources)))
+    other = next((name for name in given if name not in sources), None)
+    if sources and "account-name" not in given and other is not None:
         raise UsageError(f"--{sources[0]} and --{other} do not go together", hint="leave one out")
-    return given
 
 
 def to_keep(shared: Mapping[str, Any]) -> dict[str, str]:
@@ -205,6 +214,9 @@ def from_settings(settings: Mapping[str, str], local: Callable[[], Account]) -> 
         UsageError: two settings contradict each other.
         ConfigError: a setting is missing or malformed.
     """
+    if settings.get("emulator", "").lower() == "false":
+        settings = {name: value for name, value in settings.items() if name != "emulator"}
+    _check_sources(settings)
     if settings.get("emulator", "").lower() == "true":
         return local()
     if "connection-string" in settings:

@@ -57,6 +57,7 @@ HINTS: Mapping[str, Words] = {
     "login_needs_https": "use --account-key or --sas-token for an emulator",
     "profile_missing": "azguard profile set {name} --account-name NAME --auth-mode login",
     "profile_setting_unknown": "{known}",
+    "config_setting_unknown": 'it knows default = "NAME" and [profiles.NAME]',
     "profiles_not_a_table": "write [profiles.NAME]",
     "profiles_not_toml": "mend the file, or move it away",
     "sas_unsigned": "quote it in the shell: an & in it ends the command otherwise",

@@ -5,11 +5,9 @@ from typing import Annotated
 import typer
 
 from azguard.accounts import profiles
-from azguard.accounts.profiles import Profile
 from azguard.cli import accounts, completers, context, options
-from azguard.cli.context import Environment
 from azguard.cli.groups import group
-from azguard.errors import NotFound
+from azguard.errors import NotFound, UsageError
 
 app = group("Named accounts in the configuration file.")
 _Name = Annotated[str, typer.Argument(metavar="NAME", help="The profile.", autocompletion=completers.profiles)]
@@ -34,7 +32,10 @@ def show(ctx: typer.Context, name: _Name) -> None:
         azguard profile show prod
     """
     env = context.of(ctx)
-    env.out.show(_require_profiles(env, name)[name].shown)
+    found = profiles.load(env.folders.profiles).get(name)
+    if found is None:
+        raise _missing(name)
+    env.out.show(found.shown)
 
 
 @app.command(name="set", spec=options.remote("a profile keeps the account, and no conditions"))
@@ -56,13 +57,7 @@ def set_(
     """
     env = context.of(ctx)
     settings = accounts.to_keep(env.shared)
-    known = profiles.load(env.folders.profiles)
-    if default:
-        known = {each: Profile(each, profile.settings, default=False) for each, profile in known.items()}
-    kept = default or (name in known and known[name].default)
-    profile = Profile(name, settings, kept)
-    profiles.save(env.folders.profiles, {**known, name: profile})
-    env.out.show(profile.shown)
+    env.out.show(profiles.put(env.folders.profiles, _check_name(name), settings, default=default).shown)
 
 
 @app.command()
@@ -73,14 +68,19 @@ def delete(ctx: typer.Context, name: _Name) -> None:
         azguard profile delete prod
     """
     env = context.of(ctx)
-    known = _require_profiles(env, name)
-    profiles.save(env.folders.profiles, {each: profile for each, profile in known.items() if each != name})
-    env.out.show(known[name].shown)
+    deleted = profiles.delete(env.folders.profiles, name)
+    if deleted is None:
+        raise _missing(name)
+    env.out.show(deleted.shown)
 
 
-def _require_profiles(env: Environment, name: str) -> dict[str, Profile]:
-    """Return all profiles, of which one has this name."""
-    known = profiles.load(env.folders.profiles)
-    if name not in known:
-        raise NotFound(f"there is no profile {name!r}", hint="azguard profile list")
-    return known
+def _missing(name: str) -> NotFound:
+    return NotFound(f"there is no profile {name!r}", hint="azguard profile list")
+
+
+def _check_name(name: str) -> str:
+    if not name.strip():
+        raise UsageError("the profile's name is empty", hint="an unset shell variable looks like this")
+    if not name.isprintable():
+        raise UsageError(f"the profile's name {name!r} has characters that cannot be shown", hint="write it in letters")
+    return name

@@ -12,8 +12,9 @@
     connection-string = "@/run/secrets/storage"
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -22,9 +23,13 @@ from azguard.accounts.well_known import SECRETS
 from azguard.atomic_files import write_atomically
 from azguard.columns import Column
 from azguard.errors import ConfigError
+from azguard.processes import locked_file
 
 KEYS = ("connection-string", "account-name", "account-key", "sas-token", "auth-mode", "emulator",
         "blob-endpoint", "queue-endpoint", "table-endpoint", "file-endpoint", "endpoint-suffix")  # fmt: skip
+
+# Another process changes the file for milliseconds, unless it was stopped.
+_BUSY_SECONDS = 10.0
 
 
 class ShownProfile(dict[str, object]):
@@ -76,6 +81,9 @@ def load(file: Path) -> dict[str, Profile]:
         raise ConfigError(f"{file} is not TOML: {error}", reason="profiles_not_toml") from None
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}") from None
+    unknown = sorted(set(document) - {"default", "profiles"})
+    if unknown:
+        raise ConfigError(f"{file} has an unknown setting {unknown[0]!r}", reason="config_setting_unknown")
     profiles = document.get("profiles", {})
     if not isinstance(profiles, dict):
         raise ConfigError(f"{file}: profiles is not a table", reason="profiles_not_a_table")
@@ -106,12 +114,51 @@ def pick(file: Path, name: str | None) -> Profile | None:
     return profiles[name]
 
 
-def save(file: Path, profiles: Mapping[str, Profile]) -> None:
-    """Write the file whole, readable by its owner only.
+def put(file: Path, name: str, settings: Mapping[str, str], *, default: bool) -> Profile:
+    """Write one profile, and keep the others; of several processes, one at a time.
 
     Raises:
-        ConfigError: the file cannot be written.
+        ConfigError: the file cannot be read or written.
     """
+    with _hold_lock(file):
+        known = load(file)
+        made = Profile(name, settings, default or (name in known and known[name].default))
+        others = {each: replace(profile, default=profile.default and not default) for each, profile in known.items()}
+        _save(file, {**others, name: made})
+    return made
+
+
+def delete(file: Path, name: str) -> Profile | None:
+    """Delete one profile, and return it; None if there is none of that name.
+
+    Raises:
+        ConfigError: the file cannot be read or written.
+    """
+    if name not in load(file):
+        return None
+    with _hold_lock(file):
+        known = load(file)
+        found = known.pop(name, None)
+        if found is not None:
+            _save(file, known)
+    return found
+
+
+@contextmanager
+def _hold_lock(file: Path) -> Iterator[None]:
+    """Keep other processes from changing the file; a system without locks keeps none away."""
+    with ExitStack() as stack:
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if locked_file.IS_SUPPORTED:
+                stack.enter_context(locked_file.hold(file.with_name(f"{file.name}.lock"), _BUSY_SECONDS))
+        except OSError as error:
+            raise ConfigError(f"{file} cannot be written: {error.strerror or error}") from None
+        yield
+
+
+def _save(file: Path, profiles: Mapping[str, Profile]) -> None:
+    """Write the file whole, readable by its owner only."""
     import tomli_w
 
     document: dict[str, object] = {}
@@ -120,7 +167,6 @@ def save(file: Path, profiles: Mapping[str, Profile]) -> None:
             document["default"] = profile.name
     document["profiles"] = {profile.name: dict(profile.settings) for profile in profiles.values()}
     try:
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_atomically(file, tomli_w.dumps(document).encode(), 0o600)
     except OSError as error:
         raise ConfigError(f"{file} cannot be written: {error.strerror}") from None

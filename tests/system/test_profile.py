@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from azguard.accounts import profiles
-from azguard.accounts.profiles import Profile
 from azguard.errors import ConfigError
 from tests.support.cli_world import CliWorld
 
@@ -86,6 +85,7 @@ def test_a_profile_that_is_not_there_is_not_found(offline: CliWorld, command: st
         "this is not TOML",
         "profiles = 1",
         'default = "nosuch"',
+        'defualt = "a"\n[profiles.a]\nemulator = "true"',
         "default = []",
         "[profiles]\na = 1",
         "[profiles.a]\naccount-name = 1",
@@ -112,12 +112,34 @@ def test_no_file_is_no_profiles(tmp_path: Path) -> None:
 
 def test_what_is_saved_is_loaded_again(tmp_path: Path) -> None:
     file = tmp_path / "deep" / "c.toml"
-    made = {name: Profile(name, {"account-name": name}, name == "b12") for name in ("a12", "b12")}
-    profiles.save(file, made)
-    assert profiles.load(file) == made
+    made = [profiles.put(file, name, {"account-name": name}, default=name == "b12") for name in ("a12", "b12")]
+    assert list(profiles.load(file).values()) == made
+
+
+def test_profiles_that_are_set_at_once_are_all_kept(offline: CliWorld) -> None:
+    names = [f"p{number}" for number in range(8)]
+    running = [offline.begin_fork("profile", "set", name, "--emulator") for name in names]
+    for each in running:
+        each.communicate()
+    assert sorted(profiles.load(config(offline))) == names
+
+
+@pytest.mark.parametrize("name", ["", " ", "two\nlines"])
+def test_a_profile_has_a_name_that_can_be_shown(offline: CliWorld, name: str) -> None:
+    ran = offline.call("profile", "set", name, "--emulator")
+    assert (ran.code, config(offline).exists()) == (2, False)
+
+
+def test_a_profile_that_names_two_accounts_is_used_for_none(offline: CliWorld) -> None:
+    config(offline).parent.mkdir()
+    config(offline).write_text('[profiles.a]\naccount-name = "contoso"\nauth-mode = "login"\nemulator = "true"')
+    ran = offline.call("container", "list", "--profile", "a", "-o", "json")
+    assert (ran.code, ran.error["message"]) == (
+        78, "profile 'a': --emulator and --account-name both name an account"
+    )  # fmt: skip
 
 
 def test_a_link_to_the_file_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "c.toml").symlink_to(tmp_path / "dotfiles.toml")
-    profiles.save(tmp_path / "c.toml", {"a": Profile("a", {"emulator": "true"}, False)})
+    profiles.put(tmp_path / "c.toml", "a", {"emulator": "true"}, default=False)
     assert (tmp_path / "c.toml").is_symlink()
