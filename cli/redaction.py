@@ -34,6 +34,8 @@ _BEGINS = r"(?:(?<![a-z0-9_])|(?<=%26)|(?<=%3F)|(?<=%2526)|(?<=%253F)|(?<=%3B))"
 _TOKEN = r"[A-Za-z0-9._~+/%*=-]*[A-Za-z0-9_~+/%*=-]"  # noqa: S105  # what one looks like
 _SCHEMES = "Bearer|Basic|Digest|Negotiate|NTLM|SharedKeyLite|SharedKey|SharedAccessSignature"
 _BASE64 = r"(?:[A-Za-z0-9+/]|%2B|%2F)"
+# 64 bytes in base64.
+_KEY = rf"{_BASE64}{{86}}(?:==|%3D%3D)"
 
 
 def _rule(pattern: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
@@ -68,7 +70,7 @@ def _rules() -> tuple[re.Pattern[str], ...]:
         _rule(rf"({_BEGINS}(?:{_NAMES}|sig){_EQUALS}{_QUOTE}){_VALUE}"),
         _rule(rf"({_BEGINS}(?:{_NAMES}|sig){_EQUALS}){_VALUE}"),
         # What can be nothing else: 64 bytes in base64, and a JSON Web Token.
-        _rule(rf"()(?<![A-Za-z0-9+/%]){_BASE64}{{86}}(?:==|%3D%3D)"),
+        _rule(rf"()(?<![A-Za-z0-9+/%]){_KEY}"),
         _rule(r"()\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*", 0),
     )
 
@@ -110,6 +112,8 @@ def find_secrets(shared: Mapping[str, Any], environ: Mapping[str, str], argv: It
     words = list(argv)
     given += command_line.find_values(words, command_line.SECRETS)
     inside = [found for text in (*given, *words) for found in re.findall(_INSIDE, text)]
+    # A key in the place of an address is read as names with slashes between them, and one of them may be told.
+    inside += [piece for text in words for key in re.findall(_KEY, text) for piece in key.split("/")]
     # A value that begins with @ names a file.
     found = [each.strip() for each in (*given, *inside) if not each.startswith("@")]
     every = {spelling for each in found for spelling in _spellings(each)}

@@ -64,10 +64,11 @@ class Account:
             ConfigError: the account was given without that service.
         """
         if service not in self.endpoints:
-            known = " and ".join(self.endpoints)
+            known = ", ".join(self.endpoints)
+            is_local = self.name == EMULATOR_NAME and service == "file"
             raise ConfigError(
-                f"no {service} endpoint is configured for {self.name}, only that of its service {known}",
-                reason="endpoint_missing",
+                f"no {service} endpoint is configured for {self.name}, only of: {known}",
+                reason="emulator_without_files" if is_local else "endpoint_missing",
                 values={"title": service.title(), "service": service},
             )
         if self.auth is Auth.LOGIN and not self.endpoints[service].startswith("https:"):

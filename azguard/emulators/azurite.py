@@ -213,7 +213,7 @@ def _last_ports(folder: Path) -> Mapping[str, int]:
 def _check_same(running: Azurite, ports: Mapping[str, int], data: str | None) -> None:
     has = running.ports
     different = [f"its {name} port is {has[name]}" for name in ports if ports[name] != has[name]]
-    if data is not None and data != running.data:
+    if data is not None and (running.data is None or os.path.realpath(data) != os.path.realpath(running.data)):
         different.append(f"its data is in {running.data or 'memory'}")
     if different:
         raise ConfigError(

@@ -13,7 +13,6 @@ from azguard.processes import temporary_folder
 
 FILE = "file"
 SMB = "smb"
-_GRACE_SECONDS = 5.0
 _WITHOUT_FILES = "file shares are not emulated: Werkzeug is not installed"
 _WITHOUT_SMB = "file shares are served over REST alone"
 
@@ -50,7 +49,9 @@ def start(
         return started
     location = None if started.data is None else str(Path(started.data) / FILE)
     try:
-        running = files_process.start(folder, environ, file_port, smb_port, location, wait)
+        running = files_process.start(
+            folder, environ, file_port, smb_port, data=location, since=started.started, wait=wait
+        )
     except BaseException:
         if not started.already_running:
             azurite.stop(folder)
@@ -62,7 +63,7 @@ def start(
 
 def stop(folder: Path) -> Stopped:
     """Stop the emulators; nothing to do if none runs."""
-    running = files_process.stop(folder, _GRACE_SECONDS)
+    running = files_process.stop(folder, files_process.GRACE_SECONDS)
     stopped = azurite.stop(folder)
     if running is not None and stopped.outcome == "not_running":
         return replace(stopped, outcome="stopped", pid=running.pid)
@@ -74,7 +75,7 @@ def status(folder: Path) -> Status:
     found = azurite.status(folder)
     running = files_process.find_running(folder)
     if running is None:
-        return found
+        return replace(found, reason=found.reason or files_process.explain_end(folder))
     return replace(found, file_endpoint=running.endpoint, files_pid=running.pid, smb_endpoint=running.smb_endpoint)
 
 

@@ -31,6 +31,7 @@ _LOCK = "files.lock"
 _DATA = "files-data"
 _STAY = b"stay"
 _LAST_WORDS = 5
+GRACE_SECONDS = 5.0
 # How the line begins that tells why the shares are not served over SMB.
 _NOT_SERVED = "SMB: not served: "
 
@@ -75,17 +76,23 @@ def is_installed() -> bool:
 
 def find_running(folder: Path) -> FilesEmulator | None:
     """Return the Files emulator that runs in the background; None if none does."""
-    try:
-        found = FilesEmulator(**json.loads((folder / _FILE).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        return None
-    return found if identity.find_birth(found.pid) == found.birth else None
+    found = _read(folder)
+    return found if found is not None and _lives(found) else None
 
 
 def start(
-    folder: Path, environ: Mapping[str, str], port: int | None, smb: int | None, data: str | None, wait: float
+    folder: Path,
+    environ: Mapping[str, str],
+    port: int | None,
+    smb: int | None,
+    *,
+    data: str | None,
+    since: str,
+    wait: float,
 ) -> FilesEmulator:
     """Start the Files emulator in the background, or return the one that runs already.
+
+    One that was started before ``since`` belongs to an Azurite that has gone: it is stopped first.
 
     ``port`` None takes the last run's if it is free, else any; so does ``smb`` 0, the port for SMB, and None is without
     SMB; ``data`` is its folder, None for one that ends with it; ``wait`` is in seconds.
@@ -96,6 +103,9 @@ def start(
     """
     with locked_file.hold(folder / _LOCK):
         running = find_running(folder)
+        if running is not None and running.started < since:
+            running = None
+            stop(folder, GRACE_SECONDS)
         if running is None:
             return _start(folder, environ, port, smb, data, wait)
         _check_same(running, port, smb)
@@ -140,6 +150,26 @@ def _start(
         discard(child)
         raise
     return running
+
+
+def explain_end(folder: Path) -> str | None:
+    """Return what happened to the Files emulator if it was started and does not run; None if neither."""
+    recorded = _read(folder)
+    if recorded is None or _lives(recorded):
+        return None
+    return f"the Files emulator (process {recorded.pid}) was killed or crashed; see {recorded.log}"
+
+
+def _read(folder: Path) -> FilesEmulator | None:
+    """Return the one that was started last, if it was not stopped."""
+    try:
+        return FilesEmulator(**json.loads((folder / _FILE).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _lives(recorded: FilesEmulator) -> bool:
+    return identity.find_birth(recorded.pid) == recorded.birth
 
 
 def stop(folder: Path, grace_seconds: float) -> FilesEmulator | None:

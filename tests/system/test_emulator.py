@@ -144,6 +144,13 @@ def test_starting_again_tells_where_it_already_runs(started: World) -> None:
     assert (again.returncode, json.loads(again.stdout)) == (0, {**running, "already_running": True})
 
 
+def test_a_cache_folder_may_be_named_from_here(started: World) -> None:
+    (started.root / "near").symlink_to("cache")
+    named = started.run("emulator", "status", AZGUARD_CACHE_DIR="near")
+    kept = started.run("cache", "path", "--query", "path", "-o", "tsv", AZGUARD_CACHE_DIR="near")
+    assert (named.returncode, kept.stdout) == (0, f"{started.root / 'near' / 'etags.db'}\n")
+
+
 def test_starting_again_with_other_wishes_is_refused(started: World) -> None:
     answer = started.run("emulator", "start", "--data", "elsewhere")
     assert (answer.returncode, answer.stdout) == (78, "")
@@ -262,15 +269,25 @@ def _kill(pid: int) -> None:
 
 
 def test_after_it_was_killed_status_says_so_start_starts_anew_and_stop_cleans_up(world: World) -> None:
-    _kill(world.json("emulator", "start")["pid"])
+    first = world.json("emulator", "start")
+    _kill(first["pid"])
     answer = world.run("emulator", "status")
     status = json.loads(answer.stdout)
     assert (answer.returncode, status["running"]) == (44, False)
     assert "was killed or crashed" in status["reason"]
-    answer = world.run("emulator", "start")
+    answer = world.run("emulator", "start", "--data", "data")
     again = json.loads(answer.stdout)
     assert again["already_running"] is False
     assert "was killed or crashed" in answer.stderr
+    # The shares of the one before were in memory, and are gone as the blobs are.
+    assert (identity.find_birth(first["files_pid"]), (world.root / "data" / "file" / "files.db").exists()) == (
+        None,
+        True,
+    )
+    _kill(again["files_pid"])
+    status = world.json("emulator", "status")
+    assert (status["answering"], status["file_endpoint"]) == (True, None)
+    assert "the Files emulator (process" in status["reason"]
     _kill(again["pid"])
     first, second = world.json("emulator", "stop"), world.json("emulator", "stop")
     assert (first["outcome"], second["outcome"]) == ("was_gone", "not_running")

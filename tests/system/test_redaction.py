@@ -156,3 +156,8 @@ def test_secrets_come_from_options_environment_and_the_words_typed() -> None:
 
 def test_what_names_a_file_and_what_is_short_is_no_secret() -> None:
     assert find_secrets({"account_key": "@/run/secrets/key-of-account"}, {"AZURE_STORAGE_KEY": "short"}) == []
+
+
+def test_a_key_in_the_place_of_an_address_is_secret_in_each_part_of_it() -> None:
+    parts = ["16VtPPz5pE3HFmkazauhuKkSZGVDxpd6WkOsJ1PPEBcxIgcRE70SBTarzmZmmaWMCRr", "6mqHFEr", "cerMUkRy", "Q=="]
+    assert parts[0] in find_secrets({}, {}, ["blob", "get", "/".join(parts)])
