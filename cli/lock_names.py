@@ -10,7 +10,7 @@ from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.cli import completers, values
 from azguard.cli.context import Environment
-from azguard.errors import UsageError
+from azguard.errors import ConfigError, UsageError
 from azguard.locks import lock_blobs, log
 
 Lock = Annotated[
@@ -91,7 +91,11 @@ def choose_container(environ: Mapping[str, str], named: str | None) -> str:
 
     Raises:
         UsageError: it is no name of a container.
+        ConfigError: that of the environment is empty: the lock would not be the one that other jobs hold.
     """
+    variable = lock_blobs.CONTAINER_VARIABLE
+    if named is None and not environ.get(variable, lock_blobs.CONTAINER).strip():
+        raise ConfigError(f"{variable} is set but empty", hint=f"set it, or remove it: unset {variable}")
     return lock_blobs.choose_container(values.not_empty(named, "--lock-container"), environ)
 
 

@@ -22,7 +22,8 @@ from azguard.requests.lineage import new_op
 
 # Where the locks of tables and of bare names are kept, unless another container is named.
 CONTAINER = "locks"
-_CONTAINER_VARIABLE = "AZGUARD_LOCK_CONTAINER"
+# It names another container.
+CONTAINER_VARIABLE = "AZGUARD_LOCK_CONTAINER"
 _NEW = Conditions({"If-None-Match": "*"}, "if-none-match")
 
 
@@ -48,7 +49,7 @@ def choose_container(named: str | None, environ: Mapping[str, str]) -> str:
     Raises:
         UsageError: it is no name of a container.
     """
-    return parse(named or environ.get(_CONTAINER_VARIABLE) or CONTAINER, Kind.CONTAINER).address.container
+    return parse(named or environ.get(CONTAINER_VARIABLE) or CONTAINER, Kind.CONTAINER).address.container
 
 
 def choose_lock_blob(table: Target, container: str) -> Target:

@@ -5,7 +5,7 @@ import pytest
 from azguard.cli import lock_names
 from azguard.cli.context import Environment
 from azguard.cli.hints import in_words
-from azguard.errors import UsageError
+from azguard.errors import ConfigError, UsageError
 
 _ACCOUNT = "AccountName=acc;AccountKey=a2V5;BlobEndpoint=http://127.0.0.1:9/acc"
 
@@ -33,6 +33,13 @@ def test_the_environment_names_the_container_unless_an_option_does() -> None:
     env = _environment(AZGUARD_LOCK_CONTAINER="ours")
     found = [str(lock_names.lock(env, "a", container).address) for container in (None, "other")]
     assert found == ["blob:ours/a", "blob:other/a"]
+
+
+@pytest.mark.parametrize("text", ["deploy", "table:Orders"])
+def test_an_empty_container_of_the_environment_is_refused_and_not_taken_for_the_usual_one(text: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        lock_names.lock(_environment(AZGUARD_LOCK_CONTAINER=""), text, None)
+    assert refused.value.message == "AZGUARD_LOCK_CONTAINER is set but empty"
 
 
 @pytest.mark.parametrize("text", ["site/deploy", "blob:site/deploy", "http://127.0.0.1:9/acc/site/deploy"])
