@@ -220,7 +220,8 @@ def _describe_lock_release(result: Mapping[str, Any]) -> str:
 
 def _describe_start(result: Mapping[str, Any]) -> str:
     begun = "the emulator runs already" if result["already_running"] else "started the emulator"
-    places = (f"{kind}s at {urlsplit(result[f'{kind}_endpoint']).netloc}" for kind in ("blob", "table"))
+    endpoints = {kind: result[f"{kind}_endpoint"] for kind in ("blob", "queue", "table", "file")}
+    places = (f"{kind}s at {urlsplit(endpoint).netloc}" for kind, endpoint in endpoints.items() if endpoint)
     return _MARK + _join(begun, *places)
 
 

@@ -114,7 +114,9 @@ def test_a_directory_is_called_one() -> None:
 STARTED = {
     "already_running": False,
     "blob_endpoint": "http://127.0.0.1:10000/devstoreaccount1",
+    "queue_endpoint": "http://127.0.0.1:10001/devstoreaccount1",
     "table_endpoint": "http://127.0.0.1:10002/devstoreaccount1",
+    "file_endpoint": None,
 }
 MANY = {
     "address": "table:Orders",
@@ -133,11 +135,16 @@ MANY = {
         ("cache forget", {"forgotten": 1}, "✓ forgot 1 version"),
         ("cache clear", {"forgotten": 0}, "✓ forgot 0 versions"),
         ("cache import", {"imported": 2}, "✓ imported 2 versions"),
-        ("emulator start", STARTED, "✓ started the emulator: blobs at 127.0.0.1:10000, tables at 127.0.0.1:10002"),
         (
             "emulator start",
-            {**STARTED, "already_running": True},
-            "✓ the emulator runs already: blobs at 127.0.0.1:10000, tables at 127.0.0.1:10002",
+            STARTED,
+            "✓ started the emulator: blobs at 127.0.0.1:10000, queues at 127.0.0.1:10001, tables at 127.0.0.1:10002",
+        ),
+        (
+            "emulator start",
+            {**STARTED, "already_running": True, "file_endpoint": "http://127.0.0.1:10004/devstoreaccount1"},
+            "✓ the emulator runs already: blobs at 127.0.0.1:10000, queues at 127.0.0.1:10001, "
+            "tables at 127.0.0.1:10002, files at 127.0.0.1:10004",
         ),
         ("emulator stop", {"outcome": "stopped"}, "✓ stopped the emulator"),
         ("emulator stop", {"outcome": "not_running"}, "nothing was stopped"),
