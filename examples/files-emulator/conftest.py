@@ -1,6 +1,6 @@
 """Give your tests an Azure Files of their own: copy this file to your tests folder.
 
-Needs: pip install 'azguard[emulator]' azure-storage-file-share
+Needs, in a clone of azguard: pip install '.[emulator]'
 """
 
 import base64
