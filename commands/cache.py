@@ -7,6 +7,7 @@ import typer
 
 from azguard.cache import lookup
 from azguard.cli import completers, context, inputs, options, values
+from azguard.cli.context import Environment
 from azguard.cli.groups import group
 from azguard.errors import UsageError
 
@@ -25,6 +26,7 @@ def list_(ctx: typer.Context, prefix: options.Prefix = None, all_scopes: options
     Topics: scopes
     """
     env = context.of(ctx)
+    env.cache.require_readable()
     env.out.show_each(env.cache.list_entries(None if all_scopes else env.scope, prefix))
 
 
@@ -44,6 +46,7 @@ def show(
         azguard cache show blob:site/config.json
     """
     env = context.of(ctx)
+    env.cache.require_readable()
     env.out.show(lookup.require_entries(env.cache, env.location(address), env.scope))
 
 
@@ -63,7 +66,7 @@ def forget(
     """
     env = context.of(ctx)
     scope = None if all_scopes else env.scope
-    env.out.show({"forgotten": sum(lookup.forget(env.cache, env.location(each), scope) for each in addresses)})
+    _show_change(env, forgotten=sum(lookup.forget(env.cache, env.location(each), scope) for each in addresses))
 
 
 @app.command()
@@ -75,7 +78,7 @@ def clear(ctx: typer.Context, all_scopes: options.AllScopes = False) -> None:
         azguard cache clear --all-scopes
     """
     env = context.of(ctx)
-    env.out.show({"forgotten": env.cache.clear(None if all_scopes else env.scope)})
+    _show_change(env, forgotten=env.cache.clear(None if all_scopes else env.scope))
 
 
 @app.command()
@@ -93,7 +96,7 @@ def prune(
     """
     env = context.of(ctx)
     age = timedelta(seconds=values.duration(older_than, "--older-than"))
-    env.out.show({"forgotten": env.cache.prune(age)})
+    _show_change(env, forgotten=env.cache.prune(age))
 
 
 @app.command()
@@ -104,6 +107,7 @@ def export(ctx: typer.Context, all_scopes: options.AllScopes = False) -> None:
         azguard cache export
     """
     env = context.of(ctx)
+    env.cache.require_readable()
     env.out.json_lines(env.cache.export(None if all_scopes else env.scope))
 
 
@@ -120,7 +124,9 @@ def import_(
     env = context.of(ctx)
     if file == "-" and inputs.stdin_is_terminal():
         raise UsageError("nothing to import: stdin is a terminal", hint="azguard cache import FILE")
-    env.out.show({"imported": env.cache.import_records(inputs.json_lines(file))})
+    if not file.strip():
+        raise UsageError("FILE is empty", hint="an unset shell variable looks like this; leave it out for stdin")
+    _show_change(env, imported=env.cache.import_records(inputs.json_lines(file)))
 
 
 @app.command()
@@ -132,3 +138,8 @@ def path(ctx: typer.Context) -> None:
     """
     env = context.of(ctx)
     env.out.show({"path": str(env.cache.path), "scope": env.scope})
+
+
+def _show_change(env: Environment, **counts: int) -> None:
+    env.cache.require_written()
+    env.out.show(counts)

@@ -38,6 +38,7 @@ def status(
     Topics: scopes
     """
     env = context.of(ctx)
+    env.cache.require_readable()
     found = list(azguard_status.check_each(_reads(env, addresses or ()), env.deadline.fresh))
     env.out.answer(found, _exit_status({each.state for each in found}))
 

@@ -33,7 +33,8 @@ class CacheDatabase:
         self.path = path
         self._warn = warn
         self._now = now
-        self._warned = False
+        #: Why the file could not be used, or not be written: the first failure.
+        self.failure: str | None = None
         self._lock = threading.RLock()
         self._connection: Connection | None = None
         self._uri = MEMORY
@@ -42,6 +43,11 @@ class CacheDatabase:
     def open(self) -> None:
         """Open the file now, creating it if there is none, and report what is wrong with it."""
         self._attempt(lambda connection: None, None)
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Return whether the file cannot even be read, so that what was recorded before is out of reach."""
+        return self.failure is not None and self._uri == MEMORY
 
     def close(self) -> None:
         """Close the file; the next statement opens it again."""
@@ -173,8 +179,8 @@ class CacheDatabase:
 
     def _warn_once(self, reason: str, verb: str = "written") -> None:
         """Warn at the first failure only: a batch of a thousand must not warn a thousand times."""
-        if not self._warned:
-            self._warned = True
+        if self.failure is None:
+            self.failure = reason
             self._warn(f"the ETag cache {self.path} cannot be {verb}: {reason}; {_CONSEQUENCE}")
 
 

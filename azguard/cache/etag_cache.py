@@ -24,7 +24,7 @@ from azguard.cache.database import CacheDatabase
 from azguard.cache.file import NAME
 from azguard.cache.records import Entry, HeldLease, Key, Row, count_microseconds, require_no_secrets
 from azguard.conditions.seen import SeenVersion
-from azguard.errors import UsageError
+from azguard.errors import ConfigError, UsageError
 
 # The empty copy: the version that the scope last read, into any file or none.
 _LAST = b""
@@ -66,6 +66,24 @@ class EtagCache:
     def path(self) -> Path:
         """Return where the cache is kept, or would be."""
         return self._database.path
+
+    def require_readable(self) -> None:
+        """See that what was recorded before can be read.
+
+        Raises:
+            ConfigError: it cannot, as ``warn`` was told.
+        """
+        if self._database.is_in_memory:
+            raise ConfigError(f"the ETag cache {self.path} cannot be read", reason="cache_unusable")
+
+    def require_written(self) -> None:
+        """See that everything so far was written to the file.
+
+        Raises:
+            ConfigError: it was not, as ``warn`` was told.
+        """
+        if self._database.failure is not None:
+            raise ConfigError(f"the ETag cache {self.path} was not changed", reason="cache_unusable")
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
