@@ -69,7 +69,11 @@ def find(target: Target, environ: Mapping[str, str], holds: Holds, scope: str) -
     around = list(_find_around(target, environ, holds))
     # A shell may still have the variables of a lock that was released, and taken again since.
     unreleased = [each for each in around if each.hold is None or each.hold.state is not HoldState.RELEASED]
-    found = [*unreleased, *_find_recorded(target, holds, scope), *around]
+    recorded = list(_find_recorded(target, holds, scope))
+    if recorded and _is_in_state(recorded[0], HoldState.RELEASED):
+        # A scope may hold two slots of a lock, or read under it twice.
+        recorded.sort(key=lambda each: not _is_in_state(each, HoldState.HELD))
+    found = [*unreleased, *recorded, *around]
     if found:
         return found[0]
     others = holds.list_scopes(target.endpoint, str(target.address))
@@ -161,6 +165,10 @@ def _find_recorded(target: Target, holds: Holds, scope: str) -> Iterator[KnownLo
     for hold in holds.list_scope(scope):
         if hold.endpoint == target.endpoint and str(target.address) in (hold.lock, hold.address):
             yield of_hold(target, hold)
+
+
+def _is_in_state(known: KnownLock, state: HoldState) -> bool:
+    return known.hold is not None and known.hold.state is state
 
 
 def _is_slot(text: str, lock: str) -> bool:

@@ -118,6 +118,13 @@ def test_two_jobs_read_over_their_steps_and_a_writer_comes_in_when_both_have_rel
     assert (writer.ended().code, world.left(lock), readers(world, lock)) == (0, NOTHING, [])
 
 
+def test_a_job_that_reads_twice_releases_both(world: Locks) -> None:
+    lock = world.new()
+    first, second = hold(world, lock, "--shared", "--for", "1h"), hold(world, lock, "--shared", "--for", "1h")
+    released = [world.cli.call("lock", "release", lock).json["address"] for _ in "12"]
+    assert (sorted(released), readers(world, lock)) == (sorted([first["address"], second["address"]]), [])
+
+
 def test_a_job_that_reads_runs_steps_under_its_lock_and_never_alone(world: Locks) -> None:
     lock = world.new()
     held = hold(world, lock, "--shared")
