@@ -37,16 +37,22 @@ def discard_unfinished() -> None:
             os.unlink(each)
 
 
-def remove_left(folder: Path) -> None:
+def remove_left(folder: Path, name: str | None = None) -> None:
     """Delete what killed processes left in a folder, and nothing that a living one may still write.
 
-    What cannot be deleted stays.
+    With ``name`` only what was to take the place of the file of that name. What cannot be deleted stays.
     """
+    beginning = "" if name is None else _begin_name(name)
     with suppress(OSError), os.scandir(folder) as entries:
         for each in entries:
-            if is_unfinished(each.name):
+            if each.name.startswith(beginning) and is_unfinished(each.name):
                 with suppress(OSError):
                     _remove_if_left(Path(each.path))
+
+
+def _begin_name(name: str) -> str:
+    """Return how the names of the files begin that are to take the place of the file of a name."""
+    return f".{name[:_NAME_CHARACTERS]}.azguard-"
 
 
 def _remove_if_left(path: Path) -> None:
@@ -127,7 +133,7 @@ def replacing(path: Path, mode: int = 0o666, *, exact: bool = False, durable: bo
     _refuse_device(real)
     folder, name = os.path.split(real)
     # Hidden, and unlike any other that is written at the same time.
-    beside = os.path.join(folder, f".{name[:_NAME_CHARACTERS]}.azguard-{os.urandom(_RANDOM_BYTES).hex()}")
+    beside = os.path.join(folder, f"{_begin_name(name)}{os.urandom(_RANDOM_BYTES).hex()}")
     stream = open(beside, "x+b", opener=lambda name, flags: os.open(name, flags, mode))  # noqa: SIM115  # closed below
     _unfinished.add(beside)
     try:

@@ -6,6 +6,7 @@ import stat
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from azguard.atomic_files import remove_left
 from azguard.cache import copies
 from azguard.cache.copies import Copy
 
@@ -18,9 +19,14 @@ class Place(NamedTuple):
 
 
 def to_file(path: Path) -> Place:
-    """Return where content is that was written to the file, device or pipe at a path."""
+    """Return where content is that was written to the file, device or pipe at a path.
+
+    What gets into that file left beside it when they were killed is deleted.
+    """
     mode = path.stat().st_mode
     if stat.S_ISREG(mode):
+        real = Path(os.path.realpath(path))
+        remove_left(real.parent, real.name)
         return Place(True, copies.find_at(path))
     return Place(not stat.S_ISCHR(mode) or _is_terminal(path))
 

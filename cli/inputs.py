@@ -84,14 +84,33 @@ def keeps_content(file: str | None) -> bool:
     return os.path.isfile(path) and not path.startswith(_OPEN_FILES)
 
 
-def check_result_file(file: str | None) -> Path | None:
+def choose_places(file: str | None, result: str | None, query: str | None) -> tuple[Path | None, Path | None]:
+    """Return where content is written, None for stdout, and where its result is written beside it.
+
+    Raises:
+        UsageError: one of them cannot be written to, both are one, or the query picks from what is not printed.
+    """
+    path, beside = output(file), _check_result_file(result)
+    if path is None and query is not None:
+        raise UsageError(
+            "--query picks from the result, and stdout has the content",
+            hint="-f FILE writes the content to a file, and the result to stdout",
+        )
+    if path is not None and beside is not None and os.path.realpath(path) == os.path.realpath(beside):
+        raise UsageError("--result and --file name the same file", hint="leave --result out: stdout has the result")
+    return path, beside
+
+
+def _check_result_file(file: str | None) -> Path | None:
     """Return where a result is written beside the content, once it is known that it can be.
 
     Raises:
-        UsageError: it is empty, a folder, or in no folder that can be written to.
+        UsageError: it is empty, stdout, a folder, or in no folder that can be written to.
     """
     if not_empty(file, "--result") is None:
         return None
+    if file == "-":
+        raise UsageError("--result names a file, not stdout", hint="with -f FILE stdout has the result")
     path = Path(str(file))
     if not is_writable(path):
         raise UsageError(f"--result {file} cannot be written", hint=f"make the folder first: mkdir -p {path.parent}")

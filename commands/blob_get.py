@@ -59,7 +59,7 @@ def get(
         return
     tree.check(env)
     target = env.locate(blob, Kind.BLOB)
-    path, beside = inputs.output(file), inputs.check_result_file(result)
+    path, beside = inputs.choose_places(file, result, env.out.query)
     conditions = given.conditions(env, target)
     with env.out.progress_bar(f"get {target}", is_beside_content=path is None) as progress:
         if path is None:

@@ -71,7 +71,7 @@ def get(
     tree.check(env)
     target = env.locate(file, Kind.FILE)
     span = _read_span(start_range, end_range)
-    path, beside = inputs.output(to), inputs.check_result_file(result)
+    path, beside = inputs.choose_places(to, result, env.out.query)
     conditions = env.conditions(target)
     with env.out.progress_bar(f"get {target}", is_beside_content=path is None) as progress:
         if path is None:

@@ -135,6 +135,33 @@ def test_a_file_that_cannot_be_written_is_refused_before_any_request(cli: CliWor
     assert (ran.code, between.log, names(cli.root)) == (2, [], [])
 
 
+@pytest.mark.parametrize("command", ["blob get", "file get"])
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--query", "etag"), "stdout has the content"),
+        (("-f", "-", "--query", "etag", "--result", "r"), "stdout has the content"),
+        (("--result", "-"), "not stdout"),
+        (("-f", "a", "--result", "./a"), "the same file"),
+    ],
+)
+def test_a_result_that_would_go_nowhere_is_refused(
+    offline: CliWorld, command: str, options: tuple[str, ...], words: str
+) -> None:
+    ran = offline.call(*command.split(), "site/a", *options, "--emulator")
+    assert (ran.code, words in ran.err) == (2, True), ran.err
+
+
+def test_what_a_killed_get_left_is_deleted_by_the_next_one_into_the_file(cli: CliWorld, site: str) -> None:
+    put(cli, f"{site}/a", b"new")
+    (cli.root / "link").symlink_to("real")
+    left, fresh, other = (cli.file(f".{name}.azguard-00112233445{n}") for n, name in enumerate(("real", "real", "b")))
+    for each in (left, other):
+        os.utime(each, (0, 0))
+    cli.call("blob", "get", f"{site}/a", "-f", "link")
+    assert [each.exists() for each in (left, fresh, other)] == [False, True, True]
+
+
 def test_a_blob_that_is_not_there_leaves_no_file(cli: CliWorld, site: str) -> None:
     ran = cli.call("blob", "get", f"{site}/nosuch", "-f", "a", "-o", "json")
     assert (ran.code, ran.error["kind"], names(cli.root)) == (44, "not_found", [])
