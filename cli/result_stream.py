@@ -41,6 +41,7 @@ def build_output_failed(error: OSError) -> OutputFailed:
 
 def open_streams() -> None:
     """Make stdout a ``ResultStream``, and stand in for a stream that is closed (``>&-``)."""
+    _occupy_closed()
     if sys.stdout is None:
         # A write must fail instead of going nowhere.
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
@@ -55,6 +56,16 @@ def open_streams() -> None:
         sys.stdout = ResultStream(_write_all(sys.stdout.detach()), errors="backslashreplace", **settings)
     if isinstance(sys.stderr, io.TextIOWrapper):
         sys.stderr.reconfigure(errors="backslashreplace")
+
+
+def _occupy_closed() -> None:
+    """Let no file or connection of ours have the number of a closed stream, which a command would read or write."""
+    # Reading stdin and writing stdout must fail, instead of finding nothing or going nowhere.
+    for number, flags in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, flags)  # gets the lowest number that is free
 
 
 def _write_all(binary: Any) -> Any:

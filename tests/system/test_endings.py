@@ -4,6 +4,7 @@ import shlex
 import signal
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -244,3 +245,15 @@ def test_a_closed_stdin_is_said_and_nothing_is_asked_of_the_service(cli: CliWorl
         check=False,
     )
     assert (ran.returncode, ran.stderr.splitlines()[0]) == (2, "error: stdin is closed")
+
+
+@pytest.mark.parametrize("closed", ["<&-", "<&- >&- 2>&-"])
+def test_no_file_of_ours_has_the_number_of_a_closed_stream(closed: str) -> None:
+    script = """
+import os
+from azguard.cli.result_stream import open_streams
+open_streams()
+os._exit(os.open(os.devnull, os.O_RDONLY))
+"""
+    ran = subprocess.run(["sh", "-c", f'exec "$0" -c "$1" {closed}', sys.executable, script], timeout=60, check=False)
+    assert ran.returncode > 2
