@@ -20,6 +20,9 @@ from azguard.cli.typed_line import TypedLine
 
 #: Answered where a command of the user's follows: the shell completes it as if it stood alone.
 COMMAND_OF_SHELL = "--"
+# What bash gives a meaning, and a backslash takes it away.
+_SPECIAL = re.compile(r"""[\s"'`$!&*?()<>\[\]{}|;,^\\]|^[~#]""")
+_SPECIAL_IN_QUOTES = re.compile(r"""["`$\\]""")
 _CHOICES = re.compile(r"[A-Za-z]+(\|[A-Za-z]+)+")
 
 
@@ -43,28 +46,47 @@ class Typed:
 
 def answer(root: Any, environ: Mapping[str, str]) -> Iterator[str]:
     """Yield the lines that a shell's script reads."""
-    words, incomplete = split(environ.get(LINE, ""))
-    fragment = environ.get(WORD, incomplete)
-    # Bash replaces only what stands behind the last ":" or "=".
+    line = environ.get(LINE, "")
+    words, incomplete, quote = split(line)
+    # Bash replaces only what stands behind the last ":" or "=", or behind a quote that is open.
+    replaced = _find_quoted(line) if quote else environ.get(WORD, "")
+    fragment = split(replaced)[1] if WORD in environ else incomplete
     kept = len(incomplete) - len(fragment) if incomplete.endswith(fragment) else 0
     for value, meaning in candidates(root, words[1:], incomplete, environ):
-        shown = value[kept:] if environ[SHELL] == "bash" and value != COMMAND_OF_SHELL else value
-        if value == COMMAND_OF_SHELL and environ[SHELL] == "powershell":
-            continue  # It completes nothing of its own there.
-        if shown.isprintable():
-            yield shown if environ[SHELL] == "bash" else f"{shown}\t{meaning}"
+        if not value.isprintable():
+            continue
+        if environ[SHELL] == "bash":
+            yield value if value == COMMAND_OF_SHELL else quote_for_bash(value[kept:], quote)
+        elif value != COMMAND_OF_SHELL or environ[SHELL] != "powershell":  # It completes nothing of its own there.
+            yield f"{value}\t{meaning}"
 
 
-def split(line: str) -> tuple[list[str], str]:
-    """Return the words of a line, and the last one, which is not finished yet."""
-    for closing in ("", "'", '"'):
+def split(line: str) -> tuple[list[str], str, str]:
+    """Return the words of a line, the last one, which is not finished yet, and the quote that is open in it, if any."""
+    for quote in ("", "'", '"'):
         try:
-            words = shlex.split(line + closing)
+            # A letter stands where the cursor is, so that a blank before it counts only if it ends a word.
+            *words, last = shlex.split(f"{line}x{quote}")
         except ValueError:
             continue
-        fresh = not closing and (not line or line[-1].isspace())
-        return (words, "") if fresh or not words else (words[:-1], words[-1])
-    return [], ""
+        return words, last[:-1], quote
+    return [], "", ""
+
+
+def _find_quoted(line: str) -> str:
+    """Return the quote that is open at the end of a line, and what stands behind it."""
+
+    def is_open(end: int) -> bool:
+        return bool(split(line[:end])[2])
+
+    return next(line[at:] for at in reversed(range(len(line))) if is_open(at + 1) and not is_open(at))
+
+
+def quote_for_bash(value: str, quote: str) -> str:
+    """Return a value as it has to stand in a line, where this quote may be open."""
+    if quote == "'":
+        return value.replace("'", r"'\''")
+    return (_SPECIAL_IN_QUOTES if quote else _SPECIAL).sub(r"\\\g<0>", value)
 
 
 def candidates(root: Any, words: Sequence[str], incomplete: str, environ: Mapping[str, str]) -> list[Candidate]:

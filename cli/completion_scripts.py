@@ -22,8 +22,7 @@ _azguard() {
     local line
     COMPREPLY=()
     while IFS= read -r line; do
-        printf -v line '%q' "$line"
-        COMPREPLY+=("${line//\\:/:}")
+        COMPREPLY+=("$line")
     done < <(_AZGUARD_COMPLETE=bash _AZGUARD_LINE="${COMP_LINE:0:COMP_POINT}" _AZGUARD_WORD="$2" "$1" 2>/dev/null)
     if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == -- ]]; then
         COMPREPLY=()

@@ -1,5 +1,6 @@
 """Shell completion: what is offered, and how a shell asks for it."""
 
+import shlex
 import shutil
 import subprocess
 import sys
@@ -210,6 +211,10 @@ def test_a_service_that_is_mute_is_given_up_on_in_time(offline: CliWorld) -> Non
         ("azguard contain", "contain", ["container"]),
         ("azguard blob get SITE/co", "SITE/co", ["SITE/config.json"]),
         ("azguard blob get SITE/a", "SITE/a", [r"SITE/a\ b.txt"]),
+        ("azguard blob get 'SITE/a", "'SITE/a", ["SITE/a b.txt"]),
+        ('azguard blob get "SITE/a b', "b", ["SITE/a b.txt"]),
+        ("azguard status blob:'SITE/a ", "", ["SITE/a b.txt"]),
+        ("azguard status blob:SITE/a\\ ", "SITE/a\\ ", [r"SITE/a\ b.txt"]),
         ("azguard safe-update blob:SITE/co", "SITE/co", ["SITE/config.json"]),  # bash splits at the colon
         ("azguard blob put x --output=js", "js", ["json"]),
         ("azguard blob get x -f ", "", []),
@@ -222,9 +227,9 @@ def test_bash_completes_a_line(cli: CliWorld, line: str, word: str, reply: list[
     script = f"""
         azguard() {{ {" ".join(forked.command())} "$@"; }}
         eval "$(azguard completion bash)"
-        COMP_LINE='{line.replace("SITE", site)}'
+        COMP_LINE={shlex.quote(line.replace("SITE", site))}
         COMP_POINT=${{#COMP_LINE}}
-        _azguard azguard '{word.replace("SITE", site)}' before 2>/dev/null
+        _azguard azguard {shlex.quote(word.replace("SITE", site))} before 2>/dev/null
         printf '%s\\n' "${{COMPREPLY[@]}}"
     """
     ran = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=cli.root, env=cli.environ())
