@@ -98,16 +98,16 @@ class Replacement:
 
 
 def prepare(
-    target: Target, content: bytes, like: Kept | None, metadata: Mapping[str, str], keeper: str, deadline: Deadline
+    target: Target, content: bytes, like: Kept | None, metadata: Mapping[str, str], stem: str, deadline: Deadline
 ) -> Replacement:
     """Write content into a file beside the target, with the properties of ``like``, and return it.
 
-    ``keeper`` is the beginning of its name, by which it is found after a crash.
+    ``stem`` begins its name after the prefix, so that it is found after a crash: the id of the lease around the write.
 
     Raises:
         AzguardError: it could not be written.
     """
-    made = _create(target, content, like, metadata, keeper, deadline)
+    made = _create(target, content, like, metadata, stem, deadline)
     client = made.temporary.account.file(made.temporary.address)
     for offset in range(0, len(content), _RANGE_BYTES):
         piece = content[offset : offset + _RANGE_BYTES]
@@ -132,13 +132,13 @@ def give_lease(made: Replacement, lease_id: str, deadline: Deadline) -> None:
     read(lambda timeouts: lease.acquire(-1, **timeouts), made.temporary, deadline)
 
 
-def clean(target: Target, keeper: str, deadline: Deadline) -> None:
+def clean(target: Target, stem: str, deadline: Deadline) -> None:
     """Delete the files that a process which was killed left beside the target; what cannot be done is left."""
     folder, _, _ = target.address.path.rpartition("/")
     patience = deadline.restart(seconds=_DELETE_SECONDS)
     directory = target.account.directory(Address(Kind.DIR, (target.address.container, folder)))
     with suppress(AzguardError):
-        listed = directory.list_directories_and_files(name_starts_with=f"{PREFIX}{keeper}", **page_timeouts(patience))
+        listed = directory.list_directories_and_files(name_starts_with=f"{PREFIX}{stem}", **page_timeouts(patience))
         for each in list(pages(listed, target, patience)):
             Replacement(target, _beside(target, each.name)).delete(None, patience)
 
@@ -148,13 +148,13 @@ def _create(
     content: bytes,
     like: Kept | None,
     metadata: Mapping[str, str],
-    keeper: str,
+    stem: str,
     deadline: Deadline,
 ) -> Replacement:
     """Create the file; under another name each time, since a create that comes late would empty it."""
     doubtful: list[Replacement] = []
     for _ in range(_TRIES):
-        made = Replacement(target, _beside(target, f"{PREFIX}{keeper}-{uuid.uuid4().hex[:8]}"))
+        made = Replacement(target, _beside(target, f"{PREFIX}{stem}-{uuid.uuid4().hex[:8]}"))
         client = made.temporary.account.file(made.temporary.address)
         settings = _settings(like, content)
         sent = send_once(

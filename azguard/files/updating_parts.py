@@ -78,8 +78,8 @@ class FileContent(LeasedUpdate):
         kept: Kept | None = state.preserved
         history = str(state.lineage if lineage is None else lineage)
         stamped = {**(kept.metadata if kept else {}), **({KEY: history} if history else {})}
-        keeper = self._choose_lease(deadline).lease_id
-        made = self._made = replacing.prepare(self.target, content, kept, stamped, keeper, deadline)
+        stem = self._choose_lease(deadline).lease_id
+        made = self._made = replacing.prepare(self.target, content, kept, stamped, stem, deadline)
         if self.lease_id is not None:
             replacing.give_lease(made, self.lease_id, deadline)
 
