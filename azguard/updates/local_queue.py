@@ -110,13 +110,13 @@ class LocalQueue(AbstractContextManager["LocalQueue"]):
         while ahead := [number for number in self._numbers() if number < mine]:
             if not waited:
                 waited = True
-                self._tell(f"turn: waiting behind {len(ahead)} on this machine")
+                self._tell(f"local queue: waiting behind {len(ahead)} on this machine")
             # The ticket just before ours; when it goes, the one before that is looked at.
             if not self._wait_for(max(ahead), patience):
-                self._tell("turn: waited long enough, going ahead without")
+                self._tell("local queue: waited long enough, going ahead without")
                 return
         if waited:
-            self._tell(f"turn: ours after {patience.clock() - began:.3f} s")
+            self._tell(f"local queue: ours after {patience.clock() - began:.3f} s")
 
     def _wait_for(self, number: int, patience: Deadline) -> bool:
         """Wait until a ticket is unlocked; return False when patience ended first."""
@@ -147,7 +147,7 @@ class LocalQueue(AbstractContextManager["LocalQueue"]):
             if self._is_stopped(number):
                 # Delete its ticket at once. If it goes on later, the condition on its write protects the content.
                 self._path(number).unlink(missing_ok=True)
-                self._tell("turn: passed over a process that is stopped")
+                self._tell("local queue: passed over a process that is stopped")
                 return True
         return True
 

@@ -166,7 +166,7 @@ def test_waiting_is_told_and_costs_no_time_of_the_processor(tmp_path: Path) -> N
     with LocalQueue(tmp_path, "key", Deadline(60)), LocalQueue(tmp_path, "key", Deadline(4, clock), told.append):
         pass
     assert (told, len(looks) < 40) == (
-        ["turn: waiting behind 1 on this machine", "turn: waited long enough, going ahead without"],
+        ["local queue: waiting behind 1 on this machine", "local queue: waited long enough, going ahead without"],
         True,
     )
 
@@ -209,7 +209,7 @@ def test_an_interrupted_wait_leaves_nothing_behind(writers: Writers) -> None:
     waiter = writers.start()
     # Between the ticket and the wait, an interrupt leaves the ticket to the next writer.
     assert waiter.stderr is not None
-    assert waiter.stderr.readline() == "turn: waiting behind 1 on this machine\n"
+    assert waiter.stderr.readline() == "local queue: waiting behind 1 on this machine\n"
     waiter.send_signal(signal.SIGINT)
     waiter.wait(20)
     assert len(writers.tickets()) == 1
