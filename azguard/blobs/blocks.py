@@ -75,7 +75,10 @@ def list_committed(target: Target, deadline: Deadline) -> tuple[list[str], str |
 
 
 def stage_block(place: Place, block: str, piece: bytes) -> None:
-    """Stage one block."""
+    """Stage one block, again until it is answered: a block that is staged twice is replaced by an equal one.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/put-block
+    """
     lease = {"x-ms-lease-id": place.lease_id} if place.lease_id else {}
     client = place.target.account.blob(place.target.address)
     read(

@@ -68,7 +68,10 @@ def create(
 
 
 def fetch(target: Target, deadline: Deadline) -> Any:
-    """Return the SDK's properties of a container, the lineage in its metadata included."""
+    """Return the SDK's properties of a container, the lineage in its metadata included.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-container-properties
+    """
     client = target.account.container(target.address)
     return read(lambda t: client.get_container_properties(**t), target, deadline)
 

@@ -12,7 +12,10 @@ from azguard.requests.deadline import Deadline
 
 
 def fetch(target: Target, conditions: Conditions, deadline: Deadline) -> Any:
-    """Return the SDK's properties of a blob, the lineage in its metadata included."""
+    """Return the SDK's properties of a blob, the lineage in its metadata included.
+
+    Source: https://learn.microsoft.com/rest/api/storageservices/get-blob-properties
+    """
     client = target.account.blob(target.address)
     return read(
         lambda timeouts: client.get_blob_properties(headers=conditions.request_headers, **timeouts), target, deadline

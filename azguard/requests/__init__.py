@@ -21,7 +21,6 @@
 ``ranges``          several ranges of one version, asked for at a time
 ``shares``          what the jobs of one process may have at the same time
 ``delivery``        content to a stream, or atomically to a file
-``sources``         a file or a pipe, read in pieces
 ``denials``         why the service refused these credentials
 ``service_dates``   the service's clock, as its answers tell it
 """
