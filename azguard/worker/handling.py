@@ -83,7 +83,8 @@ class MessageHandling:
             return self._release("worker_stopped")
         if (before := self._claim()) is not None:
             return before
-        if self._taken.dequeue_count > self._settings.max_dequeue:
+        # A broken deployment is started again and again, each time with a failure of the same messages.
+        if not self._settings.strict and self._taken.dequeue_count > self._settings.max_dequeue:
             return self._settle(Verdict(Outcome.POISONED, "received_too_often"), None)
         try:
             ended, why = self._run()

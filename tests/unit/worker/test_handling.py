@@ -194,3 +194,9 @@ def test_a_refusal_that_no_further_try_mends_stops_the_worker(request_: str, sta
     refusal = Forbidden("the token has expired")
     settled = handle(FakeInbox(raises={request_: [refusal]}), FakePlace(ends=CommandEnd(status)))
     assert (settled.outcome, settled.error) == (Outcome.UNSETTLED, refusal)
+
+
+def test_strict_runs_a_message_however_often_it_was_received() -> None:
+    inbox, place = FakeInbox(), FakePlace()
+    settled = handle(inbox, place, dequeue_count=99, strict=True)
+    assert (settled.outcome, len(place.orders)) == (Outcome.DONE, 1)
