@@ -130,7 +130,7 @@ def replacing(path: Path, mode: int = 0o666, *, exact: bool = False, durable: bo
     """
     # A link above it leads to the same folder for both names.
     real = os.path.realpath(path) if os.path.islink(path) else os.path.join(os.getcwd(), path)
-    _refuse_device(real)
+    _refuse_others(real)
     folder, name = os.path.split(real)
     # Hidden, and unlike any other that is written at the same time.
     beside = os.path.join(folder, f"{_begin_name(name)}{os.urandom(_RANDOM_BYTES).hex()}")
@@ -156,11 +156,13 @@ def replacing(path: Path, mode: int = 0o666, *, exact: bool = False, durable: bo
         _sync_shared(folder)
 
 
-def _refuse_device(path: str) -> None:
-    """Refuse what is there and holds no content: as root, a rename would take the place of /dev/null itself."""
+def _refuse_others(path: str) -> None:
+    """Refuse what is there and is no file: as root, a rename would take the place of /dev/null itself."""
     with suppress(FileNotFoundError, NotADirectoryError):
         mode = os.lstat(path).st_mode
-        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        if not stat.S_ISREG(mode):
             raise OSError(errno.EINVAL, "it is not a regular file", path)
 
 

@@ -163,7 +163,12 @@ def _read_text(content: str | None, file: str | None, encoding: str, *, allow_em
         read = content.encode("utf-8", "surrogateescape")
     else:
         with inputs.source(file) as stream:
-            read = stream.read()
+            read = stream.read(encodings.MOST_BYTES + 1)
+        if len(read) > encodings.MOST_BYTES:
+            raise UsageError(
+                f"the content has more than {encodings.MOST_BYTES:,} bytes, which is all that a message holds",
+                reason="message_too_large",
+            )
     if not read and not allow_empty:
         raise UsageError("there is nothing to put: the content is empty", hint="if that is meant: --allow-empty")
     return encodings.encode(read, encoding)

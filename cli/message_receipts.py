@@ -9,7 +9,7 @@ from azguard.atomic_files import write_where_named
 from azguard.cli import deliveries, inputs, values
 from azguard.cli.context import Environment
 from azguard.conditions.seen import SeenVersion
-from azguard.errors import OutputFailed, UsageError
+from azguard.errors import NotFound, OutputFailed, UsageError
 from azguard.queues import encodings
 from azguard.queues.message_results import MessageReceived, MessageWritten, Received
 from azguard.queues.receipts import Receipt, choose_receipt
@@ -34,6 +34,8 @@ def body_file(file: str | None, number: int) -> Path | None:
     body = inputs.output(file)
     if body is not None and number > 1:
         raise UsageError("-f takes the body of one message", hint="leave --num-messages out")
+    if body is not None and body.is_dir():
+        raise UsageError(f"{body} is a folder", hint="name a file")
     if body is not None and not inputs.is_writable(body):
         raise UsageError(f"{body} cannot be written", hint=f"make the folder first: mkdir -p {body.parent}")
     return body
@@ -70,8 +72,15 @@ def deliver(env: Environment, received: Sequence[Received], encoding: str, body:
     The receipts are remembered first: whatever happens to the output, the messages are hidden.
 
     Raises:
+        NotFound: there is no message whose body could go to the file.
         OutputFailed: the output cannot be written; it tells the receipts.
     """
+    if body is not None and not received:
+        # With 0, a script would go on with the body of an earlier message.
+        raise NotFound(
+            f"there is no message to receive, and {body} is as it was",
+            hint="some may be hidden, and come later: azguard queue show QUEUE tells about how many there are",
+        )
     for each in received:
         if encoding != encodings.TEXT and not each.shown.is_base64:
             env.out.warn(f"{each.target} is not base64: {_POISONED}")

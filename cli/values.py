@@ -1,6 +1,7 @@
 """Text from the command line → what the core takes, with the fix in every refusal."""
 
 from collections.abc import Mapping, Sequence
+from math import ceil
 
 from azguard.errors import ConfigError, UsageError
 from azguard.requests.deadline import ANSWER_SECONDS, Deadline
@@ -62,7 +63,8 @@ def seconds(text: str, option: str, least: int, most: int) -> int:
     """Return whole seconds between two limits, both included, of a duration such as ``60`` or ``1m``."""
     found = parse_duration(text, option)
     if not (found.is_integer() and least <= found <= most):
-        raise UsageError(f"{option}: {text!r} is not from {least} to {most} whole seconds", hint=f"{option} {most}s")
+        near = ceil(min(max(found, least), most))
+        raise UsageError(f"{option}: {text!r} is not from {least} to {most} whole seconds", hint=f"{option} {near}s")
     return int(found)
 
 

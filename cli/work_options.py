@@ -13,7 +13,7 @@ import typer
 from azguard import address
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.cli import command_line, message_options, values
+from azguard.cli import command_line, ending, message_options, values
 from azguard.cli.context import Environment
 from azguard.cli.message_options import Encoding
 from azguard.cli.work_view import LiveCounts
@@ -150,7 +150,10 @@ def plan(env: Environment, words: list[str], given: WorkOptions) -> WorkSettings
     queue, command = split(words, env.argv)
     checked = given.check(env.locate(queue, Kind.QUEUE))
     child.check(command, env.environ)
-    settings = replace(checked, command=command, environ=dict(env.environ), say=env.out.info, warn=env.out.warn)
+    ending.warn(checked.queue, max(checked.visibility, checked.max_time or 0.0), env.out.warn_once)
+    patience = None if env.shared.get("timeout") is None else env.deadline.seconds
+    told = replace(checked, patience=patience, say=env.out.info, warn=env.out.warn)
+    settings = replace(told, command=command, environ=dict(env.environ))
     return settings if given.once_table is None else _claim_in(env, settings, given.once_table, given.once_key)
 
 

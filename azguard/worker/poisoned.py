@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.target import Target
-from azguard.address import Address, Kind
+from azguard.address import Kind, parse
 from azguard.errors import NotFound, UsageError
 from azguard.queues import messages, queues
 from azguard.queues.message_results import MessagePeeked
@@ -71,10 +71,14 @@ class PoisonList:
 
 
 def find_poison_queue(queue: Target, named: str | None) -> Target:
-    """Return the poison queue of a queue: the named one, or the one of its name; a poison queue is its own."""
+    """Return the poison queue of a queue: the named one, or the one of its name; a poison queue is its own.
+
+    Raises:
+        UsageError: that is no name of a queue.
+    """
     own = queue.address.container
     name = named or (own if own.endswith(POISON_SUFFIX) else own + POISON_SUFFIX)
-    return Target(queue.account, Address(Kind.QUEUE, (name,)))
+    return Target(queue.account, parse(name, Kind.QUEUE).address)
 
 
 def list_poisoned(

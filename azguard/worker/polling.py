@@ -12,8 +12,14 @@ _PATIENCE_SECONDS = 60.0
 class Polling:
     """The pauses between receives: each empty one doubles the pause, up to a longest; a message ends it."""
 
-    def __init__(self, longest: float, now: Callable[[], float], uniform: Callable[[float, float], float]) -> None:
-        self._longest, self._now, self._uniform = longest, now, uniform
+    def __init__(
+        self,
+        longest: float,
+        now: Callable[[], float],
+        uniform: Callable[[float, float], float],
+        patience: float | None = None,
+    ) -> None:
+        self._longest, self._now, self._uniform, self._patience = longest, now, uniform, patience
         self._pause = _FIRST_PAUSE_SECONDS
         self._due = float("-inf")
         self._failing_since: float | None = None
@@ -41,16 +47,17 @@ class Polling:
         """Note a receive that failed for now; return whether to go on.
 
         ``bears_all`` is of a worker that goes on for ever once it had an answer. One that never had an answer ends
-        soon, since its settings may be wrong.
+        soon, since its settings may be wrong, unless there is a patience of its own.
         """
         if self._failing_since is None:
             self._failing_since = self._now()
         self._wait()
         if self._has_answered and bears_all:
             return True
-        if isinstance(error, Unavailable) and not self._has_answered:
+        if self._patience is None and isinstance(error, Unavailable) and not self._has_answered:
             return False
-        return self._now() - self._failing_since < _PATIENCE_SECONDS
+        patience = _PATIENCE_SECONDS if self._patience is None else self._patience
+        return self._now() - self._failing_since < patience
 
     @property
     def is_failing(self) -> bool:

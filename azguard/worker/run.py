@@ -73,7 +73,7 @@ class Worker:
         self._metrics = MetricsFile(settings.metrics, settings.queue.address.container, settings.warn)
         self._counts = Counts()
         self._breaker = Breaker(settings.stop_after)
-        self._polling = Polling(settings.poll_interval, now, uniform)
+        self._polling = Polling(settings.poll_interval, now, uniform, settings.patience)
         self._bell = Bell()
         self._crew = Crew(places, self._handle, self._bell.ring)
         self._stop_commands = threading.Event()

@@ -47,6 +47,8 @@ class WorkSettings:
     grace: float = 5.0
     #: How many seconds an empty queue is left alone at most.
     poll_interval: float = 5.0
+    #: For how many seconds a service is tried that does not answer; None is what a worker does by itself.
+    patience: float | None = None
     events: Path | None = None
     metrics: Path | None = None
     #: Who handles a message is claimed there first; None is nowhere.

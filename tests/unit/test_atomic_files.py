@@ -60,6 +60,8 @@ def test_a_device_or_a_pipe_is_never_replaced(tmp_path: Path) -> None:
     pipe, link = tmp_path / "pipe", tmp_path / "link"
     os.mkfifo(pipe)
     link.symlink_to(pipe)
+    with pytest.raises(IsADirectoryError):
+        write_atomically(tmp_path / ".", b"content")
     for path in (pipe, link):
         with pytest.raises(OSError, match="not a regular file"):
             write_atomically(path, b"content")

@@ -238,6 +238,17 @@ def test_a_body_that_cannot_be_written_costs_no_receipt(cli: CliWorld, jobs: str
     assert cli.call("message", "delete", f"{jobs}/{sent.id}", "--pop-receipt", receipt).code == 42
 
 
+def test_a_body_of_no_message_leaves_the_file_and_is_not_found(cli: CliWorld, jobs: str) -> None:
+    cli.file("body", "that of the last message")
+    assert cli.call("message", "get", jobs, "-f", "body").code == 44
+    assert (cli.root / "body").read_text() == "that of the last message"
+
+
+def test_content_without_an_end_is_refused(cli: CliWorld, jobs: str) -> None:
+    ran = cli.call("message", "put", jobs, "-f", "/dev/zero")
+    assert (ran.code, "the content has more than 65,536 bytes" in ran.err) == (2, True)
+
+
 def test_a_body_that_has_no_place_costs_no_message(cli: CliWorld, jobs: str) -> None:
     put(cli, jobs, b"work")
     codes = [cli.call("message", "get", jobs, "-f", place).code for place in ("nosuch/body", ".")]

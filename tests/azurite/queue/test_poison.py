@@ -122,3 +122,9 @@ def test_what_is_not_there_is_named(cli: CliWorld, jobs: str, words: tuple[str, 
     poison(cli, jobs)
     ran = look(cli, *(each.format(jobs) for each in words))
     assert (ran.code, bool(ran.error["hint"])) == (code, True)
+
+
+@pytest.mark.parametrize("words", [("q" * 60,), ("jobs", "--poison-queue", "A")])
+def test_what_is_no_name_of_a_queue_is_refused_before_any_request(cli: CliWorld, words: tuple[str, ...]) -> None:
+    ran = look(cli, *words)
+    assert (ran.code, "is not a queue name" in ran.error["message"]) == (2, True)

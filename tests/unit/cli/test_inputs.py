@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from azguard.cli import inputs
+from azguard.cli import inputs, values
 from azguard.errors import UsageError
 
 
@@ -16,4 +16,11 @@ def test_a_folder_is_refused_with_an_option_that_the_command_has(
 ) -> None:
     with pytest.raises(UsageError) as refused:
         inputs.source(str(tmp_path), takes_folders=takes_folders)
+    assert refused.value.hint == hint
+
+
+@pytest.mark.parametrize(("text", "hint"), [("0", "--wait 1s"), ("8d", "--wait 604800s"), ("1.5s", "--wait 2s")])
+def test_the_hint_at_a_number_of_seconds_is_near_what_was_typed(text: str, hint: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        values.seconds(text, "--wait", 1, 604800)
     assert refused.value.hint == hint

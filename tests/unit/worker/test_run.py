@@ -185,3 +185,12 @@ def test_a_drain_bears_a_service_that_is_down_for_a_minute_and_a_worker_for_ever
     first = polling.note_failure(DOWN, bears_all=bears_all)
     clock[0] = 61.0
     assert (first, polling.note_failure(DOWN, bears_all=bears_all)) == (True, goes_on)
+
+
+def test_a_service_that_never_answered_is_borne_for_as_long_as_is_said() -> None:
+    clock = [0.0]
+    polling = Polling(1.0, lambda: clock[0], lambda least, most: most, patience=10.0)
+    found = []
+    for clock[0] in (0.0, 9.0, 10.0):
+        found.append(polling.note_failure(DOWN, bears_all=True))
+    assert found == [True, True, False]
