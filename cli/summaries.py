@@ -72,10 +72,8 @@ def summarize(result: Mapping[str, Any], command: str, before: int | None = None
         return _describe_many(result)
     if not result.keys() >= _OF_A_WRITE:
         return None
-    if result["outcome"] == "exists":
-        return f"{_name(result)} exists, and was left alone"
-    if result["outcome"] == "unchanged":
-        return f"{_name(result)} is unchanged"
+    if (line := _describe_untouched(result)) is not None:
+        return line
     if "lease_id" in result:
         return _MARK + _describe_lease(result)
     if "source" in result:
@@ -84,6 +82,17 @@ def summarize(result: Mapping[str, Any], command: str, before: int | None = None
         return _MARK + _join(f"kept {_name(result)} as {result['snapshot_address'].partition(':')[2]}", _tries(result))
     what = f"{_verb(result, command)} {_name(result)}"
     return _MARK + _join(what, _size(result, before), _visibility(result), _tries(result), _kept(result))
+
+
+def _describe_untouched(result: Mapping[str, Any]) -> str | None:
+    """Return why nothing was written; None if something was."""
+    if result["outcome"] == "exists":
+        return f"{_name(result)} exists, and was left alone"
+    if result["outcome"] == "unchanged":
+        return f"{_name(result)} is unchanged"
+    if "op_id" in result and not result["attempts"]:
+        return f"{_name(result)} was updated already, by an earlier run of this --op-id"
+    return None
 
 
 def show(line: str, stream: TextIO, *, color: bool) -> str:

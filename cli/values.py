@@ -110,9 +110,10 @@ def metadata(texts: Sequence[str] | None) -> dict[str, str]:
     found = pairs(texts, "--metadata")
     if not found:
         return found
-    from azguard.documents.metadata import is_name, is_value
+    from azguard.documents.metadata import is_name, is_value, refuse_reserved
+    from azguard.requests.lineage import KEY
 
-    for key, value in found.items():
+    for key, value in refuse_reserved(found, KEY).items():
         if not is_name(key):
             raise UsageError(
                 f"--metadata: {key!r} is not a name the service takes",

@@ -28,7 +28,8 @@ def edit(
 
     The editor is $VISUAL, else $EDITOR, else the program editor or vi. It gets a private copy of the content, whose
     name ends as the blob's; an entity, metadata and tags are JSON. Nothing is locked while you edit, and no time runs:
-    --timeout is for the write. If the editor fails, nothing is written (exit 65).
+    --timeout is for the write. If the editor fails, nothing is written (exit 65). Nor is it if azguard gets SIGTERM or
+    SIGHUP meanwhile, which it passes on to the editor (exit 143 or 129).
 
     If another writer was faster, the two changes are merged: by members in JSON, else by lines. Where both changed the
     same place, the editor opens again on both, between marks as git writes them. Content that was JSON or YAML must

@@ -153,7 +153,8 @@ def run(
     child.check(command, env.environ)
     patience = values.duration(wait, "--wait")
     with background.private(env.folders.emulator, env.environ, smb=smb, wait=patience, say=env.out.info) as mine:
-        code = child.run(command, {**env.environ, **shell_exports.describe(mine.connection_string, mine.smb_port)})
+        given = shell_exports.describe(mine.connection_string, mine.smb_port)
+        code = child.run(command, {**env.environ, **given}).status
     raise typer.Exit(code)
 
 

@@ -15,10 +15,13 @@ from azguard.updates import update as updates
 from azguard.updates.op_ids import choose_op
 
 if TYPE_CHECKING:
+    from azguard.accounts.target import Target
     from azguard.requests.pool import Done
 
 # The exit status that stands for the outcome of an op.
 _EXIT_STATUSES = {"committed": 0, "not_committed": NotFound.exit_code, "unknown": OutcomeUnknown.exit_code}
+
+_ALREADY = ": it was updated already, by an earlier run of this --op-id"
 
 
 def safe_update(
@@ -114,29 +117,43 @@ def _show_status(env: Environment, address: str, given: UpdateOptions) -> None:
     op = choose_op(target, given.op_id)
     from azguard.updates import status
 
-    found = status.find_status(update_plans.resource(env, target, given, op), op, env.deadline)
+    # Unless --timeout says otherwise, it is a read like any other.
+    until = env.deadline if given.timeout is None else update_plans.deadline(env, given)
+    found = status.find_status(update_plans.resource(env, target, given, op), op, until)
     env.out.answer(found, _EXIT_STATUSES[found.outcome])
 
 
 def _show_preview(env: Environment, address: str, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> None:
     """Print the diff of what an update would do: as text, or inside the result if a format was asked for."""
-    from azguard.documents import diffs
-
     request = update_plans.request(env, env.locate(address, writable=True), given, typed)
     found = updates.preview(request.resource, request.plan, env.deadline)
-    diff = diffs.compare(found.before or b"", found.after, request.target.address.short)
-    outcome = "unchanged" if found.before == found.after else "dry_run"
-    if env.shared.get("output") or env.out.query:
-        env.out.show({"address": str(request.target.address), "etag": found.etag, "outcome": outcome, "diff": diff})
-    elif diff:
-        env.out.show_diff(diff)
+    told = _describe_preview(request.target, found)
+    if _wants_result(env):
+        env.out.show(told)
+    elif told["diff"]:
+        env.out.show_diff(str(told["diff"]))
     else:
-        env.out.info(f"{request.target} would not change")
+        env.out.info(f"{request.target} would not change{_ALREADY if found.is_done else ''}")
+
+
+def _wants_result(env: Environment) -> bool:
+    """Return whether a preview is to be a result in a format that was asked for, rather than a diff to read."""
+    return bool(env.shared.get("output") or env.out.query)
+
+
+def _describe_preview(target: "Target", found: updates.Preview) -> dict[str, object]:
+    from azguard.documents import diffs
+
+    return {
+        "address": str(target.address),
+        "etag": found.etag,
+        "outcome": "unchanged" if found.before == found.after else "dry_run",
+        "diff": diffs.compare(found.before or b"", found.after, target.address.short),
+    }
 
 
 def _update_many(env: Environment, address: str, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> None:
     """Update all entities of a table that match, or print the difference that each update would make."""
-    from azguard.documents import diffs
     from azguard.tables import update_many
 
     many = update_plans.many(env, env.locate(address, writable=True), given, typed)
@@ -144,8 +161,12 @@ def _update_many(env: Environment, address: str, given: UpdateOptions, typed: tu
         with signals.until_committed():
             update_many.update_all(many, given.read_jobs(), lambda done: _show_failure(env, done), env.out.show)
         return
-    for target, found in update_many.preview_all(many):
-        env.out.show_diff(diffs.compare(found.before or b"", found.after, target.address.short))
+    previews = (_describe_preview(*each) for each in update_many.preview_all(many))
+    if _wants_result(env):
+        env.out.show_each(previews)
+        return
+    for each in previews:
+        env.out.show_diff(str(each["diff"]))
 
 
 def _show_failure(env: Environment, done: "Done") -> None:

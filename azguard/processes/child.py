@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from subprocess import Popen
 from types import FrameType
+from typing import NamedTuple
 
 from azguard.errors import CommandNotFound, NotExecutable
 from azguard.processes.forwarded import ENDING
@@ -40,10 +41,19 @@ def needs_shell(command: Sequence[str]) -> bool:
     return len(command) == 1 and " " in command[0]
 
 
+class ChildEnd(NamedTuple):
+    """How a command ended."""
+
+    #: Its exit status; 128 + N if signal N ended it.
+    status: int
+    #: The first signal that asked us to end meanwhile; None if there was none.
+    signal: int | None
+
+
 def run(
     command: Sequence[str], environ: Mapping[str, str], *, stdin: int | None = None, stdout: int | None = None
-) -> int:
-    """Run a command to its end and return its exit status, 128 + N if signal N ended it.
+) -> ChildEnd:
+    """Run a command to its end and return how it ended.
 
     Its input and output are ours, or these file descriptors. SIGINT, SIGTERM, SIGHUP and SIGQUIT to us are passed on,
     and we go on waiting. Call it on the main thread.
@@ -60,13 +70,15 @@ def run(
             raise NotExecutable(f"{command[0]}: {error.strerror}") from error
         children.attach(child)
         status = child.wait()
-    return 128 - status if status < 0 else status
+    return ChildEnd(128 - status if status < 0 else status, children.asked)
 
 
 class _Child:
     """The one to pass signals on to; those that come before it is there are kept for it."""
 
     def __init__(self) -> None:
+        #: The first signal that asked us to end. Ctrl-C in a terminal is the command's own.
+        self.asked: int | None = None
         self._child: Popen[bytes] | None = None
         self._early: list[int] = []
 
@@ -76,8 +88,12 @@ class _Child:
             child.send_signal(number)
 
     def pass_on(self, number: int, frame: FrameType | None) -> None:
+        is_typed = number != signal.SIGTERM and in_foreground()
+        # A terminal that goes away sends SIGHUP to the same group, and nobody types that.
+        if number in ENDING and (not is_typed or number != signal.SIGINT):
+            self.asked = self.asked or number
         # What is typed in a terminal reaches its whole foreground group; a second Ctrl-C would mean more.
-        if number != signal.SIGTERM and in_foreground():
+        if is_typed:
             return
         if self._child is None:
             self._early.append(number)

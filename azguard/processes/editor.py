@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from azguard.errors import CommandNotFound, NotExecutable, TransformFailed, UsageError
+from azguard.errors import CommandNotFound, Interrupted, NotExecutable, TransformFailed, UsageError
 from azguard.processes import child
 from azguard.processes.terminal import in_foreground
 
@@ -55,15 +55,20 @@ class Editor:
         Its input and output are the terminal, even where ours are not: ours carries the result.
 
         Raises:
+            Interrupted: a signal asked us to end meanwhile, whatever the editor made of it.
             TransformFailed: it ended with another status than 0, or could not be started.
         """
         try:
             with _terminal() as (stdin, stdout):
-                status = child.run([*self.words, str(path)], self.environ, stdin=stdin, stdout=stdout)
+                end = child.run([*self.words, str(path)], self.environ, stdin=stdin, stdout=stdout)
         except (CommandNotFound, NotExecutable) as error:
             raise TransformFailed(f"the editor {self.words[0]} cannot be run", detail=(error.message,)) from None
-        if status:
-            raise TransformFailed(f"the editor {self.words[0]} ended with status {status}; nothing was written")
+        if end.signal is not None:
+            raise Interrupted(
+                "interrupted while the editor was open; nothing was written", exit_status=128 + end.signal
+            )
+        if end.status:
+            raise TransformFailed(f"the editor {self.words[0]} ended with status {end.status}; nothing was written")
 
 
 def _split(source: str, text: str) -> list[str]:

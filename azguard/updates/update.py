@@ -21,6 +21,8 @@ class Preview(NamedTuple):
     etag: str | None
     before: bytes | None
     after: bytes
+    #: Whether an earlier run of the op was committed, so that the update would do nothing.
+    is_done: bool = False
 
 
 def update(
@@ -62,5 +64,8 @@ def preview(resource: UpdatableResource, plan: UpdatePlan, deadline: Deadline) -
         TransformFailed: the transform failed.
         LockLost: a holder with a higher fence has written.
     """
-    state = check_fence(resource, plan, require_existing(resource, plan, resource.read(deadline)))
+    state = resource.read(deadline)
+    if plan.op in state.lineage or state.in_ledger:
+        return Preview(state.etag, state.content, state.content, is_done=True)
+    check_fence(resource, plan, require_existing(resource, plan, state))
     return Preview(state.etag, None if state.etag is None else state.content, transform(resource, plan, state))

@@ -270,7 +270,7 @@ def test_the_content_type_is_guessed(cli: CliWorld, site: str, name: str, file: 
         ("-f", "."), ("--if-match", "*", "--if-none-match", "*"), ("--etag", "0x1", "--last-writer-wins"),
         ("--etag", "0x1", "--if-match", "0x1"), ("--lease-id", "me"), ("--lease-id", "@held"), ("--tier", "Warm"),
         ("--content-md5", "x"), ("--content-md5", ""), ("--content-type", ""), ("--content-encoding", ""),
-        ("--metadata", "a"), ("--metadata", "a-b=1"), ("--metadata", "a= "), ("--metadata", "a=ä"),
+        ("--metadata", "a"), ("--metadata", "azguardLineage=x"), ("--metadata", "a-b=1"), ("--metadata", "a= "), ("--metadata", "a=ä"),
         ("--metadata", "a=1", "--metadata", "A=2"), ("--tags", "a"), ("--tags", "a=ä"), ("--timeout", ""),
         ("--timeout", "soon"), ("--timeout", "0"), ("--scope", ""), ("--no-such",), ("--append-position", "3"),
     ],

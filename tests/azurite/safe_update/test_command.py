@@ -121,6 +121,14 @@ def test_a_dry_run_prints_the_difference_and_writes_nothing(cli: CliWorld, addre
     assert (ran.code, [line[0] for line in changed], content(cli, address)) == (0, ["-", "+"], {"n": 1})
 
 
+def test_a_dry_run_of_a_key_that_is_done_shows_that_nothing_would_be_done(cli: CliWorld, address: str) -> None:
+    words = ("safe-update", address, "--increment", "n", "--op-id", "k")
+    assert cli.call(*words).code == 0
+    shown, told = cli.call(*words, "--dry-run"), cli.call(*words, "--dry-run", "-o", "json").json
+    assert (shown.code, shown.out, "by an earlier run of this --op-id" in shown.err) == (0, "", True)
+    assert (told["outcome"], told["diff"]) == ("unchanged", "")
+
+
 def test_what_is_not_there_is_44_and_created_only_if_asked_for(cli: CliWorld) -> None:
     address = f"blob:{cli.container()}/new.json"
     missing = cli.call("safe-update", address, "-o", "json", "--increment", "n")
@@ -204,6 +212,7 @@ def test_an_unconditional_put_is_no_beginning_of_history(cli: CliWorld, address:
         ("--increment", "n", "--lease-id", ""),
         ("--increment", "n", "--metadata", "--create"),
         ("--increment", "n", "--status"),
+        ("--op-id", "k", "--status", "--timeout", "0"),
         ("--increment", "n", "--", "cat"),
         (),
     ],

@@ -325,6 +325,25 @@ def test_azguard_that_is_killed_leaves_the_file(cli: CliWorld, name: str) -> Non
     assert (ran.code, content(cli, name)) == (0, b'{"n": 8}\n')
 
 
+@pytest.mark.parametrize("end", ["exit 1", "exit 0"])
+def test_a_signal_to_azguard_ends_an_edit_as_interrupted_and_keeps_what_was_typed(
+    cli: CliWorld, name: str, end: str
+) -> None:
+    """It is passed on to the editor, which may save and end with 0: that is not what was asked for."""
+    script = f'echo \'{{"n": 8}}\' > "$1"; trap "{end}" TERM; touch "$0.begun"; while :; do sleep 0.05; done'
+    running = cli.begin_fork("edit", f"blob:{name}", "-o", "json", env=editor(cli, script))
+    until((cli.root / "editor.sh.begun").exists, 40)
+    running.send_signal(signal.SIGTERM)
+    _, told = running.communicate(timeout=60)
+    error = json.loads(told)["error"]
+    assert (running.returncode, error["kind"], f"--resume {error['kept']}" in error["hint"]) == (
+        143,
+        "interrupted",
+        True,
+    )
+    assert Path(error["kept"]).read_text() == '{"n": 8}\n'
+
+
 def test_a_guard_by_lease_holds_none_while_the_person_types(cli: CliWorld, name: str) -> None:
     container, _, blob = name.partition("/")
     client = BlobClient.from_connection_string(cli.connection_string or "", container, blob)

@@ -194,6 +194,8 @@ def test_a_dry_run_prints_every_difference_and_writes_nothing(cli: CliWorld, ord
     ran = update(cli, orders, *INCREMENT, "--dry-run", where=f"{NEW} and RowKey lt '00002'")
     changed = [line for line in ran.out.splitlines() if line.startswith(("-  ", "+  "))]
     assert (ran.code, changed, counts(orders)) == (0, ['-  "n": 1,', '+  "n": 2,'] * 2, every(1))
+    told = update(cli, orders, *INCREMENT, "--dry-run", "-o", "json").json
+    assert {(each["outcome"], '+  "n": 2' in each["diff"]) for each in told} == {("dry_run", True)}
 
 
 def test_a_filter_that_is_none_ends_with_the_words_of_the_service(cli: CliWorld, orders: TableClient) -> None:

@@ -31,6 +31,7 @@ BROKEN = {"held_by": "alice@build1", "age": 10_800}
         ("safe-update", {"conflicts": 2, "attempts": 3}, "✓ updated site/a: after 2 conflicts"),
         ("safe-update", {"attempts": 3}, "✓ updated site/a: after 3 attempts"),
         ("safe-update", {"outcome": "unchanged"}, "site/a is unchanged"),
+        ("edit", {"op_id": "op:a", "attempts": 0}, "site/a was updated already, by an earlier run of this --op-id"),
         ("blob put", {"outcome": "exists"}, "site/a exists, and was left alone"),
         ("blob delete", {"etag": None}, "✓ deleted site/a"),
         ("container create", {"address": "container:site"}, "✓ created container site"),
