@@ -16,17 +16,20 @@ from azguard.errors import UsageError
 TypedEdit = tuple[str, str]
 
 
-def parse(option: str, text: str, read: Callable[[str], bytes], *, metadata: bool = False) -> Edit:
+def parse(option: str, text: str, read: Callable[[str], bytes], *, metadata: bool = False, tags: bool = False) -> Edit:
     """Return the edit that an option such as ``--set`` and its text stand for.
 
-    ``read`` returns the bytes of a FILE. With ``metadata`` the target is a flat map of strings: paths are
-    metadata names, and a value that is not JSON is taken as the text it is.
+    ``read`` returns the bytes of a FILE. With ``metadata`` or ``tags`` the target is a flat map of strings, and a value
+    that is not JSON is taken as the text it is; paths of ``metadata`` are their names.
 
     Raises:
         UsageError: the text is malformed; the hint says how to write it.
     """
     if option in ("--append", "--append-line"):
-        return _parse_append(option, text, metadata)
+        if metadata or tags:
+            what = "metadata" if metadata else "tags"
+            raise UsageError(f"{option} does not apply to {what}", hint="use --set NAME=VALUE")
+        return _parse_append(option, text)
     if not _is_utf8(text):
         raise UsageError(f"{option}: {text!r} is not UTF-8")
     if option == "--merge-patch":
@@ -38,7 +41,7 @@ def parse(option: str, text: str, read: Callable[[str], bytes], *, metadata: boo
     if option == "--increment":
         return _parse_increment(text, metadata)
     if option == "--set":
-        return _parse_set(text, metadata)
+        return _parse_set(text, metadata, is_text=metadata or tags)
     if option == "--set-string":
         return _parse_set_string(text, metadata)
     raise ValueError(f"{option} is not an edit")
@@ -91,9 +94,7 @@ def _path_of(option: str, text: str, metadata: bool) -> Path:
     return path
 
 
-def _parse_append(option: str, text: str, metadata: bool) -> Append:
-    if metadata:
-        raise UsageError(f"{option} does not apply to metadata", hint="use --set NAME=VALUE")
+def _parse_append(option: str, text: str) -> Append:
     if option == "--append":
         return Append(text)
     if not text:
@@ -119,7 +120,7 @@ def _parse_set_string(text: str, metadata: bool) -> Set:
     return Set(path, value)
 
 
-def _parse_set(text: str, metadata: bool) -> Set:
+def _parse_set(text: str, metadata: bool, *, is_text: bool) -> Set:
     target, value = paths.split(text)
     path = _path_of("--set", target, metadata)
     if value is None:
@@ -130,13 +131,13 @@ def _parse_set(text: str, metadata: bool) -> Set:
     try:
         parsed = json_text.parse(value)
     except NotJson as error:
-        if metadata:
+        if is_text:
             return Set(path, value)
         raise UsageError(
             f"--set: the value for {target} is not JSON: {error}",
             hint=f"if it is text, write --set-string {shlex.quote(text)}",
         ) from None
-    if metadata and isinstance(parsed, dict | list):
+    if is_text and isinstance(parsed, dict | list):
         raise UsageError(f"--set: {target} cannot hold {describe(parsed)}", hint=f"for text write {quoted}")
     if isinstance(parsed, LiteralNumber) and numbers.is_infinite(parsed):
         raise UsageError(f"--set: {value} is infinity to most readers of JSON", hint="stay below 1.8e308")

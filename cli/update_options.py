@@ -148,7 +148,7 @@ class UpdateOptions:
         """Return whether a blob could be updated by appending alone, which keeps neither a key nor a fence."""
         kept = (self.op_id, self.fence, self.max_attempts, self.command)
         adds = set(self._edits) <= {"--append", "--append-line"}
-        return address.kind is Kind.BLOB and adds and not self.metadata and not self.wait_lease and not any(kept)
+        return address.kind is Kind.BLOB and adds and not self.is_of_part and not self.wait_lease and not any(kept)
 
     def read_fence(self) -> int | None:
         """Return the number of the lock that the caller holds."""

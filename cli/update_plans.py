@@ -100,11 +100,7 @@ def deadline(env: Environment, given: UpdateOptions) -> Deadline:
 
 def records(env: Environment) -> LocalRecords:
     """Return where an update keeps its records; its story is told for --verbose, with the time elapsed."""
-    return LocalRecords(
-        folders=env.folders,
-        reads=env.reads,
-        tell=trace.tell,
-    )
+    return LocalRecords(folders=env.folders, reads=env.reads, tell=trace.tell)
 
 
 def many(env: Environment, table: Target, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> "ManyUpdates":
@@ -186,12 +182,13 @@ def _parse(kind: Kind, given: UpdateOptions, typed: tuple[TypedEdit, ...]) -> li
     """Return the edits that were typed; the files of their patches are read here, once."""
     if kind is Kind.ENTITY:
         return [edit_options.parse_for_entity(option, text, inputs.read) for option, text in typed]
-    return [edit_options.parse(option, text, inputs.read, metadata=given.metadata) for option, text in typed]
+    is_of = {"metadata": given.metadata, "tags": given.tags}
+    return [edit_options.parse(each, text, inputs.read, **is_of) for each, text in typed]
 
 
 def _change(env: Environment, kind: Kind, given: UpdateOptions, chosen: list[Edit]) -> Change:
     """Return what changes the content of a resource: the command, or the edits."""
-    change = _by_command(env, given) if given.command else _by_edits(kind, chosen, metadata=given.metadata)
+    change = _by_command(env, given) if given.command else _by_edits(kind, chosen, given)
     if kind is not Kind.ENTITY:
         return change
 
@@ -245,13 +242,15 @@ def file_name(target: Target, *, metadata: bool) -> str:
     return f"{name}.json" if target.kind is Kind.ENTITY else name
 
 
-def _by_edits(kind: Kind, chosen: list[Edit], *, metadata: bool) -> Change:
+def _by_edits(kind: Kind, chosen: list[Edit], given: UpdateOptions) -> Change:
     if kind is Kind.ENTITY:
         from azguard.tables import entity_edits
 
         return lambda target, deadline, content: entity_edits.apply(chosen, content)
-    if metadata:
+    if given.metadata:
         return lambda target, deadline, content: edits.apply_to_metadata_text(chosen, content, KEY)
+    if given.tags:
+        return lambda target, deadline, content: edits.apply_to_tags_text(chosen, content)
     return lambda target, deadline, content: edits.apply(chosen, content)
 
 
@@ -284,7 +283,11 @@ def _initial(target: Target, given: UpdateOptions, chosen: list[Edit]) -> bytes 
 
 
 def _output_rule(target: Target, given: UpdateOptions) -> Callable[[bytes, bytes, str | None], None]:
-    """Return what refuses the output of a command; edits and what is always JSON need no such rule."""
+    """Return what refuses what was made; edits of content and what is always JSON need no such rule."""
+    if given.tags and given.fence:
+        from azguard.conditions import fences
+
+        return fences.refuse_changed_tag
     if not given.command or given.is_of_part or target.kind not in (Kind.BLOB, Kind.FILE):
         return lambda source, made, content_type: None
     from azguard.documents import filter_output

@@ -125,6 +125,7 @@ HINTS: Mapping[str, Words] = {
     "never_read_but_leased": _how_to_go_on_leased,
     "read_in_part": "read it whole: azguard entity get {target}; or use merge; or name the version: --etag ETAG",
     "remembered_version_damaged": _how_to_forget,
+    "tag_of_fence_changed": "leave that tag as it is; or leave --fence out",
     "tag_of_fence_given": "leave it out",
     "tags_condition_malformed": "index tags are of visible ASCII, in one line: \"stage\" = 'live'",
     "tags_leave_no_place_for_fence": "leave a tag out",

@@ -7,6 +7,7 @@ from azguard.cli import context, options, part_options
 from azguard.cli.groups import group
 from azguard.conditions import operations
 from azguard.conditions.operations import Part
+from azguard.conditions.requested import RequestedConditions
 from azguard.errors import UsageError
 
 app = group("The index tags of a blob: get, set.")
@@ -62,12 +63,15 @@ def set_(
     """
     from azguard.blobs.tags import replace_all
     from azguard.cli.lease_options import CacheRecords
+    from azguard.conditions import fences
 
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB)
     if target.address.snapshot:
         raise UsageError(f"{target} is a snapshot, which keeps its tags", hint="leave ?snapshot=… out")
     wanted, seen = part_options.read_tags(tags, file)
+    if tags and RequestedConditions.of(env.shared).fence is not None:
+        fences.check_tags(wanted)
     written = replace_all(target, wanted, env.conditions(target, seen), CacheRecords(env), env.deadline)
     env.reads.record_part(target, Part.TAGS, written)
     env.out.show(written)

@@ -10,10 +10,11 @@ deleting the blob deletes its tag.
 Source: https://learn.microsoft.com/azure/storage/blobs/storage-manage-find-blobs
 """
 
+import json
 from collections.abc import Mapping
 
 from azguard.accounts.target import Target
-from azguard.errors import BadRequest, LockLost, UsageError
+from azguard.errors import BadRequest, LockLost, TransformFailed, UsageError
 
 TAG = "fence"
 # A signed 64-bit number, which a counter raised every microsecond reaches in 292,000 years.
@@ -66,6 +67,28 @@ def check_tags(tags: Mapping[str, str]) -> None:
             reason="tags_leave_no_place_for_fence",
             values={"tags": len(tags), "most": _MOST_TAGS},
         )
+
+
+def refuse_changed_tag(source: bytes, made: bytes, _type: str | None = None) -> None:
+    """Refuse tags, as JSON, of which the fence's was changed: the fence itself sets it.
+
+    Raises:
+        TransformFailed: it was.
+    """
+    before, after = _find_tag(source), _find_tag(made)
+    if before != after:
+        raise TransformFailed(
+            f"the tag {TAG} was changed, which a write under a fence sets itself; nothing was written",
+            reason="tag_of_fence_changed",
+        )
+
+
+def _find_tag(tags: bytes) -> object:
+    try:
+        found = json.loads(tags)
+    except ValueError:
+        return None  # It is refused for that.
+    return found.get(TAG) if isinstance(found, dict) else None
 
 
 def read_fence(tags: Mapping[str, str], target: Target) -> int | None:

@@ -110,7 +110,23 @@ def apply_to_metadata(edits: Iterable[Edit], metadata: dict[str, str], reserved:
     """
     from azguard.documents import metadata as metadata_rules
 
-    result = dict(metadata)
+    result = _apply_to_texts(edits, metadata)
+    metadata_rules.check(result, [name for name, value in result.items() if metadata.get(name) != value])
+    before, after = ({name.lower(): value for name, value in these.items()} for these in (metadata, result))
+    if before.get(reserved) != after.get(reserved):
+        raise TransformFailed(f"{reserved} is how azguard knows its own writes; it cannot be edited")
+    return result
+
+
+def apply_to_tags_text(edits: Iterable[Edit], content: bytes) -> bytes:
+    """Return index tags edited as metadata are, both as a JSON object of strings."""
+    return json.dumps(_apply_to_texts(edits, json.loads(content))).encode()
+
+
+def _apply_to_texts(edits: Iterable[Edit], texts: dict[str, str]) -> dict[str, str]:
+    from azguard.documents import metadata as metadata_rules
+
+    result = dict(texts)
     for edit in edits:
         if isinstance(edit, Append):
             raise TransformFailed("text cannot be appended to metadata", reason="append_to_metadata")
@@ -118,10 +134,6 @@ def apply_to_metadata(edits: Iterable[Edit], metadata: dict[str, str], reserved:
         if isinstance(edit, Increment):
             change = Set(edit.path, _add(metadata_rules.read_number(paths.find(result, edit.path), edit.path), edit))
         result = metadata_rules.flatten(_apply_one(change, dict(result)))
-    metadata_rules.check(result, [name for name, value in result.items() if metadata.get(name) != value])
-    before, after = ({name.lower(): value for name, value in these.items()} for these in (metadata, result))
-    if before.get(reserved) != after.get(reserved):
-        raise TransformFailed(f"{reserved} is how azguard knows its own writes; it cannot be edited")
     return result
 
 

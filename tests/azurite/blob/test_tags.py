@@ -121,6 +121,12 @@ def test_a_tag_of_others_named_fence_does_not_stay(cli: CliWorld) -> None:
     assert (set_(cli, blob, "--tags", "a=1"), tags_of(cli, blob)) == (0, {"a": "1"})
 
 
+def test_a_tag_in_place_of_the_fence_is_refused(cli: CliWorld) -> None:
+    blob = make(cli, tags={"fence": FENCE})
+    ran = cli.call("blob", "tags", "set", blob, "--tags", "fence=9", "--fence", "9")
+    assert (ran.code, tags_of(cli, blob)) == (2, {"fence": FENCE})
+
+
 @pytest.mark.parametrize(("fence", "code"), [("6", 77), ("7", 0), ("8", 0)])
 def test_a_fence_guards_the_write_and_is_left(cli: CliWorld, fence: str, code: int) -> None:
     blob = make(cli, tags={"fence": FENCE})

@@ -60,6 +60,19 @@ def test_tags_that_another_writes_meanwhile_are_kept(cli: CliWorld, blob: str, m
     )  # fmt: skip
 
 
+def test_tags_are_texts_as_metadata_are(cli: CliWorld, blob: str) -> None:
+    refused = [update(cli, f"blob:{blob}", "--tags", *edit).code for edit in (("--append", "x"), ("--set", "a=[]"))]
+    ran = update(cli, f"blob:{blob}", "--tags", "--set", "stage=dead", "--increment", "n=2")
+    assert (refused, ran.code, client(cli, blob).get_blob_tags()) == ([2, 2], 0, {"stage": "dead", "n": "3"})
+
+
+@pytest.mark.parametrize("edit", [("--unset", "fence"), ("--set", "fence=9")])
+def test_the_tag_of_a_fence_cannot_be_edited_under_a_fence(cli: CliWorld, edit: tuple[str, ...]) -> None:
+    blob = make(cli, tags={"fence": FENCE})
+    codes = [update(cli, f"blob:{blob}", "--tags", *edit, "--fence", "9", *dry).code for dry in ((), ("--dry-run",))]
+    assert (codes, client(cli, blob).get_blob_tags()) == ([65, 65], {"fence": FENCE})
+
+
 def test_unchanged_tags_are_not_written(cli: CliWorld, blob: str) -> None:
     ran = update(cli, f"blob:{blob}", "--tags", "--set-string", "stage=live")
     assert (ran.code, ran.json["outcome"], ran.json["attempts"]) == (0, "unchanged", 0)
