@@ -196,6 +196,7 @@ OPTIONS: Mapping[str, str] = {
     "--sas": "--sas-token",
     "--format": "--output",
     "--json": "--output json",
+    "--jq": "--query JMESPATH",
     "--max-results": "--num-results",
     "--limit": "--num-results",
     "--break-period": "--lease-break-period",

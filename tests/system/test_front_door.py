@@ -59,6 +59,11 @@ def test_the_version_however_it_is_asked_for(offline: CliWorld, words: tuple[str
     assert (ran.code, ran.out, ran.err) == (0, f"azguard {__version__}\n", "")
 
 
+@pytest.mark.parametrize("options", [("-o", "json"), ("--query", "@")])
+def test_the_version_is_data_for_a_program_that_asks_for_it(offline: CliWorld, options: tuple[str, ...]) -> None:
+    assert offline.call("version", *options).json == {"version": __version__}
+
+
 # Commands that do nothing without an account, and what people and scripts get wrong around them.
 _ODD = [
     "--", "-", "", " ", "-o", "--output", "json", "xml", "--output=", "--output=json", "-ojson", "-oo", "--query", "[",
