@@ -153,6 +153,11 @@ def find_service(text: str, endpoints: urls.Endpoints = dict) -> str | None:
         return None
 
 
+def is_snapshot_time(text: str) -> bool:
+    """Return whether a text names a snapshot or a version as the service does."""
+    return _MOMENT.fullmatch(text) is not None
+
+
 def _refuse_sas(text: str) -> None:
     """Refuse a SAS behind a plain address, which would become part of the name; the message does not show it."""
     if found := _SAS_BEGINS.search(text):
@@ -177,7 +182,7 @@ def _build_checked(kind: Kind, body: str, text: str, snapshot: str | None, versi
             values={"kind": kind, "form": "/".join(wanted)},
         )
     for value, suffix in ((snapshot, "snapshot"), (version, "versionid")):
-        if value is not None and not _MOMENT.fullmatch(value):
+        if value is not None and not is_snapshot_time(value):
             raise UsageError(
                 f"?{suffix}={value} is not one the service hands out",
                 reason="snapshot_malformed",

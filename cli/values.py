@@ -105,6 +105,15 @@ def pairs(texts: Sequence[str] | None, option: str, *, ignore_case: bool = True)
     return found
 
 
+def snapshot_time(text: str | None, option: str) -> str | None:
+    """Return what names a snapshot, as the service hands it out."""
+    from azguard.address import is_snapshot_time
+
+    if not_empty(text, option) is not None and not is_snapshot_time(str(text)):
+        raise UsageError(f"{option}: {text!r} is no snapshot", hint="it looks like 2026-11-21T10:00:00.0000000Z")
+    return text
+
+
 def metadata(texts: Sequence[str] | None) -> dict[str, str]:
     """Return metadata whose names and values the service takes."""
     found = pairs(texts, "--metadata")

@@ -14,8 +14,8 @@ def _how_to_update_another_type(facts: Mapping[str, object]) -> str:
     if facts.get("blob_type") != "AppendBlob":
         return "its metadata can be updated: add --metadata"
     return (
-        "it takes --append and --append-line alone, without --op-id, --fence, --max-attempts, --wait-lease and "
-        "--dry-run; its metadata can be updated: add --metadata"
+        "it takes --append and --append-line alone, without --op-id, --fence, --max-attempts, --wait-lease, "
+        "--snapshot-first and --dry-run; its metadata can be updated: add --metadata"
     )
 
 

@@ -116,6 +116,6 @@ def ranges(
         env.deadline,
         offset=values.size("0" if offset is None else offset, "--offset") if is_part else None,
         length=None if length is None else values.size(length, "--length", least=1),
-        previous=values.not_empty(previous_snapshot, "--previous-snapshot"),
+        previous=values.snapshot_time(previous_snapshot, "--previous-snapshot"),
     )
     env.out.show_each(found)

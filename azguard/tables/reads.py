@@ -55,13 +55,14 @@ def query(
 def as_printed(stored: Stored, select: Sequence[str]) -> PrintedEntity:
     """Return an entity as it is printed: its ETag beside its properties, so that it can be written back as it is.
 
-    A property of ``select`` that this entity does not have is null.
+    A property of ``select`` that this entity does not have is null. The lineage, which is none of the caller's, is
+    printed only if it is named.
     """
     if not select:
         return PrintedEntity({ETAG: stored.etag, **stored.entity})
     found = PrintedEntity({ETAG: stored.etag})
     for name in dict.fromkeys((*KEYS, *select)):
-        found[name] = stored.entity.get(name)
+        found[name] = str(stored.lineage) or None if name == KEY else stored.entity.get(name)
         if name + ANNOTATION in stored.entity:
             found[name + ANNOTATION] = stored.entity[name + ANNOTATION]
     return found

@@ -161,6 +161,7 @@ def test_ranges_since_a_snapshot_are_those_that_differ(cli: CliWorld, seen: str)
     # The emulator leaves out the ranges that were cleared since, and shows others that did not change.
     ran = cli.call("blob", "page", "ranges", seen, "--previous-snapshot", snapshot)
     assert {"start": 1024, "end": 1535, "length": 512, "cleared": False} in ran.json
+    assert cli.call("blob", "page", "ranges", seen, "--previous-snapshot", "yesterday").code == 2
 
 
 def test_ranges_are_all_of_one_version(cli: CliWorld, seen: str, monkeypatch: pytest.MonkeyPatch) -> None:

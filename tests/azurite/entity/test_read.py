@@ -72,6 +72,8 @@ def test_the_lineage_is_no_part_of_an_entity(cli: CliWorld, table: str) -> None:
     put(cli, table, "1", n=1, azguardlineage="AAAAAAAAAAAAAAAA.-")
     assert "azguardlineage" not in cli.call("entity", "get", f"{table}/eu/1").out
     assert "azguardlineage" not in cli.call("entity", "query", table).out
+    named = cli.call("entity", "get", f"{table}/eu/1", "--select", "azguardlineage").json
+    assert named["azguardlineage"] == "AAAAAAAAAAAAAAAA.-"
 
 
 @pytest.mark.parametrize("key", KEYS)
