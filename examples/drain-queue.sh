@@ -3,6 +3,8 @@
 #
 #   */10 * * * * drain-queue.sh jobs handle.sh
 #
+# Before the first run: azguard table create Once.
+#
 # A second run beside one that is still busy does no harm: each message is given to one of them. cron mails what this
 # prints, which is nothing as long as all goes well.
 set -u
