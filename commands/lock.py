@@ -79,8 +79,8 @@ def run(
     With --shared any number of runs hold the lock beside each other, and a run without --shared waits until they have
     ended. Those that come after it wait behind it.
 
-    azguard passes TERM, INT and HUP on to the command. After the command has ended, all that it left running gets
-    TERM, and KILL after --grace. Then azguard releases the lock.
+    azguard passes TERM, INT and HUP on to the command, and waits for it. Once a command that was told to end so has
+    ended, all that it left running gets TERM, and KILL after --grace. Then azguard releases the lock.
 
     All who can read the lock see its holder: user, host, pid, name of the program, --reason, CI run. After the release
     the run is added to the history of the lock, see azguard lock log; that takes 2 s at most, and never fails a run.
