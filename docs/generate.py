@@ -223,7 +223,7 @@ _SECTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "fences": ("fences", ("", "How it works", "What to know")),
     "output": ("output", ("", "Bytes", "Errors", "Switches")),
     "exit-status": ("exit-status", ("", "The table")),
-    "environment": ("environment", ("", "Account", "azguard", "Inside a command")),
+    "environment": ("environment", ("", "Account", "Network", "azguard", "Inside a command")),
     "guarantees": ("guarantees", ("The promise", "Exactly once", "How", "What is not guaranteed")),
 }  # fmt: skip
 
