@@ -8,6 +8,7 @@
 ``contents``         how many messages a queue has
 ``messages``         put, receive, peek, update, delete and clear messages
 ``moving``           move messages from one queue to another
+``lifetimes``        how long a moved message is kept
 ``message_results``  messages as commands show them
 ``receipts``         which receipt a write names
 ``encodings``        what a message holds

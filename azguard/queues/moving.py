@@ -7,6 +7,7 @@ a key in its content.
 The service gives a moved message a new id, a new insertion time and a dequeue count of zero.
 """
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from azguard.accounts.target import Target
 from azguard.address import Kind, parse
 from azguard.errors import AzguardError, Forbidden, OutcomeUnknown, Partial, UsageError
 from azguard.queues import encodings, messages, queues
+from azguard.queues.lifetimes import choose_life
 from azguard.queues.message_results import Received
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
@@ -38,10 +40,7 @@ _BATCH = 32
 _JOBS = 8
 # So many doubts are no accident: the network is ill, and each of them may have made a duplicate.
 _MOST_DOUBTS = 10
-_DEFAULT_LIFE_SECONDS = 7 * 86_400
-_FOREVER = -1
-# The service says of a message that never ends that it ends in this year.
-_LAST_YEAR = 9999
+_LAST_ANSWER_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -162,6 +161,8 @@ class _Run:
     held: dict[str, Received] = field(default_factory=dict)
     doubts: set[str] = field(default_factory=set)
     first_error: AzguardError | None = None
+    #: Held while messages are received, until they are in ``held``.
+    receiving: threading.Lock = field(default_factory=threading.Lock)
 
     def stop(self) -> None:
         self.is_stopped = True
@@ -171,10 +172,11 @@ class _Run:
         left = self.move.count
         while left > 0 and not self.is_stopped:
             begun = time.monotonic()
-            batch = messages.receive(
-                self.move.source, min(_BATCH, left), HIDDEN_SECONDS, encodings.TEXT, self._deadline()
-            )
-            self.held |= {str(each.target.address): each for each in batch}
+            with self.receiving:
+                batch = messages.receive(
+                    self.move.source, min(_BATCH, left), HIDDEN_SECONDS, encodings.TEXT, self._deadline()
+                )
+                self.held |= {str(each.target.address): each for each in batch}
             for each in batch:
                 # Received once more, after its time was over: put once more it could be there twice.
                 if str(each.target.address) not in self.doubts:
@@ -200,7 +202,7 @@ class _Run:
         address = str(message.target.address)
         if self.is_stopped or time.monotonic() - begun > _LATEST_START_SECONDS:
             return Done(address, LEFT)
-        life = choose_life(message, self.move.time_to_live)
+        life = choose_life(message, HIDDEN_SECONDS, self.move.time_to_live)
         try:
             messages.put(self.move.destination, message.body.text, 0, life, self._deadline())
         except OutcomeUnknown as error:
@@ -219,6 +221,9 @@ class _Run:
 
     def release(self) -> None:
         """Make the messages that were not moved visible again, where that is possible; else their time ends."""
+        # An answer may be under way.
+        if self.receiving.acquire(timeout=_LAST_ANSWER_SECONDS):
+            self.receiving.release()
         for each in list(self.held.values()):
             try:
                 messages.update(each.target, each.shown.pop_receipt, None, 0, self.move.patience.fresh())
@@ -285,15 +290,3 @@ class _Job:
         """Move it and return how that ended."""
         address = str(self.message.target.address)
         return conclude(address, lambda: self.run_.put_and_delete(self.message, self.begun))
-
-
-def choose_life(message: Received, wanted: int | None) -> int:
-    """Return for how many seconds a moved message is kept: what is wanted, else no less than was left to it."""
-    if wanted is not None:
-        return wanted
-    shown = message.shown
-    if shown.expiration_time.year >= _LAST_YEAR:
-        return _FOREVER
-    # By the service's clock, which said when the message is visible again.
-    left = (shown.expiration_time - shown.time_next_visible).total_seconds() + HIDDEN_SECONDS
-    return max(_DEFAULT_LIFE_SECONDS, round(left))

@@ -1,0 +1,38 @@
+"""A move whose requests only seem to be made."""
+
+import signal
+import threading
+from typing import Any
+
+import pytest
+
+from azguard.queues import messages, moving
+from azguard.queues.message_results import Received
+from azguard.queues.moving import Move
+from azguard.requests import commits
+from azguard.requests.deadline import Deadline
+from tests.support.worker_world import taken, target
+
+
+def test_messages_that_arrive_after_ctrl_c_are_visible_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    message, is_ending, shown = taken().received, threading.Event(), []
+
+    def receive(*_: Any) -> list[Received]:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        assert is_ending.wait(60)
+        return [message]
+
+    monkeypatch.setattr(messages, "receive", receive)
+    monkeypatch.setattr(messages, "update", lambda target, *_: shown.append(target))
+    monkeypatch.setattr(commits, "announce", is_ending.set)
+    wanted = Move(
+        source=target("jobs-poison"),
+        destination=target(),
+        count=1,
+        time_to_live=None,
+        patience=Deadline(),
+        on_failure=print,
+    )
+    with pytest.raises(KeyboardInterrupt):
+        moving.run(wanted, print)
+    assert shown == [message.target]
