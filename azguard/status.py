@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from azguard import address, columns
 from azguard.accounts.account import Account
@@ -51,8 +51,8 @@ class ResourceStatus:
     )
 
     address: str
-    #: ``unchanged``, ``changed``, ``leased``, ``vanished`` or ``unanswered``. Of a container or a table it is
-    #: ``properties_unchanged``, because its ETag says nothing of what is in it.
+    #: ``unchanged``, ``changed``, ``leased``, ``vanished`` or ``unanswered``. Of a container, a table, a share or
+    #: a directory it is ``properties_unchanged``, because its ETag says nothing of what is in it.
     state: str
     etag: str
     current_etag: str | None
@@ -128,6 +128,8 @@ def _as_it_was(kind: Kind) -> tuple[str, str | None]:
     """Return the word for the same ETag, and what that does not tell."""
     if kind is Kind.CONTAINER:
         return PROPERTIES_UNCHANGED, "a container's ETag says nothing of the blobs in it"
+    if kind in (Kind.SHARE, Kind.DIR):
+        return PROPERTIES_UNCHANGED, "the ETag says nothing of the files in it"
     if kind is Kind.TABLE:
         return PROPERTIES_UNCHANGED, "the ETag is of the access policies, and says nothing of the entities"
     return UNCHANGED, None
@@ -145,9 +147,26 @@ def _current(target: Target, deadline: Deadline) -> tuple[str | None, datetime |
         from azguard.tables import acl
 
         return acl.get(target, deadline).etag, None, None
-    show = containers.show if target.kind is Kind.CONTAINER else shown.show
-    found = show(target, Conditions(), deadline)
+    if target.kind is Kind.DIR:
+        from azguard.files import directories
+
+        directory = directories.show(target, deadline)
+        return directory.etag, directory.last_modified, None
+    found = _choose_show(target.kind)(target, Conditions(), deadline)
     return found.etag, found.last_modified, found.lease_state
+
+
+def _choose_show(kind: Kind) -> Callable[[Target, Conditions, Deadline], Any]:
+    """Return what asks the service for the properties of a resource that can be leased."""
+    if kind is Kind.SHARE:
+        from azguard.files import shares
+
+        return shares.show
+    if kind is Kind.FILE:
+        from azguard.files import files
+
+        return files.show
+    return containers.show if kind is Kind.CONTAINER else shown.show
 
 
 def _answer(

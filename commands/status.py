@@ -28,7 +28,8 @@ def status(
 ) -> None:
     """Ask which of the resources read here changed, vanished or are leased: exit 0 none, 42 some.
 
-    The ETag of a container or a table does not cover its contents. So their state is properties_unchanged.
+    The ETag of a container, a table, a share or a directory does not cover its contents. So their state is
+    properties_unchanged.
 
     Examples:
         azguard status

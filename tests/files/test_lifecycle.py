@@ -47,6 +47,26 @@ def test_a_directory_is_created_shown_listed_and_deleted(files_cli: CliWorld, sh
     assert [files_cli.call("dir", verb, f"{share}/a b é").code for verb in ("exists", "show")] == [44, 44]
 
 
+def test_status_asks_the_file_service_what_changed(files_cli: CliWorld, name: str) -> None:
+    def look() -> list[str]:
+        return [each["state"] for each in files_cli.call("status", *addresses).json]
+
+    addresses = (f"share:{name}", f"dir:{name}/logs", f"file:{name}/logs/a")
+    files_cli.call("share", "create", name)
+    files_cli.call("dir", "create", f"{name}/logs")
+    files_cli.call("file", "put", f"{name}/logs/a", stdin=b"x")
+    fresh = look()
+    files_cli.call("lease", "acquire", addresses[2], "--infinite", scope="other")
+    files_cli.call("dir", "metadata", "set", addresses[1], "--metadata", "a=b", ANYHOW, scope="other")
+    changed = look()
+    files_cli.call("share", "delete", name, "--with-contents", ANYHOW, scope="other")
+    assert (fresh, changed, look()) == (
+        ["properties_unchanged", "properties_unchanged", "unchanged"],
+        ["properties_unchanged", "changed", "leased"],
+        ["vanished", "vanished", "vanished"],
+    )
+
+
 def test_a_directory_is_called_one_in_messages(files_cli: CliWorld, share: str) -> None:
     refused = [
         files_cli.call(*words).err.partition("\n")[0]
