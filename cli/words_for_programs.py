@@ -27,6 +27,7 @@ HINTS: Mapping[str, Words] = {
     "emulator_differs": "azguard emulator stop, then start again",
     "emulator_folder_not_writable": "set AZGUARD_CACHE_DIR",
     "emulator_not_running": "azguard emulator start",
+    "emulator_of_another": "is it another user's? Set AZGUARD_CACHE_DIR to a folder of your own",
     "emulator_on_windows": "start Azurite yourself: npx azurite@3.35.0 --skipApiVersionCheck; then use --emulator",
     "emulator_slow": "allow more: --wait 3m",
     "filter_not_run": "does a script lack its first line, such as #!/bin/sh?",

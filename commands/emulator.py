@@ -123,8 +123,7 @@ def env_(
         eval "$(azguard emulator env --unset)"
     """
     env = _local(ctx)
-    syntax = shell if shell is not None else _shell(env)
-    shell_exports.check(syntax)
+    syntax = _shell(env) if shell is None else shell_exports.find_syntax(shell)
     if unset:
         typer.echo(shell_exports.line_to_unset(syntax))
         return

@@ -65,6 +65,8 @@ def _build_unknown(asked: Any, word: str) -> UsageError:
     from difflib import get_close_matches
 
     is_root = asked.parent is None
+    if is_root and word in topics.TOPICS:
+        return UsageError(f"the topic {word} has no parts", hint=f"azguard help {word}")
     known = asked.command.list_commands(asked) if isinstance(asked.command, Group) else []
     similar = get_close_matches(word, [*known, *(topics.TOPICS if is_root else ())], n=1)
     path = asked.command_path.replace("azguard", "azguard help", 1)

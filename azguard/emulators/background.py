@@ -9,6 +9,7 @@ from pathlib import Path
 from azguard.emulators import azurite, azurite_process, files_process
 from azguard.emulators.azurite import DEFAULT_WAIT_SECONDS, Started, Status, Stopped
 from azguard.emulators.files_process import FilesEmulator
+from azguard.errors import ConfigError
 from azguard.processes import temporary_folder
 
 FILE = "file"
@@ -62,9 +63,18 @@ def start(
 
 
 def stop(folder: Path) -> Stopped:
-    """Stop the emulators; nothing to do if none runs."""
-    running = files_process.stop(folder, files_process.GRACE_SECONDS)
-    stopped = azurite.stop(folder)
+    """Stop the emulators; nothing to do if none runs.
+
+    Raises:
+        ConfigError: they are another user's, or the folder is.
+    """
+    try:
+        running = files_process.stop(folder, files_process.GRACE_SECONDS)
+        stopped = azurite.stop(folder)
+    except OSError as error:
+        raise ConfigError(
+            f"the emulator of {folder} cannot be stopped: {error.strerror}", reason="emulator_of_another"
+        ) from error
     if running is not None and stopped.outcome == "not_running":
         return replace(stopped, outcome="stopped", pid=running.pid)
     return stopped

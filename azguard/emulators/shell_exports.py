@@ -27,18 +27,19 @@ _SYNTAX_OF = {
 }
 
 
-def check(shell: str) -> None:
-    """Refuse a shell that is not one of ``SHELLS``.
+def find_syntax(shell: str) -> str:
+    """Return the syntax of ``SHELLS`` that a shell has, by its name.
 
     Raises:
-        UsageError: it is not.
+        UsageError: the shell is not known.
     """
-    if shell not in SHELLS:
+    if shell not in _SYNTAX_OF:
         raise UsageError(
             f"the shell {shell!r} is not known",
             reason="shell_unknown",
             values={"shell": shell, "shells": " ".join(SHELLS)},
         )
+    return _SYNTAX_OF[shell]
 
 
 def describe(connection_string: str, smb_port: int | None) -> dict[str, str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
 from azguard.atomic_files import write_atomically
+from azguard.errors import ConfigError
 from azguard.processes import identity
 
 _LAST_PORT = 65_535
@@ -56,7 +57,11 @@ class Azurite:
 
 
 def look(folder: Path) -> tuple[Azurite | None, str | None]:
-    """Return the emulator that runs in the background, or why none does although one was started."""
+    """Return the emulator that runs in the background, or why none does although one was started.
+
+    Raises:
+        ConfigError: the file that tells it cannot be read, such as another user's.
+    """
     file = folder / _FILE
     try:
         recorded = _read(file)
@@ -114,6 +119,8 @@ def _read(file: Path) -> Azurite | None:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}", reason="emulator_of_another") from None
     try:
         recorded = Azurite(**json.loads(text))
         for service in ("blob", "queue", "table"):

@@ -20,6 +20,7 @@ from azguard.emulators import background, state
 from azguard.emulators.azurite import Stopped
 from azguard.processes import identity
 from tests.support import emulator_world
+from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import World, until
 from tests.support.forked_process import ForkedProcess
 
@@ -314,6 +315,15 @@ def test_a_damaged_state_file_is_said(world: World, text: str) -> None:
     world.folder.mkdir(parents=True)
     (world.folder / "azurite.json").write_text(text)
     assert "was damaged" in world.json("emulator", "status")["reason"]
+
+
+@pytest.mark.parametrize("command", [("emulator", "status"), ("emulator", "stop"), ("table", "list", "--emulator")])
+def test_a_state_file_that_cannot_be_read_exits_78(offline: CliWorld, command: tuple[str, ...]) -> None:
+    # As little to be read, or deleted, as another user's.
+    for name in ("azurite.json", "files.json"):
+        (offline.root / ".cache" / "emulator" / name).mkdir(parents=True)
+    ran = offline.call(*command)
+    assert (ran.code, "is it another user's?" in ran.err) == (78, True)
 
 
 def test_a_folder_that_cannot_be_written_exits_78(world: World) -> None:

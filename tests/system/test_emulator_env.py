@@ -56,6 +56,11 @@ def test_env_is_taken_away_again_without_an_emulator(world: World, shell: str) -
     assert (told.stdout, told.stderr) == ("left:\n", "")
 
 
+def test_env_for_a_shell_is_in_its_syntax(world: World) -> None:
+    told = world.run("emulator", "env", "--unset", "--shell", "zsh")
+    assert told.stdout == "unset AZURE_STORAGE_CONNECTION_STRING AZGUARD_SMB_PORT\n"
+
+
 def test_env_for_an_unknown_shell_is_refused(world: World) -> None:
     answer = world.run("emulator", "env", "--shell", "tcsh")
     assert (answer.returncode, answer.stdout) == (2, "")
