@@ -33,16 +33,16 @@ _BUSY_SECONDS = 10.0
 
 
 class ShownProfile(dict[str, object]):
-    """A profile as commands show it."""
+    """A profile as commands show it: by the names of its settings, in snake_case as all results."""
 
     COLUMNS: ClassVar = (
         columns.NAME,
         Column(name="default", usual=False, rank=14),
-        Column(name="account-name", title="account", rank=13),
-        Column(name="auth-mode", title="auth mode", rank=12),
+        Column(name="account_name", title="account", rank=13),
+        Column(name="auth_mode", title="auth mode", rank=12),
         Column(name="emulator", rank=11),
-        Column(name="blob-endpoint", title="blob endpoint", rank=10),
-        Column(name="connection-string", title="connection string", rank=9),
+        Column(name="blob_endpoint", title="blob endpoint", rank=10),
+        Column(name="connection_string", title="connection string", rank=9),
     )
 
 
@@ -59,7 +59,7 @@ class Profile:
     def shown(self) -> ShownProfile:
         """Return its name and its settings, with every secret replaced by where it comes from."""
         settings = {
-            key: value if key not in SECRETS or value.startswith("@") else "(in the file)"
+            key.replace("-", "_"): value if key not in SECRETS or value.startswith("@") else "(in the file)"
             for key, value in self.settings.items()
         }
         return ShownProfile({"name": self.name, "default": self.default, **settings})

@@ -17,7 +17,7 @@ def config(cli: CliWorld) -> Path:
 
 
 def test_a_profile_is_written_shown_listed_and_deleted(offline: CliWorld) -> None:
-    made = {"name": "prod", "default": True, "account-name": "contoso", "auth-mode": "login"}
+    made = {"name": "prod", "default": True, "account_name": "contoso", "auth_mode": "login"}
     set_ = offline.call("profile", "set", "prod", "--account-name", "contoso", "--auth-mode", "login", "--default")
     shown, listed = offline.call("profile", "show", "prod"), offline.call("profile", "list")
     deleted, left = offline.call("profile", "delete", "prod"), offline.call("profile", "list")
@@ -36,14 +36,14 @@ def test_only_one_profile_is_the_default(offline: CliWorld) -> None:
 
 def test_a_secret_is_not_shown_and_the_file_is_its_owners_alone(offline: CliWorld) -> None:
     ran = offline.call("profile", "set", "ci", "--account-name", "acc", "--account-key", KEY)
-    assert (KEY in ran.out + ran.err, ran.json["account-key"]) == (False, "(in the file)")
+    assert (KEY in ran.out + ran.err, ran.json["account_key"]) == (False, "(in the file)")
     assert stat.S_IMODE(config(offline).stat().st_mode) == 0o600
 
 
 def test_a_secrets_file_is_kept_by_its_full_path(offline: CliWorld) -> None:
     offline.file("key", KEY)
     ran = offline.call("profile", "set", "ci", "--account-name", "acc", "--account-key", "@key")
-    assert ran.json["account-key"] == f"@{offline.root / 'key'}"
+    assert ran.json["account_key"] == f"@{offline.root / 'key'}"
 
 
 def test_a_profile_is_used_by_its_name(cli: CliWorld) -> None:
