@@ -72,7 +72,8 @@ class VersionKeeper:
             raise properties.to_gone(self.target, etag, error) from error
         except Changed as error:
             told = f"{self.target} changed since you read it"
-            raise error.but(message=told, expected_etag=etag) from error
+            # What is there now is told with the write that was meant.
+            raise error.but(message=told, expected_etag=etag, detail=()) from error
         except OutcomeUnknown as error:
             told = f"whether {self.target} was kept as a snapshot is not known, so it was not written"
             raise error.as_kind(Unavailable, message=told, reason="keeping_unknown") from error

@@ -162,7 +162,8 @@ def _pin(given: Snapshot) -> Snapshot:
     if not given.has_lineage or is_by_tags:
         return given
     try:
-        found = properties.fetch(given.target, given.conditions, given.deadline)
+        with properties.explain_stale_read(given.target, given.conditions, given.deadline):
+            found = properties.fetch(given.target, given.conditions, given.deadline)
     except NotModified as error:  # to a read; a snapshot is a write
         raise error.as_kind(Changed, message=f"the condition did not hold for {given.target}") from error
     own = {key: value for key, value in (found.metadata or {}).items() if key != KEY}

@@ -106,6 +106,14 @@ def test_metadata_and_content_of_a_snapshot_are_of_one_version(cli: CliWorld, bl
     assert (made["conflicts"], count_kept(cli, blob)) == (1, 1)
 
 
+def test_a_refused_snapshot_tells_the_version_that_is_there(cli: CliWorld, blob: str) -> None:
+    ran = cli.call("blob", "snapshot", blob, "--etag", OTHER, "-o", "json")
+    assert (ran.error["expected_etag"].strip('"'), ran.error["current_etag"]) == (
+        OTHER,
+        sdk(cli, blob).get_blob_properties().etag,
+    )
+
+
 def test_a_snapshot_of_the_version_named_is_not_taken_of_another(cli: CliWorld, blob: str) -> None:
     with proxy.running(cli.port, overwriting(cli, blob)) as running:
         ran = cli.through(running.port).call("blob", "snapshot", blob, "--etag", "@last", "-o", "json")

@@ -63,6 +63,7 @@ def test_a_put_over_a_version_that_is_gone_keeps_nothing(cli: CliWorld, blob: st
     sdk(cli, blob).upload_blob(b"theirs", overwrite=True)
     ran = put(cli, blob)
     assert (ran.code, kept(cli, blob), ran.error["current_etag"]) == (42, [], over(cli, blob)[1])
+    assert cli.call("blob", "put", blob, "--snapshot-first", stdin=b"new").err.count("now: ") == 1
     sdk(cli, blob).delete_blob()
     assert put(cli, blob).code == 42
 
