@@ -15,7 +15,7 @@ from azguard import columns
 from azguard.accounts.target import Target
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
-from azguard.errors import AzguardError, BadRequest, Gone, NotFound, UsageError
+from azguard.errors import AzguardError, BadRequest, Gone, NotFound, OutcomeUnknown, UsageError
 from azguard.files import guarding, holders, owner_notes, renames, writes
 from azguard.files.guarding import Guarding
 from azguard.files.writes import Held
@@ -75,10 +75,16 @@ def rename(given: FileRename) -> FileRenamed:
         OutcomeUnknown: the answer was lost, and whether it was applied cannot be known.
     Source: https://learn.microsoft.com/rest/api/storageservices/rename-file
     """
-    source, target, deadline = given.source, given.target, given.deadline
+    source, target = given.source, given.target
     renames.check_same_share(source, target)
     if source.address == target.address:
         raise UsageError("the two addresses are the same", address=str(target.address))
+    with _take_record_along(given):
+        return _rename(given)
+
+
+def _rename(given: FileRename) -> FileRenamed:
+    source, target, deadline = given.source, given.target, given.deadline
     given = replace(
         given,
         on_source=guarding.take_over(source, given.on_source, given.guarding, deadline),
@@ -99,6 +105,27 @@ def rename(given: FileRename) -> FileRenamed:
         if replaced is not None:
             replaced.lease.is_gone = True
         return done if held is None else _finish(given, held, done)
+
+
+@contextmanager
+def _take_record_along(given: FileRename) -> Iterator[None]:
+    """Keep the record of the caller's lease on the file, if this scope has one, where the file is."""
+    records, lease_id = given.guarding.records, given.on_source.lease_id
+    held = records.find_held(given.source)
+    if lease_id is None or held is None or held.lease_id != lease_id:
+        yield
+        return
+    # Recorded first, so that it is found there if we are killed in between.
+    records.add(given.target, lease_id, None)
+    try:
+        yield
+    except OutcomeUnknown:
+        raise  # It may be at either place.
+    except AzguardError:
+        records.remove(given.target, lease_id)
+        raise
+    records.confirm(given.target, lease_id)
+    records.remove(given.source, lease_id)
 
 
 @contextmanager

@@ -65,6 +65,15 @@ def test_the_file_that_is_renamed_has_to_be_the_version_that_was_read(files_cli:
     assert files_cli.call("file", "rename", file, f"{file}.new").code == 42
 
 
+def test_the_record_of_a_lease_goes_along_with_the_file(files_cli: CliWorld) -> None:
+    file = files_world.make(files_cli, b"mine")
+    files_cli.call("lease", "acquire", f"file:{file}", "--infinite")
+    moved = files_cli.call("file", "rename", file, f"{file}.new", "--source-lease-id", "@held")
+    held = files_cli.call("lease", "list", "--held").json
+    assert (moved.code, [(each["address"], each["state"]) for each in held]) == (0, [(f"file:{file}.new", "held")])
+    assert files_cli.call("lease", "release", f"file:{file}.new").code == 0
+
+
 def test_a_lease_of_the_file_stays_with_it(files_cli: CliWorld) -> None:
     file = files_world.make(files_cli, b"mine")
     lease = files_world.client(files_cli, file).acquire_lease().id
