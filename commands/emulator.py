@@ -1,7 +1,7 @@
 """azguard emulator: local emulators to try things on."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated
 
 import typer
@@ -69,11 +69,8 @@ def start(
         say=env.out.info,
     )
     if not started.already_running and (started.data is None or started.data != data_before):
-        # What an emulator before it held at these endpoints is not there.
         endpoints = (started.blob_endpoint, started.queue_endpoint, started.table_endpoint, started.file_endpoint)
-        for endpoint in endpoints:
-            if endpoint is not None:
-                env.cache.forget_account(endpoint)
+        _forget(env, filter(None, endpoints))
     env.out.show(started)
     env.out.info(f"{'already running; ' if started.already_running else ''}hint: {USE_OF_EXPORT[_shell(env)]}")
 
@@ -146,12 +143,15 @@ def run(
     Examples:
         azguard emulator run -- azguard container create site
     """
+    from azguard.accounts.credentials import from_connection_string
     from azguard.processes import child
 
     env = _local(ctx)
     child.check(command, env.environ)
     patience = values.duration(wait, "--wait")
     with background.private(env.folders.emulator, env.environ, smb=smb, wait=patience, say=env.out.info) as mine:
+        _forget(env, from_connection_string(mine.connection_string).endpoints.values())
+        env.cache.close()
         given = shell_exports.describe(mine.connection_string, mine.smb_port)
         code = child.run(command, {**env.environ, **given}).status
     raise typer.Exit(code)
@@ -160,6 +160,12 @@ def run(
 def _local(ctx: typer.Context) -> context.Environment:
     check_system()
     return context.of(ctx)
+
+
+def _forget(env: context.Environment, endpoints: Iterable[str]) -> None:
+    """Forget what an emulator before this one held at the same endpoints: it is not there."""
+    for endpoint in endpoints:
+        env.cache.forget_account(endpoint)
 
 
 def _shell(env: context.Environment) -> str:

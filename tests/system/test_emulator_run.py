@@ -1,12 +1,18 @@
 import errno
+import json
 import os
 import pty
 import signal
 import socket
 import subprocess
 import sys
+from contextlib import nullcontext
+
+import pytest
 
 from azguard.accounts.credentials import from_connection_string
+from azguard.emulators import background
+from tests.support.cli_world import CliWorld
 from tests.support.emulator_world import World, until
 
 
@@ -40,6 +46,20 @@ def test_run_of_what_cannot_be_executed_exits_126_and_leaves_nothing(world: Worl
     file.chmod(0o755)
     assert world.run("emulator", "run", "--", str(file)).returncode == 126
     assert world.processes() == []
+
+
+def test_run_forgets_what_was_read_where_it_begins_empty(offline: CliWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    endpoint = "http://127.0.0.1:31000/devstoreaccount1"
+    reach = background.Reach(f"AccountName=devstoreaccount1;AccountKey=a2V5;BlobEndpoint={endpoint}")
+    monkeypatch.setattr(background, "private", lambda *_, **__: nullcontext(reach))
+    record = {
+        "scope": "test", "account": endpoint, "address": "container:site", "etag": '"0x1"',
+        "time": "2026-11-23T07:22:42Z", "command": "container create", "copy": False,
+    }  # fmt: skip
+    offline.call("cache", "import", stdin=json.dumps(record).encode())
+    before = offline.call("cache", "list").json
+    assert offline.call("emulator", "run", "--", "true").code == 0
+    assert (len(before), offline.call("cache", "list").json) == (1, [])
 
 
 def test_run_passes_signals_on_waits_for_the_command_and_exits_as_it_was_killed(world: World) -> None:
