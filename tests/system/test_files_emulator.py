@@ -216,6 +216,21 @@ def test_two_emulators_do_not_share_a_folder(tmp_path: Path) -> None:
     assert (second.returncode, second.stderr) == (1, f"error: {tmp_path} is in use by another emulator\n")
 
 
+def test_data_that_cannot_be_used_are_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "files.db").write_text("no database " * 100)
+    command = [sys.executable, "-m", "azguard.emulators.files", "--port", "0", "--location"]
+    running = [
+        subprocess.Popen([*command, str(tmp_path / name)], stderr=subprocess.PIPE, text=True)
+        for name in ("file", "damaged")
+    ]
+    assert [(each.communicate()[1], each.returncode) for each in running] == [
+        (f"error: {tmp_path}/file: File exists\n", 1),
+        (f"error: the data in {tmp_path}/damaged cannot be used: file is not a database\n", 1),
+    ]
+
+
 def test_a_port_that_is_taken_is_named(emulator: Running) -> None:
     port = re.findall(r":(\d+)/", emulator.endpoint)[0]
     command = [sys.executable, "-m", "azguard.emulators.files", "--port", port]

@@ -6,6 +6,7 @@ import binascii
 import logging
 import os
 import signal
+import sqlite3
 import sys
 import tempfile
 import threading
@@ -65,7 +66,11 @@ def _serve(folder: Path, accounts: dict[str, bytes], options: argparse.Namespace
             _say(f"error: {folder} is in use by another emulator")
             return 1
         except OSError as error:
-            _say(f"error: {options.host}:{options.port}: {error.strerror}")
+            where = f"{options.host}:{options.port}" if error.filename is None else error.filename
+            _say(f"error: {where}: {error.strerror}")
+            return 1
+        except sqlite3.Error as error:
+            _say(f"error: the data in {folder} cannot be used: {error}")
             return 1
         ends.callback(running.stop)
         told_to_end = _make_signals_readable()
