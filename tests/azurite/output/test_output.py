@@ -136,6 +136,41 @@ def test_every_result_of_a_written_entity_has_the_shape_that_scripts_rely_on(cli
         jsonschema.Draft202012Validator(schema).validate(ran.json)
 
 
+def test_every_result_of_an_update_has_the_shape_that_scripts_rely_on(cli: CliWorld, blob: str) -> None:
+    table, site = table_world.table(cli), blob.partition("/")[0]
+    row = f"entity:{table}/eu/1"
+    cases: list[tuple[str, tuple[str, ...]]] = [
+        ("safe-update", (f"blob:{blob}", "--increment", "n", "--snapshot-first", "--op-id", "run-1")),
+        ("safe-update", (f"blob:{blob}", "--increment", "n", "--op-id", "run-1")),
+        ("safe-update", (f"blob:{blob}", "--unset", "nosuch")),
+        ("safe-update", (f"container:{site}", "--metadata", "--set", "a=b", "--allow-race")),
+        ("safe-update", (row, "--create", "--increment", "n")),
+        ("safe-update --where", (f"table:{table}", "--where", "n eq 1", "--increment", "n")),
+        ("safe-update --dry-run", (row, "--increment", "n", "--dry-run", "-o", "json")),
+        ("safe-update --status", (f"blob:{blob}", "--op-id", "run-1", "--status")),
+    ]
+    for name, words in cases:
+        schema = {"$defs": SCHEMAS["$defs"], "$ref": f"#/$defs/{name}"}
+        jsonschema.Draft202012Validator(schema).validate(cli.call("safe-update", *words).json)
+    schema = {"$defs": SCHEMAS["$defs"], "$ref": "#/$defs/cache list"}
+    jsonschema.Draft202012Validator(schema).validate(cli.call("cache", "list").json)
+
+
+def test_every_result_about_a_table_has_the_shape_that_scripts_rely_on(cli: CliWorld) -> None:
+    table = f"T{cli.container()}"
+    cases: list[tuple[str, tuple[str, ...]]] = [
+        ("table write", ("create", table)),
+        ("table write", ("create", table, "--if-exists", "skip")),
+        ("table list", ("list", "--prefix", table)),
+        ("table acl", ("acl", "get", table)),
+        ("table write", ("acl", "set", table, "--allow-race")),
+        ("table write", ("delete", table, "--last-writer-wins")),
+    ]
+    for name, words in cases:
+        schema = {"$defs": SCHEMAS["$defs"], "$ref": f"#/$defs/{name}"}
+        jsonschema.Draft202012Validator(schema).validate(cli.call("table", *words, stdin=b"{}").json)
+
+
 def test_every_result_about_a_queue_has_the_shape_that_scripts_rely_on(cli: CliWorld) -> None:
     name = f"q{cli.container()}"
     cases: list[tuple[str, tuple[str, ...]]] = [
