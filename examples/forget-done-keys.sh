@@ -10,12 +10,12 @@ table=${1:?usage: forget-done-keys.sh TABLE QUEUE [DAYS]}
 queue=${2:?usage: forget-done-keys.sh TABLE QUEUE [DAYS]}
 before=$(date -u -d "${3:-8} days ago" +%Y-%m-%dT%H:%M:%SZ)
 lines=$(mktemp)
-trap 'rm -f "$lines"' EXIT
+trap 'rm -f "$lines" "$lines.keys"' EXIT
 
 while
     azguard entity query "$table" --top 100 --select state --query '[].RowKey' -o tsv \
         --filter "PartitionKey eq @queue and state eq 'done' and Timestamp lt @before" \
-        --param "queue=$queue" --param "before:datetime=$before" > "$lines.keys"
+        --param "queue=$queue" --param "before:datetime=$before" > "$lines.keys" || exit
     sed "s|.*|{\"op\": \"delete\", \"address\": \"$table/$queue/&\", \"last_writer_wins\": true}|" "$lines.keys" > "$lines"
     rm -f "$lines.keys"
     [ -s "$lines" ]

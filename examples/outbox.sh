@@ -19,8 +19,10 @@ if [ $# -gt 3 ]; then
 END
 fi
 
-outbox="PartitionKey eq '$partition' and RowKey ge '~outbox~' and RowKey lt '~outbox~~'"
-azguard entity query "$table" --filter "$outbox" --query '[].[RowKey, receipt]' -o tsv |
+outbox="PartitionKey eq @partition and RowKey ge '~outbox~' and RowKey lt '~outbox~~'"
+rows=$(azguard entity query "$table" --filter "$outbox" --param "partition=$partition" \
+  --query '[].[RowKey, receipt]' -o tsv)
+[ -z "$rows" ] || printf '%s\n' "$rows" |
   while read -r row receipt; do
     status=0
     azguard message update "$queue/${row#"~outbox~"}" --visible --pop-receipt "$receipt" -o none || status=$?

@@ -153,6 +153,10 @@ def test_a_message_is_shown_once_its_entity_is_saved(shared: CliWorld, outbox: t
     assert look(shared, table, queue) == (["1007"], ["1007"])
 
 
+def test_an_outbox_that_cannot_be_read_is_not_taken_for_an_empty_one(shared: CliWorld, outbox: tuple[str, str]) -> None:
+    assert example(shared, "outbox.sh", "NoSuchTable", "o'hara", outbox[1]).code == 44
+
+
 def test_a_message_whose_entity_cannot_be_saved_is_never_shown(shared: CliWorld, outbox: tuple[str, str]) -> None:
     table, queue = outbox
     assert shared.call("entity", "insert", f"{table}/eu/1007", "n:int32=1").code == 0

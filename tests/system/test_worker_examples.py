@@ -149,13 +149,14 @@ def test_keys_that_were_done_long_ago_are_forgotten_and_no_others(cli: CliWorld)
     for queue, state in (("jobs", "claimed"), ("jobs", "failed"), ("jobs", "poisoned"), ("mails", "done")):
         client.create_entity({"PartitionKey": queue, "RowKey": f"{state}:1", "state": state})
 
-    def forget(days: str) -> list[str]:
+    def forget(days: str, of: str = table, code: int = 0) -> list[str]:
         environ = on_path(cli.root / "bin", cli.environ())
-        words = [str(EXAMPLES / "forget-done-keys.sh"), table, "jobs", days]
+        words = [str(EXAMPLES / "forget-done-keys.sh"), of, "jobs", days]
         done = subprocess.run(words, cwd=cli.root, env=environ, stdin=subprocess.DEVNULL, capture_output=True)
-        assert done.returncode == 0, done.stderr.decode()
+        assert done.returncode == code, done.stderr.decode()
         return sorted(str(each["RowKey"]) for each in client.list_entities())
 
     assert len(forget("8")) == 124
+    forget("8", of="NoSuchTable", code=44)
     # Before tomorrow.
     assert forget("-1") == ["claimed:1", "done:1", "failed:1", "poisoned:1"]
