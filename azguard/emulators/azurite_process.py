@@ -221,17 +221,22 @@ def _hold(port: int) -> socket.socket:
 
 def _answering(port: int) -> str | None:
     """Return which Azurite service answers HTTP on a port, such as ``Azurite-Blob``; None if none does."""
+    server = find_server(port) or ""
+    return server.partition("/")[0] if server.startswith("Azurite-") else None
+
+
+def find_server(port: int) -> str | None:
+    """Return what answers HTTP on a port calls itself; None if nothing answers."""
     from http.client import HTTPConnection, HTTPException
 
     connection = HTTPConnection("127.0.0.1", port, timeout=_PROBE_SECONDS)
     try:
         connection.request("HEAD", f"/{EMULATOR_NAME}")
-        server = connection.getresponse().getheader("Server", "")
+        return connection.getresponse().getheader("Server", "")
     except (OSError, HTTPException):
         return None
     finally:
         connection.close()
-    return server.partition("/")[0] if server.startswith("Azurite-") else None
 
 
 def _read(log: IO[bytes]) -> str:

@@ -86,6 +86,9 @@ def status(folder: Path) -> Status:
     running = files_process.find_running(folder)
     if running is None:
         return replace(found, reason=found.reason or files_process.explain_end(folder))
+    if found.answering and azurite_process.find_server(running.port) is None:
+        why = f"process {running.pid}, the Files emulator, lives, but does not answer; see {running.log}"
+        found = replace(found, answering=False, reason=why)
     return replace(found, file_endpoint=running.endpoint, files_pid=running.pid, smb_endpoint=running.smb_endpoint)
 
 

@@ -285,6 +285,9 @@ def test_after_it_was_killed_status_says_so_start_starts_anew_and_stop_cleans_up
         None,
         True,
     )
+    os.kill(again["files_pid"], signal.SIGSTOP)
+    answer = world.run("emulator", "status")
+    assert (answer.returncode, "the Files emulator, lives" in json.loads(answer.stdout)["reason"]) == (44, True)
     _kill(again["files_pid"])
     status = world.json("emulator", "status")
     assert (status["answering"], status["file_endpoint"]) == (True, None)
