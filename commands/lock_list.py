@@ -50,8 +50,10 @@ def list_(
     """
     env = context.of(ctx)
     holdings_view.check_place(container, account=account)
-    where = lock_names.choose_container(env.environ, None) if container is None else container
-    target = None if account else env.locate(where, Kind.CONTAINER)
+    target = None
+    if not account:
+        where = lock_names.choose_container(env.environ, None) if container is None else container
+        target = env.locate(where, Kind.CONTAINER)
     if target is not None and stale is None and not watch:
         from azguard.locks import listing
 
