@@ -49,10 +49,9 @@ def start(
         say(_WITHOUT_FILES)
         return started
     location = None if started.data is None else str(Path(started.data) / FILE)
+    beside = f"{started.pid} {started.started}"
     try:
-        running = files_process.start(
-            folder, environ, file_port, smb_port, data=location, since=started.started, wait=wait
-        )
+        running = files_process.start(folder, environ, file_port, smb_port, data=location, beside=beside, wait=wait)
     except BaseException:
         if not started.already_running:
             azurite.stop(folder)

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from subprocess import PIPE, Popen
@@ -53,6 +53,8 @@ class FilesEmulator:
     smb_port: int | None = None
     #: Why the shares are not served over SMB, although that was wanted; else empty.
     smb_problem: str = ""
+    #: The Azurite that it belongs to: its process, and when it was started.
+    beside: str = ""
 
     @property
     def endpoint(self) -> str:
@@ -87,12 +89,13 @@ def start(
     smb: int | None,
     *,
     data: str | None,
-    since: str,
+    beside: str,
     wait: float,
 ) -> FilesEmulator:
     """Start the Files emulator in the background, or return the one that runs already.
 
-    One that was started before ``since`` belongs to an Azurite that has gone: it is stopped first.
+    ``beside`` tells the Azurite that it belongs to from others. One of another Azurite, which has gone, is stopped
+    first.
 
     ``port`` None takes the last run's if it is free, else any; so does ``smb`` 0, the port for SMB, and None is without
     SMB; ``data`` is its folder, None for one that ends with it; ``wait`` is in seconds.
@@ -103,11 +106,11 @@ def start(
     """
     with locked_file.hold(folder / _LOCK):
         running = find_running(folder)
-        if running is not None and running.started < since:
+        if running is not None and running.beside != beside:
             running = None
             stop(folder, GRACE_SECONDS)
         if running is None:
-            return _start(folder, environ, port, smb, data, wait)
+            return _start(folder, environ, port, smb, data=data, beside=beside, wait=wait)
         _check_same(running, port, smb)
         return running
 
@@ -125,7 +128,14 @@ def _check_same(running: FilesEmulator, port: int | None, smb: int | None) -> No
 
 
 def _start(
-    folder: Path, environ: Mapping[str, str], port: int | None, smb: int | None, data: str | None, wait: float
+    folder: Path,
+    environ: Mapping[str, str],
+    port: int | None,
+    smb: int | None,
+    *,
+    data: str | None,
+    beside: str,
+    wait: float,
 ) -> FilesEmulator:
     if data is None:
         shutil.rmtree(folder / _DATA, ignore_errors=True)
@@ -142,6 +152,7 @@ def _start(
     else:
         raise ConfigError(f"port {taken} is taken", reason="port_taken")
     try:
+        running = replace(running, beside=beside)
         write_atomically(folder / _FILE, json.dumps(asdict(running), indent=2).encode(), 0o600, durable=False)
         ports = {**last, "port": running.port} | ({"smb_port": running.smb_port} if running.smb_port else {})
         write_atomically(folder / _LAST_FILE, json.dumps(ports).encode(), 0o600, durable=False)

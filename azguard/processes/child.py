@@ -89,7 +89,7 @@ class _Child:
 
     def pass_on(self, number: int, frame: FrameType | None) -> None:
         is_typed = number != signal.SIGTERM and in_foreground()
-        # A terminal that goes away sends SIGHUP to the same group, and nobody types that.
+        # A terminal that goes away sends SIGHUP to the same group, and no user types that.
         if number in ENDING and (not is_typed or number != signal.SIGINT):
             self.asked = self.asked or number
         # What is typed in a terminal reaches its whole foreground group; a second Ctrl-C would mean more.
