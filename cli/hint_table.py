@@ -1,8 +1,9 @@
 """The words of the command line for what the core raises: by the reason of an error.
 
-A template takes the facts of the error: ``{address}`` with its prefix, ``{target}`` without it, ``{option}``, the
-option of the argument that is wrong, ``{code}``, the service's own code, ``{message}``, and whatever is in ``facts``
-and ``values``. Where the words depend on those, a row is a function of them.
+A template takes the facts of the error: ``{address}`` with its prefix, ``{noun}``, ``{target}`` without it,
+``{option}``, the option of the argument that is wrong, ``{code}``, the service's own code, ``{message}``, and whatever
+is in ``facts`` and ``values``. In what to type next, address and target are quoted for a shell. Where the words depend
+on the facts, a row is a function of them.
 """
 
 from collections.abc import Mapping

@@ -23,7 +23,7 @@ def in_words(error: AzguardError, argv: Sequence[str] = ()) -> AzguardError:
         message = _line_of(error) + message
     return error.but(
         message=error.message if message is None else message,
-        hint=_fill(HINTS.get(error.reason), facts) if next_step is None else next_step,
+        hint=_fill(HINTS.get(error.reason), _as_typed(facts)) if next_step is None else next_step,
     )
 
 
@@ -35,13 +35,20 @@ def _fill(words: Words | None, facts: Mapping[str, object]) -> str | None:
 
 def _facts(error: AzguardError) -> dict[str, object]:
     address = error.address or ""
+    noun, _, target = address.partition(":")
     return {
         "address": address,
-        "target": address.partition(":")[2],
+        "noun": noun,
+        "target": target,
         "option": _name_option(error),
         "code": error.service_code or "",
         "message": error.message.removeprefix(_line_of(error)),
     }
+
+
+def _as_typed(facts: Mapping[str, object]) -> dict[str, object]:
+    """Return facts with the names as they are typed in a shell: a name may hold blanks, and even a command."""
+    return {**facts, **{each: shlex.quote(str(facts[each])) for each in ("address", "target") if facts[each]}}
 
 
 def _name_option(error: AzguardError) -> str:

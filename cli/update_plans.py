@@ -10,7 +10,7 @@ from azguard.cli import edit_options, inputs, update_parts
 from azguard.cli.context import Environment
 from azguard.cli.edit_options import TypedEdit
 from azguard.cli.update_options import UpdateOptions
-from azguard.documents import edits
+from azguard.documents import edits, metadata
 from azguard.documents.edits import Edit
 from azguard.documents.formats import is_yaml
 from azguard.errors import UsageError
@@ -288,6 +288,8 @@ def _output_rule(target: Target, given: UpdateOptions) -> Callable[[bytes, bytes
         from azguard.conditions import fences
 
         return fences.refuse_changed_tag
+    if given.metadata:
+        return lambda source, made, content_type: metadata.refuse_made(made, KEY)
     if not given.command or given.is_of_part or target.kind not in (Kind.BLOB, Kind.FILE):
         return lambda source, made, content_type: None
     from azguard.documents import filter_output

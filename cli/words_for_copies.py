@@ -8,8 +8,7 @@ from azguard.cli.words import Words
 
 def _show(facts: Mapping[str, object]) -> str:
     """Return the command that shows the blob or file that an error is about."""
-    kind, _, target = str(facts["address"]).partition(":")
-    return f"azguard {kind} show {shlex.quote(target)}"
+    return f"azguard {facts['noun']} show {facts['target']}"
 
 
 def _show_ended(facts: Mapping[str, object]) -> str:
@@ -17,27 +16,25 @@ def _show_ended(facts: Mapping[str, object]) -> str:
 
 
 def _stop_copy(facts: Mapping[str, object]) -> str:
-    kind, _, target = str(facts["address"]).partition(":")
-    return f"see how far it is: {_show(facts)}; or stop it: azguard {kind} abort-copy {shlex.quote(target)}"
+    return f"see how far it is: {_show(facts)}; or stop it: azguard {facts['noun']} abort-copy {facts['target']}"
 
 
 def _show_source(facts: Mapping[str, object]) -> str:
     shown = f"see what the source is now: {_show(facts)}"
-    if not str(facts["address"]).startswith("file:"):
+    if facts["noun"] != "file":
         return shown
-    share = shlex.quote(str(facts["target"]).partition("/")[0])
+    share = "".join(shlex.split(str(facts["target"]))).partition("/")[0]
     return f"{shown}; a snapshot of its share does not change: azguard share snapshot {share}"
 
 
 def _name_source(facts: Mapping[str, object]) -> str:
-    name = "SHARE/PATH" if str(facts["address"]).startswith("file:") else "CONTAINER/NAME"
+    name = "SHARE/PATH" if facts["noun"] == "file" else "CONTAINER/NAME"
     return f"check its name: --source {name}"
 
 
 def _begin_copy(facts: Mapping[str, object]) -> str:
-    kind, _, target = str(facts["address"]).partition(":")
-    name = "SHARE/PATH" if kind == "file" else "CONTAINER/NAME"
-    return f"azguard {kind} copy {shlex.quote(target)} --source {name} begins one"
+    name = "SHARE/PATH" if facts["noun"] == "file" else "CONTAINER/NAME"
+    return f"azguard {facts['noun']} copy {facts['target']} --source {name} begins one"
 
 
 #: What to type next.

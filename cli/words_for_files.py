@@ -1,6 +1,5 @@
 """The words of the command line for shares, directories and files: see ``hint_table``."""
 
-import shlex
 from collections.abc import Mapping
 
 from azguard.cli.words import Words
@@ -8,13 +7,12 @@ from azguard.cli.words import Words
 
 def _show_again(facts: Mapping[str, object]) -> str:
     """Return the command that shows what is there now."""
-    kind, _, target = str(facts["address"]).partition(":")
-    return f"azguard {kind} show {shlex.quote(target)}, then decide"
+    return f"azguard {facts['noun']} show {facts['target']}, then decide"
 
 
 def _close_handles(facts: Mapping[str, object]) -> str:
     """Return how to see who has a file open, and how to close a handle that is known."""
-    target, found = shlex.quote(str(facts["target"])), facts.get("handles")
+    target, found = facts["target"], facts.get("handles")
     if not isinstance(found, list) or not found:
         return f"see who has it open: azguard file handle list {target}"
     close = f"--handle-id {found[0]['handle_id']}" if len(found) == 1 else "--close-all"

@@ -18,7 +18,7 @@ def _after_doubt(facts: Mapping[str, object]) -> str:
 
 def _take_lock(facts: Mapping[str, object]) -> str:
     """Return how to take a lock that this job does not hold."""
-    if str(facts["address"]).startswith("file:"):
+    if facts["noun"] == "file":
         return "a file is held by one command: azguard lock run {address} -- COMMAND".format_map(facts)
     takes = "azguard lock hold {address} takes it; later steps need AZGUARD_LOCK, or the same AZGUARD_SCOPE"
     return takes.format_map(facts)

@@ -9,7 +9,7 @@ _RENEW = "make a new one, and give it by --sas-token @FILE"
 
 def _look_first(facts: Mapping[str, object]) -> str:
     """Return what to type to see whether a write was applied."""
-    kind, _, target = str(facts["address"]).partition(":")
+    kind, target = facts["noun"], facts["target"]
     if kind == "table":
         return f"look before you try again: azguard table list --prefix {target}"
     verb = "get" if kind == "entity" else "show"

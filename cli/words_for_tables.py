@@ -6,13 +6,11 @@ from azguard.cli.words import Words
 
 
 def _how_to_see_acl(facts: Mapping[str, object]) -> str:
-    kind, _, target = str(facts["address"]).partition(":")
-    return f"azguard {kind} acl get {target}, then decide"
+    return f"azguard {facts['noun']} acl get {facts['target']}, then decide"
 
 
 def _how_to_look_at_acl(facts: Mapping[str, object]) -> str:
-    kind, _, target = str(facts["address"]).partition(":")
-    return f"look before you try again: azguard {kind} acl get {target}"
+    return f"look before you try again: azguard {facts['noun']} acl get {facts['target']}"
 
 
 #: What to type next.

@@ -6,8 +6,7 @@ from azguard.cli.words import Words
 
 
 def _how_to_read_alone(facts: Mapping[str, object]) -> str:
-    noun = str(facts["address"]).partition(":")[0]
-    return f"read it alone, under another name: azguard {noun} get {facts['target']} -f FILE"
+    return f"read it alone, under another name: azguard {facts['noun']} get {facts['target']} -f FILE"
 
 
 #: What to type next.

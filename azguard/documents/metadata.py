@@ -141,6 +141,20 @@ def refuse_reserved(metadata: dict[str, str], reserved: str) -> dict[str, str]:
     return metadata
 
 
+def refuse_made(made: bytes, reserved: str) -> None:
+    """Refuse what was made of metadata, as JSON, if it has an entry of azguard's own, which its source had not.
+
+    Raises:
+        TransformFailed: it has.
+    """
+    try:
+        found = json.loads(made)
+    except ValueError:
+        return  # It is refused for that.
+    if isinstance(found, dict) and reserved in (name.lower() for name in found):
+        raise TransformFailed(f"{reserved} is how azguard knows its own writes; it cannot be edited")
+
+
 def check_size(metadata: Mapping[str, str], own: Collection[str]) -> None:
     """Refuse metadata that are too large; ``own`` are the names of azguard's entries among them.
 

@@ -236,3 +236,8 @@ def test_metadata_of_a_queue_that_become_too_large_are_not_sent(cli: CliWorld) -
 
 def test_a_missing_queue_is_44(cli: CliWorld) -> None:
     assert update_queue(cli, "nosuch", "--set-string", "a=1").code == 44
+
+
+def test_a_command_cannot_make_the_entry_of_azguard(cli: CliWorld, blob: str) -> None:
+    ran = cli.call("safe-update", f"blob:{blob}", "--metadata", "--", "echo", '{"azguardLineage": "x"}')
+    assert (ran.code, "cannot be edited" in ran.err) == (65, True)

@@ -57,3 +57,11 @@ def test_no_reason_has_rows_on_two_pages() -> None:
 def test_an_error_without_a_reason_stays_as_it_is() -> None:
     error = UsageError("it is empty", hint="write something")
     assert in_words(error) is error
+
+
+@pytest.mark.parametrize("reason", ["never_read_before_write", "leased_by_another", "copy_ended", "outcome_unknown"])
+def test_a_name_in_a_command_is_quoted_for_the_shell(reason: str) -> None:
+    """A blob may be called as a command is: what is pasted must not run it."""
+    told = in_words(errors.Changed("refused", address="blob:site/a; id", reason=reason))
+    assert told.hint is not None
+    assert any(each in told.hint for each in ("'site/a; id'", "'blob:site/a; id'"))
