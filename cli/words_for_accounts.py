@@ -54,6 +54,7 @@ HINTS: Mapping[str, Words] = {
     "service_connection_refused": (
         "see whether the service connection uses workload identity federation, and this pipeline may use it"
     ),
+    "login_malformed": "mend or unset what it names: AZURE_AUTHORITY_HOST, AZURE_TOKEN_CREDENTIALS, AZURE_CLIENT_…",
     "login_needs_https": "use --account-key or --sas-token for an emulator",
     "profile_missing": "azguard profile set {name} --account-name NAME --auth-mode login",
     "profile_setting_unknown": "{known}",

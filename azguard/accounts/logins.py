@@ -17,7 +17,7 @@ from typing import Any
 
 from azguard.accounts import proxies
 from azguard.accounts.clouds import Cloud
-from azguard.errors import LoginFailed
+from azguard.errors import ConfigError, LoginFailed
 from azguard.times import iso
 
 _GITHUB = ("ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "AZURE_CLIENT_ID", "AZURE_TENANT_ID")
@@ -113,7 +113,22 @@ class Login:
 
 
 def choose(environ: Mapping[str, str], cloud: Cloud) -> Login:
-    """Return the login of this machine or CI job, in a cloud; ``AZURE_AUTHORITY_HOST`` names another authority."""
+    """Return the login of this machine or CI job, in a cloud; ``AZURE_AUTHORITY_HOST`` names another authority.
+
+    Raises:
+        ConfigError: a variable for the login is malformed, or names a file that cannot be read.
+    """
+    try:
+        return _choose(environ, cloud)
+    except OSError as error:
+        raise ConfigError(
+            f"the login cannot be made: {error.filename}: {error.strerror}", reason="login_malformed"
+        ) from error
+    except ValueError as error:
+        raise ConfigError(f"the login cannot be made: {error}", reason="login_malformed") from error
+
+
+def _choose(environ: Mapping[str, str], cloud: Cloud) -> Login:
     authority: dict[str, Any] = {} if environ.get("AZURE_AUTHORITY_HOST") else {"authority": cloud.authority}
     if not any(environ.get(name) for name in _CHOSEN):
         if all(environ.get(name) for name in _GITHUB):

@@ -167,6 +167,25 @@ def test_the_authority_is_that_of_the_endpoints_cloud(
     assert login.credential._client._authority == f"https://{authority}"
 
 
+@pytest.mark.parametrize(
+    ("environ", "named"),
+    [
+        ({"AZURE_TOKEN_CREDENTIALS": "nonsense"}, "nonsense"),
+        ({"AZURE_AUTHORITY_HOST": "http://nope"}, "http://nope"),
+        (
+            {"AZURE_CLIENT_ID": "x", "AZURE_TENANT_ID": "y", "AZURE_CLIENT_CERTIFICATE_PATH": "/nonexistent"},
+            "/nonexistent: No such file or directory",
+        ),
+    ],
+)
+def test_a_variable_of_a_login_that_is_malformed_is_named(
+    offline: CliWorld, environ: Mapping[str, str], named: str
+) -> None:
+    account = ("--account-name", "contoso", "--auth-mode", "login")
+    ran = offline.call("container", "list", *account, "-o", "json", env=environ)
+    assert (ran.code, ran.error["kind"], named in ran.error["message"]) == (78, "config", True)
+
+
 def test_no_login_is_made_before_it_is_needed() -> None:
     account = Account("acc", {"blob": "https://acc.blob.core.windows.net"}, Auth.LOGIN)
     account.watch_login(lambda ends, reason: None)
