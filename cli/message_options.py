@@ -5,7 +5,10 @@ from typing import Annotated
 
 import typer
 
+from azguard.accounts.target import Target
+from azguard.address import Kind
 from azguard.cli import completers, inputs, values
+from azguard.cli.context import Environment
 from azguard.errors import UsageError
 from azguard.queues import encodings
 
@@ -177,6 +180,15 @@ def _read_text(content: str | None, file: str | None, encoding: str, *, allow_em
 def number(text: str) -> int:
     """Return how many messages are asked for."""
     return values.whole(text, "--num-messages", 1, MOST_MESSAGES)
+
+
+def locate_poison(env: Environment, queue: Target, text: str | None) -> Target | None:
+    """Return the poison queue that --poison-queue names: in the account of its queue, unless it is a URL."""
+    named = values.not_empty(text, "--poison-queue")
+    if named is None:
+        return None
+    location = env.location(named, Kind.QUEUE)
+    return Target(queue.account, location.address) if location.endpoint is None else env.locate(named, Kind.QUEUE)
 
 
 def moved_life(text: str | None) -> int | None:

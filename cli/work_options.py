@@ -90,8 +90,8 @@ class WorkOptions:
         str | None, typer.Option("--metrics", metavar="FILE", help="Keep the counts in this file, as OpenMetrics text.")
     ] = None
 
-    def check(self, queue: Target) -> WorkSettings:
-        """Return what the options say, without the command.
+    def check(self, queue: Target, poison: Target | None) -> WorkSettings:
+        """Return what the options say, without the command; ``poison`` is the poison queue that was named.
 
         Raises:
             UsageError: one is malformed, or they contradict each other.
@@ -100,7 +100,7 @@ class WorkOptions:
             raise UsageError("--once-key says what is claimed, and not where", hint="add --once-table TABLE")
         return WorkSettings(
             queue=queue,
-            poison=self._find_poison(queue),
+            poison=_find_poison(queue, poison),
             command=(),
             encoding=values.named(self.encoding, "--encoding", encodings.ENCODINGS),
             visibility=message_options.visibility(self.visibility_timeout, 1),
@@ -117,19 +117,6 @@ class WorkOptions:
             events=_file(self.events, "--events"),
             metrics=_file(self.metrics, "--metrics"),
         )
-
-    def _find_poison(self, queue: Target) -> Target:
-        own = queue.address.container
-        name = values.not_empty(self.poison_queue, "--poison-queue") or f"{own}{POISON_SUFFIX}"
-        if name == own:
-            raise UsageError("the poison queue is the queue itself", hint="choose another with --poison-queue")
-        if len(name) > _LONGEST_NAME:
-            raise UsageError(
-                f"{name} is too long for the name of a queue: it has {len(name)} characters, and {_LONGEST_NAME} are "
-                "allowed",
-                hint="choose another with --poison-queue",
-            )
-        return Target(queue.account, address.parse(name, Kind.QUEUE).address)
 
 
 @dataclass(frozen=True)
@@ -148,13 +135,35 @@ def plan(env: Environment, words: list[str], given: WorkOptions) -> WorkSettings
         CommandNotFound, NotExecutable: there is no such command.
     """
     queue, command = split(words, env.argv)
-    checked = given.check(env.locate(queue, Kind.QUEUE))
+    target = env.locate(queue, Kind.QUEUE)
+    checked = given.check(target, message_options.locate_poison(env, target, given.poison_queue))
     child.check(command, env.environ)
     ending.warn(checked.queue, max(checked.visibility, checked.max_time or 0.0), env.out.warn_once)
     patience = None if env.shared.get("timeout") is None else env.deadline.seconds
     told = replace(checked, patience=patience, say=env.out.info, warn=env.out.warn)
     settings = replace(told, command=command, environ=dict(env.environ))
     return settings if given.once_table is None else _claim_in(env, settings, given.once_table, given.once_key)
+
+
+def _find_poison(queue: Target, named: Target | None) -> Target:
+    """Return the poison queue of a worker.
+
+    Raises:
+        UsageError: it is the queue itself, or the name that it has by default is too long.
+    """
+    own = queue.address.container
+    if named is None:
+        name = f"{own}{POISON_SUFFIX}"
+        if len(name) > _LONGEST_NAME:
+            raise UsageError(
+                f"{name} is too long for the name of a queue: it has {len(name)} characters, and {_LONGEST_NAME} are "
+                "allowed",
+                hint="choose another with --poison-queue",
+            )
+        return Target(queue.account, address.parse(name, Kind.QUEUE).address)
+    if (named.endpoint, named.address) == (queue.endpoint, queue.address):
+        raise UsageError("the poison queue is the queue itself", hint="choose another with --poison-queue")
+    return named
 
 
 def _claim_in(env: Environment, settings: WorkSettings, table: str, key: str | None) -> WorkSettings:

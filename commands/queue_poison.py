@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from azguard.address import Kind
-from azguard.cli import completers, context, options, values
+from azguard.cli import completers, context, message_options, options, values
 from azguard.cli.groups import group
 from azguard.conditions import operations
 
@@ -57,7 +57,7 @@ def list_(
     file = values.not_empty(events, "--events")
     found = poisoned.list_poisoned(
         target,
-        values.not_empty(poison_queue, "--poison-queue"),
+        message_options.locate_poison(env, target, poison_queue),
         table,
         None if file is None else Path(file),
         env.deadline,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from azguard.errors import AzguardError, CommandNotFound, ConfigError, LockLost, NotExecutable
+from azguard.errors import AzguardError, CommandNotFound, GaveUp, LockLost, NotExecutable
 from azguard.processes import channel, place_process, tree
 from azguard.processes.channel import Channel
 from azguard.processes.readiness import wait_readable
@@ -96,7 +96,7 @@ class CommandPlace:
         Raises:
             CommandNotFound, NotExecutable: it could not be started.
             LockLost: its time was over before it was started.
-            ConfigError: it could not be given its files.
+            GaveUp: it could not be given its files.
             AzguardError: the place is gone.
         """
         self._seen, self._grace, self._patience = set(), order.grace, _ASKING_SECONDS
@@ -110,7 +110,7 @@ class CommandPlace:
             if message["is"] == "started":
                 return
             if message["is"] == "failed" and message["status"] == place_process.NO_FILES:
-                raise ConfigError(message["why"], reason="command_files_not_writable")
+                raise GaveUp(message["why"], reason="command_files_not_writable")
             if message["is"] == "failed":
                 raise _STARTING[message["status"]](message["why"])
         raise AzguardError("the process that was to run the command was killed", reason=PLACE_KILLED)

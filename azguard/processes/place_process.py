@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from azguard.errors import AzguardError, ConfigError
+from azguard.errors import AzguardError, GaveUp
 from azguard.processes import tree
 from azguard.processes.channel import Channel
 from azguard.processes.forwarded import FORWARDED
@@ -26,7 +26,7 @@ from azguard.processes.guardian import Guardian
 #: The name of the process, unlike the guardian's, so that one ``pkill`` does not hit both.
 NAME = "command-place"
 #: The status of a command that could not be started for want of its files.
-NO_FILES = ConfigError.exit_code
+NO_FILES = GaveUp.exit_code
 
 
 def serve(channel: Channel, environ: Mapping[str, str]) -> NoReturn:

@@ -70,19 +70,19 @@ class PoisonList:
     count: int
 
 
-def find_poison_queue(queue: Target, named: str | None) -> Target:
-    """Return the poison queue of a queue: the named one, or the one of its name; a poison queue is its own.
+def find_poison_queue(queue: Target) -> Target:
+    """Return the poison queue that a queue has by its name; a poison queue is its own.
 
     Raises:
         UsageError: that is no name of a queue.
     """
     own = queue.address.container
-    name = named or (own if own.endswith(POISON_SUFFIX) else own + POISON_SUFFIX)
+    name = own if own.endswith(POISON_SUFFIX) else own + POISON_SUFFIX
     return Target(queue.account, parse(name, Kind.QUEUE).address)
 
 
 def list_poisoned(
-    queue: Target, named: str | None, once_table: Target | None, events: Path | None, deadline: Deadline
+    queue: Target, named: Target | None, once_table: Target | None, events: Path | None, deadline: Deadline
 ) -> PoisonList:
     """Look at the messages of a poison queue, and join what is known of each; they stay as they are.
 
@@ -90,7 +90,7 @@ def list_poisoned(
         NotFound: the poison queue, or the table, is not there.
         UsageError: the file of events cannot be read.
     """
-    poison = find_poison_queue(queue, named)
+    poison = named or find_poison_queue(queue)
     seen = messages.peek(poison, MOST_MESSAGES, deadline)
     wanted = {each.id for each in seen}
     known = {} if events is None else _read_events(events, wanted)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from azguard.errors import CommandNotFound, ConfigError, NotExecutable
+from azguard.errors import CommandNotFound, GaveUp, NotExecutable
 from azguard.processes import clock, command_place, tree
 from azguard.processes.command_place import CommandEnd, CommandOrder, CommandPlace
 from tests.support.emulator_world import until
@@ -66,7 +66,7 @@ def test_a_command_finds_its_files_by_its_variables(place: CommandPlace) -> None
 
 
 def test_a_command_whose_files_cannot_be_written_is_told_with_the_folder(place: CommandPlace) -> None:
-    with pytest.raises(ConfigError, match=r"the files of the command cannot be written in /.*: File name too long"):
+    with pytest.raises(GaveUp, match=r"the files of the command cannot be written in /.*: File name too long"):
         place.start(CommandOrder(["true"], b"", files={"A" * 300: "x"}))
     assert run(place, "exit 3") == CommandEnd(3)
 

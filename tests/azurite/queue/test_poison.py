@@ -124,6 +124,12 @@ def test_what_is_not_there_is_named(cli: CliWorld, jobs: str, words: tuple[str, 
     assert (ran.code, bool(ran.error["hint"])) == (code, True)
 
 
+def test_a_poison_queue_of_another_account_is_not_looked_for_in_this_one(cli: CliWorld, jobs: str) -> None:
+    option = ("--poison-queue", f"https://other.queue.core.windows.net/{jobs}-poison")
+    ran = [look(cli, jobs, *option), cli.call("queue", "work", jobs, "--drain", *option, "--", "true")]
+    assert [each.code for each in ran] == [78, 78]
+
+
 @pytest.mark.parametrize("words", [("q" * 60,), ("jobs", "--poison-queue", "A")])
 def test_what_is_no_name_of_a_queue_is_refused_before_any_request(cli: CliWorld, words: tuple[str, ...]) -> None:
     ran = look(cli, *words)
