@@ -17,7 +17,7 @@ from typing import Any
 
 from azguard.accounts import proxies
 from azguard.accounts.clouds import Cloud
-from azguard.errors import ConfigError, LoginFailed
+from azguard.errors import LoginFailed
 from azguard.times import iso
 
 _GITHUB = ("ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "AZURE_CLIENT_ID", "AZURE_TENANT_ID")
@@ -116,16 +116,16 @@ def choose(environ: Mapping[str, str], cloud: Cloud) -> Login:
     """Return the login of this machine or CI job, in a cloud; ``AZURE_AUTHORITY_HOST`` names another authority.
 
     Raises:
-        ConfigError: a variable for the login is malformed, or names a file that cannot be read.
+        LoginFailed: a variable for it is malformed, or names a file that cannot be read.
     """
     try:
         return _choose(environ, cloud)
     except OSError as error:
-        raise ConfigError(
+        raise LoginFailed(
             f"the login cannot be made: {error.filename}: {error.strerror}", reason="login_malformed"
         ) from error
     except ValueError as error:
-        raise ConfigError(f"the login cannot be made: {error}", reason="login_malformed") from error
+        raise LoginFailed(f"the login cannot be made: {error}", reason="login_malformed") from error
 
 
 def _choose(environ: Mapping[str, str], cloud: Cloud) -> Login:

@@ -181,9 +181,11 @@ def test_the_authority_is_that_of_the_endpoints_cloud(
 def test_a_variable_of_a_login_that_is_malformed_is_named(
     offline: CliWorld, environ: Mapping[str, str], named: str
 ) -> None:
-    account = ("--account-name", "contoso", "--auth-mode", "login")
-    ran = offline.call("container", "list", *account, "-o", "json", env=environ)
-    assert (ran.code, ran.error["kind"], named in ran.error["message"]) == (78, "config", True)
+    account = ("--account-name", "contoso", "--auth-mode", "login", "-o", "json")
+    for words in (("container", "list"), ("blob", "put", "site/a", "--last-writer-wins")):
+        ran = offline.call(*words, *account, stdin=b"x", env=environ)
+        # Never in doubt: nothing was sent.
+        assert (ran.code, ran.error["kind"], named in ran.error["message"]) == (41, "unauthenticated", True)
 
 
 def test_no_login_is_made_before_it_is_needed() -> None:
