@@ -96,6 +96,8 @@ def deliver(env: Environment, received: Sequence[Received], encoding: str, body:
     except BrokenPipeError:
         raise
     except (OSError, OutputFailed) as error:
+        if not received:
+            raise
         # The error delivers them.
         _record_all(env, received)
         raise _tell_receipts(error, received, body) from error

@@ -90,16 +90,19 @@ class Worker:
             UsageError: the file of metrics cannot be written.
         """
         self._metrics.begin(self._counts.take())
-        with handle_unless_ignored(ENDING, self._on_signal):
-            self._crew.start()
-            try:
-                self._work()
-            finally:
-                self._crew.stop()
-                self._metrics.write(self._counts.take())
-                self._events.close()
-                self._bell.close()
-            return self._end()
+        try:
+            with handle_unless_ignored(ENDING, self._on_signal):
+                self._crew.start()
+                try:
+                    self._work()
+                finally:
+                    self._crew.stop()
+                    self._metrics.write(self._counts.take())
+                    self._events.close()
+                return self._end()
+        finally:
+            # A signal rings it until here.
+            self._bell.close()
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         self._signals.append(number)

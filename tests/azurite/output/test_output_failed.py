@@ -73,6 +73,8 @@ def test_the_receipt_of_a_message_that_cannot_be_printed_is_told_and_remembered(
     ((address, receipt),) = error["receipts"].items()
     assert (ran.returncode, error["exit_code"], len(receipt) > 0) == (73, 73, True)
     assert cli.call("message", "delete", address.removeprefix("message:")).code == 0
+    # Of an empty queue no one is told that a message was received.
+    assert "received" not in typed(cli, ">/dev/full", "message", "get", jobs).stderr
 
 
 @pytest.mark.parametrize("where", BAD_STDOUT)

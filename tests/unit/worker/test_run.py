@@ -128,6 +128,16 @@ def test_a_signal_lets_what_runs_finish_and_takes_no_more() -> None:
     assert (ended.status, ended.summary.done, ended.summary.stopped_by) == (0, 1, "signal")
 
 
+def test_a_signal_at_the_very_end_harms_nothing() -> None:
+    worker = Worker(
+        settings(drain=True),
+        FakeInbox(),
+        [FakePlace()],
+        show=lambda counts: os.kill(os.getpid(), signal.SIGTERM),
+    )
+    assert worker.run().status == 128 + signal.SIGTERM
+
+
 def test_the_handling_of_signals_is_put_back() -> None:
     before = signal.getsignal(signal.SIGTERM)
     work(full(1))
