@@ -4,6 +4,7 @@ It costs requests only on the way to an error, and little time: an explanation i
 """
 
 import re
+import shlex
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
@@ -71,8 +72,9 @@ def _name_own_lease(env: Environment, error: Locked, target: Target) -> Locked:
         return error
     # A write of a share or a file is refused by this code, too, since it takes a lease itself.
     if code == "LeaseAlreadyPresent" and env.command in _ACQUIRING:
-        release = f"release it first: azguard lease release {target.address}"
-        renew = f"renew it: azguard lease renew {target.address}\n      or release it first"
+        address = shlex.quote(str(target.address))
+        release = f"release it first: azguard lease release {address}"
+        renew = f"renew it: azguard lease renew {address}\n      or release it first"
         return error.but(
             message=f"{target} is leased already, by this scope itself",
             hint=release if target.kind is Kind.FILE else renew,
@@ -93,7 +95,7 @@ def _name_own_lease_waited_for(env: Environment, error: GaveUp, target: Target) 
         return error
     known = env.cache.find_held(Key.of(target))
     noun = "lock" if known is not None and known.action == "lock hold" else "lease"
-    release = f"release it first: azguard {noun} release {target.address}"
+    release = f"release it first: azguard {noun} release {shlex.quote(str(target.address))}"
     return error.but(
         message=f"{target} is leased by this scope itself, so waiting for it is in vain; nothing was done",
         hint=hints.under_own_lease(env.argv) if updates else release,
@@ -115,7 +117,7 @@ def _offer_near_names(env: Environment, error: NotFound, target: Target) -> NotF
         return error
     deletes = env.command.endswith("delete")  # what is to be deleted is not made first
     way_out = "" if error.hint is None or deletes else f"\n      or {_as_clause(error.hint)}"
-    return error.but(hint=f"did you mean {' or '.join(near)}?{way_out}")
+    return error.but(hint=f"did you mean {' or '.join(map(shlex.quote, near))}?{way_out}")
 
 
 def _near_names(env: Environment, code: str, target: Target) -> list[str]:

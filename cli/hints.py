@@ -10,6 +10,11 @@ from azguard.cli.words import Words
 from azguard.errors import AzguardError, Changed, Gone, Locked, NotFound, OutcomeUnknown
 
 _READS = ("blob get", "blob show", "blob exists", "lease show")
+#: Facts that stand in command lines. Others may have chosen them.
+NAMES = (
+    "account", "address", "container", "destination", "directory", "file", "folder", "parent", "program", "scope",
+    "share", "source", "target", "text",
+)  # fmt: skip
 
 
 def in_words(error: AzguardError, argv: Sequence[str] = ()) -> AzguardError:
@@ -48,7 +53,7 @@ def _facts(error: AzguardError) -> dict[str, object]:
 
 def _as_typed(facts: Mapping[str, object]) -> dict[str, object]:
     """Return facts with the names as they are typed in a shell: a name may hold blanks, and even a command."""
-    return {**facts, **{each: shlex.quote(str(facts[each])) for each in ("address", "target") if facts[each]}}
+    return {**facts, **{each: shlex.quote(str(facts[each])) for each in NAMES if facts.get(each)}}
 
 
 def _name_option(error: AzguardError) -> str:

@@ -1,6 +1,7 @@
 """Files and streams named on the command line."""
 
 import os
+import shlex
 import stat
 import sys
 from collections.abc import Iterator
@@ -113,7 +114,8 @@ def _check_result_file(file: str | None) -> Path | None:
         raise UsageError("--result names a file, not stdout", hint="with -f FILE stdout has the result")
     path = Path(str(file))
     if not is_writable(path):
-        raise UsageError(f"--result {file} cannot be written", hint=f"make the folder first: mkdir -p {path.parent}")
+        folder = shlex.quote(str(path.parent))
+        raise UsageError(f"--result {file} cannot be written", hint=f"make the folder first: mkdir -p {folder}")
     return path
 
 

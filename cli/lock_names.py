@@ -57,10 +57,8 @@ def locks(env: Environment, texts: Sequence[str], container: str | None, *, also
 def _locate(env: Environment, text: str, container: str | None, also: Sequence[Kind]) -> Target:
     target = env.locate(_expand_name(env, text, container), writable=True)
     if target.kind is Kind.BLOB and target.address.name.endswith(log.SUFFIX):
-        lock = target.address.name.removesuffix(log.SUFFIX)
-        raise UsageError(
-            f"{target} is the history of a lock", hint=f"azguard lock log {target.address.container}/{lock}"
-        )
+        lock = shlex.quote(target.address.short.removesuffix(log.SUFFIX))
+        raise UsageError(f"{target} is the history of a lock", hint=f"azguard lock log {lock}")
     if target.kind is Kind.BLOB or target.kind in also:
         return target
     if target.kind in FILES:

@@ -1,5 +1,6 @@
 """The receipts of messages on the command line: which one is meant, and that none is lost."""
 
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,7 +38,8 @@ def body_file(file: str | None, number: int) -> Path | None:
     if body is not None and body.is_dir():
         raise UsageError(f"{body} is a folder", hint="name a file")
     if body is not None and not inputs.is_writable(body):
-        raise UsageError(f"{body} cannot be written", hint=f"make the folder first: mkdir -p {body.parent}")
+        folder = shlex.quote(str(body.parent))
+        raise UsageError(f"{body} cannot be written", hint=f"make the folder first: mkdir -p {folder}")
     return body
 
 

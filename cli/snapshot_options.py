@@ -1,5 +1,7 @@
 """What names a snapshot or an earlier version of a blob."""
 
+import shlex
+
 from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.cli.context import Environment
@@ -51,5 +53,5 @@ def refuse_snapshot_first(blob: str, *, given: bool) -> None:
     if given:
         raise UsageError(
             "--snapshot-first is not for a delete: the service deletes a blob only together with its snapshots",
-            hint=f"keep a copy first: azguard blob copy CONTAINER/COPY --source {blob}",
+            hint=f"keep a copy first: azguard blob copy CONTAINER/COPY --source {shlex.quote(blob)}",
         )

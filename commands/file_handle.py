@@ -1,5 +1,6 @@
 """``azguard file handle``: list, close."""
 
+import shlex
 from typing import Annotated
 
 import typer
@@ -65,9 +66,10 @@ def close(
     from azguard.files import handles
 
     if (handle_id is None) is not close_all or handle_id == "*":
+        listed = f"azguard file handle list {shlex.quote(path)}"
         raise UsageError(
             "name either one handle or all of them",
-            hint=f"--handle-id ID closes one (see azguard file handle list {path}); --close-all closes all",
+            hint=f"--handle-id ID closes one (see {listed}); --close-all closes all",
         )
     if recursive and not close_all:
         raise UsageError("--recursive is about all handles", hint="add --close-all instead of --handle-id")

@@ -3,10 +3,12 @@
 import ast
 import re
 from functools import cache
+from string import Formatter
 
 import pytest
 
 from azguard import errors
+from azguard.cli import hints
 from azguard.cli.hint_table import HINTS, PAGES, WORDS
 from azguard.cli.hints import in_words
 from azguard.errors import UsageError
@@ -18,6 +20,8 @@ pytestmark = pytest.mark.xdist_group("source of the product")
 ERRORS = {name for name, value in vars(errors).items() if isinstance(value, type)} | {"but", "as_kind"}
 # What becomes an error, with its reason, further up.
 ERRORS |= {"Denial", "Login", "NoAnswer", "Refusal", "confirm", "never_read", "replace"}
+# What the functions among the words look for.
+_OF_FUNCTIONS = {"appended_bytes", "next_position", "path", "option", "code", "action", "why"}
 ERRORS |= {"_of_job", "_without_effect", "_wrong_type"}
 
 
@@ -65,3 +69,13 @@ def test_a_name_in_a_command_is_quoted_for_the_shell(reason: str) -> None:
     told = in_words(errors.Changed("refused", address="blob:site/a; id", reason=reason))
     assert told.hint is not None
     assert any(each in told.hint for each in ("'site/a; id'", "'blob:site/a; id'"))
+
+
+@pytest.mark.parametrize("kind", ["blob", "entity", "file", "queue", "container", "table"])
+def test_every_name_in_every_hint_is_one_word_of_a_shell(kind: str) -> None:
+    templates = [words for words in (*HINTS.values(), *WORDS.values()) if isinstance(words, str)]
+    others = {field for words in templates for _, field, _, _ in Formatter().parse(words) if field} | _OF_FUNCTIONS
+    values = dict.fromkeys(others, "7") | dict.fromkeys(hints.NAMES, "site/a b;x")
+    built = (UsageError("m", f"{kind}:site/a b;x", reason=reason, values=values) for reason in HINTS)
+    told = [in_words(each).hint or "" for each in built]
+    assert [hint for hint in told if "b;x" in re.sub("'[^']*'", "", hint)] == []
