@@ -51,8 +51,7 @@ class PagePutOptions:
         """Return the content, or the ranges of the source."""
         if stream is not None:
             return stream
-        asked = env.conditions(write.target) if RequestedConditions.of(env.shared).values else Conditions()
-        return source_options.read(env, write.target, self.source_url or "", self.source_sas, asked)
+        return source_options.read(env, write.target, self.source_url or "", self.source_sas, write.conditions)
 
     def check(self, env: Environment, target: Target, size: int | None) -> "PageWrite":
         """Return the write that the options describe; ``size`` is the length of the content, where it is known.
@@ -95,8 +94,14 @@ def plan(env: Environment, target: Target, offset: int, *, creates: bool = False
     asked = RequestedConditions.of(env.shared)
     is_bare = all(each.of_source for each in asked.values) and asked.etag is None and not asked.last_writer_wins
     if creates and is_bare and env.reads.find_last(target) is None:
+        # Nothing guards what is not there: only the conditions on the source are left to be asked for.
+        of_source = replace(asked, lease_id=None, last_writer_wins=True)
+        assert env.operation is not None
         conditions = Conditions(
-            guard="if-none-match", lease_id=env.reads.choose_lease_id(target, asked.lease_id), never_read=True
+            headers=env.reads.resolve_conditions(env.operation, of_source, target).source_headers,
+            guard="if-none-match",
+            lease_id=env.reads.choose_lease_id(target, asked.lease_id),
+            never_read=True,
         )
     else:
         creates = False

@@ -19,6 +19,7 @@ APPENDED = Answer(201, headers={**_TIMES, "ETag": '"0x2"', "x-ms-blob-append-off
 WRITTEN = Answer(201, headers={**_TIMES, "ETag": '"0x2"', "x-ms-blob-sequence-number": "0"})
 RELEASED = Answer(200, headers={**_TIMES, "ETag": '"0x2"'})
 APPEND = ("blob", "append", "logs/a", "--source-url", "site/part", "-o", "json")
+PUT_NEW = ("blob", "page", "put", "disks/a", "--source-url", "site/part", "--create", "1KiB", "-o", "json")
 PUT = ("blob", "page", "put", "disks/a", "--source-url", "site/part", "--etag", '"0x1"', "-o", "json")
 
 
@@ -52,9 +53,10 @@ def test_a_source_that_changed_is_told_as_the_source(
     assert (ran.code, ran.error["side"], ran.error["address"]) == (42, "source", "blob:site/part"), ran.err
 
 
-def test_a_condition_on_the_source_is_asked_of_the_source(offline: CliWorld) -> None:
+@pytest.mark.parametrize("words", [APPEND, PUT_NEW])
+def test_a_condition_on_the_source_is_asked_of_the_source(offline: CliWorld, words: tuple[str, ...]) -> None:
     with scripted_service.running(Answer(412, "ConditionNotMet")) as service:
-        ran = offline.call(*APPEND, "--source-if-match", '"0x9"', "--connection-string", service.connection_string)
+        ran = offline.call(*words, "--source-if-match", '"0x9"', "--connection-string", service.connection_string)
     assert (ran.code, ran.error["side"], service.asked[0][1]["if-match"]) == (42, "source", '"0x9"'), ran.err
     assert {method for method, _ in service.asked} == {"HEAD"}
 
