@@ -16,11 +16,11 @@ HINTS: Mapping[str, Words] = {
         "check the network and `npm config get registry`, then run this again; "
         "or put that version on PATH: npm install -g azurite@{version}"
     ),
-    "command_files_not_writable": "make room there, or name another folder: TMPDIR",
     "command_needs_shell": "there is no shell; for a line of shell write -- sh -c '...'",
     "command_not_executable": "chmod +x {program}",
     "command_not_found": "is it installed, and on the PATH?",
     "command_missing": "write it after --, as in: -- jq '.replicas += 1'",
+    "command_without_room": "make room on this machine; TMPDIR names another folder for the files of commands",
     "data_folder_not_writable": "choose another with --data",
     "demo_writer_failed": "run it again; if it happens again, please report it",
     "emulator_did_not_last": "run it again",

@@ -96,7 +96,7 @@ class CommandPlace:
         Raises:
             CommandNotFound, NotExecutable: it could not be started.
             LockLost: its time was over before it was started.
-            GaveUp: it could not be given its files.
+            GaveUp: the machine has no room for it or for its files.
             AzguardError: the place is gone.
         """
         self._seen, self._grace, self._patience = set(), order.grace, _ASKING_SECONDS
@@ -109,8 +109,8 @@ class CommandPlace:
                 continue
             if message["is"] == "started":
                 return
-            if message["is"] == "failed" and message["status"] == place_process.NO_FILES:
-                raise GaveUp(message["why"], reason="command_files_not_writable")
+            if message["is"] == "failed" and message["status"] == place_process.NO_ROOM:
+                raise GaveUp(message["why"], reason="command_without_room")
             if message["is"] == "failed":
                 raise _STARTING[message["status"]](message["why"])
         raise AzguardError("the process that was to run the command was killed", reason=PLACE_KILLED)

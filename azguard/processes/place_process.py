@@ -25,8 +25,8 @@ from azguard.processes.guardian import Guardian
 
 #: The name of the process, unlike the guardian's, so that one ``pkill`` does not hit both.
 NAME = "command-place"
-#: The status of a command that could not be started for want of its files.
-NO_FILES = GaveUp.exit_code
+#: The status of a command that could not be started because the machine has no room for it or for its files.
+NO_ROOM = GaveUp.exit_code
 
 
 def serve(channel: Channel, environ: Mapping[str, str]) -> NoReturn:
@@ -110,7 +110,7 @@ class _Place:
                 told = self._guard(order, environ)
         except OSError as error:
             why = f"the files of the command cannot be written in {tempfile.gettempdir()}: {error.strerror}"
-            told = {"is": "failed", "status": NO_FILES, "why": why}
+            told = {"is": "failed", "status": NO_ROOM, "why": why}
         finally:
             _redirect(os.devnull)
             _reap()
@@ -130,7 +130,10 @@ class _Place:
 
     def _guard(self, order: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
         """Run a command under a guardian, and return what is to be said of its end."""
-        guardian = Guardian.fork()
+        try:
+            guardian = Guardian.fork()
+        except OSError as error:
+            return {"is": "failed", "status": NO_ROOM, "why": f"the command cannot be started: {error.strerror}"}
         try:
             guardian.hear_also(self._channel, self._hear)
             self._guardian = guardian

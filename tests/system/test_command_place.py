@@ -1,5 +1,6 @@
 """Real processes in a place for commands; azguard's side is this test."""
 
+import errno
 import os
 import signal
 import sys
@@ -11,6 +12,7 @@ import pytest
 from azguard.errors import CommandNotFound, GaveUp, NotExecutable
 from azguard.processes import clock, command_place, tree
 from azguard.processes.command_place import CommandEnd, CommandOrder, CommandPlace
+from azguard.processes.guardian import Guardian
 from tests.support.emulator_world import until
 from tests.support.lock_world import is_gone
 
@@ -69,6 +71,18 @@ def test_a_command_whose_files_cannot_be_written_is_told_with_the_folder(place: 
     with pytest.raises(GaveUp, match=r"the files of the command cannot be written in /.*: File name too long"):
         place.start(CommandOrder(["true"], b"", files={"A" * 300: "x"}))
     assert run(place, "exit 3") == CommandEnd(3)
+
+
+def test_a_machine_without_room_for_a_process_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Guardian, "fork", refuse)
+        (place,) = CommandPlace.fork(1, dict(os.environ))
+    with pytest.raises(GaveUp, match="the command cannot be started: Resource temporarily unavailable"):
+        place.start(CommandOrder(["true"], b""))
+    command_place.close_all([place])
 
 
 def test_the_files_of_a_command_are_gone_after_it(place: CommandPlace, tmp_path: Path) -> None:
