@@ -12,6 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from azguard.accounts.account import CONNECT_SECONDS
 from azguard.accounts.target import Target
 from azguard.accounts.transport import default_timeouts, not_of_the_service
+from azguard.errors import ConfigError
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import BUSY
 from azguard.requests.service_errors import NOT_IMPLEMENTED, service_code, status, translate
@@ -45,9 +46,15 @@ class CallResult(NamedTuple, Generic[T]):
 
 
 def send_once(call: Callable[[], T]) -> CallResult[T]:
-    """Make a state-changing request once and return its outcome. Ctrl-C passes through."""
+    """Make a state-changing request once and return its outcome. Ctrl-C passes through.
+
+    Raises:
+        ConfigError: the account cannot be asked like that, which is found before anything is sent.
+    """
     try:
         return CallResult(CallOutcome.COMMITTED, call())
+    except ConfigError:
+        raise
     # Everything that is not known to be something else is a doubt.
     except Exception as error:  # noqa: BLE001  # after a commit the SDK leaks AttributeError and requests' own exceptions
         return CallResult(outcome_of(error), error=error)

@@ -286,3 +286,17 @@ def test_no_secret_is_ever_shown(
     told = ran.out + ran.err
     leaked = [secret for secret in (KEY, KEY[:-2], SAS, "c2lnbmF0dXJl") if secret in told]
     assert (ran.code != 0, leaked) == (True, [])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("entity", "insert", "orders/eu/7", "n=5"),
+        ("table", "delete", "orders", "--with-contents", "--last-writer-wins"),
+        ("lease", "acquire", "share:team"),
+    ],
+)
+def test_a_write_that_no_credential_was_given_for_is_never_in_doubt(offline: CliWorld, words: tuple[str, ...]) -> None:
+    places = [text for each in ("table", "file") for text in (f"--{each}-endpoint", "http://127.0.0.1:1/contoso")]
+    ran = offline.call(*words, *places, "--auth-mode", "anonymous", "-o", "json")
+    assert (ran.code, ran.error["message"].endswith("service knows no anonymous access")) == (78, True)
