@@ -36,6 +36,7 @@ HINTS: Mapping[str, Words] = {
     "connection_string_of_other_service": (
         "copy the one under Access keys of the storage account: it begins with DefaultEndpointsProtocol"
     ),
+    "connection_string_of_two": "leave one of them out",
     "emulator_without_endpoint": '--emulator, or eval "$(azguard emulator env)"',
     "endpoint_has_sas": "leave out what stands behind its ?, and use --sas-token @FILE",
     "endpoint_missing": "use a connection string that has {title}Endpoint=…, or --{service}-endpoint URL",

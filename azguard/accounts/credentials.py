@@ -71,7 +71,16 @@ def _refuse_other_service(parts: Mapping[str, str]) -> None:
 
 
 def _development(parts: Mapping[str, str]) -> Account:
-    """Return the emulator's account, on the host that DevelopmentStorageProxyUri may name."""
+    """Return the emulator's account, on the host that DevelopmentStorageProxyUri may name.
+
+    Raises:
+        ConfigError: another account is named, too.
+    """
+    if parts.get("accountname", EMULATOR_NAME) != EMULATOR_NAME:
+        raise ConfigError(
+            "the connection string names the emulator, by UseDevelopmentStorage, and another account, by AccountName",
+            reason="connection_string_of_two",
+        )
     proxy = parts.get("developmentstorageproxyuri")
     if not proxy:
         return emulator()
@@ -133,7 +142,9 @@ def _split_connection_string(text: str) -> dict[str, str]:
                 "the connection string has a part without '='",
                 reason="connection_string_cut",
             )
-        parts[key.strip().lower()] = value.strip()
+        name = key.strip().lower()
+        if parts.setdefault(name, value.strip()) != value.strip():
+            raise ConfigError(f"the connection string has {key.strip()} twice", reason="connection_string_of_two")
     if not parts:
         raise ConfigError("the connection string is empty")
     return parts
