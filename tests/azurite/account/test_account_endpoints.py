@@ -126,7 +126,7 @@ def test_a_profile_keeps_endpoints_and_suffix(tmp_path: Path) -> None:
     options = ("--account-name", "acc", "--auth-mode", "login", "--endpoint-suffix", "core.chinacloudapi.cn")
     world = CliWorld(tmp_path)
     kept = world.call("profile", "set", "china", *options, "--file-endpoint", "https://files.example.com")
-    assert (kept.code, kept.json["endpoint-suffix"]) == (0, "core.chinacloudapi.cn"), kept.err
+    assert (kept.code, kept.json["endpoint_suffix"]) == (0, "core.chinacloudapi.cn"), kept.err
     file = tmp_path / ".config" / "config.toml"
     found = endpoints(file, {"profile": "china"})
     assert found == {**at("core.chinacloudapi.cn", "acc"), "file": "https://files.example.com"}
