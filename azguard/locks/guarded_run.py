@@ -161,8 +161,9 @@ class GuardedRun:
     def note_loss(self, why: str) -> None:
         """Note that a lock is lost, and have the command ended."""
         self._lost = self._lost or (why,)
-        self._heartbeat.stop()
+        # First: a disk that does not answer must not keep the command running.
         self._guardian.lost()
+        self._heartbeat.stop()
         if self._command.on_lost == "continue":
             self._command.say(f"warning: the lock is lost, and the command goes on: {why}")
 

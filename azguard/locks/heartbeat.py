@@ -38,11 +38,18 @@ class Heartbeat:
                 self._write(self._path, json.dumps(record) + "\n")
 
     def stop(self) -> None:
-        """Remove the file, if it was written; nothing writes it again."""
+        """Delete the file, if it was written; nothing writes it again. If it cannot be deleted, that is only said."""
         with self._writing:
-            if self._path is not None and self._begun and not self._stopped:
-                self._path.unlink(missing_ok=True)
+            is_there = self._begun and not self._stopped
             self._stopped = True
+            if self._path is not None and is_there:
+                self._delete(self._path)
+
+    def _delete(self, path: Path) -> None:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            self._say(f"warning: {path} cannot be deleted: {error.strerror}; the lock is not held any more")
 
     def _write(self, path: Path, text: str) -> None:
         try:

@@ -11,6 +11,7 @@ import os
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -73,8 +74,9 @@ class RunFile:
             os.close(descriptor)
 
     def remove(self) -> None:
-        """Delete the file."""
-        self.path.unlink(missing_ok=True)
+        """Delete the file; one that cannot be deleted stays, and is over."""
+        with suppress(OSError):
+            self.path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)

@@ -69,9 +69,13 @@ class ProcessNote:
                 os.write(self.descriptor, f"{json.dumps(facts)}\n".encode())
 
     def close(self, *, is_done: bool) -> None:
-        """Let go of the note: delete it, or leave it for the next process because something may be left."""
+        """Let go of the note: delete it, or leave it for the next process because something may be left.
+
+        One that cannot be deleted is left, too: the next process finds nothing to end.
+        """
         if is_done:
-            self.path.unlink(missing_ok=True)
+            with suppress(OSError):
+                self.path.unlink(missing_ok=True)
         if self.descriptor is not None:
             os.close(self.descriptor)
             self.descriptor = None

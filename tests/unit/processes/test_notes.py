@@ -34,6 +34,14 @@ def test_a_note_is_found_with_all_its_facts_when_its_process_has_let_go_of_it(tm
     assert list(notes.folder.iterdir()) == []
 
 
+def test_a_note_that_cannot_be_deleted_is_let_go_of_all_the_same(tmp_path: Path) -> None:
+    note = ProcessNotes(tmp_path, HERE).open("a", {})
+    note.path.unlink()
+    note.path.mkdir()
+    note.close(is_done=True)
+    assert note.descriptor is None
+
+
 @pytest.mark.parametrize(
     ("here", "is_found"),
     [
