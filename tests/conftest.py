@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from _pytest.nodeid import coerce_node_id
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from azguard.emulators import azurite as emulator
 from azguard.emulators import azurite_install, background
@@ -62,6 +63,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if getattr(config.option, "tx", None) and not hasattr(config, "workerinput"):
         forked.share()
         compiled.ensure()
+    if not config.getoption("--hypothesis-profile"):
+        # Hypothesis reads all modules for constants to try, which takes each worker 2 s in a new clone.
+        providers._get_local_constants = lambda: providers._local_constants
 
 
 def pytest_report_header(config: pytest.Config) -> str:
