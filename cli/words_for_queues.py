@@ -22,7 +22,7 @@ HINTS: Mapping[str, Words] = {
         "look before you put it again: azguard message peek {target}; readers that take a message once need no look"
     ),
     "message_too_large": "keep large content in a blob, and put its address",
-    "message_delete_unknown": "do nothing more with it: it is deleted, or another reader has it, who will delete it",
+    "message_delete_unknown": "do nothing more with it: it is deleted, or it is received again when its time is over",
     "message_update_unknown": "receive it again when its time is over: azguard message get QUEUE",
     "metadata_changed": "azguard queue metadata get {target}, then decide",
     "never_received": "receive it first: azguard message get {container}; or name the receipt: --pop-receipt R",
