@@ -58,6 +58,6 @@ def judge(status: int, dequeue_count: int, settings: WorkSettings) -> Verdict:
 
 def judge_failure(reason: str, dequeue_count: int, settings: WorkSettings) -> Verdict:
     """Return the outcome for a message whose command failed."""
-    if dequeue_count >= settings.max_dequeue:
+    if dequeue_count >= settings.max_dequeue and not settings.strict:
         return Verdict(Outcome.POISONED, reason)
     return Verdict(Outcome.FAILED, reason)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from azguard.worker.protocol import Outcome, Verdict, judge
+from azguard.worker.protocol import Outcome, Verdict, judge, judge_failure
 from tests.support.worker_world import settings
 
 EXIT = "exit_status"
@@ -42,3 +42,8 @@ def test_strict_stops_at_another_status_and_poisons_nothing() -> None:
 )
 def test_each_retry_waits_twice_as_long_up_to_an_hour(first: int, dequeue_count: int, seconds: int) -> None:
     assert settings(retry_visibility=first).find_retry_seconds(dequeue_count) == seconds
+
+
+def test_strict_poisons_no_command_that_ran_too_long() -> None:
+    found = judge_failure("max_time", 99, settings(strict=True))
+    assert found == Verdict(Outcome.FAILED, "max_time")
