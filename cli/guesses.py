@@ -44,6 +44,8 @@ def hint_for_command(root: Any, path: Sequence[str], args: Sequence[str]) -> str
         return f"did you mean: {command_line.show(['azguard', *found[0].split(), *args[1:]])}"
     if found:
         return f"did you mean {' or '.join(f'azguard {name}' for name in found)}?"
+    if path[-1:] == ["lock"] and "--" in args:  # as flock, consul and etcdctl have it
+        return f"did you mean: {command_line.show(['azguard', *path, 'run', *args])}"
     return f"{' '.join(['azguard', *path])} --help"
 
 

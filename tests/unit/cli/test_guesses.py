@@ -91,6 +91,7 @@ def test_every_foreign_option_is_one_of_ours_somewhere(option: str) -> None:
         ("entity show -t Orders --partition-key eu --row-key 7", "azguard entity get Orders/eu/7"),
         ("entity insert -t Orders -e PartitionKey=eu RowKey=7 n=5", "azguard entity insert Orders/eu/7 n=5"),
         ("lock exec deploy -- ./deploy.sh", "azguard lock run deploy -- ./deploy.sh"),
+        ("lock deploy -- ./deploy.sh", "did you mean: azguard lock run deploy -- ./deploy.sh"),
         ("lock acquire deploy", "azguard lock hold deploy"),
         ("lock unlock deploy", "azguard lock release deploy"),
         ("blob get -c site a", "azguard blob get site/a"),
