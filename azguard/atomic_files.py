@@ -129,7 +129,7 @@ def replacing(path: Path, mode: int = 0o666, *, exact: bool = False, durable: bo
         OSError: the file cannot be made, written or renamed; ``path`` is as it was.
     """
     # A link above it leads to the same folder for both names.
-    real = os.path.realpath(path) if os.path.islink(path) else os.path.join(os.getcwd(), path)
+    real = os.path.realpath(path) if os.path.islink(path) else str(Path(path).absolute())
     _refuse_others(real)
     folder, name = os.path.split(real)
     # Hidden, and unlike any other that is written at the same time.

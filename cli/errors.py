@@ -1,6 +1,7 @@
 """How a run ends: every exception becomes an exit status and words, here and nowhere else."""
 
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
@@ -9,7 +10,7 @@ import typer
 
 from azguard.cli import run_keys, signals, terminal
 from azguard.cli.result_stream import silence
-from azguard.errors import AzguardError, Changed, Gone, Interrupted, OutputFailed, UsageError
+from azguard.errors import AzguardError, Changed, ConfigError, Gone, Interrupted, OutputFailed, UsageError
 
 _CLOSED_PIPE = 141  # 128 + SIGPIPE, what any program gets whose reader has gone
 
@@ -100,6 +101,8 @@ def _as_known(error: BaseException, argv: Sequence[str]) -> AzguardError:
         return Interrupted("interrupted")
     if isinstance(error, typer.TyperException):
         return _usage(error, argv)
+    if isinstance(error, FileNotFoundError) and error.filename is None and _is_folder_gone():
+        return ConfigError("the folder that you are in was deleted", hint="cd to another one, and type it again")
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return AzguardError(f"{where}{error.strerror}")
@@ -108,6 +111,14 @@ def _as_known(error: BaseException, argv: Sequence[str]) -> AzguardError:
         f"azguard met something it does not know: {type(error).__name__}: {first}",
         hint="please report this, with what --debug shows",
     )
+
+
+def _is_folder_gone() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _usage(error: Any, argv: Sequence[str]) -> UsageError:

@@ -8,6 +8,7 @@ import pytest
 
 from azguard import atomic_files
 from azguard.atomic_files import write_atomically
+from azguard.cli import errors
 from tests.support.emulator_world import until
 
 _WRITERS = 6
@@ -66,3 +67,18 @@ def test_a_device_or_a_pipe_is_never_replaced(tmp_path: Path) -> None:
         with pytest.raises(OSError, match="not a regular file"):
             write_atomically(path, b"content")
     assert pipe.is_fifo()
+
+
+def test_a_folder_that_was_deleted_around_us_matters_only_to_what_is_named_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    write_atomically(tmp_path / "file", b"x")
+    with pytest.raises(FileNotFoundError) as caught:
+        write_atomically(Path("file"), b"x")
+    status = errors.report(caught.value, {}, [], {})
+    assert ((tmp_path / "file").read_bytes(), status, capsys.readouterr().err.partition("\n")[0]) == (
+        b"x", 78, "error: the folder that you are in was deleted",
+    )  # fmt: skip
