@@ -164,8 +164,8 @@ def _pin(given: Snapshot) -> Snapshot:
     try:
         with properties.explain_stale_read(given.target, given.conditions, given.deadline):
             found = properties.fetch(given.target, given.conditions, given.deadline)
-    except NotModified as error:  # to a read; a snapshot is a write
-        raise error.as_kind(Changed, message=f"the condition did not hold for {given.target}") from error
+    except NotModified as error:
+        raise properties.describe_conflict(_to_changed(error, given), given.target, given.deadline) from error
     own = {key: value for key, value in (found.metadata or {}).items() if key != KEY}
     stamp = Lineage().after(given.op, found.etag)
     metadata = {**(own if given.metadata is None else given.metadata), KEY: str(stamp)}
@@ -186,7 +186,15 @@ def _send_settled(pinned: Snapshot) -> Settled[_Answer]:
         expected_etag=pinned.conditions.expected_etag,
         resend=pinned.may_repeat,
     )
-    return send_until_settled(request, pinned.deadline)
+    try:
+        return send_until_settled(request, pinned.deadline)
+    except NotModified as error:  # as the emulator has it
+        raise _to_changed(error, pinned) from error
+
+
+def _to_changed(error: NotModified, given: Snapshot) -> Changed:
+    """Return what an answer to a read means for a snapshot, which is a write."""
+    return error.as_kind(Changed, message=f"the condition did not hold for {given.target}")
 
 
 def _find_outcome(pinned: Snapshot, patience: Deadline) -> Finding[_Answer]:

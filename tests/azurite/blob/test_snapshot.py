@@ -64,6 +64,7 @@ def test_metadata_that_is_given_is_all_that_the_snapshot_has(cli: CliWorld, blob
         (("--if-match", "{etag}"), 0), (("--if-match", OTHER), 42), (("--if-match", "*"), 0),
         (("--if-none-match", OTHER), 0), (("--if-none-match", "{etag}"), 42),
         (("--if-modified-since", PAST), 0), (("--if-modified-since", FUTURE), 42),
+        (("--if-modified-since", FUTURE, "--no-lineage"), 42),
         (("--if-unmodified-since", FUTURE), 0), (("--if-unmodified-since", PAST), 42),
         (("--if-tags", "\"env\" = 'dev'"), 0), (("--if-tags", "\"env\" = 'prod'"), 42),
         (("--etag", "@last"), 0), (("--etag", OTHER), 42), (("--no-lineage",), 0), (("--fence", "1"), 2),
