@@ -29,6 +29,7 @@ HINTS: Mapping[str, Words] = {
     "once_body_not_json": "leave --once-key out, or put JSON",
     "once_key_malformed": "an expression such as order.id; see https://jmespath.org",
     "once_key_missing": "try the expression on a message: azguard message peek QUEUE",
+    "once_row_foreign": "name a table that workers alone write: azguard table create Once",
     "once_table_missing": "azguard table create {target}",
     "places_killed": "the messages come again when their time is over; start the worker again",
     "receipt_stale": "the last one who received it has the receipt that is good; do nothing more with this message",

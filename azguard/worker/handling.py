@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from azguard.errors import AzguardError, Changed, Forbidden, LockLost, NotFound, Unauthenticated, UsageError
+from azguard.errors import AzguardError, Changed, LockLost, UsageError
 from azguard.processes import clock
 from azguard.processes.command_place import PLACE_KILLED, CommandEnd
 from azguard.times import iso
@@ -18,7 +18,7 @@ from azguard.worker.holding import ClaimHold
 from azguard.worker.inbox import Inbox, Taken
 from azguard.worker.order import build_order, find_facts
 from azguard.worker.places import Place
-from azguard.worker.protocol import Outcome, Verdict, judge, judge_failure
+from azguard.worker.protocol import FINAL, Outcome, Verdict, judge, judge_failure
 from azguard.worker.settings import WorkSettings
 
 # How soon an update is tried again that failed.
@@ -295,5 +295,5 @@ class MessageHandling:
 
 def _leave_unsettled(reason: str, status: int | None, error: AzguardError) -> Settled:
     """Return that the service could not be told; what no further try mends stops the worker."""
-    final = error if isinstance(error, (Unauthenticated, Forbidden, NotFound)) else None
+    final = error if isinstance(error, FINAL) else None
     return Settled(Outcome.UNSETTLED, reason, status, facts={"why": error.message}, error=final)

@@ -23,7 +23,7 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
-from azguard.errors import Changed, Exists, NotFound, OutcomeUnknown, Unavailable
+from azguard.errors import Changed, ConfigError, Exists, NotFound, OutcomeUnknown, Unavailable
 from azguard.queues.moving import POISON_SUFFIX
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import fresh_op
@@ -42,6 +42,7 @@ CLAIMED = "claimed"
 DONE = "done"
 FAILED = "failed"
 POISONED = "poisoned"
+_STATES = (CLAIMED, DONE, FAILED, POISONED)
 # The clocks of the service's machines differ, and the date of an answer is in whole seconds.
 _SKEW_SECONDS = 3
 # Each conflict means that another worker got on.
@@ -170,6 +171,12 @@ class OnceTable:
     def _judge(self, key: str, found: Stored, now: datetime | None) -> DoneBefore | HeldByAnother | None:
         """Return why a key may not be claimed; None if it may."""
         row = found.entity
+        if row.get("state") not in _STATES:
+            # Claimed, it would lose what it holds.
+            target = self._locate(str(row[PARTITION_KEY]), key)
+            raise ConfigError(
+                f"{target} is a row that no worker wrote", address=str(target.address), reason="once_row_foreign"
+            )
         if row.get("state") == DONE:
             return DoneBefore(key)
         if row.get("state") != CLAIMED or self._unused.get(str(row[ROW_KEY])) == row.get("claim"):

@@ -3,7 +3,11 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from azguard.errors import ConfigError, Forbidden, NotFound, Unauthenticated
 from azguard.worker.settings import WorkSettings
+
+#: What the service refuses for good: no further try mends it.
+FINAL = (Unauthenticated, Forbidden, NotFound, ConfigError)
 
 # As in sysexits.h.
 DONE_STATUS, DATA_STATUS, AGAIN_STATUS = 0, 65, 75

@@ -13,7 +13,7 @@ import pytest
 from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.errors import AzguardError, Changed, NotFound, OutcomeUnknown
+from azguard.errors import AzguardError, Changed, ConfigError, NotFound, OutcomeUnknown
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Chosen, Fault, Request
 from azguard.requests.deadline import Deadline
@@ -181,6 +181,13 @@ def test_of_many_workers_one_gets_a_key(cli: CliWorld, table: str) -> None:
             each.join()
         kinds = [type(each) for each in found]
         assert (kinds.count(OnceClaim), kinds.count(HeldByAnother)) == (1, 7)
+
+
+def test_a_row_that_no_worker_wrote_is_left_as_it_is(cli: CliWorld, table: str) -> None:
+    assert cli.call("entity", "insert", f"{table}/jobs/order~2017", "customer=ann").code == 0
+    with pytest.raises(ConfigError) as refused:
+        claim(worker(cli, table))
+    assert (refused.value.reason, row(cli, table)["customer"]) == ("once_row_foreign", "ann")
 
 
 def test_a_table_that_is_missing_is_refused_with_the_way_out(cli: CliWorld, table: str) -> None:

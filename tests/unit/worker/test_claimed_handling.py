@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from azguard.errors import Changed, NotFound, Unavailable, UsageError
+from azguard.errors import AzguardError, Changed, ConfigError, NotFound, Unavailable, UsageError
 from azguard.processes.command_place import CommandEnd
 from azguard.requests.deadline import Deadline
 from azguard.worker.claims import Claimed, DoneBefore, HeldByAnother, MessageFacts
@@ -106,9 +106,15 @@ def test_a_key_that_cannot_be_claimed_runs_nothing() -> None:
     assert place.orders == []
 
 
-@pytest.mark.parametrize("request_", ["claim", "finish"])
-def test_claims_that_are_refused_for_good_stop_the_worker(request_: str) -> None:
-    refusal = NotFound("the table is gone", reason="once_table_missing")
+@pytest.mark.parametrize(
+    ("request_", "refusal"),
+    [
+        ("claim", NotFound("the table is gone", reason="once_table_missing")),
+        ("finish", NotFound("the table is gone", reason="once_table_missing")),
+        ("claim", ConfigError("it is another table", reason="once_row_foreign")),
+    ],
+)
+def test_claims_that_are_refused_for_good_stop_the_worker(request_: str, refusal: AzguardError) -> None:
     settled = handle(FakeClaims(raises={request_: refusal}), FakeInbox(), FakePlace())
     assert (settled.outcome, settled.error) == (Outcome.UNSETTLED, refusal)
 
