@@ -10,7 +10,7 @@ from azguard.cli import edit_options, inputs, update_parts
 from azguard.cli.context import Environment
 from azguard.cli.edit_options import TypedEdit
 from azguard.cli.update_options import UpdateOptions
-from azguard.documents import edits, metadata
+from azguard.documents import edits
 from azguard.documents.edits import Edit
 from azguard.documents.formats import is_yaml
 from azguard.errors import UsageError
@@ -88,8 +88,7 @@ def run(env: Environment, request: UpdateRequest, given: UpdateOptions, typed: t
     from azguard.blobs import append_updates
     from azguard.cli.lease_options import CacheRecords
 
-    chosen = [edit_options.parse(option, text, inputs.read) for option, text in typed]
-    text = append_updates.TextEdits(chosen, CacheRecords(env), env.reads)
+    text = append_updates.TextEdits(_parse(Kind.BLOB, given, typed), CacheRecords(env), env.reads)
     return append_updates.update(request, records(env), text)
 
 
@@ -289,7 +288,9 @@ def _output_rule(target: Target, given: UpdateOptions) -> Callable[[bytes, bytes
 
         return fences.refuse_changed_tag
     if given.metadata:
-        return lambda source, made, content_type: metadata.refuse_made(made, KEY)
+        from azguard.documents.metadata import refuse_made
+
+        return lambda source, made, content_type: refuse_made(made, KEY)
     if not given.command or given.is_of_part or target.kind not in (Kind.BLOB, Kind.FILE):
         return lambda source, made, content_type: None
     from azguard.documents import filter_output

@@ -3,6 +3,7 @@
 import gc
 import os
 import random
+import signal
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -151,6 +152,14 @@ def _spread(items: list[pytest.Item], groups: Mapping[pytest.Item, str | None]) 
             else:
                 places[item] = number / len(alike) * end
     items.sort(key=places.__getitem__)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Let no test end a later one by its handlers of signals."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    assert signal.getsignal(signal.SIGINT) == before, "the test leaves its handler of SIGINT"
 
 
 @pytest.fixture(scope="session")

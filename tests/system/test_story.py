@@ -210,7 +210,10 @@ def test_waiting_for_a_turn_is_told_while_it_lasts(cli: CliWorld, address: str, 
         first = _line(process.stderr)
     out, rest = process.communicate(timeout=30)
     told = events([first, *rest.decode().splitlines()])
-    assert (told, json.loads(out)["outcome"]) == (["turn", "turn", "read", "attempt 1", "done"], "committed")
+    assert (told, json.loads(out)["outcome"]) == (
+        ["local queue", "local queue", "read", "attempt 1", "done"],
+        "committed",
+    )
 
 
 def _line(stream: IO[bytes] | None) -> str:
