@@ -16,7 +16,8 @@ from azguard.updates.plan import UpdateResult
 from azguard.updates.resource import CommittedVersion, CurrentVersion, Version
 from azguard.updates.run import UpdateRun
 
-ALIKE = "it was refused, but what is there equals what was sent: an earlier copy of the request may have made it"
+#: Why an update ends that was refused.
+PERHAPS_OURS = "it was refused, but an earlier copy of the request may have been applied before"
 # Between two attempts to write a fence: a few round trips.
 _PAUSE_SECONDS = 0.1
 
@@ -42,7 +43,7 @@ def settle(run: UpdateRun, lease: GuardLease, state: CurrentVersion, deadline: D
         else verdict_from_lineage(state.lineage, run.plan.op, parent, state.etag)
     )
     if verdict is Verdict.UNKNOWN and (state.version_id or run.doubted.version_id):
-        verdict = judge_by_versions(run.resource.list_versions(deadline), run.plan.op, parent)
+        verdict = _ask_kept_versions(run, parent, deadline)
     if verdict is Verdict.UNKNOWN and (proved := prove_by_lease(run, lease, run.doubted)) is not None:
         return proved
     if verdict is Verdict.COMMITTED:
@@ -75,7 +76,7 @@ def _find_first_copy(
     alike = work is not None and state.etag is not None and state.content == work.content
     verdict = verdict_from_lineage(state.lineage, run.plan.op, refused.etag, state.etag)
     if verdict is Verdict.UNKNOWN and state.version_id:
-        verdict = judge_by_versions(run.resource.list_versions(deadline), run.plan.op, refused.etag)
+        verdict = _ask_kept_versions(run, refused.etag, deadline)
         if verdict is Verdict.COMMITTED:
             return _end_by_kept_version(run)
     # Under our own lease no other writer could replace the version: what the lease does not prove in time is unknown.
@@ -83,6 +84,13 @@ def _find_first_copy(
     if verdict is not Verdict.UNKNOWN or run.plan.leaves_trace or not (alike or ours_alone):
         run.refused = None
     return None
+
+
+def _ask_kept_versions(run: UpdateRun, parent: str | None, deadline: Deadline) -> Verdict:
+    # Without a lineage our own version looks like another writer's.
+    if not run.plan.stamps:
+        return Verdict.UNKNOWN
+    return judge_by_versions(run.resource.list_versions(deadline), run.plan.op, parent)
 
 
 def _end_by_kept_version(run: UpdateRun) -> UpdateResult:
@@ -116,7 +124,7 @@ def supersede(run: UpdateRun, lease: GuardLease) -> UpdateResult | None:
         state = run.resource.read(patience)
         ended = settle(run, lease, state, patience)
         if ended is None and run.refused is not None:
-            raise run.build_unknown(ALIKE)
+            raise run.build_unknown(PERHAPS_OURS)
         if ended is not None or run.doubted is None:
             return ended
         if state.etag is None and state.in_ledger is None:

@@ -46,6 +46,8 @@ class GuardLease:
     def __init__(self, run: UpdateRun) -> None:
         self._run = run
         self._id: str | None = None
+        #: The version on which it was acquired.
+        self._over: str | None = None
         self.held = False
 
     @property
@@ -88,16 +90,16 @@ class GuardLease:
         seconds = min(_LONGEST_SECONDS, max(shortest, round(2 * run.work_time)) + round(sending))
         run.tell(f"lease: acquiring it on {state.label} for {seconds} s")
         sent = send_once(lambda: self._leases.acquire(state, lease_id, seconds, run.deadline))
-        self.held = sent.outcome is CallOutcome.COMMITTED
+        self.held, self._over = sent.outcome is CallOutcome.COMMITTED, state.etag
         run.tell("lease: ours" if self.held else f"lease: {describe(sent)}")
         return sent
 
     def new_etag(self, state: CurrentVersion) -> str | None:
-        """Return the ETag of our write in doubt if the lease proves it: only we could write while it is held.
+        """Return the ETag of our write over ``state`` if the lease proves it: only we could write while it is held.
 
-        None says that the lineage must tell.
+        None says that the lineage must tell. A lease that was acquired on another version proves nothing of this one.
         """
-        if not self.held or self._id is None:
+        if not self.held or self._id is None or state.etag != self._over:
             return None
         run = self._run
         try:

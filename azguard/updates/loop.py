@@ -5,7 +5,7 @@ from azguard.requests import commits
 from azguard.requests.calls import CallOutcome, CallResult, describe, send_once
 from azguard.requests.lineage import Lineage
 from azguard.requests.service_errors import is_conflict, is_lease_problem, is_perhaps_ours, translate
-from azguard.updates.doubt import ALIKE, prove_by_lease, settle, supersede
+from azguard.updates.doubt import PERHAPS_OURS, prove_by_lease, settle, supersede
 from azguard.updates.leases import GuardLease, OthersLease
 from azguard.updates.plan import UpdateResult
 from azguard.updates.resource import CommittedVersion, CurrentVersion
@@ -133,7 +133,7 @@ class Loop:
         """Send one attempt; return the end of the update, or None to start over."""
         run = self.run
         if run.refused is not None:
-            raise run.build_unknown(ALIKE)
+            raise run.build_unknown(PERHAPS_OURS)
         lineage = state.lineage.after(run.plan.op, state.etag) if run.plan.stamps else None
         if not self._prepare(state, work, lineage):
             return None

@@ -134,6 +134,12 @@ def test_kept_versions_tell_of_a_first_copy_that_a_foreign_writer_hides() -> Non
     assert case.resource.requests == ["read", "put", "read", "versions"]
 
 
+@pytest.mark.parametrize("fault", [Fault.LOST, Fault.REPLAYED])
+def test_kept_versions_without_a_lineage_tell_nothing_of_our_own_write(fault: Fault) -> None:
+    case = Case(stored(keeps_versions=True), (fault,))
+    assert (case.outcome(stamps=False), case.truth()[0]) == ("unknown", b"2")
+
+
 @pytest.mark.parametrize(("fault", "rest"), [(Fault.LOST, []), (Fault.RESET, ["put"])])
 def test_kept_versions_are_not_asked_where_the_lineage_tells(fault: Fault, rest: list[str]) -> None:
     case = Case(stored(keeps_versions=True), (fault,))

@@ -2,6 +2,7 @@
 
 import pytest
 
+from azguard.errors import TransformFailed
 from tests.support.fake_resource import Fault, Store
 from tests.support.update_case import Case, others_update, plus_one, stored
 
@@ -82,6 +83,25 @@ def test_without_a_lineage_what_a_lease_did_not_prove_in_time_is_not_written_aga
 
     case = Case(store, (Fault.NONE, Fault.REPLAYED), {4: lapse})
     assert (case.outcome(guard_by_lease=True, stamps=False), case.truth()[0]) == ("unknown", b"7")
+
+
+@pytest.mark.parametrize("failure", [TransformFailed("no"), KeyboardInterrupt()])
+def test_a_lease_on_a_later_version_proves_nothing_of_the_write_that_was_refused(failure: BaseException) -> None:
+    store = stored()
+
+    def take_over() -> None:
+        store.lease = None
+        store.foreign_write(b"7")
+
+    def fails_later(content: bytes) -> bytes:
+        if content == b"7":
+            raise failure
+        return plus_one(content)
+
+    case = Case(store, others={3: take_over})
+    assert case.outcome(fails_later, guard_by_lease=True, stamps=False) == "unknown"
+    assert case.resource.requests[:5] == ["read", "acquire", "put", "head", "read"]
+    assert (case.resource.requests[5], case.truth()[0]) == ("acquire", b"7")
 
 
 def test_a_create_that_another_came_before_is_a_conflict_though_a_lease_was_asked_for() -> None:
