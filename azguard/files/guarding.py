@@ -84,7 +84,7 @@ def hold(target: Target, conditions: Conditions, guarding: Guarding, deadline: D
             return
         before, is_noted = held.etag, True
         try:
-            held = _leave_note(target, held, owner, deadline)
+            held = _leave_note(target, held, owner, guarding, deadline)
             is_noted = held.has_note
             yield held
         except BaseException:
@@ -95,7 +95,17 @@ def hold(target: Target, conditions: Conditions, guarding: Guarding, deadline: D
             raise
 
 
-def _leave_note(target: Target, held: Held, owner: Owner, deadline: Deadline) -> Held:
+def exclude_late(target: Target, held: Held, guarding: Guarding, deadline: Deadline, before: str | None = None) -> Held:
+    """Return the version under another id of our lease, so that a request that was sent under the old one is refused.
+
+    ``before`` is the version to which the record of the lease's holder was added, if that is all that was sent.
+    """
+    guard.change_id(held.lease, target, guarding.records, deadline, guarding.processes, before)
+    # What came before the change is there, and nothing can come any more.
+    return replace(held, found=writes.fetch(target, held.lease.lease_id, deadline), may_move=False)
+
+
+def _leave_note(target: Target, held: Held, owner: Owner, guarding: Guarding, deadline: Deadline) -> Held:
     """Write on the file who holds its lease, and return that version; the one that was, if there is no room for it."""
     note, before = held.lease.note, held.etag
     if note is not None:
@@ -106,6 +116,9 @@ def _leave_note(target: Target, held: Held, owner: Owner, deadline: Deadline) ->
         if error.service_code != owner_notes.NO_ROOM:
             raise
         return held
+    if held.may_move:
+        held = exclude_late(target, held, guarding, deadline, before)
+        note = held.lease.note
     if note is not None:
         note.add_record(before, held.etag)
     return held

@@ -42,7 +42,7 @@ def leave(target: Target, held: Held, owner: Owner, deadline: Deadline) -> Held:
     kept = {key: value for key, value in version.metadata.items() if key.lower() not in (OWNER, KEY)}
     found.metadata = {**kept, OWNER: record, KEY: moved.lineage}
     found.etag = moved.after or writes.fetch(target, lease_id, deadline).etag
-    return Held(held.lease, found, has_note=True, answered_at=held.answered_at)
+    return Held(held.lease, found, has_note=True, answered_at=held.answered_at, may_move=moved.attempts > 1)
 
 
 def remove(target: Target, held: Held, deadline: Deadline) -> WriteResult:

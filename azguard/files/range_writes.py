@@ -236,6 +236,8 @@ class _RangeRun:
             conditions=given.conditions,
             send=lambda headers, patience: send(dict(headers), write_timeouts(patience)),
         )
+        if self.held is not None and self.held.may_move:
+            self.held = guarding.exclude_late(given.target, self.held, given.guarding, deadline)
         self.last = writes.send(write, self.held, deadline)
         self.attempts += self.last.attempts
         self.done_bytes += length
@@ -243,7 +245,7 @@ class _RangeRun:
             # The outcome of the next piece is told by the version that this one made.
             found = copy.copy(self.held.found)
             found.etag = self.last.etag
-            self.held = replace(self.held, found=found)
+            self.held = replace(self.held, found=found, may_move=self.last.attempts > 1 and self.held.lease.is_own)
 
 
 def _build_partial(run: _RangeRun, error: AzguardError | KeyboardInterrupt) -> AzguardError:

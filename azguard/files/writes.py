@@ -39,6 +39,9 @@ class Held:
     has_note: bool = False
     #: The service's clock when the properties were read; None if its answer did not say.
     answered_at: datetime | None = None
+    #: Whether a copy of an earlier request under the lease may come late. It could undo what is written next, and
+    #: another version would not prove that ours was written: see ``guarding.exclude_late``.
+    may_move: bool = False
 
     @property
     def etag(self) -> str:

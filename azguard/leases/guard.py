@@ -107,10 +107,7 @@ def _ask(held: GuardLease, target: Target, records: LeaseRecords, seconds: int |
         _acquire(target, held.lease_id, seconds, held.deadline, etag)
     except OutcomeUnknown as error:
         _give_back(held, target, records)
-        # Unknown is only whether it is leased now; nothing was written.
-        raise Unavailable(
-            f"no lease on {target} could be had in time", str(target.address), detail=error.detail
-        ) from error
+        raise _build_unavailable(target, error) from error
     except AzguardError:
         _forget(held, target, records)
         raise
@@ -135,6 +132,43 @@ def renew_if_old(held: GuardLease, target: Target, deadline: Deadline) -> None:
     held.ends = None if held.ends is None else begun + _SECONDS
 
 
+def change_id(
+    held: GuardLease,
+    target: Target,
+    records: LeaseRecords,
+    deadline: Deadline,
+    processes: ProcessLeases | None = None,
+    before: str | None = None,
+) -> None:
+    """Give a lease of our own another id, so that a request under the old one that comes late is refused.
+
+    ``before`` is the version to which the record of its holder was added, if that is all that was sent.
+
+    Raises:
+        Locked: it is not held any more.
+        Unavailable: whether it was done cannot be known; the lease was given back.
+    """
+    new = GuardLease(str(uuid.uuid4()), is_own=True, deadline=deadline, ends=held.ends)
+    if processes is not None:
+        new.note = processes.open(target, new.lease_id)
+        if before is not None:
+            new.note.begin_record(before)
+    records.add(target, new.lease_id, None if held.ends is None else _SECONDS)
+    try:
+        with commits.suppress():
+            actions.change(target, new.lease_id, Conditions(lease_id=held.lease_id), deadline)
+    except BaseException as error:
+        # The old id first: once that is released, a change that comes late is refused.
+        actions.give_back(target, held.lease_id, deadline)
+        _give_back(new, target, records)
+        if isinstance(error, OutcomeUnknown):
+            raise _build_unavailable(target, error) from error
+        raise
+    records.confirm(target, new.lease_id)
+    _forget(held, target, records)
+    held.lease_id, held.note = new.lease_id, new.note
+
+
 def _give_back(held: GuardLease, target: Target, records: LeaseRecords) -> None:
     if held.is_gone or actions.give_back(target, held.lease_id, held.deadline):
         _forget(held, target, records)
@@ -146,6 +180,11 @@ def _forget(held: GuardLease, target: Target, records: LeaseRecords) -> None:
     records.remove(target, held.lease_id)
     if held.note is not None:
         held.note.close(is_released=True)
+
+
+def _build_unavailable(target: Target, error: OutcomeUnknown) -> Unavailable:
+    # Unknown is only whether it is leased now; nothing was written.
+    return Unavailable(f"no lease on {target} could be had in time", str(target.address), detail=error.detail)
 
 
 def _acquire(target: Target, lease_id: str, seconds: int | None, deadline: Deadline, etag: str | None) -> None:

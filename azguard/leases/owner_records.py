@@ -46,6 +46,8 @@ class Moved:
     after: str | None
     last_modified: datetime | None
     lineage: str
+    #: How often it was sent: a copy that was sent before the last one may come late.
+    attempts: int = 1
 
 
 def check_kind(target: Target) -> None:
@@ -154,7 +156,7 @@ def change_metadata(
     )
     settled = send_until_settled(request, deadline)
     answer: Mapping[str, Any] = settled.answer
-    return Moved(version.etag, answer.get("etag"), answer.get("last_modified"), str(lineage))
+    return Moved(version.etag, answer.get("etag"), answer.get("last_modified"), str(lineage), settled.attempts)
 
 
 def tie_to(target: Target, lease_id: str, version: Version) -> Conditions:

@@ -5,6 +5,7 @@ import socket
 
 import pytest
 
+from azguard.faultproxy.faults import Fault
 from azguard.leases.owners import OWNER
 from azguard.processes import identity, locked_file
 from tests.support import files_world
@@ -68,6 +69,16 @@ def test_each_write_goes_on_where_it_was_killed(files_cli: CliWorld, file: str) 
         name: (-signal.SIGKILL, [f"{words[0]}:{share if words[0] == 'share' else file}"], 0, True)
         for name, (words, _) in WRITES.items()
     }
+
+
+def test_a_write_goes_on_that_was_killed_while_its_lease_got_another_id(files_cli: CliWorld, file: str) -> None:
+    words, told = ("file", "set-properties", file, "--content-type", "a/b"), []
+    with files_world.killing(files_cli) as killer:
+        for after in (False, True):
+            killer.world.call("file", "get", file)
+            status = killer.kill(" change", *words, after=after, loses="comp=metadata", fault=Fault.RESET)
+            told.append((status, killer.world.call(*words).code, is_clean(killer.world, file)))
+    assert told == [(-signal.SIGKILL, 0, True)] * 2
 
 
 def test_a_rename_that_is_killed_loses_neither_the_file_nor_its_lease(files_cli: CliWorld, file: str) -> None:

@@ -124,16 +124,17 @@ class Killer:
     _at: str = ""
     _is_after: bool = False
     _loses: str = ""
+    _fault: Fault = Fault.FAIL_AFTER
     _child: ForkedProcess | None = None
     _begun: threading.Event = field(default_factory=threading.Event)
 
-    def kill(self, at: str, *words: str, after: bool = False, loses: str = "") -> int:
+    def kill(self, at: str, *words: str, after: bool = False, loses: str = "", fault: Fault = Fault.FAIL_AFTER) -> int:
         """Run a command until its first request with ``at`` in its method and target, and return its exit status.
 
         What it does to a lease counts, too. The request is not passed on. With ``after`` only its answer is not. The
-        answer to the first request with ``loses`` in it is lost.
+        first request with ``loses`` in it meets ``fault``.
         """
-        self._at, self._is_after, self._loses = at, after, loses
+        self._at, self._is_after, self._loses, self._fault = at, after, loses, fault
         self._begun.clear()
         self._child = self.world.begin_fork(*words, stdin=subprocess.DEVNULL)
         self._begun.set()
@@ -146,7 +147,7 @@ class Killer:
         """Kill the run if this is its request, and keep the request; or let it pass, and keep the answer."""
         if self._loses and self._loses in request.path:
             self._loses = ""
-            return Fault.FAIL_AFTER
+            return self._fault
         if not self._is_at(request):
             return Fault.NONE
         if self._is_after:

@@ -1,0 +1,88 @@
+"""A request under a lease comes late: it undoes nothing that is written next, and proves nothing of it."""
+
+import json
+from dataclasses import dataclass, field
+
+import pytest
+from azure.core.exceptions import HttpResponseError
+
+from azguard.faultproxy import proxy
+from azguard.faultproxy.faults import Fault, Request
+from tests.support import files_world
+from tests.support.cli_world import CliWorld, Ran
+
+_META = "x-ms-meta-"
+_PIECE = 4 * 1024**2
+#: A write after the record of who holds the lease, which is lost: the words, when that comes after all, whether what
+#: is asked then is lost too.
+AFTER_THE_RECORD = {
+    "undoes nothing": (("file", "metadata", "set", "{file}", "--metadata", "a=1"), " release", False),
+    "proves nothing": (("file", "range", "put", "{file}", "--offset", "0"), "comp=range", True),
+    "even if the change of the id is lost": (("file", "range", "put", "{file}", "--offset", "0"), " change", True),
+}
+
+
+@dataclass
+class Late:
+    """The first request with ``which`` in it is lost, and comes at the first one after it that ``comes_at`` names."""
+
+    cli: CliWorld
+    file: str
+    which: str
+    comes_at: str
+    loses: bool
+    lost: list[Request] = field(default_factory=list)
+    #: The statuses of what came late.
+    came: list[int] = field(default_factory=list)
+
+    def run(self, *words: str, stdin: bytes) -> Ran:
+        with proxy.running(files_world.port(self.cli), self._decide) as between:
+            return files_world.through(self.cli, between.port).call(*words, "-o", "json", stdin=stdin)
+
+    def _decide(self, request: Request) -> Fault:
+        more = [request.headers.get(name, "") for name in ("x-ms-lease-action", "x-ms-range")]
+        asked = f"{request.method} {request.path} {' '.join(more)}"
+        if not self.lost and self.which in asked:
+            self.lost.append(request)
+            return Fault.RESET
+        if not self.lost or self.came or self.comes_at not in asked:
+            return Fault.NONE
+        self.came.append(self._deliver(self.lost[0]))
+        return Fault.RESET if self.loses else Fault.NONE
+
+    def _deliver(self, late: Request) -> int:
+        client, lease = files_world.client(self.cli, self.file), late.headers["x-ms-lease-id"]
+        try:
+            if "comp=range" in late.path:
+                client.upload_range(b"b" * _PIECE, 0, _PIECE, lease=lease)
+            else:
+                stamped = {key.removeprefix(_META): each for key, each in late.headers.items() if key.startswith(_META)}
+                client.set_file_metadata(stamped, lease=lease)
+        except HttpResponseError as error:
+            return error.status_code or 0
+        return 200
+
+
+@pytest.mark.parametrize("story", AFTER_THE_RECORD)
+def test_a_record_of_the_holder_that_comes_late(files_cli: CliWorld, story: str) -> None:
+    words, comes_at, loses = AFTER_THE_RECORD[story]
+    file = files_world.make(files_cli, b"old")
+    etag = files_cli.call("file", "show", file).json["etag"]
+    late = Late(files_cli, file, "comp=metadata", comes_at, loses)
+    ran = late.run(*(word.format(file=file) for word in words), "--etag", etag, stdin=b"new")
+    shown = files_cli.call("file", "show", file).json
+    content = files_world.client(files_cli, file).download_file().readall()
+    is_set = "metadata" in words
+    assert (ran.code, late.came) == (0, [200 if comes_at == " change" else 412])
+    assert (content, shown["metadata"]) == ((b"old", {"a": "1"}) if is_set else (b"new", {}))
+    assert (shown["lease_state"], shown["etag"]) == ("available", json.loads(ran.stdout)["etag"])
+    assert files_cli.call("lease", "list", "--held", "-o", "json").json == []
+
+
+def test_a_range_that_comes_late_proves_nothing_of_the_next_one(files_cli: CliWorld) -> None:
+    file = files_world.make(files_cli, b"a" * (_PIECE + 3))
+    etag = files_cli.call("file", "show", file).json["etag"]
+    late = Late(files_cli, file, "comp=range", f"bytes={_PIECE}-", loses=True)
+    ran = late.run("file", "range", "put", file, "--offset", "0", "--etag", etag, stdin=b"b" * _PIECE + b"new")
+    content = files_world.client(files_cli, file).download_file().readall()
+    assert (ran.code, late.came, content[-4:]) == (0, [412], b"bnew")
