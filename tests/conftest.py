@@ -76,12 +76,16 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Iterator[None]:
-    """Keep the thousands of tests out of the search for garbage, which else takes longer the more of them there are."""
+    """Keep the thousands of tests out of the search for garbage, which else takes longer the more of them there are.
+
+    Search less often, too: a whole search for what each test leaves takes 5 % of the units' processor time.
+    """
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(700, 10, 100)
         gc.enable()
 
 
