@@ -39,7 +39,7 @@ def settle(run: UpdateRun, lease: GuardLease, state: CurrentVersion, deadline: D
     parent = run.doubted.etag
     verdict = (
         judge_by_ledger(parent, state)
-        if state.in_ledger is False
+        if state.in_ledger is False and run.doubted is not run.unledgered
         else verdict_from_lineage(state.lineage, run.plan.op, parent, state.etag)
     )
     if verdict is Verdict.UNKNOWN and (state.version_id or run.doubted.version_id):
@@ -127,10 +127,9 @@ def supersede(run: UpdateRun, lease: GuardLease) -> UpdateResult | None:
             raise run.build_unknown(PERHAPS_OURS)
         if ended is not None or run.doubted is None:
             return ended
-        if state.etag is None and state.in_ledger is None:
-            raise run.build_unknown("nothing is there, and a create that was delivered late could still make it")
-        if patience.passed:
-            raise run.build_unknown("the version it was sent for could not be replaced in time, so it may still arrive")
+        obstacle = _find_obstacle(run, state, patience)
+        if obstacle is not None:
+            raise run.build_unknown(obstacle)
         lineage = state.lineage.after(abort, state.etag) if run.plan.stamps else None
         sent = send_once(run.resource.fence(state, lineage, lease_id, patience))
         if sent.outcome is CallOutcome.COMMITTED:
@@ -144,6 +143,17 @@ def supersede(run: UpdateRun, lease: GuardLease) -> UpdateResult | None:
             elif not is_conflict(sent.error):
                 raise run.build_unknown("it could not be fenced off", translate(sent.error, run.resource.target))
         patience.pause(_PAUSE_SECONDS)
+
+
+def _find_obstacle(run: UpdateRun, state: CurrentVersion, patience: Deadline) -> str | None:
+    """Return why the version that is there cannot be replaced so that the attempt in doubt never lands."""
+    if state.etag is None and state.in_ledger is None:
+        return "nothing is there, and a create that was delivered late could still make it"
+    if run.doubted is run.unledgered:
+        return "an earlier run sent it without a ledger, which cannot keep it out"
+    return (
+        "the version it was sent for could not be replaced in time, so it may still arrive" if patience.passed else None
+    )
 
 
 def judge_by_ledger(parent: str | None, state: CurrentVersion) -> Verdict:

@@ -13,6 +13,9 @@ from pathlib import Path
 from azguard.atomic_files import write_atomically
 from azguard.requests.lineage import bare
 
+# Behind the version, where the write was one that a ledger tells of.
+_IN_LEDGER = " ledger"
+
 
 class WriteJournal:
     """The version that the latest write of one op was sent for, which is enough: see ``lineage``."""
@@ -34,16 +37,21 @@ class WriteJournal:
             self._kept = self._file.read_text("ascii") or None
         except (OSError, ValueError):
             return None
-        return self._kept
+        return None if self._kept is None else self._kept.removesuffix(_IN_LEDGER)
 
-    def record_sending(self, etag: str | None) -> None:
-        """Record that a write is about to be sent over this version."""
+    @property
+    def is_in_ledger(self) -> bool:
+        """Return whether a ledger tells of the write that is recorded."""
+        return self._kept is not None and self._kept.endswith(_IN_LEDGER)
+
+    def record_sending(self, etag: str | None, *, in_ledger: bool = False) -> None:
+        """Record that a write is about to be sent over this version; ``in_ledger`` says that a ledger tells of it."""
         if self._keyed:
-            self.record_unknown(etag)
+            self.record_unknown(etag, in_ledger=in_ledger)
 
-    def record_unknown(self, etag: str | None) -> None:
+    def record_unknown(self, etag: str | None, *, in_ledger: bool = False) -> None:
         """Record that a write over this version was sent, and that its outcome is not known."""
-        text = bare(etag)
+        text = bare(etag) + (_IN_LEDGER if in_ledger else "")
         if text == self._kept:
             return
         try:

@@ -34,6 +34,8 @@ class UpdateRun:
     #: The version over which an attempt of ours is in doubt. One is enough: an attempt on another version is sent only
     #: after this doubt is settled: see ``lineage``.
     doubted: CurrentVersion | None = None
+    #: The version over which an earlier run sent a write of which our ledger does not tell.
+    unledgered: CurrentVersion | None = None
     #: The version over which an attempt was refused, until the next read shows who replaced it.
     refused: CurrentVersion | None = None
     work: Work | None = None
@@ -64,14 +66,18 @@ class UpdateRun:
         if pending is None or (pending == ABSENT and self.plan.create is None):
             return
         self.doubted = CurrentVersion(b"", None if pending == ABSENT else f'"{pending}"', Lineage())
+        if journal is not None and self.plan.ledger and not journal.is_in_ledger:
+            self.unledgered = self.doubted
         self.tell(f"an earlier run sent a write over {self.doubted.etag or 'nothing'}: settling that first")
 
     def note_sending(self, state: CurrentVersion) -> None:
         """Note that a write is about to be sent over a version. From now on it is in doubt, until it is settled."""
         # A create in doubt stays one: "nothing there" can come back, an ETag cannot.
-        over = state if self.doubted is None or self.doubted.etag is not None else self.doubted
+        before = self.doubted
+        stays = before is not None and (before.etag is None or before is self.unledgered)
+        over = before if before is not None and stays else state
         if self.tools.journal is not None and self.plan.leaves_trace:
-            self.tools.journal.record_sending(over.etag)
+            self.tools.journal.record_sending(over.etag, in_ledger=self._is_in_ledger(over))
         self.doubted = over
 
     def close(self) -> None:
@@ -81,7 +87,11 @@ class UpdateRun:
         if journal is not None and left is None:
             journal.forget()
         elif journal is not None and left is not None and self.plan.leaves_trace:
-            journal.record_unknown(left.etag)
+            journal.record_unknown(left.etag, in_ledger=self._is_in_ledger(left))
+
+    def _is_in_ledger(self, over: CurrentVersion) -> bool:
+        """Return whether a ledger tells of the write that was sent over a version."""
+        return self.plan.ledger and over is not self.unledgered
 
     @property
     def unsettled(self) -> bool:

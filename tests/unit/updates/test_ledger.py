@@ -1,6 +1,7 @@
 """A ledger of updates: a row of the op, written in one transaction with the resource, tells the other writers."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from azguard.errors import AzguardError
 from azguard.requests.lineage import Lineage, new_op
 from azguard.requests.verdicts import Verdict
 from azguard.updates.doubt import judge_by_ledger
+from azguard.updates.journal import WriteJournal
 from azguard.updates.plan import UpdateHooks, UpdatePlan, UpdateResult
 from azguard.updates.resource import CurrentVersion
 from azguard.updates.status import find_outcome
@@ -28,7 +30,9 @@ class Run:
         others: dict[int, Callable[[], object]] | None = None,
         again: bool = False,
         op: str = OP,
+        journal: WriteJournal | None = None,
     ) -> None:
+        self.journal = journal
         self.store, self.others, self.op = store, others or {}, op
         self.told: list[str] = []
         self.resource = LedgeredResource(store, iter(faults), self._before, op=op, asks=again)
@@ -38,7 +42,9 @@ class Run:
 
     def end(self, **plan: Any) -> UpdateResult:
         made = UpdatePlan(lambda content: content + b"x", self.op, ledger=True, **plan)
-        return update(self.resource, made, self.store.clock.deadline(60), UpdateHooks(tell=self.told.append))
+        return update(
+            self.resource, made, self.store.clock.deadline(60), UpdateHooks(tell=self.told.append, journal=self.journal)
+        )
 
     def outcome(self, **plan: Any) -> str:
         try:
@@ -84,6 +90,21 @@ def test_a_write_in_doubt_that_a_foreign_writer_replaced_is_sent_anew(store: Sto
 def test_a_write_in_doubt_over_the_version_that_is_still_there_is_sent_again(store: Store, *, stamps: bool) -> None:
     run = Run(store, Fault.LATE, others={5: store.deliver})
     assert (run.outcome(stamps=stamps), run.truth()) == ("committed", (b"oldx", 1))
+
+
+@pytest.mark.parametrize("covered", [True, False])
+def test_what_an_earlier_run_sent_without_a_ledger_is_unknown_to_it(
+    store: Store, tmp_path: Path, *, covered: bool
+) -> None:
+    WriteJournal(tmp_path, OP, keyed=True).record_sending(store.etag)
+    if covered:
+        store.foreign_write(b"theirs")
+    run = Run(store, Fault.LATE, again=True, journal=WriteJournal(tmp_path, OP, keyed=True))
+    told = [run.outcome(max_attempts=1)]
+    # Its own write is the only one that the ledger tells of.
+    again = Run(store, again=True, journal=WriteJournal(tmp_path, OP, keyed=True))
+    told.append(again.outcome())
+    assert (told, run.truth()[1]) == (["unknown", "unknown" if covered else "committed"], 0 if covered else 1)
 
 
 def test_what_was_given_up_is_void_and_can_never_land(store: Store) -> None:
