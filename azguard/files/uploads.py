@@ -100,7 +100,8 @@ def put(
         made.fill(first, source, progress)
         _check_md5(upload, made)
         made.check()
-        settled, after = placing.put_in_place(upload, made, found, guarding_by)
+        smb = placing.choose_smb(upload.smb, found)
+        settled, after = placing.put_in_place(upload, made, found, guarding_by, smb)
         # Renamed, it is not there any more.
         made.forget()
         stack.pop_all()
@@ -109,10 +110,12 @@ def put(
 
 def _choose_settings(upload: FileUpload, found: Any | None) -> dict[str, Any]:
     """Return what the temporary file is created with: see the SDK's ``create_file``."""
+    smb = placing.choose_smb(upload.smb, found)
     return {
         "metadata": upload.stamp(found, keeps_locks=False),
         "content_settings": upload.headers.for_sdk(),
-        **placing.choose_smb(upload.smb, found),
+        # The rename sets all that SMB clients see: the ranges move the times, and ReadOnly would refuse them.
+        **({"permission_key": smb["permission_key"]} if "permission_key" in smb else {}),
     }
 
 
