@@ -13,6 +13,10 @@ from azguard.emulators.files.errors import ServiceError
 
 _PART = 1024 * 1024
 _LONGEST_NAME_BYTES = 255
+_LONGEST_PATH = 2048
+# A disk keeps 4 KiB at most; the folder of the emulator is a part of that.
+_LONGEST_PATH_BYTES = 3072
+_MOST_DIRECTORIES = 250
 # Of so many folders the names are remembered.
 _MOST_FOLDERS = 64
 
@@ -180,8 +184,14 @@ class Disk:
         shutil.rmtree(self.locate(root), ignore_errors=True)
 
     def copy_share(self, root: int, target: int) -> None:
-        """Copy the folder of a share."""
-        shutil.copytree(self.locate(root), self.locate(target), symlinks=True, copy_function=_copy_sparsely)
+        """Copy the folder of a share; nothing is left of a copy that fails, such as on a full disk."""
+        # One that was cut off later had the same number.
+        self.remove_share(target)
+        try:
+            shutil.copytree(self.locate(root), self.locate(target), symlinks=True, copy_function=_copy_sparsely)
+        except BaseException:
+            self.remove_share(target)
+            raise
 
     def count_bytes(self, root: int) -> int:
         """Return how many bytes the files of a share have."""
@@ -191,17 +201,29 @@ class Disk:
 
 
 def check_name(path: str) -> None:
-    """Refuse a name that the service or the disk does not allow.
+    """Refuse a path whose length, or whose last name, the service or the disk does not allow.
 
     Raises:
         ServiceError: it is not allowed.
     Source: https://learn.microsoft.com/rest/api/storageservices/naming-and-referencing-shares--directories--files--and-metadata
     """
+    check_length(path)
     name = path.rpartition("/")[2]
     if any(each in '"\\:|<>*?' or ord(each) < 0x20 or 0x7F <= ord(each) < 0xA0 for each in name):  # noqa: PLR2004  # the control characters
         raise ServiceError("InvalidResourceName")
     if len(name.encode("utf-8", "surrogatepass")) > _LONGEST_NAME_BYTES:
         raise ServiceError("InvalidResourceName")
+
+
+def check_length(path: str) -> None:
+    """Refuse a path that is too long for the service or the disk.
+
+    Raises:
+        ServiceError: it is.
+    """
+    is_long = len(path) > _LONGEST_PATH or len(path.encode("utf-8", "surrogatepass")) > _LONGEST_PATH_BYTES
+    if is_long or path.count("/") > _MOST_DIRECTORIES:
+        raise ServiceError("InvalidFileOrDirectoryPathName")
 
 
 def _find_data(number: int) -> list[tuple[int, int]]:

@@ -47,6 +47,7 @@ CODES: Mapping[str, tuple[int, str]] = {
     "FileLockConflict": (409, "A portion of the specified file is locked by an SMB client."),
     "FileTooLarge": (400, "The specified file size is larger than the largest file that is allowed."),
     "InternalError": (500, "The server encountered an internal error. Please retry the request."),
+    "InvalidFileOrDirectoryPathName": (400, "The path of the file or directory is too long."),
     "InvalidHeaderValue": (400, "The value for one of the HTTP headers is not in the correct format."),
     "InvalidInput": (400, "One of the request inputs is not valid."),
     "InvalidMetadata": (400, "The specified metadata is invalid. It includes characters that are not permitted."),

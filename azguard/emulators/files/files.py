@@ -122,7 +122,8 @@ def set_properties(store: Store, request: Request) -> Answer:
     length = request.headers.get("x-ms-content-length")
     node = get_for_write(store, share, request, keeps_content=length is None)
     size = node.size if length is None else _read_size(length)
-    node.content = read_content(request)
+    # A request for another length alone leaves the content properties as they are.
+    node.content = read_content(request) or (node.content if length is not None else {})
     apply_smb_properties(store, node, request, new=False)
     if size != node.size:
         store.disk.resize(share.root, node.path, size)

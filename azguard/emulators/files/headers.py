@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 from azguard.emulators.files import answers
 from azguard.emulators.files.errors import ServiceError
@@ -39,7 +40,7 @@ _TIMES = {
     "x-ms-file-last-write-time": "written",
     "x-ms-file-change-time": "changed",
 }
-_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,7})?)?(Z|[+-]\d\d:\d\d)?\Z")
+_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?)(?:\.(\d{1,7}))?(Z|[+-]\d\d:\d\d)?\Z", re.ASCII)
 _RANGE = re.compile(r"bytes=(\d+)-(\d*)\Z")
 # The parts that a security descriptor may have: owner, group, and access lists.
 _SDDL = re.compile(r"(O:[^:()]+)?(G:[^:()]+)?([DS]:.*)?\Z", re.DOTALL)
@@ -178,7 +179,11 @@ def check_permission(text: str, headers: Mapping[str, str]) -> str:
 
 
 def _read_time(value: str) -> str:
-    if not _TIME.match(value):
+    found = _TIME.match(value)
+    try:
+        moment = datetime.fromisoformat(f"{found[1]}{found[3] or 'Z'}").astimezone(UTC) if found else None
+    except (ValueError, OverflowError):
+        moment = None
+    if found is None or moment is None:
         raise ServiceError("InvalidHeaderValue")
-    main, _, fraction = value.removesuffix("Z").partition(".")
-    return f"{main}.{fraction.ljust(7, '0')}Z"
+    return f"{moment.replace(tzinfo=None).isoformat()}.{(found[2] or '').ljust(7, '0')}Z"

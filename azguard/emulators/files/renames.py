@@ -6,7 +6,7 @@ https://learn.microsoft.com/rest/api/storageservices/rename-directory
 
 from azguard.emulators.files import leases, pending
 from azguard.emulators.files.directories import describe_written, join
-from azguard.emulators.files.disk import check_name
+from azguard.emulators.files.disk import check_length, check_name
 from azguard.emulators.files.errors import ServiceError
 from azguard.emulators.files.headers import apply_smb_properties, check_metadata
 from azguard.emulators.files.records import DIRECTORY, FILE, Node, ShareRecord
@@ -32,6 +32,8 @@ def _rename(store: Store, request: Request, kind: str) -> Answer:
     target = join(parent, request.path)
     if f"{target.lower()}/".startswith(f"{source.path.lower()}/") and not same_path(target, source.path):
         raise ServiceError("InvalidInput")
+    for each in store.database.list_below(share.root, source.path):
+        check_length(target + each.path[len(source.path) :])
     if kind == FILE:
         leases.check_write(source.lease, request.headers.get("x-ms-source-lease-id"), store.now())
         pending.refuse(store, source)

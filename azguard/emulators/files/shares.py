@@ -60,6 +60,8 @@ def create(store: Store, request: Request) -> Answer:
     share = ShareRecord(request.share, 0, etag, modified, metadata=check_metadata(request.metadata))
     share.settings = {**_DEFAULTS, **_read_settings(request)}
     store.database.add_share(share)
+    # A creation that failed, such as on a full disk, had the same number.
+    store.disk.remove_share(share.root)
     store.disk.make_directory(share.root)
     root = store.make_node(share, "", DIRECTORY)
     store.save(root)

@@ -444,6 +444,24 @@ def test_no_path_leaves_the_share(files: FilesEmulator) -> None:
     assert files.ask("PUT", "work/%2e%2e/f", _FILE[2], signed=False).said == (400, "InvalidResourceName")
 
 
+def test_a_path_is_no_longer_than_the_service_allows(files: FilesEmulator) -> None:
+    files.ask(*_SHARE)
+    long = "/".join(["d" * 200] * 10)
+    for end in range(200, len(long) + 1, 201):
+        files.ask("PUT", f"work/{long[:end]}?restype=directory")
+    for path in ("a", "a/" + "b" * 40):
+        files.ask("PUT", f"work/{path}?restype=directory")
+    moved = {"x-ms-file-rename-source": _SOURCE[:-1] + "a"}
+    asked: list[Asked] = [
+        ("PUT", f"work/{long}/{'f' * 39}", _FILE[2]),
+        ("PUT", f"work/{'d/' * 251}d", _FILE[2]),
+        ("PUT", f"work/{long}/a?restype=directory&comp=rename", moved),
+    ]
+
+    assert {files.ask(*each).said for each in asked} == {(400, "InvalidFileOrDirectoryPathName")}
+    assert files.ask("PUT", f"work/{long}/{'f' * 38}", _FILE[2]).status == 201
+
+
 def test_no_lease_operation_moves_the_etag(files: FilesEmulator) -> None:
     files.ask(*_SHARE)
     before = files.ask(*_FILE).headers["etag"]

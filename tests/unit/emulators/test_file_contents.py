@@ -2,6 +2,7 @@
 
 import os
 import re
+import stat
 from pathlib import Path
 
 from tests.support.files_emulator import FilesEmulator
@@ -53,6 +54,20 @@ def test_etags_do_not_recur_when_the_clock_is_set_back(files: FilesEmulator) -> 
     files.clock -= 3600
 
     assert int(_put(files, 0, b"b").strip('"'), 16) > int(before.strip('"'), 16)
+
+
+def test_another_length_keeps_the_content_properties_and_times_are_those_of_a_calendar(files: FilesEmulator) -> None:
+    _make(files)
+    properties = "work/f?comp=properties"
+    times = {"x-ms-content-type": "a/b", "x-ms-file-last-write-time": "2026-02-01T01:30:00.5+02:00"}
+    set_to = [files.ask("PUT", properties, each).status for each in (times, {"x-ms-content-length": "9"})]
+    refused = files.ask("PUT", properties, {"x-ms-file-creation-time": "2026-13-01T00:00:00Z"}).said
+
+    shown = files.ask("HEAD", "work/f").headers
+    assert (set_to, refused) == ([200, 200], (400, "InvalidHeaderValue"))
+    assert [shown[name] for name in ("content-type", "x-ms-file-last-write-time", "content-length")] == [
+        "a/b", "2026-01-31T23:30:00.5000000Z", "9",
+    ]  # fmt: skip
 
 
 def test_metadata_keep_the_letters_of_their_names(files: FilesEmulator) -> None:
@@ -110,6 +125,19 @@ def test_what_was_never_written_takes_no_room_also_after_a_copy_a_snapshot_and_a
     kept = [files.ask("GET", path, last).body for path in ("work/f", "work/g", f"work/f?sharesnapshot={snapshot}")]
     room = sum(each.stat().st_blocks for each in (tmp_path / "trees").rglob("*")) * 512
     assert (kept, room < 1024**2) == ([b"\0\0\0\0", b"last", b"last"], True)
+
+
+def test_a_share_or_snapshot_that_failed_once_can_be_made_later(files: FilesEmulator, tmp_path: Path) -> None:
+    (tmp_path / "trees" / "1").mkdir()
+    _make(files)
+    # It cannot be opened.
+    unreadable = tmp_path / "trees" / "1" / "socket"
+    os.mknod(unreadable, stat.S_IFSOCK | 0o600)
+    failed = files.ask("PUT", "work?restype=share&comp=snapshot").said
+    left = [each.name for each in (tmp_path / "trees").iterdir()]
+    unreadable.unlink()
+    assert (failed, left) == ((500, "InternalError"), ["1"])
+    assert files.ask("PUT", "work?restype=share&comp=snapshot").status == 201
 
 
 def test_a_listing_comes_in_pages_without_regard_to_letters(files: FilesEmulator) -> None:
