@@ -65,9 +65,7 @@ def test_a_put_replaces_metadata_and_keeps_attributes_and_the_day_of_creation(fi
     ]  # fmt: skip
 
 
-def test_a_put_sets_what_smb_clients_see_also_of_a_file_that_is_to_be_read_only(
-    files_cli: CliWorld, file: str
-) -> None:
+def test_a_put_sets_what_smb_clients_see_also_of_a_file_that_is_to_be_read_only(files_cli: CliWorld, file: str) -> None:
     words = ("--attributes", "Hidden|ReadOnly", "--created", "2026-01-31", "--written", "2026-02-01T12:00:00+02:00")
     put = files_cli.call("file", "put", f"{file}2", *words, "--changed", "2026-02-02", stdin=b"new")
     shown = files_cli.call("file", "show", f"{file}2").json
