@@ -4,6 +4,7 @@ They add three things: the options every command shares, the order in which opti
 is built when it is asked for, and its values need no pydantic (``plain``).
 """
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -17,6 +18,7 @@ from typer.main import get_command_from_info, get_command_name, get_group
 from typer.models import CommandInfo
 
 from azguard import naming
+from azguard.cache import scope
 from azguard.cli import command_line, option_classes, shared_options, signals
 from azguard.cli.command_spec import LOCAL, CommandSpec
 from azguard.cli.plain import Plain
@@ -63,6 +65,9 @@ class Command(Plain, TyperCommand):
             # An option before the command's name holds unless it is given again behind it.
             if value not in (None, False) or name not in shared:
                 shared[name] = value
+        if self.spec.is_remote:
+            # Before any request, also where a command asks for its scope when it is done, or never.
+            scope.find_named(shared.get("scope"), os.environ)
         if self.spec.operation is not None:
             from azguard.conditions import refusals
             from azguard.conditions.requested import RequestedConditions

@@ -80,11 +80,13 @@ def restore(
 
     env = context.of(ctx)
     target = env.locate(blob, Kind.BLOB, writable=True)
+    # Before the look for what was kept: a condition that cannot be is refused before any request.
+    conditions = env.conditions(target)
     plan = copies.Copy(
         target=target,
         source=snapshot_options.locate_kept(env, target, from_),
         settings=copies.CopySettings(keeps_tags=True),
-        conditions=env.conditions(target),
+        conditions=conditions,
         deadline=env.deadline,
         op=fresh_op(),
         has_lineage=not no_lineage,

@@ -37,10 +37,9 @@ def find_scope(
     Raises:
         UsageError: the option or the variable is given and empty, or has characters that cannot be shown.
     """
-    if option is not None:
-        return _check(option, "the scope", argument="scope")
-    if VARIABLE in environ:
-        return _check(environ[VARIABLE], VARIABLE)
+    named = find_named(option, environ)
+    if named is not None:
+        return named
     number = (session or _find_session)()
     if not number:
         # This system has no sessions; or the leader is outside this container (0), where numbers are not unique.
@@ -50,6 +49,19 @@ def find_scope(
     start = identity.find_start(number, proc) or "leaderless"
     boot = (identity.find_boot(proc) or "")[:_BOOT_CHARACTERS]
     return "-".join(filter(None, ("session", str(number), start, boot)))
+
+
+def find_named(option: str | None, environ: Mapping[str, str]) -> str | None:
+    """Return the scope that the option names, else ``AZGUARD_SCOPE``; None if neither is given.
+
+    Raises:
+        UsageError: the one that counts is empty, or has characters that cannot be shown.
+    """
+    if option is not None:
+        return _check(option, "the scope", argument="scope")
+    if VARIABLE in environ:
+        return _check(environ[VARIABLE], VARIABLE)
+    return None
 
 
 def _check(text: str, where: str, argument: str | None = None) -> str:

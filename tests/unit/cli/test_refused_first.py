@@ -1,0 +1,27 @@
+"""What is wrong with the command line is said before any request: exit status 2 promises that nothing was done."""
+
+import pytest
+
+from tests.support.cli_world import CliWorld
+
+# No server is there: what asks one ends with 53.
+_NO_SERVER = "UseDevelopmentStorage=true;BlobEndpoint=http://127.0.0.1:9/devstoreaccount1"
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["blob get site/a", "blob show site/a", "safe-update site/a --increment n", "lock run a -- true", "queue list"],
+)
+def test_an_empty_scope_is_refused_before_the_account_is_looked_for(offline: CliWorld, words: str) -> None:
+    option = offline.call("--scope", "", *words.split())
+    variable = offline.call(*words.split(), env={"AZGUARD_SCOPE": ""})
+    assert [(ran.code, ran.err.partition("\n")[0]) for ran in (option, variable)] == [
+        (2, "error: --scope is empty"),
+        (2, "error: AZGUARD_SCOPE is empty"),
+    ]
+
+
+def test_a_restore_looks_for_no_snapshot_under_a_condition_that_cannot_be(offline: CliWorld) -> None:
+    env = {"AZURE_STORAGE_CONNECTION_STRING": _NO_SERVER}
+    ran = offline.call("blob", "restore", "site/a", "--from", "snapshot", "--lease-id", "no-guid", env=env)
+    assert (ran.code, ran.err.partition("\n")[0]) == (2, "error: --lease-id: 'no-guid' is not a GUID")
