@@ -48,6 +48,8 @@ HINTS: Mapping[str, Words] = {
     "metadata_full": "take an entry out, or keep large values in a blob; --no-lineage, if it is an option, adds none",
     "no_lease": "take one: azguard lease acquire {address}",
     "not_allowed": "check the key, the SAS or the login",
+    "answer_altered": "a proxy or a cache stands in between: leave it out, as with NO_PROXY, or name the real endpoint",
+    "answer_unreadable": "a proxy or a firewall may stand in between; --debug shows what could not be read",
     "not_azure_storage": "a proxy, a firewall or a login page stands in between, or the endpoint is wrong",
     "not_public": "--auth-mode login, --account-key or --sas-token",
     "outcome_unknown": _look_first,

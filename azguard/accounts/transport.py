@@ -3,7 +3,8 @@
 The one place where an answer becomes one that the rest of azguard may believe: its head and its body are whole (see
 ``exchanges``), and it says by its headers that it comes from Azure Storage. Anything else is no answer at all: a write
 is then in doubt, whatever its status, and a read is made again or fails. So a proxy's own page is neither a success nor
-a refusal, and a redirection to a login page is not followed, least of all with our credentials.
+a refusal, and a redirection to a login page is not followed, least of all with our credentials. Nor is an answer of the
+service's one whose ETag a proxy took away or made weak: nothing could be guarded by it.
 
 Some methods of the SDK, such as ``get_blob_tags``, drop the timeouts they are given; then those of ``within`` hold.
 """
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
 # Every answer of the service has one of these, refusals included: 796 of 796 recorded ones of blobs, queues and tables,
 # and all of Azurite's. Both are there unless a recording left one out.
 _OF_THE_SERVICE = ("x-ms-request-id", "x-ms-version")
+# Where the services of blobs and files say when something was changed, they say its version, too: 399 of 399 recorded
+# answers. That of tables never says when.
+_CHANGED_AT = "Last-Modified"
+_VERSION = "ETag"
+_WEAK = "W/"
 # Only a proxy says this, of a request that it did not pass on.
 _BY_A_PROXY = 407
 _TIMEOUTS: ContextVar[Mapping[str, Any]] = ContextVar("timeouts")
@@ -45,8 +51,10 @@ def default_timeouts(timeouts: Mapping[str, Any]) -> Iterator[None]:
 class NotOfTheService(Exception):
     """An answer that does not come from Azure Storage, as the cause of the SDK's error: see ``not_of_the_service``."""
 
-    def __init__(self, status: int, headers: Mapping[str, str]) -> None:
+    def __init__(self, status: int, headers: Mapping[str, str], altered: str | None = None) -> None:
         self.status = status
+        #: What something in between did to an answer of the service's; None if it is another's.
+        self.altered = altered
         kind = headers.get("Content-Type", "").partition(";")[0].strip()
         facts = [str(status), kind, f"by {server}" if (server := headers.get("Server")) else ""]
         #: What is known of it, such as ``200 text/html by nginx``.
@@ -153,9 +161,24 @@ def _check_origin(response: Any) -> None:
     """
     from azure.core.exceptions import ServiceResponseError
 
-    if response.status_code != _BY_A_PROXY and not any(name in response.headers for name in _OF_THE_SERVICE):
-        foreign = NotOfTheService(response.status_code, response.headers)
+    status, headers = response.status_code, response.headers
+    is_named = status == _BY_A_PROXY or any(name in headers for name in _OF_THE_SERVICE)
+    altered = _find_alteration(status, headers)
+    if not is_named or altered is not None:
+        foreign = NotOfTheService(status, headers, altered if is_named else None)
         raise ServiceResponseError(str(foreign), error=foreign)
+
+
+def _find_alteration(status: int, headers: Mapping[str, str]) -> str | None:
+    """Return what a proxy did to a success of the service's; None if nothing is seen."""
+    if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
+        return None
+    if _CHANGED_AT not in headers:
+        # Only content has the type that a user gave it, and it says when it was changed.
+        return "it is a page of HTML" if headers.get("Content-Type", "").startswith("text/html") else None
+    if not headers.get(_VERSION):
+        return "it has no ETag"
+    return "its ETag is weak" if headers[_VERSION].startswith(_WEAK) else None
 
 
 def _explain(error: Exception) -> "AzureError":

@@ -20,6 +20,7 @@ from azguard.conditions.resolve import Conditions
 from azguard.documents import policies as rules
 from azguard.documents.policies import Policies, PolicyRules
 from azguard.errors import Changed, OutcomeUnknown
+from azguard.requests.access_policies import parse_answer
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
@@ -73,7 +74,7 @@ def get(target: Target, conditions: Conditions, deadline: Deadline) -> Container
         etag=quote(answer.headers["ETag"]),
         last_modified=parsedate_to_datetime(answer.headers["Last-Modified"]),
         public_access=answer.headers.get("x-ms-blob-public-access") or ACCESS[0],
-        policies=rules.parse_xml(answer.text()),
+        policies=parse_answer(target, answer.text()),
     )
 
 

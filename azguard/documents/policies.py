@@ -101,12 +101,21 @@ def canonicalize_time(value: str | None) -> str | None:
 
 
 def parse_xml(text: str) -> Policies:
-    """Return the access policies in an answer of the service."""
+    """Return the access policies in an answer of the service.
+
+    Raises:
+        ValueError: it is no such answer.
+    """
     from xml.etree import ElementTree as ET
 
     found: dict[str, Mapping[str, str | None]] = {}
     # No external entity is resolved, and the expansion of internal ones is limited.
-    root = ET.fromstring(text.encode())  # noqa: S314  # the text comes from the service
+    try:
+        root = ET.fromstring(text.encode())  # noqa: S314  # the text comes from the service
+    except ET.ParseError as error:
+        raise ValueError(str(error)) from error
+    if root.tag != "SignedIdentifiers":
+        raise ValueError(f"it holds {root.tag}, not SignedIdentifiers")
     for each in root.iter("SignedIdentifier"):
         policy = {field: each.findtext(f"AccessPolicy/{tag}") or None for field, tag in FIELDS.items()}
         found[each.findtext("Id") or ""] = policy

@@ -10,12 +10,12 @@ from typing import Any
 from azguard.accounts.target import Target
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
-from azguard.documents import policies as rules
 from azguard.documents.policies import Policies, PolicyRules
 from azguard.files import guarding
 from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite
 from azguard.requests import xml_bodies
+from azguard.requests.access_policies import parse_answer
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.written import WriteResult
@@ -57,7 +57,7 @@ def get(target: Target, conditions: Conditions, deadline: Deadline) -> ShareAcl:
         address=str(target.address),
         etag=quote(answer.headers["ETag"]),
         last_modified=parsedate_to_datetime(answer.headers["Last-Modified"]),
-        policies=rules.parse_xml(answer.text()),
+        policies=parse_answer(target, answer.text()),
     )
 
 

@@ -12,6 +12,7 @@ from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
+from azguard.requests.service_errors import build_unreadable
 from azguard.requests.written import WriteResult
 
 
@@ -146,9 +147,13 @@ class ShareStats:
 def count_bytes(target: Target, conditions: Conditions, deadline: Deadline) -> ShareStats:
     """Return about how many bytes are in a share.
 
+    Raises:
+        Unavailable: the answer does not tell.
     Source: https://learn.microsoft.com/rest/api/storageservices/get-share-stats
     """
     client = target.account.share(target.address)
     headers = conditions.request_headers
     used = read(lambda timeouts: client.get_share_stats(headers=dict(headers), **timeouts), target, deadline)
+    if used is None:
+        raise build_unreadable(target, "it says no number of bytes")
     return ShareStats(str(target.address), int(used))

@@ -173,7 +173,7 @@ def write_owner_and_fence(
     Raises:
         Locked: the lease is not held any more.
         UsageError: it is a lock of another number of slots.
-        Changed: a run with a higher sequence number has held it.
+        Changed: a run with a higher sequence number has held it, or it changes under the lease until the deadline.
     """
     while True:
         version = known or owner_records.read_version(target, deadline, lease_id)
@@ -188,6 +188,8 @@ def write_owner_and_fence(
                 target, version, _as_metadata(request, ours, fence), conditions, deadline
             )
         except Changed:
+            if deadline.passed:
+                raise
             known = None  # Another writer changed it before the lease was ours: read it again.
             continue
         return LockRecord(

@@ -13,6 +13,7 @@ from azguard.documents.policies import Policies
 from azguard.errors import Changed, OutcomeUnknown
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
+from azguard.requests.service_errors import build_unreadable
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict
 from azguard.requests.written import WriteResult
@@ -46,13 +47,25 @@ def fetch(target: Target, ask: Callable[..., object], deadline: Deadline) -> Acc
             pass  # a time that the SDK cannot parse; the text of the answer is read instead
 
     read(once, target, deadline)
-    policies = rules.parse_xml(answers[-1])
+    policies = parse_answer(target, answers[-1])
     return AccessPolicies(
         address=str(target.address),
         etag=rules.compute_etag(policies),
         last_modified=None,
         policies=policies,
     )
+
+
+def parse_answer(target: Target, text: str) -> Policies:
+    """Return the access policies in an answer of the service.
+
+    Raises:
+        Unavailable: it is no such answer.
+    """
+    try:
+        return rules.parse_xml(text)
+    except ValueError as error:
+        raise build_unreadable(target, str(error)) from error
 
 
 def require_version(expected_etag: str | None, current: AccessPolicies) -> None:

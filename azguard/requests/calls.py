@@ -15,7 +15,7 @@ from azguard.accounts.transport import default_timeouts, not_of_the_service
 from azguard.errors import ConfigError
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import BUSY
-from azguard.requests.service_errors import NOT_IMPLEMENTED, service_code, status, translate
+from azguard.requests.service_errors import NOT_IMPLEMENTED, is_unreadable, service_code, status, translate
 
 T = TypeVar("T")
 # These say that this transmission did not commit. The last six come from what stands before the service.
@@ -169,6 +169,8 @@ def _is_transient(error: BaseException) -> bool:
 
     from azguard.accounts.unreachable import is_final
 
+    if is_unreadable(error):
+        return True
     found = status(error)
     if found is not None:
         return found >= HTTPStatus.INTERNAL_SERVER_ERROR or found in (408, 429)

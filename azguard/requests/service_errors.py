@@ -4,6 +4,7 @@ The SDK's exception classes are no guide: it turns every 409 into ResourceExists
 Source: Blob, File, Queue and Table service error codes in the REST reference.
 """
 
+import traceback
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,6 +27,8 @@ _FOREIGN_WRITE = {
 }  # fmt: skip
 
 
+# In whose modules an answer is read.
+_SDK = "azure."
 _BEING_DELETED = service_codes.Refusal("{0} is busy: {1}", reason="busy")
 _SAYS_LATER = (408, 429)
 #: A directory is where a file is meant, or a file where a directory is.
@@ -60,6 +63,20 @@ def status(error: BaseException) -> int | None:
     """Return the HTTP status of the answer, or None where there was none."""
     found = getattr(error, "status_code", None)
     return found if isinstance(found, int) else None
+
+
+def is_unreadable(error: BaseException) -> bool:
+    """Return whether the SDK could make nothing of an answer that was a success: its body is cut, or is another's."""
+    from azure.core.exceptions import AzureError
+
+    found = status(error)
+    if found is not None:
+        return found < HTTPStatus.MULTIPLE_CHOICES
+    if isinstance(error, (AzureError, OSError, errors.AzguardError)):
+        return False
+    return any(
+        frame.f_globals.get("__name__", "").startswith(_SDK) for frame, _ in traceback.walk_tb(error.__traceback__)
+    )
 
 
 def is_lease_problem(error: BaseException) -> bool:
@@ -99,6 +116,8 @@ def translate(error: BaseException, target: Target, *, expected_etag: str | None
         "service_code": code,
         "request_id": response.headers.get("x-ms-request-id") if response is not None else None,
     }
+    if is_unreadable(error):
+        return build_unreadable(target, _first_line(error), **facts)
     if found is None:
         return _without_status(error, target, facts)
     if code in _AUTHENTICATION or found in (401, 403):
@@ -107,6 +126,14 @@ def translate(error: BaseException, target: Target, *, expected_etag: str | None
     if found in (409, 412) or code in service_codes.BUSY:
         return _conflict(found, code or "", target, expected_etag, facts)
     return _by_status(found, code, error, target, facts)
+
+
+def build_unreadable(target: Target, why: str, **facts: Any) -> errors.Unavailable:
+    """Return the error of an answer of which nothing can be made, although it was a success."""
+    facts = {"address": str(target.address), **facts}
+    return errors.Unavailable(
+        f"the answer of {target.endpoint} cannot be read: {why}", reason="answer_unreadable", **facts
+    )
 
 
 def _by_status(
@@ -172,6 +199,12 @@ def _not_asked(foreign: NotOfTheService, target: Target, facts: dict[str, Any]) 
         reason = unreachable.describe_proxy_refusal(proxy, host, foreign.status)
         return errors.Unavailable(reason.message, reason=reason.reason, values=reason.values, **facts)
     through = "" if proxy is None else f", through the proxy {proxy.address}"
+    if foreign.altered is not None:
+        return errors.Unavailable(
+            f"the answer of {target.endpoint}{through} was changed on its way: {foreign.altered}",
+            reason="answer_altered",
+            **facts,
+        )
     return errors.Unavailable(
         f"what answered for {target.endpoint}{through} is not Azure Storage: {foreign.described}",
         reason="not_azure_storage",

@@ -83,6 +83,7 @@ def _fate(target: Target, **timeouts: float) -> CallOutcome:
         (b"HTTP/1.1 412 Precondition Failed\r\n" + _SERVICE + _EMPTY + b"\r\n", CallOutcome.REFUSED),
         (b"HTTP/1.1 412 Precondition Failed\r\n" + _SERVICE + _EMPTY, CallOutcome.IN_DOUBT),
         (b"HTTP/1.1 412 Precondition Failed\r\n" + _EMPTY + b"\r\n", CallOutcome.IN_DOUBT),
+        (_CREATED + _EMPTY + _ETAG.partition(b"\r\n")[2] + b"\r\n", CallOutcome.IN_DOUBT),  # without its ETag
         (b"HTTP/1.1 100 Continue\r\n\r\n" + _CREATED + _EMPTY + _ETAG + b"\r\n", CallOutcome.COMMITTED),
     ],
 )
@@ -153,6 +154,37 @@ def test_a_page_is_no_blob_and_says_where_it_comes_from() -> None:
     words = "is not Azure Storage: 200 text/html by nginx"
     with _serving(_say(page)) as target, pytest.raises(Unavailable, match=words):
         Download(target, Conditions(), Deadline)
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [(_FOUND.replace(b"ETag", b"Was"), "it has no ETag"), (_FOUND.replace(b"ETag: ", b"ETag: W/"), "its ETag is weak")],
+)
+def test_an_answer_without_the_version_that_guards_a_write_is_none(found: bytes, why: str) -> None:
+    with _serving(_say(found + _EMPTY + b"\r\n")) as target, pytest.raises(Unavailable, match=why):
+        properties.fetch(target, Conditions(), Deadline())
+
+
+def test_a_list_in_html_is_no_empty_list() -> None:
+    page = b"HTTP/1.1 200 OK\r\n" + _SERVICE + b"Content-Type: text/html\r\nContent-Length: 13\r\n\r\n<html></html>"
+    with _serving(_say(page)) as target, pytest.raises(Unavailable, match="it is a page of HTML"):
+        properties.fetch_tags(target, None, Deadline())
+
+
+_TAGS = b'<?xml version="1.0" encoding="utf-8"?><Tags><TagSet><Tag><Key>a</Key><Value>1</Value></Tag></TagSet></Tags>'
+
+
+def _list_tags(body: bytes) -> Answer:
+    head = b"HTTP/1.1 200 OK\r\n%sContent-Type: application/xml\r\nContent-Length: %d\r\n\r\n" % (_SERVICE, len(body))
+    return _say(head + body)
+
+
+def test_what_the_sdk_cannot_read_is_read_again_and_is_no_fault_of_azguard() -> None:
+    cut = _list_tags(_TAGS[:-20])
+    with _serving(cut, _list_tags(_TAGS)) as target:
+        assert properties.fetch_tags(target, None, Deadline()) == {"a": "1"}
+    with _serving(cut) as target, pytest.raises(Unavailable, match="cannot be read: "):
+        properties.fetch_tags(target, None, Deadline(0))
 
 
 def test_a_redirection_is_not_followed() -> None:
