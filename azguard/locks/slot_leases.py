@@ -162,6 +162,11 @@ class SlotLeases:
             self._close_note(slot)
             self._choose_new_id(slot)
             return None
+        if record.moved.attempts > 1 and slot.kind is not Kind.BLOB:
+            # The service compares no version here: a copy that comes late could undo what is written next. Under
+            # another lease it is refused.
+            self.release()
+            return self._ask_for(slot, None)
         self.release(keep=slot)
         if settings.now() > sent_at + settings.seconds * _PART_OF_TERM:
             # The lease may have ended meanwhile. A new attempt gets a whole term and a new fence.

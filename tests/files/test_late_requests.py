@@ -10,6 +10,7 @@ from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
 from tests.support import files_world
 from tests.support.cli_world import CliWorld, Ran
+from tests.support.emulator_world import until
 
 _META = "x-ms-meta-"
 _PIECE = 4 * 1024**2
@@ -36,10 +37,10 @@ class Late:
     came: list[int] = field(default_factory=list)
 
     def run(self, *words: str, stdin: bytes) -> Ran:
-        with proxy.running(files_world.port(self.cli), self._decide) as between:
+        with proxy.running(files_world.port(self.cli), self.decide) as between:
             return files_world.through(self.cli, between.port).call(*words, "-o", "json", stdin=stdin)
 
-    def _decide(self, request: Request) -> Fault:
+    def decide(self, request: Request) -> Fault:
         more = [request.headers.get(name, "") for name in ("x-ms-lease-action", "x-ms-range")]
         asked = f"{request.method} {request.path} {' '.join(more)}"
         if not self.lost and self.which in asked:
@@ -47,10 +48,13 @@ class Late:
             return Fault.RESET
         if not self.lost or self.came or self.comes_at not in asked:
             return Fault.NONE
-        self.came.append(self._deliver(self.lost[0]))
+        self.deliver()
         return Fault.RESET if self.loses else Fault.NONE
 
-    def _deliver(self, late: Request) -> int:
+    def deliver(self) -> None:
+        self.came.append(self._send(self.lost[0]))
+
+    def _send(self, late: Request) -> int:
         client, lease = files_world.client(self.cli, self.file), late.headers["x-ms-lease-id"]
         try:
             if "comp=range" in late.path:
@@ -86,3 +90,23 @@ def test_a_range_that_comes_late_proves_nothing_of_the_next_one(files_cli: CliWo
     ran = late.run("file", "range", "put", file, "--offset", "0", "--etag", etag, stdin=b"b" * _PIECE + b"new")
     content = files_world.client(files_cli, file).download_file().readall()
     assert (ran.code, late.came, content[-4:]) == (0, [412], b"bnew")
+
+
+def test_what_a_lock_wrote_on_its_file_and_comes_late_undoes_nothing(files_cli: CliWorld) -> None:
+    file, told, go = files_world.make(files_cli), files_cli.root / "lease", files_cli.root / "go"
+    late = Late(files_cli, file, "comp=metadata", "never", loses=False)
+    script = f"echo $AZGUARD_LEASE_ID $AZGUARD_FENCE > {told}; until test -e {go}; do sleep 0.05; done"
+    with (
+        proxy.running(files_world.port(files_cli), late.decide) as between,
+        files_world.through(files_cli, between.port).begin_fork(
+            "lock", "run", f"file:{file}", "--", "sh", "-c", script
+        ) as held,
+    ):
+        until(lambda: told.exists() and told.read_text().endswith("\n"))
+        lease, fence = told.read_text().split()
+        files_world.client(files_cli, file).set_file_metadata({"a": "1"}, lease=lease)
+        late.deliver()
+        go.touch()
+        assert held.wait() == 0
+    found = files_world.client(files_cli, file).get_file_properties()
+    assert (fence, late.came, dict(found.metadata), found.lease.state) == ("2", [412], {"a": "1"}, "available")
