@@ -168,3 +168,31 @@ def test_a_refused_release_is_done_if_the_lease_is_free(lease: FakeLease, holder
 def test_a_refused_release_is_told_as_refused_where_the_lease_cannot_be_asked_about(lease: FakeLease) -> None:
     lease.ends, lease.can_be_asked = [(False, WRONG)], False
     assert end_of("release") == "locked"
+
+
+@pytest.mark.parametrize(
+    ("on", "kind"),
+    [
+        (Conditions({"If-Match": '"0"'}, "if-match", '"0"'), "changed"),
+        (Conditions({"x-ms-if-tags": "a='b'"}), "unknown"),
+    ],
+)
+def test_a_refused_acquire_excludes_an_earlier_copy_only_where_its_version_was_replaced(
+    lease: FakeLease, on: Conditions, kind: str
+) -> None:
+    # A condition on tags may hold again when the first copy comes.
+    lease.holder, lease.ends = None, [(False, LOST), (False, Refusal(412, "ConditionNotMet"))]
+    with pytest.raises(AzguardError) as caught:
+        actions.acquire(TARGET, B, 60, on, Clock().deadline(10))
+    assert (caught.value.kind, lease.sent) == (kind, 2)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "is_free"),
+    [(WRONG, True), (Refusal(404, "BlobNotFound"), True), (Refusal(403, "AuthorizationFailure"), False)],
+)
+def test_a_lease_that_is_given_back_is_asked_about_no_more_once_it_is_refused(
+    lease: FakeLease, refusal: Refusal, is_free: bool
+) -> None:
+    lease.ends = [(False, refusal)] * 2
+    assert (actions.give_back(TARGET, A, Clock().deadline(10)), lease.sent) == (is_free, 1)
