@@ -29,7 +29,8 @@ ACCOUNT = (
 )
 _WITHOUT_VALUE = ("--emulator",)
 _STDIN = (["-f", "-"], ["--file", "-"], ["-f-"], ["--file=-"])
-_WITH_VALUE = frozenset((*GUARDS, *ACCOUNT, *SECRETS, "-f", "--file", "--lease-id", "--resume")) - {*_WITHOUT_VALUE}
+_OTHERS_WITH_VALUE = ("-f", "--file", "--lease-id", "--source-lease-id", "--resume")
+_WITH_VALUE = frozenset((*GUARDS, *ACCOUNT, *SECRETS, *_OTHERS_WITH_VALUE)) - {*_WITHOUT_VALUE}
 
 
 def split(argv: Sequence[str]) -> tuple[list[str], list[str]]:

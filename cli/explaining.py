@@ -66,7 +66,8 @@ def _name_own_lease(env: Environment, error: Locked, target: Target) -> Locked:
     if code not in _IN_THE_WAY:
         return error
     held = environment.find_lease_id(target, env.environ) or _find_own_lease(env, target)
-    asked = command_line.find_value(env.argv, "--lease-id")
+    option = _find_lease_option(env, target)
+    asked = command_line.find_value(env.argv, option)
     # Under @held, a mismatch says that it is not held any more.
     if held is None or asked in ("@held", held):
         return error
@@ -82,8 +83,14 @@ def _name_own_lease(env: Environment, error: Locked, target: Target) -> Locked:
     given = "no lease id was given" if asked is None else "another lease id was given"
     return error.but(
         message=f"{target} is leased by this scope itself, and {given}",
-        hint=hints.under_own_lease(env.argv),
+        hint=hints.under_own_lease(env.argv, option),
     )
+
+
+def _find_lease_option(env: Environment, target: Target) -> str:
+    """Return the option that takes the lease of a target: the file that is renamed, named first, has one of its own."""
+    is_renamed = env.command == "file rename" and target is next(iter(env.located.values()))
+    return "--source-lease-id" if is_renamed else "--lease-id"
 
 
 def _name_own_lease_waited_for(env: Environment, error: GaveUp, target: Target) -> GaveUp:

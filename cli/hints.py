@@ -92,10 +92,10 @@ def of(error: AzguardError, command: str, params: dict[str, Any], argv: Sequence
     return None
 
 
-def under_own_lease(argv: Sequence[str]) -> str:
-    """Return the command line as typed, under the lease that this scope holds."""
+def under_own_lease(argv: Sequence[str], option: str = "--lease-id") -> str:
+    """Return the command line as typed, under the lease that this scope holds; ``option`` takes its id."""
     own, rest = command_line.split(argv)
-    again = ["azguard", *command_line.drop(own, ("--lease-id", "--wait-lease")), "--lease-id", "@held", *rest]
+    again = ["azguard", *command_line.drop(own, (option, "--wait-lease")), option, "@held", *rest]
     return f"that lease is your own: {command_line.show(again)}"
 
 

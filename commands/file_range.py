@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from azguard.address import Kind
+from azguard.address import Kind, is_snapshot_time
 from azguard.cli import context, file_options, inputs, options, values
 from azguard.cli.context import Environment
 from azguard.cli.groups import group
@@ -108,9 +108,18 @@ def list_(
     asked = ranges.RangesAsked(
         offset=None if offset is None else values.size(offset, "--offset"),
         length=None if length is None else values.size(length, "--length", least=1),
-        previous=values.not_empty(previous_snapshot, "--previous-snapshot"),
+        previous=_read_snapshot(previous_snapshot, target.address.container),
     )
     env.out.show_each(ranges.list_ranges(target, asked, env.conditions(target), env.deadline))
+
+
+def _read_snapshot(text: str | None, share: str) -> str | None:
+    if values.not_empty(text, "--previous-snapshot") is None or is_snapshot_time(str(text)):
+        return text
+    raise UsageError(
+        f"--previous-snapshot: {text!r} is not the time of a snapshot",
+        hint=f"azguard share list --include-snapshots --prefix {share}",
+    )
 
 
 def _plan(env: Environment, file: str, offset: str) -> "RangeWrite":

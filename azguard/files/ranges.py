@@ -8,7 +8,7 @@ from azguard import columns
 from azguard.accounts.target import Target
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
-from azguard.errors import Changed
+from azguard.errors import Changed, NotFound
 from azguard.files import writes
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
@@ -51,7 +51,7 @@ def list_ranges(target: Target, asked: RangesAsked, conditions: Conditions, dead
     """
     before = quote(writes.fetch(target, conditions.lease_id, deadline).etag)
     while True:
-        found = read(lambda timeouts: _list_all(target, asked, conditions, timeouts), target, deadline)
+        found = _find(target, asked, conditions, deadline)
         # The service lists page by page, and takes no condition that would tie them to one version.
         now = quote(writes.fetch(target, conditions.lease_id, deadline).etag)
         if now == before:
@@ -66,6 +66,21 @@ def list_ranges(target: Target, asked: RangesAsked, conditions: Conditions, dead
         before = now
     for each in found:
         yield FileRange(each.start, each.end, each.end - each.start + 1, bool(each.cleared))
+
+
+def _find(target: Target, asked: RangesAsked, conditions: Conditions, deadline: Deadline) -> list[Any]:
+    """Return the SDK's ranges; the share itself was there just now, so that one that is missing is the snapshot."""
+    try:
+        return read(lambda timeouts: _list_all(target, asked, conditions, timeouts), target, deadline)
+    except NotFound as error:
+        if asked.previous is None or error.service_code != "ShareNotFound":
+            raise
+        share = target.address.container
+        raise error.but(
+            message=f"the share {share} has no snapshot {asked.previous}",
+            reason="share_snapshot_not_found",
+            values={"container": share},
+        ) from error
 
 
 def _list_all(target: Target, asked: RangesAsked, conditions: Conditions, timeouts: Mapping[str, Any]) -> list[Any]:

@@ -68,6 +68,8 @@ def test_the_file_that_is_renamed_has_to_be_the_version_that_was_read(files_cli:
 def test_the_record_of_a_lease_goes_along_with_the_file(files_cli: CliWorld) -> None:
     file = files_world.make(files_cli, b"mine")
     files_cli.call("lease", "acquire", f"file:{file}", "--infinite")
+    refused = files_cli.call("file", "rename", file, f"{file}.new", "-o", "json")
+    assert (refused.code, refused.error["hint"].endswith(f"{file}.new -o json --source-lease-id @held")) == (49, True)
     moved = files_cli.call("file", "rename", file, f"{file}.new", "--source-lease-id", "@held")
     held = files_cli.call("lease", "list", "--held").json
     assert (moved.code, [(each["address"], each["state"]) for each in held]) == (0, [(f"file:{file}.new", "held")])

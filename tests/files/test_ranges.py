@@ -17,6 +17,7 @@ WRITES = {
     "put": (("file", "range", "put", "{file}", "--offset", "2"), b"new", b"aanewaaa"),
 }
 _PIECE = 4 * 1024**2
+_NO_SNAPSHOT = "2020-01-01T00:00:00.0000000Z"
 
 
 def read(cli: CliWorld, file: str) -> bytes:
@@ -139,6 +140,12 @@ def test_a_write_that_stops_in_the_middle_says_where_to_go_on(files_cli: CliWorl
         (("range", "put", "{file}", "--offset", "6", ANYHOW), 40, "azguard file resize {file} --size 10"),
         (("range", "put", "{file}x", ANYHOW), 44, None),
         (("range", "list", "{file}x"), 44, None),
+        (("range", "list", "{file}", "--previous-snapshot", "then"), 2, "azguard share list --include-snapshots"),
+        (
+            ("range", "list", "{file}", "--previous-snapshot", _NO_SNAPSHOT),
+            44,
+            "azguard share list --include-snapshots",
+        ),
     ],
 )
 def test_an_error_tells_the_way_out(files_cli: CliWorld, words: tuple[str, ...], code: int, said: str | None) -> None:
