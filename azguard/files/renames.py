@@ -1,6 +1,7 @@
 """Renames of directories, inside their share."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -8,7 +9,7 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
-from azguard.errors import BadRequest, NotFound, UsageError
+from azguard.errors import BadRequest, Exists, NotFound, UsageError
 from azguard.files import directories, holders, writes
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
@@ -23,14 +24,13 @@ def rename_directory(source: Target, target: Target, conditions: Conditions, dea
     Raises:
         Exists: there is something at the new address.
         NotFound: there is no such directory.
-        UsageError: the new address is in another share.
+        UsageError: the new address is in another share, in the directory itself, or the same.
         OutcomeUnknown: the answer was lost, and the directory is not at its new address.
     Source: https://learn.microsoft.com/rest/api/storageservices/rename-directory
     """
     check_same_share(source, target)
-    if conditions.expected_etag is not None:
-        file = Target(target.account, Address(Kind.FILE, target.address.parts))
-        directories.require_version(file, conditions, deadline)
+    _check_outside(source, target)
+    directories.require_version(find_replaced(target), conditions, deadline)
     known = writes.fetch(source, None, deadline).file_id
     request = WriteRequest[Any](
         target=target,
@@ -40,7 +40,7 @@ def rename_directory(source: Target, target: Target, conditions: Conditions, dea
         resend=False,
     )
     creates_only = conditions.guard == "if-none-match"
-    with holders.tell_of_rename(source, target, deadline, creates_only=creates_only):
+    with _tell_of_directory(target), holders.tell_of_rename(source, target, deadline, creates_only=creates_only):
         settled = send_until_settled(request, deadline)
     etag = settled.answer.get("etag")
     return WriteResult(
@@ -50,6 +50,30 @@ def rename_directory(source: Target, target: Target, conditions: Conditions, dea
         guard=conditions.guard,
         attempts=settled.attempts,
     )
+
+
+def find_replaced(target: Target) -> Target:
+    """Return what a rename of a directory can replace at its new address: a file."""
+    return Target(target.account, Address(Kind.FILE, target.address.parts))
+
+
+def _check_outside(source: Target, target: Target) -> None:
+    if source.address == target.address:
+        raise UsageError("the two addresses are the same", address=str(target.address))
+    if target.address.path.startswith(f"{source.address.path}/"):
+        raise UsageError(f"{target} is inside {source} itself", address=str(target.address))
+
+
+@contextmanager
+def _tell_of_directory(target: Target) -> Iterator[None]:
+    """Say that a directory is at the new address: what is renamed was one just now, so only that can be of a kind."""
+    try:
+        yield
+    except BadRequest as error:
+        if error.reason != "path_of_other_type":
+            raise
+        words = f"{target} is a directory, and a rename replaces none"
+        raise error.as_kind(Exists, message=words, reason=None, values={}) from error
 
 
 def _send(source: Target, target: Target, conditions: Conditions, deadline: Deadline) -> Mapping[str, Any]:

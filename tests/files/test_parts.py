@@ -217,5 +217,11 @@ def test_a_rename_replaces_a_file_only_if_that_is_said(files_cli: CliWorld, file
     files_world.sdk(files_cli, share).create_directory("a")
     assert files_cli.call("dir", "rename", f"{share}/a", file).code == 45
     assert files_cli.call("dir", "rename", f"{share}/a", f"{share}x/a", "-o", "json").code == 2
+    # A directory is never replaced, known to this scope or not, and none goes into itself.
+    files_cli.call("dir", "create", f"{share}/b")
+    onto = [files_cli.call("dir", "rename", f"{share}/a", f"{share}/b", *how) for how in ((), (ANYHOW,), (RACE,))]
+    assert [(ran.code, "is a file" in ran.err) for ran in onto] == [(45, False)] * 3
+    within = [files_cli.call("dir", "rename", f"{share}/a", f"{share}/{new}", ANYHOW).code for new in ("a", "a/b")]
+    assert within == [2, 2]
     assert files_cli.call("dir", "rename", f"{share}/a", file, ANYHOW).code == 0
     assert str(Address(Kind.DIR, (share, "plan.txt"))) == files_cli.call("dir", "show", file).json["address"]
