@@ -1,6 +1,7 @@
 """A lease held between a comparison and a write: recorded first, given back at the end, whatever happens between."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -133,6 +134,59 @@ def test_it_proves_whose_a_write_was_only_during_its_term(notes: Notes) -> None:
         running = held.is_running
         clock.sleep(15)
         assert (running, held.is_running) == (True, False)
+
+
+def test_a_lost_answer_is_noticed_while_the_lease_still_proves_whose_the_write_was(notes: Notes) -> None:
+    with guard.hold(TARGET, None, notes, Clock().deadline(60)) as held:
+        assert (held.patience.answer_seconds, held.patience.seconds) == (5.0, 60.0)
+
+
+@pytest.mark.parametrize(("etag", "headers"), [('"1"', {"If-Match": '"1"'}), (None, {})])
+def test_it_is_acquired_on_the_version_that_is_named_alone(
+    monkeypatch: pytest.MonkeyPatch, notes: Notes, etag: str | None, headers: dict[str, str]
+) -> None:
+    sent: list[Any] = []
+    monkeypatch.setattr(actions, "acquire", lambda *arguments: sent.append(arguments[3]))
+    with guard.hold(TARGET, None, notes, Clock().deadline(), etag):
+        assert [(each.headers, each.expected_etag) for each in sent] == [(headers, etag)]
+
+
+@pytest.mark.parametrize(("lease_id", "renewed"), [(None, 1), (THEIRS, 0)])
+def test_one_of_our_own_is_renewed_between_two_writes_once_it_is_old(
+    monkeypatch: pytest.MonkeyPatch, notes: Notes, lease_id: str | None, renewed: int
+) -> None:
+    clock, told = Clock(), []
+    monkeypatch.setattr(actions, "renew", lambda *_: told.append(clock()))
+    with guard.hold(TARGET, lease_id, notes, clock.deadline(60)) as held:
+        for _ in range(2):
+            clock.sleep(4)
+            guard.renew_if_old(held, TARGET, clock.deadline(60))
+        clock.sleep(14)
+        assert (len(told), held.is_running) == (renewed, renewed == 1)
+
+
+@pytest.mark.parametrize(
+    ("end", "raised", "after"),
+    [
+        (None, None, ["confirm", "drop"]),
+        (OutcomeUnknown("lost"), Unavailable, ["give back", "give back", "drop"]),
+        (WRONG, Locked, ["give back", "give back", "drop"]),
+    ],
+)
+def test_its_id_is_changed_or_nothing_more_is_written_under_it(
+    monkeypatch: pytest.MonkeyPatch,
+    notes: Notes,
+    end: BaseException | None,
+    raised: type[BaseException] | None,
+    after: list[str],
+) -> None:
+    monkeypatch.setattr(actions, "change", fail_with(end))
+    with guard.hold(TARGET, None, notes, Clock().deadline()) as held:
+        before, ends = held.lease_id, held.ends
+        with nullcontext() if raised is None else pytest.raises(raised):
+            guard.change_id(held, TARGET, notes, Clock().deadline())
+        assert ((held.lease_id == before), held.ends) == (raised is not None, ends)
+    assert notes.said[3:] == ["record 15", *after, "give back", "drop"]
 
 
 @dataclass

@@ -1,0 +1,24 @@
+"""What the answer to a renewal says of a lock."""
+
+import pytest
+from azure.core.exceptions import ServiceResponseError
+
+from azguard.locks.renewal import is_definite
+from tests.support.fake_resource import Refusal
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_lost"),
+    [
+        (Refusal(409, "LeaseIdMismatchWithLeaseOperation"), True),
+        (Refusal(409, "LeaseIsBrokenAndCannotBeRenewed"), True),
+        (Refusal(412, "LeaseLost"), True),
+        (Refusal(404, "BlobNotFound"), True),
+        (Refusal(403, "AuthenticationFailed"), False),
+        (Refusal(412, "ConditionNotMet"), False),
+        (Refusal(503, "ServerBusy"), False),
+        (ServiceResponseError("no answer"), False),
+    ],
+)
+def test_a_lock_is_lost_only_if_the_service_says_that_its_lease_is_not_held(answer: Exception, is_lost: bool) -> None:
+    assert is_definite(answer) is is_lost
