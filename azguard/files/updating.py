@@ -26,7 +26,7 @@ from azguard.leases.owner_records import set_service_time
 from azguard.leases.owners import OWNER
 from azguard.leases.process_leases import ProcessLease
 from azguard.leases.state import LeaseState
-from azguard.requests.calls import CallOutcome, send_once, write_timeouts
+from azguard.requests.calls import CallOutcome, outcome_of, send_once, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op
 from azguard.requests.service_errors import service_code
@@ -162,6 +162,11 @@ class LeasedUpdate(ABC):
         """Delete the note of a lease that was not needed."""
         if self._held is not None and not self._held.is_asked:
             self._forget(self._held, is_free=True)
+
+    def note_failure(self, error: Exception) -> None:
+        """Where a write is in doubt, have its lease acquired under another id, should it be lost meanwhile."""
+        if self._held is not None and outcome_of(error) is CallOutcome.IN_DOUBT:
+            self._held.is_spoilt = True
 
     def _in_use(self, lease_id: str | None) -> str | None:
         """Return the id that stands for the one the loop knows."""

@@ -160,7 +160,11 @@ class LeasedMetadata(LeasedUpdate):
                 if self.target.kind is Kind.SHARE
                 else account.file(address).set_file_metadata
             )
-            return CommittedVersion.of(send(dict(stamped), headers=dict(headers), **write_timeouts(deadline)))
+            try:
+                return CommittedVersion.of(send(dict(stamped), headers=dict(headers), **write_timeouts(deadline)))
+            except Exception as error:
+                self.note_failure(error)
+                raise
 
         return commit
 

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 
 import pytest
 from azure.core.exceptions import HttpResponseError
+from azure.storage.fileshare import ShareLeaseClient
 
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
+from azguard.requests.lineage import KEY, Lineage, fresh_op
 from tests.support import files_world
 from tests.support.cli_world import CliWorld, Ran
 from tests.support.emulator_world import until
@@ -110,3 +112,34 @@ def test_what_a_lock_wrote_on_its_file_and_comes_late_undoes_nothing(files_cli: 
         assert held.wait() == 0
     found = files_world.client(files_cli, file).get_file_properties()
     assert (fence, late.came, dict(found.metadata), found.lease.state) == ("2", [412], {"a": "1"}, "available")
+
+
+def test_a_write_whose_lease_was_broken_is_refused_under_the_next_one(files_cli: CliWorld) -> None:
+    name = files_world.share(files_cli)
+    client, met, came = files_world.sdk(files_cli, name), list[Request](), list[int]()
+
+    def break_and_write() -> None:
+        found = client.get_share_properties()
+        ShareLeaseClient(client).break_lease(lease_break_period=0)
+        client.set_share_metadata({"b": "2", KEY: str(Lineage().after(fresh_op(), found.etag))})
+
+    def decide(request: Request) -> Fault:
+        if "comp=metadata" in request.path:
+            met.append(request)
+            return Fault.RESET if len(met) == 1 else Fault.NONE
+        if len(met) == 1 and not came:
+            came.append(0)
+            break_and_write()
+        elif len(met) == 2 and request.headers.get("x-ms-lease-action") == "release":
+            with pytest.raises(HttpResponseError) as caught:
+                client.set_share_metadata({"a": "1"}, lease=met[0].headers["x-ms-lease-id"])
+            came.append(caught.value.status_code or 0)
+        return Fault.NONE
+
+    with proxy.running(files_world.port(files_cli), decide) as between:
+        words = ("safe-update", f"share:{name}", "--metadata", "--set", "a=1", "-o", "json")
+        ran = files_world.through(files_cli, between.port).call(*words)
+    shown = files_cli.call("share", "show", name).json
+    assert (ran.code, came, shown["metadata"], shown["lease_state"]) == (
+        0, [0, 412], {"a": "1", "b": "2"}, "available",
+    )  # fmt: skip
