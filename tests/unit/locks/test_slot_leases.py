@@ -1,0 +1,114 @@
+"""The lease of a lock counts from before it was asked for, and is asked for anew where it is worth less."""
+
+from typing import Any
+
+import pytest
+from azure.core.exceptions import ServiceResponseError
+
+from azguard.accounts.target import Target
+from azguard.address import Address, Kind
+from azguard.errors import Unavailable
+from azguard.leases import actions
+from azguard.leases.owner_records import Moved
+from azguard.leases.owners import Owner
+from azguard.locks import lock_blobs
+from azguard.locks.lock_blobs import LockRecord
+from azguard.locks.request_time import RequestTime
+from azguard.locks.settings import AcquireSettings, LockRequest
+from azguard.locks.slot_leases import SlotLeases
+from tests.support.fake_resource import TARGET, Clock, Refusal
+from tests.support.no_records import NoRecords
+
+BLOB, FILE = TARGET, Target(TARGET.account, Address(Kind.FILE, ("share", "plan.txt")))
+BUSY = Refusal(409, "LeaseAlreadyPresent")
+OWNER = Owner("me", "here", 1, "azguard", None, None)
+TERM = 30
+
+
+class Service:
+    """What the requests of an acquisition meet: each takes its time, and may fail."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.clock = Clock()
+        #: How long the answers to an acquire and to the write of the record take, and how the acquires end.
+        self.acquire_seconds = self.write_seconds = 1.0
+        self.ends: list[Exception] = []
+        #: How often each record was sent.
+        self.attempts = [1]
+        self.asked: list[str] = []
+        self.given_back: list[str] = []
+        monkeypatch.setattr(actions, "acquire_once", self._acquire)
+        monkeypatch.setattr(actions, "give_back", self._give_back)
+        monkeypatch.setattr(lock_blobs, "write_owner_and_fence", self._write)
+
+    def leases(self, target: Target = BLOB) -> SlotLeases:
+        settings = AcquireSettings(
+            owner=OWNER,
+            seconds=TERM,
+            create=False,
+            patience=10,
+            records=NoRecords(),
+            say=lambda _: None,
+            tell=lambda _: None,
+            uniform=lambda low, _: low,
+            now=self.clock,
+        )
+        return SlotLeases(LockRequest(target), settings, RequestTime(self.clock.deadline(60), 10))
+
+    def _acquire(self, _target: Target, lease_id: str, *_arguments: object) -> None:
+        self.asked.append(lease_id)
+        self.clock.sleep(self.acquire_seconds)
+        if self.ends:
+            raise self.ends.pop(0)
+
+    def _give_back(self, _target: Target, lease_id: str, *_arguments: object) -> bool:
+        self.given_back.append(lease_id)
+        return True
+
+    def _write(self, *_arguments: Any) -> LockRecord:
+        self.clock.sleep(self.write_seconds)
+        moved = Moved('"1"', '"2"', None, "", self.attempts.pop(0) if self.attempts else 1)
+        return LockRecord(fence=1, owner=OWNER, before=None, fence_before=None, moved=moved)
+
+
+@pytest.fixture
+def service(monkeypatch: pytest.MonkeyPatch) -> Service:
+    return Service(monkeypatch)
+
+
+def test_the_lease_of_a_lock_ends_a_term_after_it_was_asked_for(service: Service) -> None:
+    began = service.clock()
+    held = service.leases().ask_for_each()
+    assert held is not None
+    assert (held.ends - began, service.clock() - began, held.lease_id) == (TERM, 2.0, service.asked[0])
+
+
+def test_a_lease_of_which_a_third_is_over_is_given_up(service: Service) -> None:
+    service.write_seconds = TERM / 3
+    with pytest.raises(Unavailable):
+        service.leases().ask_for_each()
+
+
+@pytest.mark.parametrize(("ends", "given_back"), [([BUSY], 0), ([ServiceResponseError("lost"), BUSY], 1)])
+def test_a_lease_is_given_back_unless_its_only_request_was_refused(
+    service: Service, ends: list[Exception], given_back: int
+) -> None:
+    leases, service.ends = service.leases(), ends
+    for _ in ends[1:]:
+        with pytest.raises(Unavailable):
+            leases.ask_for_each()
+    assert (leases.ask_for_each(), leases.is_perhaps_held) == (None, bool(given_back))
+    leases.release()
+    assert (service.given_back, len(set(service.asked))) == (service.asked[:given_back], 1)
+
+
+@pytest.mark.parametrize(("target", "leases"), [(BLOB, 1), (FILE, 2)])
+def test_a_record_that_was_sent_twice_and_depends_on_no_version_stands_under_another_lease(
+    service: Service, target: Target, leases: int
+) -> None:
+    service.attempts = [2]
+    held = service.leases(target).ask_for_each()
+    assert held is not None
+    assert (len(set(service.asked)), held.lease_id, service.given_back) == (
+        leases, service.asked[-1], service.asked[:-1],
+    )  # fmt: skip
