@@ -168,6 +168,10 @@ class _PageRun:
         self.done_bytes += piece.length
         self.answer = settled.answer
         self.etag = settled.answer["etag"] or ""
+        if lease is not None and settled.attempts > 1 and "If-Match" not in headers:
+            # A copy that comes late would move the version, which then proves nothing of the next piece.
+            guard.change_id(lease, given.target, self.records, deadline)
+            self.etag = properties.fetch(given.target, Conditions(lease_id=lease.lease_id), deadline).etag
 
     def build_result(self) -> PagesWritten:
         """Return what was written."""

@@ -1,11 +1,13 @@
 """``azguard blob page put``, ``clear`` and ``ranges``."""
 
 import pytest
+from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import BlobClient
 
 from azguard.blobs import page_blobs, pages
 from azguard.errors import Changed
 from azguard.faultproxy import proxy
+from azguard.faultproxy.faults import Fault, Request
 from azguard.requests import calls
 from tests.faults.rules import Rule, by_rules
 from tests.support.cli_world import CliWorld
@@ -126,6 +128,28 @@ def test_each_piece_is_settled_by_itself(cli: CliWorld, seen: str, fault: str) -
         world.call("blob", "get", seen, "-f", "disk")
         ran = world.call("blob", "page", "put", seen, stdin=PAGE * 4)
     assert (ran.code, content(cli, seen)) == (0, PAGE * 4)
+
+
+@pytest.mark.usefixtures("small")
+def test_a_piece_that_comes_late_proves_nothing_of_the_next_one(cli: CliWorld, disk: str) -> None:
+    # A date is no condition that keeps the first piece from being written twice.
+    met: list[Request] = []
+    came: list[int] = []
+
+    def decide(request: Request) -> Fault:
+        if "comp=page" not in request.path:
+            return Fault.NONE
+        met.append(request)
+        if len(met) == 3:
+            with sdk(cli, disk) as client, pytest.raises(HttpResponseError) as caught:
+                client.upload_page(PAGE, 0, 512, lease=met[0].headers["x-ms-lease-id"])
+            came.append(caught.value.status_code or 0)
+        return Fault.RESET if len(met) in (1, 3) else Fault.NONE
+
+    words = ("blob", "page", "put", disk, "--if-unmodified-since", "2099-01-01T00:00:00Z")
+    with proxy.running(cli.port, decide) as between:
+        ran = cli.through(between.port).call(*words, stdin=PAGE * 2)
+    assert (ran.code, came, content(cli, disk)[:1024]) == (0, [412], PAGE * 2)
 
 
 @pytest.mark.usefixtures("small")
