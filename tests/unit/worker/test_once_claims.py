@@ -1,0 +1,58 @@
+"""When the claim of another worker is over: by the service's clock alone, and with room for its skew."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from azguard.accounts.target import Target
+from azguard.address import Address, Kind
+from azguard.requests.lineage import Lineage
+from azguard.tables.calls import Stored
+from azguard.worker.claims import Claimed, HeldByAnother, MessageFacts
+from azguard.worker.holding import ClaimHold
+from azguard.worker.once import OnceTable
+from tests.support.fake_resource import TARGET, Clock
+
+WRITTEN = datetime(2026, 1, 31, 12, tzinfo=UTC)
+ONCE = OnceTable(Target(TARGET.account, Address(Kind.TABLE, ("once",))), "me")
+SECONDS = 30
+
+
+def claimed() -> Stored:
+    row = {"PartitionKey": "jobs", "RowKey": "k", "state": "claimed", "claim": "c", "by": "they", "seconds": SECONDS}
+    return Stored(row, f"""W/"datetime'{WRITTEN:%Y-%m-%dT%H}%3A00%3A00.0Z'\"""", Lineage())
+
+
+@pytest.mark.parametrize(
+    ("after", "is_free"), [(0.0, False), (SECONDS, False), (SECONDS + 2.9, False), (SECONDS + 3.0, True), (None, False)]
+)
+def test_a_claim_is_taken_over_only_once_it_is_certainly_over(after: float | None, is_free: bool) -> None:
+    # None is an answer that does not tell the service's clock.
+    now = None if after is None else WRITTEN + timedelta(seconds=after)
+    found = ONCE._judge("k", claimed(), now)
+    assert found == (None if is_free else HeldByAnother("k", WRITTEN + timedelta(seconds=SECONDS + 3), "they"))
+
+
+class SlowClaims:
+    """Claims whose answers take five seconds."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def claim(self, key: str, *_arguments: object) -> Claimed:
+        self._clock.sleep(5)
+        return Claimed(key)
+
+    def extend(self, claimed: Claimed, *_arguments: object) -> Claimed:
+        self._clock.sleep(5)
+        return claimed
+
+
+def test_the_owner_of_a_claim_counts_from_before_it_was_asked_for() -> None:
+    clock = Clock()
+    began = clock()
+    hold = ClaimHold(SlowClaims(clock), SECONDS, clock)  # type: ignore[arg-type]  # of the claims only these are asked for
+    hold.take(lambda: "k", MessageFacts("jobs", "1", 1, WRITTEN, WRITTEN))
+    ends = [hold.ends - began]
+    hold.extend()
+    assert [*ends, hold.ends - began] == [SECONDS, SECONDS + 5]
