@@ -112,7 +112,10 @@ class Environment:
 
     def patience(self, timeout: str | None, otherwise: float) -> Deadline:
         """Return a deadline that begins now, of so many seconds or as long as the text of --timeout says."""
-        return values.deadline(self.environ, timeout, otherwise)
+        deadline = values.deadline(self.environ, timeout, otherwise)
+        if timeout is not None and (account := self.account_if_known) is not None:
+            account.limit_login(deadline.seconds)
+        return deadline
 
     def location(self, text: str, kind: Kind | None = None) -> Location:
         """Return what an address or URL names, and where; the account in use may tell which service a URL is of.

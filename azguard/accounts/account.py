@@ -84,7 +84,7 @@ class Account:
             from azguard.accounts import clouds, logins
 
             cloud = clouds.cloud(next(iter(self.endpoints.values()), ""))
-            self._shared["login"] = logins.choose(os.environ, cloud)
+            self._shared["login"] = logins.choose(os.environ, cloud, self._shared.get("login_seconds"))
         found: Login = self._shared["login"]
         if "tell_end" in self._shared:
             found.tell_end = self._shared.pop("tell_end")
@@ -93,6 +93,10 @@ class Account:
     def watch_login(self, tell_end: Callable[[float, str], None]) -> None:
         """Have it told when the token of a login ends, once one is fetched; see ``Login.tell_end``."""
         self._shared["tell_end"] = tell_end
+
+    def limit_login(self, seconds: float) -> None:
+        """Let a login that is made from now on wait no longer than this for each program that it asks, such as az."""
+        self._shared["login_seconds"] = seconds
 
     def at(self, location: Location) -> "Account":
         """Return the account for an address that was given as a URL: that endpoint, with our credentials.
@@ -260,12 +264,8 @@ class Account:
         return self.login
 
     def _settings(self) -> dict[str, Any]:
-        return {
-            **self._plain(),
-            "max_single_get_size": SINGLE_BYTES,
-            "max_chunk_get_size": SINGLE_BYTES,
-            "max_single_put_size": SINGLE_BYTES,
-        }
+        sizes = ("max_single_get_size", "max_chunk_get_size", "max_single_put_size")
+        return {**self._plain(), **dict.fromkeys(sizes, SINGLE_BYTES)}
 
     def _plain(self) -> dict[str, Any]:
         return {

@@ -38,6 +38,9 @@ _CONNECT_SECONDS = 4.0
 _ANSWER_SECONDS = 10.0
 _TRIES = 3
 _PAUSE_SECONDS = 0.5
+# A program that hands out tokens, such as az, takes a second or two to start; azure-identity waits ten for its answer.
+_PROGRAM_SECONDS = 10.0
+_LEAST_PROGRAM_SECONDS = 3.0
 _TIMEOUTS = {"connection_timeout": _CONNECT_SECONDS, "read_timeout": _ANSWER_SECONDS, "retry_total": _TRIES - 1}
 
 
@@ -112,14 +115,16 @@ class Login:
         return found.but(message=message, detail=detail)
 
 
-def choose(environ: Mapping[str, str], cloud: Cloud) -> Login:
+def choose(environ: Mapping[str, str], cloud: Cloud, seconds: float | None = None) -> Login:
     """Return the login of this machine or CI job, in a cloud; ``AZURE_AUTHORITY_HOST`` names another authority.
+
+    ``seconds`` is how long the caller has for each program that is asked; None is as long as such a program may take.
 
     Raises:
         LoginFailed: a variable for it is malformed, or names a file that cannot be read.
     """
     try:
-        return _choose(environ, cloud)
+        return _choose(environ, cloud, _PROGRAM_SECONDS if seconds is None else seconds)
     except OSError as error:
         raise LoginFailed(
             f"the login cannot be made: {error.filename}: {error.strerror}", reason="login_malformed"
@@ -128,14 +133,15 @@ def choose(environ: Mapping[str, str], cloud: Cloud) -> Login:
         raise LoginFailed(f"the login cannot be made: {error}", reason="login_malformed") from error
 
 
-def _choose(environ: Mapping[str, str], cloud: Cloud) -> Login:
+def _choose(environ: Mapping[str, str], cloud: Cloud, seconds: float) -> Login:
     authority: dict[str, Any] = {} if environ.get("AZURE_AUTHORITY_HOST") else {"authority": cloud.authority}
     if not any(environ.get(name) for name in _CHOSEN):
         if all(environ.get(name) for name in _GITHUB):
             return _of_github(environ, cloud, authority)
         if all(environ.get(name) for name in _PIPELINES):
             return _of_pipelines(environ, authority)
-    return _of_machine(environ, authority)
+    patience = min(_PROGRAM_SECONDS, max(_LEAST_PROGRAM_SECONDS, seconds))
+    return _of_machine(environ, {**authority, "process_timeout": patience})
 
 
 def _of_machine(environ: Mapping[str, str], settings: Mapping[str, Any]) -> Login:

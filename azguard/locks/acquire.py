@@ -4,7 +4,7 @@ Waiters are served in the order in which they came, by the tickets of ``queue``.
 container, or does not want to be served in order, the lock is simply asked for again and again.
 """
 
-from azguard.errors import Forbidden, NotFound, OutcomeUnknown, Unauthenticated, Unavailable
+from azguard.errors import Forbidden, LoginFailed, NotFound, OutcomeUnknown, Unauthenticated, Unavailable
 from azguard.leases import state as lease_state
 from azguard.locks import lock_blobs, log, queue
 from azguard.locks.draining import Draining
@@ -130,6 +130,8 @@ class LockAcquisition:
         """Ask for the lock if no waiter is ahead of us, else take a place in the queue and keep it."""
         try:
             is_new = place.look_if_due()
+        except LoginFailed:
+            raise  # The request for the lease would have no other.
         except (Forbidden, Unauthenticated) as error:
             # What the caller may do at all, the request for the lease shows.
             self._place = None

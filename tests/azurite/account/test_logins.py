@@ -6,9 +6,11 @@ import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import azure.identity
 import pytest
+from azure.identity import CredentialUnavailableError
 from azure.storage.blob import AccountSasPermissions, ResourceTypes, generate_account_sas
 
 from azguard.accounts import logins
@@ -186,6 +188,32 @@ def test_a_variable_of_a_login_that_is_malformed_is_named(
         ran = offline.call(*words, *account, stdin=b"x", env=environ)
         # Never in doubt: nothing was sent.
         assert (ran.code, ran.error["kind"], named in ran.error["message"]) == (41, "unauthenticated", True)
+
+
+class Silent:
+    """The credential of a machine whose program for tokens says nothing for as long as it is waited for."""
+
+    waited: ClassVar[list[float]] = []
+
+    def __init__(self, *, process_timeout: float, **settings: object) -> None:
+        self._seconds = process_timeout
+
+    def get_token_info(self, *scopes: str, options: object = None) -> None:
+        self.waited.append(self._seconds)
+        raise CredentialUnavailableError(message="Failed to invoke the Azure CLI")
+
+
+def test_a_program_for_tokens_is_waited_for_once_and_no_longer_than_timeout_says(
+    offline: CliWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(azure.identity, "DefaultAzureCredential", Silent)
+    monkeypatch.setattr(Silent, "waited", [])
+    update = ("safe-update", "blob:site/a", "--append", "x")
+    lines = (("container", "list"), ("container", "list", "--timeout", "5s"), (*update, "--timeout", "4s"),
+             (*update, "--timeout", "100ms"), ("lock", "run", "a", "--", "true"))  # fmt: skip
+    account = {"AZURE_STORAGE_ACCOUNT": "contoso", "AZURE_STORAGE_AUTH_MODE": "login"}
+    codes = [offline.call(*each, env=account).code for each in lines]
+    assert (codes, Silent.waited) == ([41] * 5, [10, 5, 4, 3, 10])
 
 
 def test_no_login_is_made_before_it_is_needed() -> None:
