@@ -184,12 +184,13 @@ class EtagCache:
         self._database.write((change, [(after, lineage, moment, *this, before)]), (sql.FOLLOW_TAGS, [of_tags]))
 
     def forget(self, key: Key, *, all_scopes: bool = False) -> int:
-        """Drop a resource's entry and its ties to files, and return how many entries; held leases stay."""
+        """Drop what is known of a resource, of its parts and files too, and return in how many scopes; leases stay."""
         this, values = ("account = ? AND address = ?", key) if all_scopes else (sql.THIS, self._this(key))
-        return self._database.write(
-            (f"DELETE FROM entries WHERE {this} AND copy <> x''", [values]),
-            (f"DELETE FROM entries WHERE {this} AND copy = x''", [values]),
-        )
+        return self._database.write(*sql.delete_entries(this, values))
+
+    def list_keys(self, address: str, scope: str | None = None) -> list[Key]:
+        """Return the resources of this address, of any account, of which anything is known, a part alone included."""
+        return [Key(*row) for row in self._database.stream(sql.KEYS, (scope, address))]
 
     def list_entries(self, scope: str | None = None, prefix: str | None = None) -> Iterator[Entry]:
         """Yield entries, newest first, in constant memory; ``prefix`` is how their addresses begin."""
@@ -199,27 +200,22 @@ class EtagCache:
         """Drop every scope's entries of an account that begins anew, such as an emulator's, with its leases."""
         return self._database.write(
             ("DELETE FROM leases WHERE account = ?", [(account,)]),
-            ("DELETE FROM entries WHERE account = ? AND copy <> x''", [(account,)]),
-            ("DELETE FROM entries WHERE account = ? AND copy = x''", [(account,)]),
+            *sql.delete_entries("account = ?", (account,)),
         )
 
     def clear(self, scope: str | None = None) -> int:
-        """Drop all entries, of one scope or all, and return how many; held leases stay."""
-        return self._database.write(
-            (f"DELETE FROM entries WHERE copy <> x'' AND {sql.OF_SCOPE}", [(scope,)]),
-            (f"DELETE FROM entries WHERE copy = x'' AND {sql.OF_SCOPE}", [(scope,)]),
-        )
+        """Drop all entries, of one scope or all, and return of how many resources; held leases stay."""
+        return self._database.write(*sql.delete_entries(sql.OF_SCOPE, (scope,)))
 
     def prune(self, older_than: timedelta) -> int:
-        """Drop entries not moved for so long, in every scope, and return how many.
+        """Drop entries not moved for so long, in every scope, and return of how many resources.
 
         Leases whose term ended so long ago go too; infinite ones stay until they are released.
         """
         before = count_microseconds(self._now() - older_than)
         return self._database.write(
             ("DELETE FROM leases WHERE time + duration * 1000000 < ?", [(before,)]),
-            (f"DELETE FROM entries WHERE copy <> x'' AND {sql.OLD}", [(before,)]),
-            (f"DELETE FROM entries WHERE copy = x'' AND {sql.OLD}", [(before,)]),
+            *sql.delete_entries(sql.OLD, (before,)),
         )
 
     def export(self, scope: str | None = None) -> Iterator[dict[str, object]]:

@@ -10,9 +10,8 @@ from azguard.urls import same_host
 def find_entries(cache: EtagCache, location: Location, scope: str | None) -> list[Entry]:
     """Return what a scope, or with None every scope, has read of an address; of a URL, in the account it names."""
     wanted = str(location.address)
-    where = location.endpoint
     found = (entry for entry in cache.list_entries(scope, wanted) if entry.address == wanted)
-    return [entry for entry in found if where is None or same_host(entry.account) == same_host(where)]
+    return [entry for entry in found if _is_at(entry.account, location)]
 
 
 def require_entries(cache: EtagCache, location: Location, scope: str) -> list[Entry]:
@@ -29,6 +28,11 @@ def require_entries(cache: EtagCache, location: Location, scope: str) -> list[En
 
 
 def forget(cache: EtagCache, location: Location, scope: str | None) -> int:
-    """Forget an address in every account, for one scope or with None for all; return how many entries that were."""
-    found = find_entries(cache, location, scope)
-    return sum(cache.forget(key, all_scopes=scope is None) for key in {entry.key for entry in found})
+    """Forget an address in every account, for one scope or with None for all; return how many resources that were."""
+    keys = [key for key in cache.list_keys(str(location.address), scope) if _is_at(key.account, location)]
+    return sum(cache.forget(key, all_scopes=scope is None) for key in keys)
+
+
+def _is_at(account: str, location: Location) -> bool:
+    """Return whether an account may be the one of a location; an address alone is of any account."""
+    return location.endpoint is None or same_host(account) == same_host(location.endpoint)

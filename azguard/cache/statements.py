@@ -1,6 +1,7 @@
 """The SQL of the ETag cache, except what stands in one place only."""
 
 from azguard.cache import remarks
+from azguard.cache.database import Step
 
 ENTRY = "scope, account, address, etag, last_modified, length, content_hash, lineage, path, time, command"
 LEASE = "scope, account, address, lease_id, duration, action, confirmed, time"
@@ -34,6 +35,13 @@ LIST = (
     f"SELECT {ENTRY} FROM entries WHERE copy = x'' AND {OF_SCOPE}"
     " AND instr(address, coalesce(?, '')) = 1 ORDER BY time DESC"
 )
+# The resources at an address of which anything is known, be it of a part or of a file alone.
+KEYS = f"SELECT DISTINCT account, address FROM entries WHERE {OF_SCOPE} AND address = ?"
+# All that is known of a resource but for one row, with which the resource itself goes.
+_BESIDES = (
+    "copy <> (SELECT min(kept.copy) FROM entries AS kept WHERE kept.scope = entries.scope AND"
+    " kept.account = entries.account AND kept.address = entries.address)"
+)
 # An inode is of this machine. A part that was not read here cannot be written unseen, so that parts stay here too.
 EXPORT = f"SELECT copy, {ENTRY} FROM entries WHERE {OF_SCOPE} AND (copy = x'' OR copy >= x'02')"
 # A file's version is kept as long as its resource's entry: without it, the file would be guarded by a newer
@@ -52,3 +60,11 @@ HOLD = (
     " VALUES (?, ?, ?, ?, ?, ?, 0, ?) ON CONFLICT (scope, account, address, lease_id)"
     " DO UPDATE SET duration = excluded.duration, action = excluded.action, time = excluded.time"
 )
+
+
+def delete_entries(which: str, values: tuple[object, ...]) -> tuple[Step, Step]:
+    """Return what deletes all that is known of the resources; the last step changes one row of each."""
+    return (
+        (f"DELETE FROM entries WHERE {which} AND {_BESIDES}", [values]),
+        (f"DELETE FROM entries WHERE {which}", [values]),
+    )

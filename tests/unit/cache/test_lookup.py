@@ -51,3 +51,9 @@ def test_forgetting_is_of_one_scope_or_of_all(cache: EtagCache, scope: str | Non
     forgotten = lookup.forget(cache, URL, scope)
     assert [each.key for each in lookup.find_entries(cache, URL, None)] == left
     assert forgotten == 1 - len(left)
+
+
+def test_what_was_read_of_a_part_alone_is_forgotten_and_counted(cache: EtagCache) -> None:
+    part = Key(ACCOUNT, "container:site")
+    cache.record_part(part, "acl", etag='"0x1"', last_modified=None, lineage=None, command="container acl get")
+    assert (lookup.forget(cache, parse("container:site"), "mine"), cache.find_part(part, "acl")) == (1, None)
