@@ -26,8 +26,8 @@ def _how_to_see(facts: Mapping[str, object]) -> str:
     if part := facts.get("part"):
         return f"read it first: azguard {kind} {part} get {target}; or name the version you mean: --etag ETAG"
     match kind:
-        case "blob":
-            return f"read it first: azguard blob get {target} -f FILE; or name the version you mean: --etag ETAG"
+        case "blob" | "file":
+            return f"read it first: azguard {kind} get {target} -f FILE; or name the version you mean: --etag ETAG"
         case "entity":
             version = '"etag": "ETAG"' if "line" in facts else "--etag ETAG"
             return f"read it first: azguard entity get {target}; or name the version you mean: {version}"

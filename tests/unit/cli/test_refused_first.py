@@ -25,3 +25,18 @@ def test_a_restore_looks_for_no_snapshot_under_a_condition_that_cannot_be(offlin
     env = {"AZURE_STORAGE_CONNECTION_STRING": _NO_SERVER}
     ran = offline.call("blob", "restore", "site/a", "--from", "snapshot", "--lease-id", "no-guid", env=env)
     assert (ran.code, ran.err.partition("\n")[0]) == (2, "error: --lease-id: 'no-guid' is not a GUID")
+
+
+@pytest.mark.parametrize(
+    ("words", "how"),
+    [
+        ("blob delete site/a", "azguard blob get site/a -f FILE"),
+        ("file delete team/a", "azguard file get team/a -f FILE"),
+        ("file resize team/a --size 5", "azguard file get team/a -f FILE"),
+        ("entity delete Orders/eu/1", "azguard entity get Orders/eu/1"),
+    ],
+)
+def test_what_was_never_read_is_refused_with_three_ways_out(offline: CliWorld, words: str, how: str) -> None:
+    ran = offline.call(*words.split(), env={"AZURE_STORAGE_CONNECTION_STRING": _NO_SERVER})
+    hint = f"hint: read it first: {how}; or name the version you mean: --etag ETAG; or say --last-writer-wins\n"
+    assert (ran.code, ran.err.partition("\n")[2]) == (42, hint)
