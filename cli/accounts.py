@@ -23,6 +23,8 @@ _FROM_ENVIRONMENT = {
 _PROOF = ("account-key", "sas-token", "auth-mode")
 _SOURCES = ("emulator", "connection-string", "account-name", "profile")
 _ENDPOINTS = tuple(f"{service}-endpoint" for service in SERVICES)
+_MODES = ("login", "key", "anonymous")
+_KNOWN_MODES = "login, key or anonymous"
 _SERVICE_ENDPOINT = "AZURE_STORAGE_SERVICE_ENDPOINT"
 _TYPED = ("connection-string", "account-name", *_PROOF, "profile", *_ENDPOINTS, "endpoint-suffix")
 
@@ -135,6 +137,8 @@ def _environment(environ: Mapping[str, str]) -> dict[str, str]:
             if not environ[variable].strip():
                 raise ConfigError(f"{variable} is set but empty", hint=f"set it, or remove it: unset {variable}")
             found[name] = environ[variable]
+    if (mode := found.get("auth-mode")) is not None and mode.lower() not in _MODES:
+        raise ConfigError(f"{_FROM_ENVIRONMENT['auth-mode']} {mode!r} is not known", hint=_KNOWN_MODES)
     if (endpoint := found.pop("service-endpoint", None)) is not None:
         found.setdefault(f"{endpoints.service_of(endpoint, _SERVICE_ENDPOINT)}-endpoint", endpoint)
     return found if "connection-string" in found else _add_account_name(found)
@@ -231,8 +235,8 @@ def from_settings(settings: Mapping[str, str], local: Callable[[], Account]) -> 
 
 def _proof(settings: Mapping[str, str]) -> tuple[Auth, str | None]:
     mode = settings.get("auth-mode", "").lower()
-    if mode not in ("", "login", "key", "anonymous"):
-        raise UsageError(f"--auth-mode {mode!r} is not known", hint="login, key or anonymous")
+    if mode not in ("", *_MODES):
+        raise UsageError(f"--auth-mode {mode!r} is not known", hint=_KNOWN_MODES)
     if mode in ("login", "anonymous"):
         if "account-key" in settings or "sas-token" in settings:
             extra = "account-key" if "account-key" in settings else "sas-token"

@@ -245,6 +245,11 @@ def test_an_environment_that_contradicts_itself_is_a_config_error(file: Path, en
     assert all(variable in caught.value.message for variable in environ)
 
 
+def test_a_mode_of_the_environment_that_is_not_known_is_named_by_its_variable(file: Path) -> None:
+    with pytest.raises(ConfigError, match="AZURE_STORAGE_AUTH_MODE 'maybe' is not known"):
+        choose(file, AZURE_STORAGE_ACCOUNT="fromenv", AZURE_STORAGE_AUTH_MODE="maybe")
+
+
 def test_a_profile_that_contradicts_itself_is_a_config_error(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text(f'[profiles.a]\naccount-name = "a12"\naccount-key = "{KEY}"\nsas-token = "{SAS}"')
     with pytest.raises(ConfigError, match="profile 'a'"):
