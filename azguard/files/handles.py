@@ -59,6 +59,9 @@ class HandlesClosed:
     attempts: int
     #: ``committed``; ``unchanged`` if none was open.
     outcome: str
+    #: The service compares nothing here.
+    guard: str = "none"
+    conflicts: int = 0
 
 
 def list_handles(target: Target, deadline: Deadline, *, recursive: bool = False, limit: int | None) -> Iterator[Handle]:
