@@ -111,7 +111,8 @@ class LeaseLocks:
         while self._held:
             held = self._held.pop()
             if not held.inherited:
-                lost = lost or self._release_one(held)
+                # Each is released, whatever became of the others.
+                lost += self._release_one(held)
         return lost
 
     def finish(self, lost: tuple[str, ...]) -> None:

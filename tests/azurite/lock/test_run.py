@@ -419,6 +419,14 @@ def test_two_runs_that_name_their_locks_in_opposite_orders_both_get_them(world: 
     assert (world.fence(one), world.fence(two), world.held()) == (2, 2, [])
 
 
+def test_a_lock_that_is_lost_does_not_keep_another_of_the_same_run_from_being_released(world: Locks) -> None:
+    kept, lost = sorted((world.new(), world.new()))
+    working = world.begin_working(lost, kept)
+    break_now(world, lost)
+    working.finish(0)
+    assert (working.ended().code, world.left(kept), world.state(lost)) == (77, NOTHING, "broken")
+
+
 def test_a_heartbeat_file_that_cannot_be_written_is_told_before_the_command_runs(world: Locks) -> None:
     lock = world.new()
     ran = world.run(lock, "--heartbeat-file", "no/such/folder", "--", "touch", "ran")
