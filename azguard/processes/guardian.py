@@ -95,7 +95,7 @@ class Guardian:
 
         Raises:
             CommandNotFound, NotExecutable: it could not be started.
-            LockLost: the lock is about to end already, as after azguard was stopped for long.
+            LockLost: the lock is lost, or is about to end already, as after azguard was stopped for long.
         """
         # What the guardian leaves behind if it is killed is ours to end.
         tree.adopt_orphans()
@@ -108,7 +108,8 @@ class Guardian:
             if message["is"] == "failed":
                 raise _STARTING[message["status"]](message["why"])
             if message["is"] == "late":
-                raise LockLost("the lock could not be renewed in time", reason="lock_lost_before_start")
+                why = "was lost before the command was started" if self._is_lost else "could not be renewed in time"
+                raise LockLost(f"the lock {why}", reason="lock_lost_before_start")
             if message["is"] == "started":
                 self.command = message["pid"]
                 return

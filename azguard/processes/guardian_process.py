@@ -69,6 +69,7 @@ class _Guardian:
         self._on_lost = "term"
         self._kill_at: float | None = None  # set while the command is being ended
         self._alone = self._nested = self._paused = False
+        self._is_lost = False  # a command that is not there yet is not started then
         self._typed = False  # whether the command had the terminal when it ended
         self._early: list[int] = []  # signals that came before the command was there
         self._passed_on: set[int] = set()
@@ -132,7 +133,7 @@ class _Guardian:
 
         self._ends, self._grace, self._on_lost = message["ends"], message["grace"], message["on_lost"]
         self._nested = message["nested"]
-        if self._is_late():
+        if self._is_lost or self._is_late():
             self._channel.send(**{"is": "late"})
             return
         prologue = _prologue(self._terminal, self._ignored)
@@ -186,6 +187,7 @@ class _Guardian:
         self._tree.go_on()
 
     def _lose(self) -> None:
+        self._is_lost = True
         if self._command and self._on_lost != "continue":
             self._end()
 

@@ -223,3 +223,15 @@ def test_a_command_is_not_started_under_a_lease_that_is_about_to_end(
     with pytest.raises(LockLost, match="could not be renewed in time"):
         guarded.start(["touch", str(tmp_path / "ran")], {}, ends=now() + 5, grace=5, on_lost="term")
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_command_is_not_started_under_a_lock_whose_loss_was_told_a_moment_before(
+    guarded: Guardian, now: Clock, tmp_path: Path
+) -> None:
+    from azguard.errors import LockLost
+
+    guarded.lost()
+    with pytest.raises(LockLost, match="was lost before the command was started"):
+        guarded.start(["touch", str(tmp_path / "ran")], {}, ends=now() + TERM, grace=5, on_lost="term")
+    guarded.close()
+    assert not (tmp_path / "ran").exists()
