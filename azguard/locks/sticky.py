@@ -8,10 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
-from azguard.errors import AzguardError, Locked, NotFound, Unavailable, UsageError
+from azguard.errors import AzguardError, Changed, Locked, NotFound, Unavailable, UsageError
 from azguard.leases import actions, owner_records
 from azguard.leases import state as lease_state
+from azguard.leases.owner_records import Moved
 from azguard.leases.owners import Owner
 from azguard.locks import lock_blobs, log
 from azguard.locks.acquire import LockAcquisition
@@ -152,25 +154,42 @@ class StickyHold:
         except OSError as error:
             raise plan.holds.build_unwritable(error) from error
         plan.settings.records.add(held.target, held.lease_id, None)
-        self._make_infinite(held)
+        self._make_infinite(held, owner, moved)
         plan.settings.records.confirm(held.target, held.lease_id)
         before = log.build_before(held.target, held.record)
         if before is not None and plan.settings.keeps_log:
             log.append(held.target, before, plan.settings.tell)
         return record
 
-    def _make_infinite(self, held: HeldLock) -> None:
-        """Acquire the same lease without a term: the service takes the same id again."""
+    def _make_infinite(self, held: HeldLock, owner: Owner, moved: Moved) -> None:
+        """Acquire the same lease without a term: the service takes the same id again.
+
+        Raises:
+            Unavailable: it has ended, and another has held the lock since; or the service does not do it.
+        """
         patience = self.plan.settings.patience_now()
+        # Of the version with our record alone: the id of a lease that has ended is taken again, too.
+        version = moved.after or owner_records.read_version(held.target, patience, held.lease_id).etag
+        tied = Conditions({Condition.IF_MATCH.header: version}, "if-match", version)
+        sent = 0
         while True:
-            actions.acquire(held.target, held.lease_id, None, Conditions(), patience)
+            try:
+                sent += actions.acquire(held.target, held.lease_id, None, tied, patience).attempts
+            except Changed as error:
+                raise self._build_unavailable(held, "ended before it was made infinite") from error
             # After a lost answer, that the lease is held does not show with which term.
             if lease_state.look(held.target, patience, held.lease_id).duration == "infinite":
-                return
+                break
             if patience.passed:
-                raise Unavailable(
-                    f"the lease on {held.target} could not be made infinite", address=str(held.target.address)
-                )
+                raise self._build_unavailable(held, "could not be made infinite")
+        if sent > 1:
+            # One that comes late, after the release, would lock it for ever, were it of a version that is still there.
+            again = owner_records.leave(held.target, held.lease_id, owner, patience)
+            self.plan.settings.records.record_move(held.target, again)
+
+    @staticmethod
+    def _build_unavailable(held: HeldLock, why: str) -> Unavailable:
+        return Unavailable(f"the lease on {held.target} {why}", address=str(held.target.address))
 
     def _give_back(self, held: HeldLock) -> None:
         deadline = Deadline(_RELEASE_SECONDS, answer_seconds=ANSWER_SECONDS)

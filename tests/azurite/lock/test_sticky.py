@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from azure.core.exceptions import ResourceModifiedError
 from azure.storage.blob import BlobLeaseClient
 
 from azguard import address
@@ -16,14 +17,14 @@ from azguard.accounts import account
 from azguard.accounts.target import Target
 from azguard.address import Kind
 from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault
+from azguard.faultproxy.faults import Fault, Request
 from azguard.leases import state as lease_state
 from azguard.locks.overdue import OverdueLock
 from azguard.requests.deadline import Deadline
 from azguard.times import iso
 from tests.faults.rules import Rule, by_rules
 from tests.support.cli_world import CliWorld, Ran
-from tests.support.lock_world import NOTHING, Locks, locks
+from tests.support.lock_world import NOTHING, Locks, break_now, locks
 
 REASON = ("--reason", "incident 4711")
 OTHER_JOB = {"AZGUARD_SCOPE": "other"}
@@ -182,6 +183,42 @@ def test_a_lost_answer_does_not_keep_an_environment_from_being_frozen(
         lease = world.blob(lock).get_blob_properties().lease
         assert (owner["until"], owner["lease_id"], lease.duration) == (held["until"], held["lease_id"], "infinite")
         assert (through.call("lock", "release", lock).code, world.left(lock)) == (0, NOTHING)
+
+
+def test_a_lock_that_another_held_before_it_was_frozen_is_not_frozen(world: Locks) -> None:
+    lock = world.new()
+
+    def decide(request: Request) -> Fault:
+        if request.headers.get("x-ms-lease-duration") == "-1":
+            # As after a pause in which the lease ended.
+            break_now(world, lock)
+            assert world.run(lock, "--", "true", env=OTHER_JOB).code == 0
+        return Fault.NONE
+
+    with proxy.running(world.cli.port, decide) as between:
+        ran = world.cli.through(between.port).call("lock", "hold", lock, "--sticky", *REASON, "--until", "2h")
+    assert (ran.code, world.left(lock), world.fence(lock)) == (53, NOTHING, 2)
+    assert "ended before it was made infinite" in ran.err
+
+
+def test_a_request_that_comes_late_does_not_freeze_a_lock_that_was_released(world: Locks) -> None:
+    lock, lost = world.new(), list[Request]()
+
+    def decide(request: Request) -> Fault:
+        if lost or request.headers.get("x-ms-lease-duration") != "-1":
+            return Fault.NONE
+        lost.append(request)
+        return Fault.RESET
+
+    with proxy.running(world.cli.port, decide) as between:
+        through = world.cli.through(between.port)
+        codes = [
+            through.call("lock", *words).code for words in (("hold", lock, "--sticky", *REASON), ("release", lock))
+        ]
+    late = BlobLeaseClient(world.blob(lock), lost[0].headers["x-ms-proposed-lease-id"])
+    with pytest.raises(ResourceModifiedError):
+        late.acquire(-1, headers={"If-Match": lost[0].headers.get("if-match", "*")})
+    assert (codes, world.left(lock)) == ([0, 0], NOTHING)
 
 
 @pytest.mark.parametrize("fault", [Fault.DROP, Fault.FAIL_AFTER, Fault.LATE, Fault.RESET])
