@@ -1,0 +1,31 @@
+"""What the refusal of a delete says of an earlier copy whose answer was lost."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from azguard.errors import NotFound
+from azguard.queues.messages import _judge_delete
+from azguard.requests.verdicts import Verdict
+
+HIDDEN_UNTIL = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("code", "seconds_before", "verdict"),
+    [
+        ("MessageNotFound", 5.0, Verdict.COMMITTED),
+        # Another reader may have received it: the clocks of the service's machines differ.
+        ("MessageNotFound", 4.9, Verdict.UNKNOWN),
+        ("MessageNotFound", None, Verdict.UNKNOWN),
+        ("PopReceiptMismatch", 60.0, Verdict.NEVER),
+        ("QueueNotFound", 60.0, Verdict.UNKNOWN),
+    ],
+)
+def test_a_message_is_gone_by_our_delete_only_while_no_other_could_receive_it(
+    code: str, seconds_before: float | None, verdict: Verdict
+) -> None:
+    now = None if seconds_before is None else HIDDEN_UNTIL - timedelta(seconds=seconds_before)
+    refusal = NotFound("refused", service_code=code)
+    assert _judge_delete(refusal, now, HIDDEN_UNTIL) is verdict
+    assert _judge_delete(refusal, now, None) is (Verdict.NEVER if verdict is Verdict.NEVER else Verdict.UNKNOWN)
