@@ -245,6 +245,8 @@ def _find_outcome(given: Copy, patience: Deadline) -> Finding[Mapping[str, Any]]
     if position > 0:
         # The write after ours recorded which ETag it replaced: ours.
         return Finding(verdict, {"etag": quote(history.entries[position - 1][1])})
+    if not _is_copy_of(found, given.source):
+        return Finding(verdict, {"etag": None})  # Another writer has made this version, who left our lineage.
     told = {"etag": found.etag, "last_modified": found.last_modified, "version_id": found.version_id}
     return Finding(verdict, {**told, "copy_id": found.copy.id, "copy_status": found.copy.status})
 

@@ -88,7 +88,7 @@ def replace_all(
             send=lambda: client.set_blob_metadata(
                 dict(stamped), headers=under.request_headers, **write_timeouts(deadline)
             ),
-            look=lambda patience: _find_outcome(target, op, found.etag, patience),
+            look=lambda patience: _find_outcome(target, op, found, patience),
             expected_etag=under.expected_etag,
         )
         settled = send_until_settled(request, deadline)
@@ -111,14 +111,15 @@ def add_own(metadata: Mapping[str, str], before: Mapping[str, str], op: str, eta
     return stamped
 
 
-def _find_outcome(target: Target, op: str, parent: str, patience: Deadline) -> Finding[Any]:
+def _find_outcome(target: Target, op: str, before: Any, patience: Deadline) -> Finding[Any]:
     try:
         found = properties.fetch(target, Conditions(), patience)
     except NotFound:
         return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
     history = Lineage.parse((found.metadata or {}).get(KEY))
-    verdict = verdict_from_lineage(history, op, parent, found.etag)
-    # If another write follows ours, the ETag of our version is the one that it replaced.
-    newest = bool(history.entries) and history.entries[0][0] == op
+    verdict = verdict_from_lineage(history, op, before.etag, found.etag)
+    # Another writer may have written the content since, and have left our lineage.
+    is_same = (found.size, found.content_settings.content_md5) == (before.size, before.content_settings.content_md5)
+    newest = is_same and bool(history.entries) and history.entries[0][0] == op
     answer = {"etag": found.etag, "last_modified": found.last_modified} if newest else {"etag": None}
     return Finding(verdict, answer if verdict is Verdict.COMMITTED else None, seen=found)

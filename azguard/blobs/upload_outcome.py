@@ -31,7 +31,7 @@ def find_outcome(upload: "Upload", ids: Sequence[str], patience: Deadline) -> Fi
         return Finding(verdict, seen=found, same=verdict is Verdict.UNKNOWN and _equals(upload, found))
     position = next(index for index, (op, _) in enumerate(history.entries) if op == upload.op)
     if position == 0:
-        return Finding(verdict, _as_answer(found))
+        return Finding(verdict, _as_answer(found) if _is_still_ours(upload, found) else {"etag": None})
     # The write after ours recorded which ETag it replaced: ours.
     return Finding(verdict, {"etag": quote(history.entries[position - 1][1])})
 
@@ -40,6 +40,15 @@ def _equals(upload: "Upload", found: Any) -> bool:
     """Return whether the content that is there equals ours, for an upload without a lineage."""
     theirs = found.content_settings.content_md5
     return upload.stamp is None and upload.md5 is not None and theirs is not None and bytes(theirs) == upload.md5
+
+
+def _is_still_ours(upload: "Upload", found: Any) -> bool:
+    """Return whether nothing tells that another writer has made this version, who left our lineage in its metadata."""
+    from azguard.blobs.upload import decode_md5
+
+    ours, theirs = upload.md5 or decode_md5(upload.settings.content_md5), found.content_settings.content_md5
+    is_same = ours is None or (theirs is not None and bytes(theirs) == bytes(ours))
+    return is_same and (found.metadata or {}) == upload.metadata
 
 
 def _compare_blocks(upload: "Upload", ids: Sequence[str], patience: Deadline) -> Finding[Mapping[str, Any]]:

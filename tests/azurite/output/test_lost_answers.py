@@ -7,7 +7,7 @@ import pytest
 
 from azguard.faultproxy import proxy
 from azguard.faultproxy.proxy import Fault, Request
-from tests.support.blob_world import LARGE
+from tests.support.blob_world import LARGE, client
 from tests.support.cli_world import CliWorld
 
 
@@ -66,6 +66,43 @@ def test_a_guarded_put_whose_answer_was_lost_is_found_to_be_ours(cli: CliWorld, 
         again = lossy.call("blob", "put", f"{site}/a", stdin=b"next")
     assert (ran.code, ran.json["outcome"], ran.json["attempts"]) == (0, "committed", 1)
     assert (again.code, again.json["guard"]) == (0, "if-match")  # the settled ETag was the right one
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("put", "{blob}"),
+        ("put", "{blob}", "-f", "large"),
+        ("metadata", "set", "{blob}", "--metadata", "a=1"),
+        ("copy", "{blob}", "--source", "{blob}-source"),
+    ],
+    ids=["small", "blocks", "metadata", "copy"],
+)
+def test_a_version_of_a_writer_that_left_our_lineage_does_not_guard_the_next_write(
+    cli: CliWorld, site: str, words: tuple[str, ...]
+) -> None:
+    blob, met = f"{site}/a", list[Request]()
+    known(cli, f"{blob}-source")
+    cli.file("large", b"x" * LARGE)
+    assert known(cli, blob)
+
+    def decide(request: Request) -> Fault:
+        if request.writes and "comp=block&" not in request.path:
+            met.append(request)
+            return Fault.DROP if len(met) == 1 else Fault.NONE
+        if len(met) == 1:
+            met.append(request)
+            theirs = client(cli, blob)
+            theirs.upload_blob(b"theirs", overwrite=True, metadata=theirs.get_blob_properties().metadata)
+        return Fault.NONE
+
+    with proxy.running(cli.port, decide) as between:
+        world = cli.through(between.port)
+        world.call("blob", "get", blob)
+        ran = world.call("blob", *(word.format(blob=blob) for word in words), stdin=b"ours")
+        again = world.call("blob", "put", blob, stdin=b"next")
+    assert (ran.code, ran.json["etag"], again.code in (42, 45)) == (0, None, True)
 
 
 @pytest.mark.usefixtures("small_blocks")
