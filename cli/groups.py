@@ -27,6 +27,8 @@ from azguard.errors import AzguardError, UsageError
 
 # Options whose text is content.
 _OF_BYTES = ("append", "append_line", "create")
+# A command by its name in another order, as in `metadata set`.
+_SPELLINGS = {"properties set": "set-properties"}
 # A summary longer than this would be cut.
 _WHOLE = 200
 
@@ -174,7 +176,7 @@ class Group(Plain, TyperGroup):
 
     def find_command(self, words: Sequence[str]) -> tuple[str, int]:
         """Return the name of the command that words begin with, and how many of them it is."""
-        both = " ".join(words[:2])
+        both = _SPELLINGS.get(" ".join(words[:2]), " ".join(words[:2]))
         return (both, 2) if words[1:] and both in self.list_commands(None) else (words[0], 1)
 
     def find(self, words: Sequence[str]) -> Any:

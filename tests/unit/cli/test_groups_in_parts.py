@@ -4,6 +4,7 @@ from types import MappingProxyType
 from typing import Any
 
 from azguard.cli.groups import group
+from docs.manual import find_root
 
 PARTS = MappingProxyType({"acl": "table", "delete": "container", "version": "version"})
 
@@ -62,3 +63,9 @@ def test_a_command_of_two_words_stands_beside_the_one_of_the_first() -> None:
     assert [found.find_command(words) for words in typed] == [("show all", 2), ("show", 1), ("show", 1), ("also", 1)]
     assert (found.find(["show", "all"]).name, found.find(["show"]).name) == ("show all", "show")
     assert (found.find(["nothing"]), found.find(["show", "x"])) == (None, None)
+
+
+def test_the_properties_of_a_resource_are_set_by_either_order_of_the_words() -> None:
+    nouns = ("blob", "dir", "file")
+    found = [find_root().find([noun, "properties", "set"]) for noun in nouns]
+    assert [each.name for each in found if each is not None] == ["set-properties"] * len(nouns)
