@@ -59,7 +59,8 @@ def locate(url: "SplitResult", base: str, taken: str | None, endpoints: Endpoint
             # An account's endpoint ends with its name where the host is one of many accounts.
             name = known.rpartition("/")[2] if "/" in known.partition("//")[2] else account
             return Place(known, name, service, whole.removeprefix(f"{same_host(known)}/"))
-    if _is_path_style(host):
+    # An emulator in a container has a name of any kind, such as azurite or host.docker.internal.
+    if _is_path_style(host) or url.port in _EMULATOR_PORTS:
         account, _, path = path.partition("/")
         return Place(f"{base}/{account}", account, _EMULATOR_PORTS.get(url.port or 0), path)
     return Place(base, account, None, path)

@@ -77,6 +77,8 @@ def test_snapshots_and_versions_are_part_of_the_address(text: str, address: Addr
          "http://127.0.0.1:10000/devstoreaccount1", "devstoreaccount1", None),
         ("http://localhost:10001/devstoreaccount1/work", None, "queue:work",
          "http://localhost:10001/devstoreaccount1", "devstoreaccount1", None),
+        ("http://azurite:10001/devstoreaccount1/work", None, "queue:work",
+         "http://azurite:10001/devstoreaccount1", "devstoreaccount1", None),
         ("http://[::1]:10000/devstoreaccount1/site/a", None, "blob:site/a",
          "http://[::1]:10000/devstoreaccount1", "devstoreaccount1", None),
         ("https://acc.file.core.windows.net/docs/may/a.txt", None, "file:docs/may/a.txt",
