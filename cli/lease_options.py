@@ -1,6 +1,7 @@
 """What the options of ``azguard lease`` mean, and the cache as the place where leases are written down."""
 
 import random
+import shlex
 import uuid
 from dataclasses import dataclass
 from datetime import datetime
@@ -143,6 +144,14 @@ class CacheRecords:
     def remove(self, target: Target, lease_id: str) -> None:
         """Delete the record of a lease that is not held any more."""
         self.env.cache.forget_lease(Key.of(target), lease_id)
+
+    def note_left(self, target: Target) -> None:
+        """Warn that a lease of this command's own may still be held."""
+        release = f"azguard lease release {shlex.quote(str(target.address))}"
+        self.env.out.warn(
+            f"{target} may still be leased by this command, and such a lease does not end by itself: the next write "
+            f"of it by azguard on this machine releases it, or now: {release}"
+        )
 
     def record_move(self, target: Target, moved: Moved) -> None:
         """Move on what this scope has read, if that is the version whose metadata changed: the content is the same."""

@@ -161,10 +161,12 @@ def _release_at_target(given: FileRename, held: Held) -> Iterator[None]:
     finally:
         if actions.give_back(given.target, lease_id, given.deadline):
             records.remove(given.target, lease_id)
-        elif note is not None:
-            # The next azguard has to release it.
-            note.close(is_released=False)
-            held.lease.note = None
+        else:
+            records.note_left(given.target)
+            if note is not None:
+                # The next azguard has to release it.
+                note.close(is_released=False)
+                held.lease.note = None
 
 
 def _finish(given: FileRename, held: Held, done: FileRenamed) -> FileRenamed:

@@ -99,6 +99,8 @@ class LeasedUpdate(ABC):
         is_free = not held.is_asked or actions.give_back(self.target, held.lease_id, deadline, seconds)
         self._forget(held, is_free=is_free)
         if not is_free:
+            if self._is_endless:
+                self.guarding.records.note_left(self.target)
             raise RefusedHere(HTTPStatus.SERVICE_UNAVAILABLE, "LeaseNotReleased")
 
     def read_etag_under_lease(self, lease_id: str, deadline: Deadline) -> str:

@@ -172,8 +172,11 @@ def change_id(
 def _give_back(held: GuardLease, target: Target, records: LeaseRecords) -> None:
     if held.is_gone or actions.give_back(target, held.lease_id, held.deadline):
         _forget(held, target, records)
-    elif held.note is not None:
+        return
+    if held.note is not None:
         held.note.close(is_released=False)
+    if not kind_of(target).finite:
+        records.note_left(target)
 
 
 def _forget(held: GuardLease, target: Target, records: LeaseRecords) -> None:

@@ -59,6 +59,9 @@ class LeaseRecords(Protocol):
     def remove(self, target: Target, lease_id: str) -> None:
         """Delete the record of a lease that is not held any more."""
 
+    def note_left(self, target: Target) -> None:
+        """Tell people that a lease without a term could not be given back, so that it may be held for ever."""
+
     def record_move(self, target: Target, moved: Moved) -> None:
         """Record that our own change of the metadata gave the resource another ETag."""
 

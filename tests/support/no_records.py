@@ -18,6 +18,9 @@ class NoRecords:
     def remove(self, _target: Any, _lease_id: str) -> None:
         """Record nothing."""
 
+    def note_left(self, _target: Any) -> None:
+        """Tell nothing."""
+
     def record_move(self, _target: Any, _moved: Any) -> None:
         """Record nothing."""
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from azguard.accounts.target import Target
+from azguard.address import Address, Kind
 from azguard.errors import AzguardError, Changed, Locked, OutcomeUnknown, Unavailable
 from azguard.leases import actions, guard, state
 from tests.support.fake_resource import TARGET, Clock
@@ -31,6 +33,9 @@ class Notes(NoRecords):
 
     def remove(self, _target: Any, _lease_id: str) -> None:
         self.said.append("drop")
+
+    def note_left(self, _target: Any) -> None:
+        self.said.append("left for ever")
 
 
 @pytest.fixture
@@ -57,8 +62,10 @@ def fail_with(*ends: BaseException | None) -> Callable[..., None]:
     return act
 
 
-def write(notes: Notes, lease_id: str | None = None, end: BaseException | None = None) -> guard.GuardLease:
-    with guard.hold(TARGET, lease_id, notes, Clock().deadline()) as held:
+def write(
+    notes: Notes, lease_id: str | None = None, end: BaseException | None = None, target: Target = TARGET
+) -> guard.GuardLease:
+    with guard.hold(target, lease_id, notes, Clock().deadline()) as held:
         notes.said.append("write")
         if end is not None:
             raise end
@@ -81,6 +88,17 @@ def test_one_that_cannot_be_given_back_stays_recorded(monkeypatch: pytest.Monkey
     monkeypatch.setattr(actions, "give_back", lambda *_: False)
     write(notes)
     assert notes.said == ["record 15", "acquire", "confirm", "write"]
+
+
+def test_one_without_a_term_that_cannot_be_given_back_is_told(monkeypatch: pytest.MonkeyPatch, notes: Notes) -> None:
+    monkeypatch.setattr(actions, "give_back", lambda *_: False)
+    file = TARGET._replace(address=Address(Kind.FILE, ("team", "a")))
+    write(notes, target=file)
+    monkeypatch.setattr(actions, "acquire", fail_with(OutcomeUnknown("lost")))
+    with pytest.raises(Unavailable):
+        write(notes, target=file)
+    told = ["record None", "confirm", "write", "left for ever", "record None", "left for ever"]
+    assert [each for each in notes.said if each != "acquire"] == told
 
 
 def test_the_lease_of_the_caller_is_used_as_it_is(notes: Notes) -> None:

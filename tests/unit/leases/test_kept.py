@@ -57,6 +57,8 @@ class Records:
         """Note a change of metadata."""
         self.notes.append("follow")
 
+    def note_left(self, target: Any) -> None: ...
+
     def record_creation(self, target: Any, made: Any) -> None:
         """Note what was made."""
         self.notes.append("made")
