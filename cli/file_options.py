@@ -52,10 +52,14 @@ def locate_path(env: Environment, text: str) -> Target:
     return _locate(env, text, Kind.DIR if text.startswith(f"{Kind.DIR}:") else Kind.FILE)
 
 
+def is_share_url(env: Environment, text: str) -> bool:
+    """Return whether a URL has no path in its share; one that tells no service is read as that of a container."""
+    return env.location(text).address.kind in (Kind.SHARE, Kind.CONTAINER)
+
+
 def _locate(env: Environment, text: str, inside: Kind, *, writable: bool = False) -> Target:
     if _URL.match(text):
-        is_share = env.location(text).address.kind is Kind.SHARE
-        return env.locate(text, Kind.SHARE if is_share else inside, writable=writable)
+        return env.locate(text, Kind.SHARE if is_share_url(env, text) else inside, writable=writable)
     prefix, colon, _ = text.partition("?")[0].partition(":")
     is_share = prefix == Kind.SHARE if colon else "/" not in prefix
     return env.locate(text, Kind.SHARE if is_share else inside, writable=writable)

@@ -46,8 +46,12 @@ def files(env: Environment, text: str, *, writable: bool = True, **settings: Any
     _check_end(text)
     is_url = "://" in text
     plain = text if is_url else _clean(text)
-    kind = Kind.DIR if "/" in plain else Kind.SHARE
-    address = (target := env.locate(plain, None if is_url else kind, writable=writable)).address
+    kind: Kind | None = Kind.DIR if "/" in plain else Kind.SHARE
+    if is_url:
+        # An emulator may listen on any port: without the account, nothing tells its service.
+        is_told, is_share = env.find_service(text) is not None, file_options.is_share_url(env, text)
+        kind = None if is_told else (Kind.SHARE if is_share else Kind.DIR)
+    address = (target := env.locate(plain, kind, writable=writable)).address
     if address.kind.service != Kind.FILE.service:
         raise UsageError(f"{text!r} names {address.kind.one}, and this command takes files of a share")
     share = Target(target.account, Address(Kind.SHARE, (address.container,), address.snapshot))

@@ -22,5 +22,6 @@
 ``shares``          what the jobs of one process may have at the same time
 ``delivery``        content to a stream, or atomically to a file
 ``denials``         why the service refused these credentials
+``sas_needs``       the permissions that a SAS needs for a request
 ``service_dates``   the service's clock, as its answers tell it
 """

@@ -14,15 +14,16 @@ from azguard.accounts import sas
 from azguard.accounts.account import Auth
 from azguard.accounts.sas import Sas
 from azguard.accounts.target import Target
+from azguard.requests import sas_needs
 from azguard.times import iso, span
 
 # The service accepts a signed request whose date is at most so far from its own clock.
 _CLOCK_SKEW = timedelta(minutes=15)
 # Which service the resource types of a service SAS are of.
 _SERVICE_OF = {"b": "blob", "bs": "blob", "bv": "blob", "c": "blob", "d": "blob", "f": "file", "s": "file"}
+# What a SAS of one resource is of, for the services whose containers take one of the account.
+_SAS_OF = {"blob": "a container or a blob", "file": "a share or a file"}
 _MISMATCHES = ("AuthorizationServiceMismatch", "AuthorizationResourceTypeMismatch", "AuthorizationProtocolMismatch")
-# The permission that a request on a blob needs, by its comp; of several letters one.
-_BY_COMP = {"list": "l", "tags": "t", "lease": "wd", "appendblock": "aw"}
 _ROLES = {
     "blob": "Storage Blob Data Contributor",
     "table": "Storage Table Data Contributor",
@@ -129,11 +130,8 @@ def _check_place(token: Sas, request: Any, code: str | None, target: Target) -> 
             reason="sas_for_other_resource_types",
             values={"types": "".join(each for each in "sco" if each in token.resource_types + level)},
         )
-    if service == "blob" and not token.is_of_account and _needs_account_sas(request, level):
-        return Denial(
-            f"a SAS of a container or a blob does not allow this to {_describe(target)}: it takes one of the account",
-            reason="sas_of_account_needed",
-        )
+    if not token.is_of_account and (found := _check_one_resource(token, request, target)) is not None:
+        return found
     if token.protocols == "https" and not target.endpoint.startswith("https:"):
         return Denial("the SAS is for https only (spr=https), not for http", reason="sas_for_https")
     if code == "AuthorizationSourceIPMismatch":
@@ -148,9 +146,26 @@ def _check_place(token: Sas, request: Any, code: str | None, target: Target) -> 
     return None
 
 
+def _check_one_resource(token: Sas, request: Any, target: Target) -> Denial | None:
+    """Return what a SAS of one container, blob, share or file cannot allow."""
+    service = target.kind.service
+    if service in _SAS_OF and _needs_account_sas(request, _find_level(request, service)):
+        return Denial(
+            f"a SAS of {_SAS_OF[service]} does not allow this to {_describe(target)}: it takes one of the account",
+            reason="sas_of_account_needed",
+            values={"service": service[0]},
+        )
+    if token.resource == "f" and "/.azguard-" in f"/{target.address.name}":
+        return Denial(
+            f"the SAS is for one file (sr=f), and a new version is written beside it first, as {_describe(target)}",
+            reason="sas_of_one_file",
+        )
+    return None
+
+
 def _check_permissions(token: Sas, request: Any, code: str | None, target: Target) -> Denial | None:
     has = token.permissions
-    for needed in list_needed_permissions(request, target.kind.service):
+    for needed in sas_needs.list_permissions(request, target.kind.service):
         if has is not None and not set(needed) & set(has):
             words = " or ".join(f"{sas.PERMISSIONS[each]} ({each})" for each in needed)
             return Denial(
@@ -166,44 +181,8 @@ def _check_permissions(token: Sas, request: Any, code: str | None, target: Targe
     return None
 
 
-def list_needed_permissions(request: Any, service: str) -> tuple[str, ...]:
-    """Return what a SAS needs for a request: of each text, one of its letters. Nothing where that is not known."""
-    url = urlsplit(request.url)
-    query = {name: values[0] for name, values in parse_qs(url.query).items()}
-    if service == "table":
-        return _list_for_tables(request, url.path.rpartition("/")[2])
-    if service != "blob" or query.get("comp") == "acl":
-        return ()
-    needed = _list_for_blobs(request.method, query)
-    if needed and any(name.lower() in ("x-ms-tags", "x-ms-if-tags") for name in request.headers):
-        return (needed, "t")
-    return (needed,) if needed else ()
-
-
-def _list_for_tables(request: Any, name: str) -> tuple[str, ...]:
-    if name == "$batch":
-        return ()
-    if name.startswith("Tables"):
-        return {"GET": ("l",), "POST": ("cw",), "DELETE": ("d",)}.get(request.method, ())
-    if request.method in ("PUT", "PATCH", "MERGE"):
-        # Without a condition it may have to insert the entity.
-        return ("u",) if "If-Match" in request.headers else ("u", "a")
-    return {"GET": ("r",), "POST": ("a",), "DELETE": ("d",)}.get(request.method, ())
-
-
-def _list_for_blobs(method: str, query: Mapping[str, str]) -> str | None:
-    comp = query.get("comp")
-    if comp in _BY_COMP:
-        return _BY_COMP[comp]
-    if method in ("GET", "HEAD"):
-        return "r"
-    if method == "DELETE":
-        return "x" if "versionid" in query else "d"
-    return "cw" if comp in (None, "block", "blocklist", "snapshot") else "w"
-
-
 def _needs_account_sas(request: Any, level: str) -> bool:
-    """Return whether no SAS of a container or a blob allows a request: one about containers, but no list of blobs."""
+    """Return whether no SAS of one resource allows a request: one about containers or shares, but no list of one."""
     return level == "s" or (level == "c" and parse_qs(urlsplit(request.url).query).get("comp") != ["list"])
 
 
@@ -215,7 +194,8 @@ def _find_level(request: Any, service: str) -> str:
         return "c" if url.path.rpartition("/")[2].startswith("Tables") or "comp" in query else "o"
     if query.get("comp") == ["list"] and "restype" not in query:
         return "s"
-    return "c" if query.get("restype") in (["container"], ["share"]) else "o"
+    is_listing = service == "file" and query.get("comp") == ["list"]
+    return "c" if is_listing or query.get("restype") in (["container"], ["share"]) else "o"
 
 
 def _explain_key(request: Any, code: str | None, target: Target, now: datetime) -> Denial:

@@ -10,7 +10,7 @@ import pytest
 from azguard.accounts.account import Account, Auth
 from azguard.accounts.target import Target
 from azguard.address import parse
-from azguard.requests import denials
+from azguard.requests import denials, sas_needs
 
 NOW = datetime(2026, 11, 21, 10, tzinfo=UTC)
 AZURE = {"blob": "https://acc.blob.core.windows.net", "table": "https://acc.table.core.windows.net"}
@@ -87,10 +87,15 @@ def test_what_only_a_sas_of_the_account_allows_is_told(asked: Any, reason: str) 
         ("table", request("POST", "https://acc/Tables"), ("cw",)),
         ("table", request("POST", "https://acc/$batch"), ()),
         ("queue", request(), ()),
+        ("file", request("GET", "https://acc/team/d?restype=directory&comp=list"), ("l",)),
+        ("file", request("PUT", "https://acc/team/a?comp=range"), ("w",)),
+        ("file", request("PUT", "https://acc/team/a"), ("cw",)),
+        ("file", request("PUT", "https://acc/team/a?comp=forceclosehandles"), ("wd",)),
+        ("file", request("DELETE", "https://acc/team/a"), ("d",)),
     ],
 )  # fmt: skip
 def test_a_request_tells_what_it_needs(service: str, asked: Any, needed: tuple[str, ...]) -> None:
-    assert denials.list_needed_permissions(asked, service) == needed
+    assert sas_needs.list_permissions(asked, service) == needed
 
 
 def denial(auth: Auth, code: str, text: str = "", endpoint: str = AZURE["blob"]) -> denials.Denial:
