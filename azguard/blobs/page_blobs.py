@@ -58,7 +58,7 @@ def find(given: PageWrite, end: int, deadline: Deadline) -> Found:
         return Found(_create(given, given.create_bytes, deadline), created=True)
     address = str(target.address)
     if given.conditions.never_read:
-        raise Exists(f"{target} exists, and this scope never read it", address, reason="pages_never_read")
+        raise _build_never_read(target)
     _check_type(target, found)
     if end > found.size:
         raise BadRequest(
@@ -97,7 +97,8 @@ def _create(given: PageWrite, length: int, deadline: Deadline) -> str:
         except NotFound:
             return Finding(verdict_from_lineage(Lineage(), op, None, None))
         history = Lineage.parse((found.metadata or {}).get(KEY))
-        return Finding(verdict_from_lineage(history, op, None, found.etag), {"etag": found.etag}, seen=found)
+        answer = {"etag": found.etag, "is_found": True}
+        return Finding(verdict_from_lineage(history, op, None, found.etag), answer, seen=found)
 
     request = WriteRequest(
         target=given.target,
@@ -112,8 +113,21 @@ def _create(given: PageWrite, length: int, deadline: Deadline) -> str:
     )
     # The pages are still to come, so that a signal must still be heeded.
     with commits.suppress():
-        etag: str = send_until_settled(request, deadline).answer["etag"]
+        answer = send_until_settled(request, deadline).answer
+    etag: str = answer["etag"]
+    # Pages that another writer has written since leave the lineage as it is.
+    if answer.get("is_found") and _has_pages(given.target, etag, deadline.fresh()):
+        raise _build_never_read(given.target)
     return etag
+
+
+def _has_pages(target: Target, etag: str, deadline: Deadline) -> bool:
+    client, headers = target.account.blob(target.address), {"If-Match": etag}
+    return read(lambda timeouts: any(client.list_page_ranges(headers=headers, **timeouts)), target, deadline)
+
+
+def _build_never_read(target: Target) -> Exists:
+    return Exists(f"{target} exists, and this scope never read it", str(target.address), reason="pages_never_read")
 
 
 def list_ranges(

@@ -1,6 +1,6 @@
 """The properties and tags of one blob: thin calls into the SDK. Content goes through uploads and downloads."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -95,6 +95,12 @@ def to_gone(target: Target, expected_etag: str, refusal: AzguardError) -> Gone:
 def type_of(found: Any) -> str | None:
     """Return the type of a blob: BlockBlob, AppendBlob or PageBlob."""
     return name_of(found.blob_type)
+
+
+def has_metadata(found: Any, wanted: Mapping[str, str]) -> bool:
+    """Return whether a blob has these metadata and no others; their names have no case."""
+    lower, theirs = ({name.lower(): value for name, value in each.items()} for each in (wanted, found.metadata or {}))
+    return lower == theirs
 
 
 def encode_base64(digest: bytes | bytearray | None) -> str | None:

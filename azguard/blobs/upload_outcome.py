@@ -1,6 +1,7 @@
 """The outcome of an upload whose answer was lost, from the lineage or from the ids of its blocks."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from azguard.blobs import properties
@@ -31,24 +32,26 @@ def find_outcome(upload: "Upload", ids: Sequence[str], patience: Deadline) -> Fi
         return Finding(verdict, seen=found, same=verdict is Verdict.UNKNOWN and _equals(upload, found))
     position = next(index for index, (op, _) in enumerate(history.entries) if op == upload.op)
     if position == 0:
-        return Finding(verdict, _as_answer(found) if _is_still_ours(upload, found) else {"etag": None})
+        return Finding(verdict, _as_answer(found) if _is_as_sent(upload, found) else {"etag": None})
     # The write after ours recorded which ETag it replaced: ours.
     return Finding(verdict, {"etag": quote(history.entries[position - 1][1])})
+
+
+def _is_as_sent(upload: "Upload", found: Any) -> bool:
+    """Return whether headers and metadata are ours: another tool may have changed them, and kept the lineage."""
+    from azguard.blobs.headers import ContentHeaders
+
+    wanted = {each.name: getattr(upload.settings, each.name) for each in fields(ContentHeaders)}
+    # What the service sets where they are not given.
+    wanted["content_type"] = wanted["content_type"] or "application/octet-stream"
+    wanted["content_md5"] = wanted["content_md5"] or properties.encode_base64(upload.md5)
+    return ContentHeaders.of(found) == ContentHeaders(**wanted) and properties.has_metadata(found, upload.metadata)
 
 
 def _equals(upload: "Upload", found: Any) -> bool:
     """Return whether the content that is there equals ours, for an upload without a lineage."""
     theirs = found.content_settings.content_md5
     return upload.stamp is None and upload.md5 is not None and theirs is not None and bytes(theirs) == upload.md5
-
-
-def _is_still_ours(upload: "Upload", found: Any) -> bool:
-    """Return whether nothing tells that another writer has made this version, who left our lineage in its metadata."""
-    from azguard.blobs.upload import decode_md5
-
-    ours, theirs = upload.md5 or decode_md5(upload.settings.content_md5), found.content_settings.content_md5
-    is_same = ours is None or (theirs is not None and bytes(theirs) == bytes(ours))
-    return is_same and (found.metadata or {}) == upload.metadata
 
 
 def _compare_blocks(upload: "Upload", ids: Sequence[str], patience: Deadline) -> Finding[Mapping[str, Any]]:
@@ -63,7 +66,7 @@ def _compare_blocks(upload: "Upload", ids: Sequence[str], patience: Deadline) ->
     except NotFound:
         return Finding(Verdict.UNKNOWN)
     # Another writer may have changed the metadata since, which makes another version of the same blocks.
-    same = etag == found.etag and (found.metadata or {}) == upload.metadata
+    same = etag == found.etag and _is_as_sent(upload, found)
     return Finding(Verdict.COMMITTED, _as_answer(found) if same else {"etag": None})
 
 
