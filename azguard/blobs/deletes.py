@@ -54,8 +54,9 @@ def _attempt(
         ),
         look=lambda patience: _find_outcome(target, conditions, patience, alone=alone),
         expected_etag=conditions.expected_etag,
-        # The lease ends with the blob, so a late delete under it finds nothing that it could delete.
-        resend=conditions.lease_id is not None or conditions.expected_etag is not None,
+        # The lease ends with the blob, so a late delete under it finds nothing that it could delete. Snapshots leave
+        # lease and ETag as they are: a late delete of them would delete those that are made meanwhile, too.
+        resend=snapshots != "only" and (conditions.lease_id is not None or conditions.expected_etag is not None),
     )
     return send_until_settled(request, deadline)
 

@@ -94,6 +94,7 @@ def change(
             ),
             look=look,
             expected_etag=under.expected_etag,
+            resend=rewrites.excludes_copies(conditions, under),
         )
         settled = send_until_settled(request, deadline)
         return Settled({**settled.answer, "lineage": (found.metadata or {}).get(KEY)}, settled.attempts, settled.doubts)

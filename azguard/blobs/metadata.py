@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from azguard import columns
 from azguard.accounts.target import Target
 from azguard.blobs import properties, rewrites
+from azguard.blobs.headers import ContentHeaders
 from azguard.blobs.rewrites import Rewritten
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
@@ -88,8 +89,9 @@ def replace_all(
             send=lambda: client.set_blob_metadata(
                 dict(stamped), headers=under.request_headers, **write_timeouts(deadline)
             ),
-            look=lambda patience: _find_outcome(target, op, found, patience),
+            look=lambda patience: _find_outcome(target, op, found, stamped, patience),
             expected_etag=under.expected_etag,
+            resend=rewrites.excludes_copies(conditions, under),
         )
         settled = send_until_settled(request, deadline)
         return Settled({**settled.answer, "lineage": stamped[KEY]}, settled.attempts, settled.doubts)
@@ -111,15 +113,15 @@ def add_own(metadata: Mapping[str, str], before: Mapping[str, str], op: str, eta
     return stamped
 
 
-def _find_outcome(target: Target, op: str, before: Any, patience: Deadline) -> Finding[Any]:
+def _find_outcome(target: Target, op: str, before: Any, stamped: Mapping[str, str], patience: Deadline) -> Finding[Any]:
     try:
         found = properties.fetch(target, Conditions(), patience)
     except NotFound:
         return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
     history = Lineage.parse((found.metadata or {}).get(KEY))
     verdict = verdict_from_lineage(history, op, before.etag, found.etag)
-    # Another writer may have written the content since, and have left our lineage.
-    is_same = (found.size, found.content_settings.content_md5) == (before.size, before.content_settings.content_md5)
-    newest = is_same and bool(history.entries) and history.entries[0][0] == op
-    answer = {"etag": found.etag, "last_modified": found.last_modified} if newest else {"etag": None}
+    # Another tool may have written content, headers or metadata since, and have kept the lineage.
+    is_same = (found.size, ContentHeaders.of(found)) == (before.size, ContentHeaders.of(before))
+    is_ours = is_same and properties.has_metadata(found, stamped)
+    answer = {"etag": found.etag, "last_modified": found.last_modified} if is_ours else {"etag": None}
     return Finding(verdict, answer if verdict is Verdict.COMMITTED else None, seen=found)

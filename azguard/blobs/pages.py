@@ -119,6 +119,8 @@ class _PageRun:
     created: bool = False
     attempts: int = 0
     answer: Answer | None = None
+    #: Whether a piece was sent under the lease and not for one version, so that a copy of it that comes late is taken.
+    is_loose: bool = False
 
     def prepare(self, until: ExitStack, first: _Pages) -> None:
         """Find or create the blob, and acquire the lease that proves whose a write was."""
@@ -147,8 +149,11 @@ class _PageRun:
         deadline = given.deadline.fresh()
         if lease is not None:
             guard.renew_if_old(lease, given.target, deadline)
+            if self.is_loose:
+                self._shut_out_copies(lease)
             deadline = lease.patience
         headers = given.build_headers(self.etag, is_first=not self.done_bytes)
+        self.is_loose = "If-Match" not in headers
         lease_id = given.conditions.lease_id if lease is None else lease.lease_id
         under = Conditions(headers, lease_id=lease_id)
         request = WriteRequest(
@@ -168,10 +173,13 @@ class _PageRun:
         self.done_bytes += piece.length
         self.answer = settled.answer
         self.etag = settled.answer["etag"] or ""
-        if lease is not None and settled.attempts > 1 and "If-Match" not in headers:
-            # A copy that comes late would move the version, which then proves nothing of the next piece.
-            guard.change_id(lease, given.target, self.records, deadline)
-            self.etag = properties.fetch(given.target, Conditions(lease_id=lease.lease_id), deadline).etag
+
+    def _shut_out_copies(self, lease: GuardLease) -> None:
+        """Have copies of what was sent refused, which would pass for the proof of the next piece."""
+        target = self.given.target
+        guard.change_id(lease, target, self.records, lease.deadline)
+        # A copy may have come before that, and moved the ETag.
+        self.etag = properties.fetch(target, Conditions(lease_id=lease.lease_id), lease.patience).etag
 
     def build_result(self) -> PagesWritten:
         """Return what was written."""

@@ -60,6 +60,14 @@ def rewrite(
         raise properties.describe_conflict(error, target, deadline) from error
 
 
+def excludes_copies(given: Conditions, under: Conditions) -> bool:
+    """Return whether a copy of a request that comes late is refused, by its version or with our own lease.
+
+    Under the caller's lease it could undo what the caller writes next. ``given`` are the caller's conditions.
+    """
+    return under.expected_etag is not None or given.lease_id is None
+
+
 def find_outcome(
     found: Any, target: Target, lease_id: str | None, patience: Deadline, equals: Callable[[Any], bool]
 ) -> Finding[Any]:

@@ -50,7 +50,7 @@ def seal(target: Target, conditions: Conditions, deadline: Deadline) -> BlobSeal
     request = WriteRequest(
         target=target,
         send=lambda: client.seal_append_blob(headers=conditions.request_headers, **write_timeouts(deadline)),
-        look=lambda patience: _find_outcome(target, conditions, before.size, patience),
+        look=lambda patience: _find_outcome(target, conditions, before, patience),
         expected_etag=conditions.expected_etag,
         is_idempotent=True,
     )
@@ -82,8 +82,8 @@ def _check_type(target: Target, kind: str | None) -> None:
         )
 
 
-def _find_outcome(target: Target, conditions: Conditions, length: int, patience: Deadline) -> Finding[Any]:
-    """Return whether the blob is sealed with the content that the caller meant.
+def _find_outcome(target: Target, conditions: Conditions, before: Any, patience: Deadline) -> Finding[Any]:
+    """Return whether the blob is sealed with the content that the caller meant; ``before`` is what was there first.
 
     The service keeps the ETag when it seals, and the emulator gives a new one; a blob that is sealed does not grow, so
     its length tells whether another writer appended to it before.
@@ -93,10 +93,11 @@ def _find_outcome(target: Target, conditions: Conditions, length: int, patience:
         found = properties.fetch(target, Conditions(), patience)
     except NotFound:
         return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
-    meant = found.size if expected is None else length
+    meant = found.size if expected is None else before.size
     if position is not None:
         meant = int(position)
-    if found.is_append_blob_sealed and found.size == meant:
+    is_meant = expected is None or (expected, found.creation_time) == (before.etag, before.creation_time)
+    if found.is_append_blob_sealed and is_meant and found.size == meant:
         return Finding(Verdict.COMMITTED, {"etag": found.etag, "last_modified": found.last_modified})
     is_replaced = expected is not None and found.etag != expected
     is_over = found.is_append_blob_sealed or is_replaced or found.size > meant

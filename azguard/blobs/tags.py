@@ -136,6 +136,7 @@ def _write(
             dict(wanted), lease=conditions.lease_id, if_tags_match_condition=condition, **write_timeouts(deadline)
         ),
         look=lambda patience: _find_outcome(target, wanted, current, conditions, patience),
+        look_after_refusal=lambda patience: _find_first_copy(target, wanted, current, conditions, patience),
         # Under the caller's lease a copy that the network delivers late could undo what the caller writes next.
         resend=is_own,
     )
@@ -203,3 +204,12 @@ def _find_outcome(
     if current.tags == wanted:
         return Finding(Verdict.COMMITTED)
     return Finding(Verdict.NOT_YET if current.tags == before.tags else Verdict.UNKNOWN)
+
+
+def _find_first_copy(
+    target: Target, wanted: Mapping[str, str], before: TagsRead, conditions: Conditions, patience: Deadline
+) -> Finding[Any]:
+    # Tags that were there before the request prove nothing.
+    if before.tags == wanted:
+        return Finding(Verdict.NEVER)
+    return _find_outcome(target, wanted, before, conditions, patience)
