@@ -4,6 +4,7 @@ import json
 import shlex
 from collections.abc import Callable
 
+from azguard.cli import inputs
 from azguard.documents import numbers, paths
 from azguard.documents import text as json_text
 from azguard.documents.edits import Append, AppendLine, Edit, Increment, JsonPatch, MergePatch, Set, Unset
@@ -161,9 +162,9 @@ def _read_json(option: str, file: str, read: Callable[[str], bytes]) -> object:
     try:
         return json_text.parse(read(file).decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise UsageError(f"{option}: {file} is not UTF-8, at byte {error.start}") from None
+        raise UsageError(f"{option}: {inputs.show_name(file)} is not UTF-8, at byte {error.start}") from None
     except NotJson as error:
-        raise UsageError(f"{option}: {file} is not JSON: {error}") from None
+        raise UsageError(f"{option}: {inputs.show_name(file)} is not JSON: {error}") from None
 
 
 def _operations(file: str, document: object) -> tuple[dict[str, object], ...]:

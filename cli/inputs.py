@@ -156,6 +156,11 @@ def size(stream: BinaryIO) -> int | None:
     return found.st_size if stat.S_ISREG(found.st_mode) else None
 
 
+def show_name(file: str | None) -> str:
+    """Return what a file is called in an error: stdin has no name that one can look for."""
+    return "stdin" if file in (None, "-") else str(file)
+
+
 def read(name: str) -> bytes:
     """Return what is in a file, or on stdin for ``-``.
 
@@ -183,14 +188,14 @@ def read_json(file: str | None) -> object:
         content = stream.read()
         if not content.strip():
             raise UsageError(
-                f"{file or 'stdin'} is empty, and it is to hold JSON", hint="did the command before the pipe fail?"
+                f"{show_name(file)} is empty, and it is to hold JSON", hint="did the command before the pipe fail?"
             )
         try:
             return json.loads(content)
         except ValueError as error:
-            raise UsageError(f"{file or 'stdin'} is not JSON: {error}") from None
+            raise UsageError(f"{show_name(file)} is not JSON: {error}") from None
         except RecursionError:
-            raise UsageError(f"{file or 'stdin'} is not JSON of use here: it is nested too deeply") from None
+            raise UsageError(f"{show_name(file)} is not JSON of use here: it is nested too deeply") from None
 
 
 def json_lines(name: str) -> Iterator[dict[str, object]]:
@@ -209,7 +214,7 @@ def json_lines(name: str) -> Iterator[dict[str, object]]:
                 found = None
             if not isinstance(found, dict):
                 raise UsageError(
-                    f"line {number} of {name} is not a JSON object", hint="azguard cache export makes them"
+                    f"line {number} of {show_name(name)} is not a JSON object", hint="azguard cache export makes them"
                 )
             yield found
 

@@ -283,7 +283,7 @@ def _copy(target: Target, given: EntityOptions) -> EntityCopy:
     if given.properties:
         return entity_input.with_keys_of(target, typed_values.parse_entity(given.properties))
     with inputs.source(given.file) as stream:
-        found = entity_input.parse(stream.read(), given.file or "stdin", '{"status": "new"}')
+        found = entity_input.parse(stream.read(), inputs.show_name(given.file), '{"status": "new"}')
     return entity_input.with_keys_of(target, found)
 
 
