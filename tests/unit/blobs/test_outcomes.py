@@ -1,0 +1,181 @@
+"""What is found of a write whose answer was lost, by what is there: ours, another's, or not to be known."""
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from azguard.blobs import append_outcome, blocks, deletes, pages, properties, rewrites, upload_outcome
+from azguard.blobs.append import End, Proof
+from azguard.blobs.page_write import PageWrite
+from azguard.blobs.upload import Settings, Upload
+from azguard.conditions.resolve import Conditions
+from azguard.errors import Locked, NotFound
+from azguard.requests.deadline import Deadline
+from azguard.requests.lineage import KEY, Lineage, new_op
+from azguard.requests.verdicts import Verdict
+from tests.support.fake_resource import TARGET
+
+OURS, THEIRS = new_op(b"a" * 12), new_op(b"b" * 12)
+LEASE = "0f3c1111-2222-3333-4444-555566667777"
+BORN, LATER = datetime(2026, 1, 31, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC)
+PATIENCE = Deadline()
+GUARDED = Conditions({"If-Match": '"0"'}, "if-match", '"0"')
+UNKNOWN, COMMITTED, NEVER, NOT_YET = Verdict.UNKNOWN, Verdict.COMMITTED, Verdict.NEVER, Verdict.NOT_YET
+
+
+class Blob:
+    """The blob that is there; None is none."""
+
+    def __init__(self) -> None:
+        self.found: SimpleNamespace | None = None
+        self.content = b""
+        self.blocks: list[str] = []
+        self.lease_id: str | None = None
+
+    def is_now(self, **facts: Any) -> None:
+        md5 = facts.pop("md5", None)
+        usual = {"etag": '"1"', "metadata": {}, "size": 4, "creation_time": BORN, "blob_type": "AppendBlob"}
+        usual |= {"append_blob_committed_block_count": 1, "last_modified": LATER, "version_id": None}
+        self.found = SimpleNamespace(**usual | {"page_blob_sequence_number": 0, **facts})
+        self.found.content_settings = SimpleNamespace(content_md5=md5)
+
+    def fetch(self, target: Any, conditions: Conditions, _deadline: Deadline) -> Any:
+        if self.found is None:
+            raise NotFound(f"there is no {target}")
+        if conditions.lease_id not in (None, self.lease_id):
+            raise Locked("not held")
+        return self.found
+
+
+@pytest.fixture
+def blob(monkeypatch: pytest.MonkeyPatch) -> Blob:
+    made = Blob()
+    monkeypatch.setattr(properties, "fetch", made.fetch)
+    monkeypatch.setattr(append_outcome, "read_range", lambda _, offset, length, *__: made.content[offset:][:length])
+    monkeypatch.setattr(blocks, "list_committed", lambda *_: (made.blocks, made.found and made.found.etag))
+    return made
+
+
+def upload(conditions: Conditions = GUARDED, *, stamped: bool = True, md5: bytes | None = None) -> Upload:
+    made = Upload(TARGET, Settings(), conditions, PATIENCE, OURS, md5=md5)
+    return made.add_lineage(wanted=stamped)
+
+
+@pytest.mark.parametrize(
+    ("stamped", "md5", "same"),
+    [(False, b"ours", True), (False, b"other", False), (False, None, False), (True, b"ours", False)],
+)
+def test_equal_content_may_be_ours_only_where_no_lineage_tells(
+    blob: Blob, stamped: bool, md5: bytes | None, same: bool
+) -> None:
+    blob.is_now(md5=md5)
+    found = upload_outcome.find_outcome(upload(stamped=stamped, md5=b"ours"), (), PATIENCE)
+    assert (found.verdict, found.same) == (UNKNOWN, same)
+
+
+@pytest.mark.parametrize(
+    ("there", "verdict"), [(["a", "b"], COMMITTED), (["b", "a"], UNKNOWN), (["a", "b", "c"], UNKNOWN), (["a"], UNKNOWN)]
+)
+def test_a_blob_is_ours_that_consists_of_our_blocks_alone(blob: Blob, there: list[str], verdict: Verdict) -> None:
+    blob.is_now()
+    blob.blocks = there
+    found = upload_outcome.find_outcome(upload(), ["a", "b"], PATIENCE)
+    # Without our metadata the version is another's, though its content is ours.
+    assert (found.verdict, found.answer) == (verdict, {"etag": None} if verdict is COMMITTED else None)
+
+
+@pytest.mark.parametrize(
+    ("facts", "content", "verdict"),
+    [
+        ({"size": 4}, b"....", NOT_YET),
+        ({"size": 7}, b"....new", UNKNOWN),
+        ({"size": 7}, b"....old", NEVER),
+        ({"size": 6}, b"....ne", NEVER),
+        # Another blob of its name, so that what stands there tells nothing.
+        ({"size": 7, "creation_time": LATER}, b"....old", UNKNOWN),
+        ({"size": 4, "creation_time": LATER}, b"....", UNKNOWN),
+        ({"size": 3}, b"...", UNKNOWN),
+        ({"size": 7, "append_blob_committed_block_count": 0}, b"....old", UNKNOWN),
+        ({"size": 7, "blob_type": "BlockBlob"}, b"....old", UNKNOWN),
+    ],
+)
+def test_what_stands_where_ours_belongs_tells_of_an_append(
+    blob: Blob, facts: dict[str, Any], content: bytes, verdict: Verdict
+) -> None:
+    blob.is_now(**facts)
+    blob.content = content
+    assert append_outcome.find_outcome(TARGET, End(4, BORN, 1), b"new", Proof.NONE, None, PATIENCE).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("proof", "held", "verdict"),
+    [
+        (Proof.CONTENT, None, COMMITTED),
+        (Proof.LEASE, LEASE, COMMITTED),
+        (Proof.LEASE, "another", UNKNOWN),
+        (Proof.NONE, LEASE, UNKNOWN),
+    ],
+)
+def test_equal_bytes_are_ours_only_if_something_proves_that(
+    blob: Blob, proof: Proof, held: str | None, verdict: Verdict
+) -> None:
+    blob.is_now(size=7)
+    blob.content, blob.lease_id = b"....new", held
+    found = append_outcome.find_outcome(TARGET, End(4, BORN, 1), b"new", proof, LEASE, PATIENCE)
+    assert (found.verdict, found.same) == (verdict, verdict is UNKNOWN)
+
+
+@pytest.mark.parametrize("lease_id", [None, LEASE])
+@pytest.mark.parametrize(("alone", "verdict"), [(True, COMMITTED), (False, UNKNOWN)])
+def test_a_blob_that_is_gone_was_deleted_by_us_only_if_no_other_could(
+    blob: Blob, alone: bool, verdict: Verdict, lease_id: str | None
+) -> None:
+    conditions = Conditions(lease_id=lease_id)
+    assert blob.found is None
+    assert deletes._find_outcome(TARGET, conditions, PATIENCE, alone=alone).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("conditions", "facts", "verdict"),
+    [
+        (GUARDED, {"etag": '"0"'}, NOT_YET),
+        (GUARDED, {}, UNKNOWN),
+        (GUARDED, {"metadata": {KEY: str(Lineage().after(THEIRS, '"0"'))}}, NEVER),
+        (Conditions(lease_id=LEASE), {}, NOT_YET),
+        (Conditions(), {}, UNKNOWN),
+    ],
+)
+def test_a_blob_that_is_there_tells_whether_a_delete_may_still_come(
+    blob: Blob, conditions: Conditions, facts: dict[str, Any], verdict: Verdict
+) -> None:
+    blob.is_now(**facts)
+    assert deletes._find_outcome(TARGET, conditions, PATIENCE, alone=False).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("etag", "equal", "lease_id", "verdict"),
+    [
+        ('"0"', True, None, NOT_YET),
+        ('"1"', True, LEASE, COMMITTED),
+        ('"1"', False, LEASE, UNKNOWN),
+        ('"1"', True, None, UNKNOWN),
+    ],
+)
+def test_a_version_that_has_what_was_sent_is_ours_only_under_a_lease(
+    blob: Blob, etag: str, equal: bool, lease_id: str | None, verdict: Verdict
+) -> None:
+    blob.is_now(etag=etag)
+    blob.lease_id = LEASE
+    before = SimpleNamespace(etag='"0"')
+    assert rewrites.find_outcome(before, TARGET, lease_id, PATIENCE, lambda _: equal).verdict is verdict
+
+
+@pytest.mark.parametrize(("content", "same"), [(bytes(512), True), (b"x" * 512, False)])
+def test_pages_without_a_lease_are_never_known_to_be_ours(blob: Blob, content: bytes, same: bool) -> None:
+    blob.is_now()
+    blob.content = content
+    given = PageWrite(target=TARGET, conditions=Conditions(), deadline=PATIENCE, offset=0)
+    found = pages._find_outcome(given, pages._Pages(0, 512), '"0"', None, PATIENCE)
+    assert (found.verdict, found.same) == (UNKNOWN, same)
