@@ -85,6 +85,14 @@ def test_a_record_of_the_holder_that_comes_late(files_cli: CliWorld, story: str)
     assert files_cli.call("lease", "list", "--held", "-o", "json").json == []
 
 
+def test_the_record_of_an_update_that_comes_late_is_refused_under_its_next_lease(files_cli: CliWorld) -> None:
+    file = files_world.make(files_cli)
+    late = Late(files_cli, file, "comp=metadata", " acquire", loses=False)
+    ran = late.run("safe-update", f"file:{file}", "--metadata", "--set", "a=1", stdin=b"")
+    shown = files_cli.call("file", "show", file).json
+    assert (ran.code, late.came, shown["metadata"], shown["lease_state"]) == (0, [412], {"a": "1"}, "available")
+
+
 def test_a_range_that_comes_late_proves_nothing_of_the_next_one(files_cli: CliWorld) -> None:
     file = files_world.make(files_cli, b"a" * (_PIECE + 3))
     etag = files_cli.call("file", "show", file).json["etag"]

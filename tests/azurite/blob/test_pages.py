@@ -130,6 +130,12 @@ def test_each_piece_is_settled_by_itself(cli: CliWorld, seen: str, fault: str) -
     assert (ran.code, content(cli, seen)) == (0, PAGE * 4)
 
 
+def test_pages_that_depend_on_nothing_are_not_sent_again(cli: CliWorld, disk: str) -> None:
+    with proxy.running(cli.port, by_rules([Rule.parse("PUT page 1 reset")])) as between:
+        ran = cli.through(between.port).call("blob", "page", "put", disk, "--last-writer-wins", stdin=PAGE)
+    assert (ran.code, content(cli, disk)) == (74, bytes(2048))
+
+
 @pytest.mark.usefixtures("small")
 def test_a_piece_that_comes_late_proves_nothing_of_the_next_one(cli: CliWorld, disk: str) -> None:
     # A date is no condition that keeps the first piece from being written twice.
