@@ -248,7 +248,7 @@ class _Holder:
             found = lease_state.look(held.target, Deadline(_RELEASE_SECONDS, answer_seconds=ANSWER_SECONDS))
         except AzguardError:
             return False
-        return own_lease.was_released(found, held.fence)
+        return own_lease.was_released(found, held.fence, None if held.record is None else held.record.moved.after)
 
     def _release(self, held: HeldLock) -> str | None:
         """Release the lock, and return why that failed; that it was lost before is noted."""

@@ -23,12 +23,17 @@ def release(target: Target, lease_id: str, patience: Deadline) -> LeaseState:
     return found
 
 
-def was_released(found: LeaseState, fence: int | None) -> bool:
+def was_released(found: LeaseState, fence: int | None, version: str | None = None) -> bool:
     """Return whether a lock that is not held any more was released by its id, and not lost.
 
-    A lease that was released leaves this state, and no other end does. The next holder raises the fence.
+    A lease that was released leaves this state, and the next holder raises the fence. A write to what is not leased any
+    more leaves this state, too: ``version`` is the one with the holder's record, where that is known.
+
+    Not guaranteed: where it is not known, a lock is called released that was lost, and then written without a lock.
     """
-    return found.state == "available" and fence is not None and owners.read_number(found.metadata, FENCE) == fence
+    if found.state != "available" or (version is not None and found.etag != version):
+        return False
+    return fence is not None and owners.read_number(found.metadata, FENCE) == fence
 
 
 def find_loss(found: LeaseState) -> str | None:

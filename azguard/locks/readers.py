@@ -8,7 +8,7 @@ reader in, and waits until the readers inside have ended.
 
 A lease that has ended can be renewed as long as nothing was done to its blob. So neither side counts it as ended before
 that is impossible: a writer deletes the blob of such a reader, and a reader acquires the lease of such a writer and
-releases it.
+breaks it.
 
 A lock that readers were ever under is marked, as one of a single slot. A writer finds the mark when it writes its
 record, so that a lock without readers costs a writer no look.
@@ -23,6 +23,7 @@ from azguard.address import Address, Kind
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, Locked, NotFound, UsageError
 from azguard.leases import actions, owner_records, owners
+from azguard.leases import state as lease_state
 from azguard.leases.owner_records import Version
 from azguard.leases.owners import FENCE, OWNER, READER, SHARED, SLOTS
 from azguard.leases.state import LeaseState
@@ -112,25 +113,34 @@ class SharedLease:
             return True  # Whether it is there now, the look that follows shows.
         lock_blobs.check_slots(self._lock, lock.metadata, 1)
         if lock.state == "expired":
-            return self._end_for_good()
+            return self._end_for_good(lock)
         return lock.free and (_is_marked(lock) or self._mark(lock))
 
     def _mark(self, lock: LeaseState) -> bool:
+        # A write makes a lock that was broken like one that was released. With the next fence it is not that of before.
+        fence = owners.read_number(lock.metadata, FENCE)
+        mark = _MARK if fence is None or lock.state != "broken" else {**_MARK, FENCE: str(fence + 1)}
         version = Version(lock.etag, lock.metadata, lock.answered_at)
         tied = Conditions({"If-Match": lock.etag})
         try:
-            moved = owner_records.change_metadata(self._lock, version, _MARK, tied, self._time.start())
+            moved = owner_records.change_metadata(self._lock, version, mark, tied, self._time.start())
         except (Changed, Locked, NotFound):
             return False  # A writer came first.
         self._settings.records.record_move(self._lock, moved)
         return True
 
-    def _end_for_good(self) -> bool:
-        """Make sure that the last holder of the lock cannot renew its lease any more; then look again."""
-        lease_id = str(uuid.uuid4())
-        time = self._time.start_in_any_case(_RELEASE_SECONDS)
-        send_once(lambda: actions.acquire_once(self._lock, lease_id, actions.SHORTEST, self._time.timeouts()))
-        actions.give_back(self._lock, lease_id, time, time.remaining)
+    def _end_for_good(self, lock: LeaseState) -> bool:
+        """Make sure that the last holder of the lock cannot renew its lease any more; then look again.
+
+        A lease of ours takes the place of the holder's, and is broken. Released, it would leave the lock as the holder
+        leaves one that it was not lost to. One that is not broken ends by itself.
+        """
+        lease_id, timeouts = str(uuid.uuid4()), self._time.timeouts()
+        sent = send_once(lambda: actions.acquire_once(self._lock, lease_id, actions.SHORTEST, timeouts))
+        if sent.error is None:
+            # Of this version alone: one that comes late hits no next holder who has left its record.
+            tied = {"If-Match": lock.etag}
+            send_once(lambda: lease_state.client(self._lock, None).break_lease(0, headers=tied, **timeouts))
         return False
 
     def _lease_own_blob(self) -> Target:

@@ -156,11 +156,12 @@ def test_a_process_that_stays_stopped_loses_the_lock(world: Locks) -> None:
     ends = json.loads(Path(held["holder_file"]).read_text())["ends"]
     until(lambda: now() > ends, ENDS_SECONDS)
     assert lost(call(world, "check", lock)) == (77, "lock_lost")
-    # Once another has had the lock, a renewal that comes first when it goes on is refused.
-    assert world.run(lock, "--", "true", env=OTHER_JOB).code == 0
+    # Once others have read under the lock, a renewal that comes first when it goes on is refused.
+    assert world.run(lock, "--shared", "--", "true", env=OTHER_JOB).code == 0
     os.kill(held["pid"], signal.SIGCONT)
     until(lambda: is_gone(held["pid"]), ENDS_SECONDS)
     assert "the lock is lost" in Path(held["log"]).read_text()
+    assert lost(call(world, "release", lock)) == (77, "lock_lost")
 
 
 def test_its_time_ends_it(world: Locks) -> None:

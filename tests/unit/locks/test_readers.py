@@ -110,6 +110,12 @@ def test_a_reader_that_was_killed_keeps_a_writer_out_until_its_lease_ends_and_le
     assert (TERM - 1 < _begin(writer) < TERM + 5, list(simulation.service.blobs)) == (True, [LOCK])
 
 
+def test_a_lock_that_was_lost_to_a_reader_is_not_left_as_one_that_was_released() -> None:
+    simulation = Simulation("lost")
+    simulation.run([Contender("writer", 0.0, holds=20, killed=5.0), Contender("reader", 6.0, is_shared=True)])
+    assert (violations(simulation), simulation.service.blobs[LOCK].lease_state(simulation.now)) == ([], "broken")
+
+
 MUTANTS: Mapping[str, Any] = {
     "a writer does not look for readers": patch.object(
         draining.Draining, "may_have_readers", lambda self, place: False

@@ -1,0 +1,27 @@
+"""Whether a lock that is not held any more was released by its id, or lost."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from azguard.leases.owners import FENCE
+from azguard.leases.state import LeaseState
+from azguard.locks import own_lease
+
+FREE = LeaseState("blob:a/b", "available", "unlocked", None, "0x1", datetime.now(UTC), {FENCE: "1"})
+
+
+@pytest.mark.parametrize(
+    ("found", "version", "expected"),
+    [
+        (FREE, "0x1", True),
+        (FREE, None, True),
+        (replace(FREE, state="broken"), "0x1", False),
+        (replace(FREE, metadata={FENCE: "2"}), None, False),
+        # It was written without the lock, or deleted, and made anew by the next holder, whose fence is the first too.
+        (replace(FREE, etag="0x2"), "0x1", False),
+    ],
+)
+def test_only_what_the_holder_left_itself_was_released(found: LeaseState, version: str | None, expected: bool) -> None:
+    assert own_lease.was_released(found, 1, version) is expected
