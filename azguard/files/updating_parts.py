@@ -7,7 +7,6 @@ directory has no lease: its metadata are compared, then written.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import Any
 
 from azguard.address import Kind
 from azguard.conditions.etags import quote
@@ -17,9 +16,10 @@ from azguard.documents.metadata import as_json, from_json
 from azguard.errors import Changed, NotFound, TransformFailed, UsageError
 from azguard.files import replacing, writes
 from azguard.files.described import drop_own
+from azguard.files.download import WHOLE, FileDownload
 from azguard.files.replacing import Kept, Replacement
 from azguard.files.updating import LeasedUpdate
-from azguard.requests.calls import read, write_timeouts
+from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.service_errors import service_code
@@ -39,27 +39,24 @@ class FileContent(LeasedUpdate):
     def read(self, deadline: Deadline) -> CurrentVersion:
         """Read content, ETag and lineage; a large file in ranges, again if it is written meanwhile.
 
+        An answer that is shorter than the file is refused: what it lacks would be missing in what is written.
+
         Raises:
             NotFound: there is no share or directory that it could be in.
             Changed: it is overwritten faster than it can be read before the deadline.
         """
         self.clear_once(deadline)
-        client = self.target.account.file(self.target.address)
-        headers = Conditions(lease_id=self.lease_id).request_headers
-
-        def download(timeouts: Mapping[str, Any]) -> tuple[Any, bytes]:
-            found = client.download_file(headers=dict(headers), **timeouts)
-            return found.properties, found.readall()
-
         while True:
             try:
-                found, content = read(download, self.target, deadline)
+                download = FileDownload(self.target, self.lease_id, lambda: deadline, WHOLE)
+                content = b"".join(piece.content for piece in download.read_pieces(in_order=True))
             except NotFound as error:
                 return _to_missing(error, b"")
             except Changed:
                 if deadline.passed:
                     raise
                 continue
+            found = download.properties
             etag, lineage = self.version_of(found.etag, (found.metadata or {}).get(KEY))
             return CurrentVersion(
                 content=content,

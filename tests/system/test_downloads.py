@@ -11,15 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from azguard.accounts.account import SINGLE_BYTES
+from azguard.accounts.account import SINGLE_BYTES, Account, Auth
+from azguard.accounts.target import Target
+from azguard.address import Address, Kind
 from azguard.blobs.download import Download
 from azguard.blobs.downloads import to_file, to_stream
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, NotFound, Unavailable
+from azguard.files.guarding import Guarding
+from azguard.files.updating_parts import FileContent
 from azguard.requests import ranges
 from azguard.requests.deadline import Deadline
 from azguard.requests.ranges import RANGE_BYTES
 from tests.support.emulator_world import until
+from tests.support.no_records import NoRecords
 from tests.support.ranged_service import RangeAnswer, RangedService, Spoil, serving
 
 #: Five ranges of 8 MiB, the last of them short.
@@ -195,6 +200,15 @@ def test_an_answer_that_is_not_the_range_of_that_version_is_refused_and_the_file
         ["copy"],
         b"old",
     )
+
+
+def test_an_update_of_a_file_takes_no_shorter_answer_for_its_content() -> None:
+    with serving(b"0123456789", lambda _, answer: replace(answer, body=answer.body[:5])) as service:
+        account = Account("acc", {"file": f"http://127.0.0.1:{service.port}/acc"}, Auth.KEY, "a2V5")
+        file = FileContent(Target(account, Address(Kind.FILE, ("team", "a"))), Guarding(NoRecords(), None))
+        with pytest.raises(Unavailable) as refused:
+            file.read(Deadline())
+    assert refused.value.reason == "wrong_range"
 
 
 @pytest.mark.parametrize("size", [RANGE_BYTES, LENGTH])
