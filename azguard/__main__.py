@@ -52,7 +52,7 @@ def _end(status: int) -> None:
             stream.flush()
         except (OSError, ValueError):
             pass  # The reader has gone.
-    if status == _CTRL_C:
+    if status == _CTRL_C and not signals.state.declined:
         _end_by_ctrl_c()
     os._exit(status)
 

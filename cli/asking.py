@@ -2,6 +2,7 @@
 
 import sys
 
+from azguard.cli import signals
 from azguard.errors import Interrupted
 
 
@@ -27,4 +28,5 @@ def confirm(question: str, otherwise: str) -> None:
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        signals.state.declined = True
         raise Interrupted(otherwise)

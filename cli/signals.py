@@ -25,6 +25,8 @@ class State:
     over = False
     # A signal ended it, wherever it was: what it was about to make there is half made.
     interrupted = False
+    # The answer to a question was no: an end with the status of Ctrl-C, but nothing a loop of a shell should end at.
+    declined = False
 
     def commit(self) -> None:
         self.committed = True
@@ -43,7 +45,7 @@ class Ended(KeyboardInterrupt):
 
 def end_in_order() -> None:
     """Let signals end this process by an exception, so that what was begun is settled and released."""
-    state.committed = state.over = state.interrupted = False
+    state.committed = state.over = state.interrupted = state.declined = False
     for number in _ENDING:
         # What we were started to ignore, as nohup does, stays ignored.
         if signal.getsignal(number) is not signal.SIG_IGN:

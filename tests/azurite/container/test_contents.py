@@ -1,9 +1,12 @@
 """Deleting what has something in it: counted, refused or asked about, unless it is said that it is meant."""
 
+import fcntl
 import os
 import pty
 import subprocess
+import termios
 import uuid
+from functools import partial
 
 import pytest
 
@@ -74,7 +77,8 @@ def test_on_a_terminal_it_asks(cli: CliWorld, site: str, answer: str, code: int)
     ours, theirs = pty.openpty()
     running = subprocess.Popen(
         command("container", "delete", site), cwd=cli.root, stdin=theirs, stdout=subprocess.PIPE, stderr=theirs,
-        env=cli.environ(),
+        # In the foreground of the terminal, as typed there: a no is no Ctrl-C, at which the shell's loop would end.
+        env=cli.environ(), start_new_session=True, preexec_fn=partial(fcntl.ioctl, theirs, termios.TIOCSCTTY, 0),
     )  # fmt: skip
     os.close(theirs)
     said = b""
