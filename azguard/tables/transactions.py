@@ -197,17 +197,20 @@ class _Transaction:
             yield ItemVerdict.of(item.write, verdict)
 
     def _look_after_refusal(self, patience: Deadline) -> Finding[list[str | None]]:
-        """Return what one item says for all: the one that was refused, unless only others carry a lineage."""
+        """Return what one item says for all: the one refused if it carries a lineage; if it does not tell, another."""
         refused = self._find_refused_item(self._error)
         stamped = [item for item in self._items if item.write.stamp is not None]
-        item = refused if refused in stamped else (stamped or [refused or self._items[0]])[0]
-        assert item is not None
-        found = fetch_current(item.write, patience)
-        self._found[item.line] = found
-        look = write_outcome.to_finding(item.write, found)
-        if look.verdict is Verdict.COMMITTED:
-            return Finding(look.verdict, self._find_etags(patience))
-        return Finding(look.verdict, seen=look.seen if item is refused else None, same=look.same)
+        first = refused if refused in stamped else (stamped or [refused or self._items[0]])[0]
+        look = self._look_at(first, patience)
+        told = Finding[list[str | None]](look.verdict, seen=look.seen if first is refused else None, same=look.same)
+        other = next((item for item in stamped if item is not first), None)
+        if look.verdict is Verdict.UNKNOWN and other is not None:
+            look = self._look_at(other, patience)
+        return Finding(look.verdict, self._find_etags(patience)) if look.verdict is Verdict.COMMITTED else told
+
+    def _look_at(self, item: Item, patience: Deadline) -> Finding[str | None]:
+        found = self._found[item.line] = fetch_current(item.write, patience)
+        return write_outcome.to_finding(item.write, found)
 
     def _find_etags(self, patience: Deadline) -> list[str | None]:
         """Return the ETags that were made, where they can be learnt."""

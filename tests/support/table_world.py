@@ -68,13 +68,13 @@ def etag(cli: CliWorld, address: str) -> str:
     return str(found["odata.etag"])
 
 
-def merge(cli: CliWorld, address: str, changes: dict[str, Any]) -> None:
-    """Merge properties into an entity as a tool that is not azguard."""
+def merge(cli: CliWorld, address: str, changes: dict[str, Any], mode: str = "merge") -> None:
+    """Merge properties into an entity as a tool that is not azguard; ``mode`` is ``replace`` to replace all."""
     from azure.data.tables import TableClient
 
     name, partition, row = address.split("/")
     keys = {"PartitionKey": partition, "RowKey": row}
-    TableClient.from_connection_string(_text(cli), name).update_entity({**keys, **changes})
+    TableClient.from_connection_string(_text(cli), name).update_entity({**keys, **changes}, mode)  # type: ignore[arg-type]  # it takes the text too
 
 
 def port(cli: CliWorld) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from azguard.faultproxy import proxy
-from azguard.faultproxy.faults import Fault
+from azguard.faultproxy.faults import Fault, Request
 from azguard.requests.lineage import KEY, Lineage
 from tests.support import table_world
 from tests.support.cli_world import CliWorld, Ran
@@ -252,3 +252,24 @@ def test_what_get_prints_can_be_put_back(cli: CliWorld, partition: str) -> None:
     got = cli.call("entity", "get", f"{partition}/a", "-o", "json").json
     ran = submit(cli, [{"op": "replace", "address": f"{partition}/a", "entity": {**got, "n": 7}}])
     assert (ran.code, properties(cli, f"{partition}/a")) == (0, {"n": 7})
+
+
+def test_a_transaction_that_the_network_sent_twice_is_known_by_an_item_that_no_other_wrote(
+    cli: CliWorld, partition: str
+) -> None:
+    """The second copy is refused for the item that another tool has replaced by then, lineage and all."""
+    met: list[str] = []
+
+    def decide(request: Request) -> Fault:
+        if "$batch" in request.path:
+            return Fault.REPLAYED
+        if not met:
+            met.append(request.path)
+            table_world.merge(cli, f"{partition}/a", {"n": 7}, "replace")
+        return Fault.NONE
+
+    with proxy.running(table_world.port(cli), decide) as between:
+        world = table_world.through(cli, between.port)
+        items = [f"{partition}/{row}" for row in "ab"]
+        ran = submit(world, [item("replace", each, if_match=table_world.etag(cli, each)) for each in items])
+    assert (ran.code, met != [], properties(cli, f"{partition}/b")) == (0, True, {"n": 2}), ran.err
