@@ -19,11 +19,11 @@ from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
 from azguard.documents import policies as rules
 from azguard.documents.policies import Policies, PolicyRules
-from azguard.errors import Changed, OutcomeUnknown
+from azguard.errors import Changed, NotFound, OutcomeUnknown
 from azguard.requests.access_policies import parse_answer
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
-from azguard.requests.settle import Finding, Settled, WriteRequest, send_until_settled
+from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict
 from azguard.requests.written import WriteResult
 from azguard.times import http_date
@@ -155,7 +155,10 @@ def _send(
 def _find_outcome(
     target: Target, policies: Policies, access: str, conditions: Conditions, patience: Deadline
 ) -> Finding[Any]:
-    found = get(target, Conditions(lease_id=conditions.lease_id), patience)
+    try:
+        found = get(target, Conditions(lease_id=conditions.lease_id), patience)
+    except NotFound:
+        return Finding(Verdict.UNKNOWN, seen=NOTHING_THERE)
     same = (_normalize(found.policies), found.public_access) == (_normalize(policies), access)
     return Finding(Verdict.UNKNOWN, same=same)
 

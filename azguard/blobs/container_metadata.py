@@ -50,7 +50,7 @@ def replace_all(target: Target, wanted: Mapping[str, str], conditions: Condition
         send=lambda: client.set_container_metadata(
             dict(stamped), headers=conditions.request_headers, **write_timeouts(deadline)
         ),
-        look=lambda patience: find_outcome(target, op, patience),
+        look=lambda patience: find_outcome(target, op, stamped, patience),
         # Nothing keeps a copy that comes late from undoing what another writes meanwhile.
         resend=False,
     )
@@ -65,7 +65,7 @@ def replace_all(target: Target, wanted: Mapping[str, str], conditions: Condition
     return Rewritten(written, found.etag if is_compared else None, stamped[KEY])
 
 
-def find_outcome(target: Target, op: str, patience: Deadline) -> Finding[Any]:
+def find_outcome(target: Target, op: str, stamped: Mapping[str, str], patience: Deadline) -> Finding[Any]:
     """Return whether a write of the metadata is found; that it is not proves nothing, since none depends on a version.
 
     The emulator and the service tell the lineage of a container in its metadata.
@@ -77,11 +77,7 @@ def find_outcome(target: Target, op: str, patience: Deadline) -> Finding[Any]:
     history = Lineage.parse((found.metadata or {}).get(KEY))
     if op not in history:
         return Finding(Verdict.UNKNOWN)
-    newest = history.entries[0][0] == op
-    return Finding(
-        Verdict.COMMITTED,
-        {"etag": found.etag, "last_modified": found.last_modified} if newest else {"etag": None},
-    )
+    return Finding(Verdict.COMMITTED, containers.find_version(found, stamped))
 
 
 def _fetch(target: Target, lease_id: str | None, deadline: Deadline) -> Any:

@@ -14,6 +14,7 @@ from azguard import columns
 from azguard.accounts.account import Account
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
+from azguard.blobs import properties
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.errors import Changed, NotFound
@@ -61,7 +62,7 @@ def create(
     request = WriteRequest(
         target=target,
         send=lambda: client.create_container(stamped, public_access, **write_timeouts(deadline)),
-        look=lambda patience: _find_create_outcome(target, op, patience),
+        look=lambda patience: _find_create_outcome(target, op, stamped, patience),
     )
     settled = send_until_settled(request, deadline)
     return _to_write_result(target, settled.answer, "if-none-match", settled.attempts)
@@ -173,15 +174,22 @@ def _delete(
     )
 
 
-def _find_create_outcome(target: Target, op: str, patience: Deadline) -> Finding[Any]:
+def _find_create_outcome(target: Target, op: str, stamped: Mapping[str, str], patience: Deadline) -> Finding[Any]:
     """Return whether the container that is there is the one we made."""
     try:
         found = fetch(target, patience)
     except NotFound:
         return Finding(Verdict.NOT_YET)
     if op in Lineage.parse((found.metadata or {}).get(KEY)):
-        return Finding(Verdict.COMMITTED, {"etag": found.etag, "last_modified": found.last_modified})
+        return Finding(Verdict.COMMITTED, find_version(found, stamped))
     return Finding(Verdict.UNKNOWN)
+
+
+def find_version(found: Any, stamped: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return the version that wrote these metadata; another tool may have made a later one, and kept the lineage."""
+    if not properties.has_metadata(found, stamped):
+        return {"etag": None, "last_modified": None}
+    return {"etag": found.etag, "last_modified": found.last_modified}
 
 
 def _find_delete_outcome(target: Target, patience: Deadline, alone: Callable[[], bool] | None) -> Finding[None]:
@@ -213,7 +221,7 @@ def _describe(target: Target, found: Any) -> ContainerShown:
 def _to_write_result(target: Target, answer: Mapping[str, Any], name: str, attempts: int) -> WriteResult:
     return WriteResult(
         address=str(target.address),
-        etag=quote(answer["etag"]),
+        etag=None if answer["etag"] is None else quote(answer["etag"]),
         last_modified=answer["last_modified"],
         guard=name,
         attempts=attempts,

@@ -245,10 +245,17 @@ def _find_outcome(given: Copy, patience: Deadline) -> Finding[Mapping[str, Any]]
     if position > 0:
         # The write after ours recorded which ETag it replaced: ours.
         return Finding(verdict, {"etag": quote(history.entries[position - 1][1])})
-    if not _is_copy_of(found, given.source):
+    if not _is_still_ours(given, found):
         return Finding(verdict, {"etag": None})  # Another writer has made this version, who left our lineage.
     told = {"etag": found.etag, "last_modified": found.last_modified, "version_id": found.version_id}
     return Finding(verdict, {**told, "copy_id": found.copy.id, "copy_status": found.copy.status})
+
+
+def _is_still_ours(given: Copy, found: Any) -> bool:
+    ended = found.copy.completion_time
+    is_touched = ended is not None and found.last_modified > ended
+    sent = {**(given.settings.metadata or {}), KEY: given.stamp or ""}
+    return _is_copy_of(found, given.source) and not is_touched and properties.has_metadata(found, sent)
 
 
 def _is_copy_of(found: Any, source: Target) -> bool:

@@ -68,7 +68,7 @@ def _fetch(target: Target, begun: BlobCopied, deadline: Deadline) -> Any:
     """Return the properties of the destination.
 
     Raises:
-        Changed: it has another copy's id, or none, or it is gone.
+        Changed: it has another copy's id, or none, or it is gone. Where ours was never learnt, another write hid it.
     """
     try:
         found = properties.fetch(target, Conditions(), deadline)
@@ -76,7 +76,7 @@ def _fetch(target: Target, begun: BlobCopied, deadline: Deadline) -> Any:
         raise properties.to_gone(target, begun.etag or "", error).but(
             reason="copy_replaced", facts={"copy_id": begun.copy_id}
         ) from error
-    if found.copy.id == begun.copy_id:
+    if begun.copy_id is not None and found.copy.id == begun.copy_id:
         return found
     raise Changed(
         f"another writer replaced {target} before its copy was seen to end",

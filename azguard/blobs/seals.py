@@ -8,6 +8,7 @@ from azguard import columns
 from azguard.accounts.target import Target
 from azguard.blobs import properties, types
 from azguard.blobs.append import APPEND_BLOB
+from azguard.blobs.headers import ContentHeaders
 from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Changed, NotFound
@@ -98,7 +99,10 @@ def _find_outcome(target: Target, conditions: Conditions, before: Any, patience:
         meant = int(position)
     is_meant = expected is None or (expected, found.creation_time) == (before.etag, before.creation_time)
     if found.is_append_blob_sealed and is_meant and found.size == meant:
-        return Finding(Verdict.COMMITTED, {"etag": found.etag, "last_modified": found.last_modified})
+        # Another writer may have changed headers or metadata since.
+        kept = [(ContentHeaders.of(each), each.metadata or {}) for each in (before, found)]
+        answer = {"etag": found.etag, "last_modified": found.last_modified} if kept[0] == kept[1] else {"etag": None}
+        return Finding(Verdict.COMMITTED, answer)
     is_replaced = expected is not None and found.etag != expected
     is_over = found.is_append_blob_sealed or is_replaced or found.size > meant
     return Finding(Verdict.NEVER if is_over else Verdict.NOT_YET, seen=found)

@@ -1,12 +1,13 @@
 """A request whose answer is lost, and what comes between it and the look at its outcome: its own copy, or a writer."""
 
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from azure.core.exceptions import HttpResponseError
-from azure.storage.blob import BlobClient, ContentSettings
+from azure.storage.blob import BlobClient, BlobServiceClient, ContentSettings
 
 from azguard.blobs import pages
 from azguard.faultproxy import proxy
@@ -109,7 +110,9 @@ def test_a_delete_of_snapshots_is_not_sent_again(cli: CliWorld) -> None:
     assert (ran.code, len(ran.error["hint"]) > 0) == (74, True)
 
 
-@pytest.mark.parametrize("words", [("put",), ("metadata", "set", "--metadata", "a=1")])
+@pytest.mark.parametrize(
+    "words", [("put",), ("metadata", "set", "--metadata", "a=1"), ("copy", "--source", "{source}")]
+)
 def test_a_version_of_another_tool_is_not_taken_for_ours(cli: CliWorld, words: tuple[str, ...]) -> None:
     """The tool keeps the lineage, by which our write is known to be committed."""
     theirs = client(cli, make(cli))
@@ -117,10 +120,47 @@ def test_a_version_of_another_tool_is_not_taken_for_ours(cli: CliWorld, words: t
 
     def change(_: object) -> Any:
         theirs.set_http_headers(ContentSettings(content_type="their/own"))
+        theirs.set_blob_metadata({**theirs.get_blob_properties().metadata, "their": "own"})
 
     lost = Lost(cli, "PUT ", "HEAD ", change)
-    ran = lost.run("blob", *words, name(theirs), "--if-match", etag, stdin=b"" if len(words) > 1 else b"new")
+    source = make(cli) if "copy" in words else ""
+    typed = [word.format(source=source) for word in words]
+    ran = lost.run("blob", *typed, name(theirs), "--if-match", etag, stdin=b"" if len(words) > 1 else b"new")
     assert (ran.code, ran.json["outcome"], ran.json["etag"]) == (0, "committed", None)
+
+
+def test_a_copy_that_another_writer_replaced_unseen_has_not_failed(cli: CliWorld) -> None:
+    source, theirs = make(cli), client(cli, make(cli))
+    etag = theirs.get_blob_properties().etag
+
+    def replace(_: object) -> Any:
+        theirs.upload_blob(b"theirs", overwrite=True, metadata=theirs.get_blob_properties().metadata)
+
+    lost = Lost(cli, "PUT ", "HEAD ", replace)
+    ran = lost.run("blob", "copy", name(theirs), "--source", source, "--if-match", etag, "--wait")
+    assert (ran.code, ran.error["kind"]) == (42, "changed")
+
+
+def test_a_container_that_another_tool_changed_is_not_the_one_that_was_made(cli: CliWorld) -> None:
+    blobs = BlobServiceClient.from_connection_string(str(cli.connection_string))
+    container = blobs.get_container_client(f"t{uuid.uuid4().hex[:20]}")
+
+    def change(_: object) -> Any:
+        container.set_container_metadata({**container.get_container_properties().metadata, "their": "own"})
+
+    ran = Lost(cli, "PUT ", "GET ", change).run("container", "create", container.container_name)
+    assert (ran.code, ran.json["etag"]) == (0, None)
+    again = Lost(cli, "comp=metadata", "GET ", change)
+    words = ("metadata", "set", container.container_name, "--metadata", "a=1", "--last-writer-wins")
+    ran = again.run("container", *words)
+    assert (ran.code, ran.json["etag"]) == (0, None)
+
+
+def test_policies_of_a_container_that_was_deleted_in_between_are_not_unknown(cli: CliWorld) -> None:
+    name = cli.container()
+    blobs = BlobServiceClient.from_connection_string(str(cli.connection_string))
+    lost = Lost(cli, "GET ", "PUT ", lambda _: blobs.delete_container(name), Fault.NONE)
+    assert lost.run("container", "acl", "set", name, "--last-writer-wins", stdin=b"{}").code == 44
 
 
 def test_a_seal_after_an_append_of_another_is_not_the_one_that_was_meant(cli: CliWorld) -> None:
@@ -130,6 +170,10 @@ def test_a_seal_after_an_append_of_another_is_not_the_one_that_was_meant(cli: Cl
     client(cli, log).append_block(b"two\n")
     client(cli, log).seal_append_blob()
     assert cli.call("blob", "append", "seal", log).code == 42
+    theirs = client(cli, log)
+    lost = Lost(cli, "comp=seal", "HEAD ", lambda _: theirs.set_blob_metadata({"their": "own"}))
+    ran = lost.run("blob", "append", "seal", log, "--append-position", "8")
+    assert (ran.code, ran.json["etag"]) == (0, None)
 
 
 def test_tags_that_were_there_before_are_no_proof(offline: CliWorld) -> None:
