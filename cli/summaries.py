@@ -229,8 +229,9 @@ def _describe_lock_release(result: Mapping[str, Any]) -> str:
 
 def _describe_start(result: Mapping[str, Any]) -> str:
     begun = "the emulator runs already" if result["already_running"] else "started the emulator"
-    endpoints = {kind: result[f"{kind}_endpoint"] for kind in ("blob", "queue", "table", "file")}
-    places = (f"{kind}s at {urlsplit(endpoint).netloc}" for kind, endpoint in endpoints.items() if endpoint)
+    names = {"blob": "blobs", "queue": "queues", "table": "tables", "file": "files", "smb": "SMB"}
+    endpoints = {name: result[f"{kind}_endpoint"] for kind, name in names.items()}
+    places = (f"{name} at {urlsplit(endpoint).netloc}" for name, endpoint in endpoints.items() if endpoint)
     return _MARK + _join(begun, *places)
 
 

@@ -118,7 +118,9 @@ STARTED = {
     "queue_endpoint": "http://127.0.0.1:10001/devstoreaccount1",
     "table_endpoint": "http://127.0.0.1:10002/devstoreaccount1",
     "file_endpoint": None,
+    "smb_endpoint": None,
 }
+FILES = {"file_endpoint": "http://127.0.0.1:10004/devstoreaccount1", "smb_endpoint": "smb://127.0.0.1:14445"}
 MANY = {
     "address": "table:Orders",
     "matched": 1200,
@@ -143,9 +145,9 @@ MANY = {
         ),
         (
             "emulator start",
-            {**STARTED, "already_running": True, "file_endpoint": "http://127.0.0.1:10004/devstoreaccount1"},
+            {**STARTED, "already_running": True, **FILES},
             "✓ the emulator runs already: blobs at 127.0.0.1:10000, queues at 127.0.0.1:10001, "
-            "tables at 127.0.0.1:10002, files at 127.0.0.1:10004",
+            "tables at 127.0.0.1:10002, files at 127.0.0.1:10004, SMB at 127.0.0.1:14445",
         ),
         ("emulator stop", {"outcome": "stopped"}, "✓ stopped the emulator"),
         ("emulator stop", {"outcome": "not_running"}, "nothing was stopped"),
