@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from azguard.accounts.target import Target
 from azguard.address import Kind
-from azguard.errors import AzguardError, Locked, NotFound, Unauthenticated, Unavailable
+from azguard.errors import AzguardError, Locked, NotFound, OutcomeUnknown, Unauthenticated, Unavailable
 from azguard.leases import actions
 from azguard.leases.kinds import kind_of
 from azguard.leases.owner_records import Version
@@ -44,6 +44,8 @@ class SlotLeases:
         self._notes: dict[Address, ProcessLease] = {}
         #: Those of the slots asked for whose lease may be ours, as far as is known.
         self._doubtful: set[Address] = set()
+        #: Those of them whose record was sent under that lease and may come late.
+        self._late: set[Address] = set()
         #: Whether the lock is known to have the number of slots that was asked for.
         self._agreed = request.slots == 1
         #: Whether the service ever answered.
@@ -162,11 +164,13 @@ class SlotLeases:
             self._close_note(slot)
             self._choose_new_id(slot)
             return None
-        if record.moved.attempts > 1 and slot.kind is not Kind.BLOB:
-            # The service compares no version here: a copy that comes late could undo what is written next. Under
-            # another lease it is refused.
-            self.release()
-            return self._ask_for(slot, None)
+        except OutcomeUnknown:
+            self._late.add(slot.address)
+            raise
+        if record.moved.attempts > 1:
+            self._late.add(slot.address)
+        if slot.kind is not Kind.BLOB and slot.address in self._late:
+            return self._ask_for_another(slot)
         self.release(keep=slot)
         if settings.now() > sent_at + settings.seconds * _PART_OF_TERM:
             # The lease may have ended meanwhile. A new attempt gets a whole term and a new fence.
@@ -184,6 +188,23 @@ class SlotLeases:
             record=record,
             note=self._notes.pop(slot.address, None),
         )
+
+    def _ask_for_another(self, slot: Target) -> HeldLock | None:
+        """Ask for the lock under another lease, where the service compares no version.
+
+        A record that comes late could undo what is written next under the lease. Under another one it is refused.
+
+        Raises:
+            Unavailable: the lease could not be given back. The next attempt asks for it again.
+        """
+        time = self._time.start_in_any_case(_RELEASE_SECONDS)
+        lease_id = self._ids[slot.address]
+        if not actions.give_back(slot, lease_id, time, time.remaining):
+            raise Unavailable(f"no lease on {slot} could be had in time", str(slot.address))
+        self._settings.records.remove(slot, lease_id)
+        self._close_note(slot)
+        self._choose_new_id(slot)
+        return self._ask_for(slot, None)
 
     def forget(self, held: HeldLock) -> None:
         """Count a lock as lost: the next attempt asks for another lease."""
@@ -215,6 +236,7 @@ class SlotLeases:
         """Ask for another lease the next time: an id that was released is worth nothing."""
         del self._asked[slot.address]
         self._doubtful.discard(slot.address)
+        self._late.discard(slot.address)
         self._ids[slot.address] = str(uuid.uuid4())
 
 

@@ -7,7 +7,7 @@ from azure.core.exceptions import ServiceResponseError
 
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.errors import Unavailable
+from azguard.errors import OutcomeUnknown, Unavailable
 from azguard.leases import actions
 from azguard.leases.owner_records import Moved
 from azguard.leases.owners import Owner
@@ -33,8 +33,10 @@ class Service:
         #: How long the answers to an acquire and to the write of the record take, and how the acquires end.
         self.acquire_seconds = self.write_seconds = 1.0
         self.ends: list[Exception] = []
-        #: How often each record was sent.
-        self.attempts = [1]
+        #: How often each record was sent, or how that ended.
+        self.attempts: list[int | Exception] = []
+        #: Whether a lease can be given back.
+        self.gives_back = True
         self.asked: list[str] = []
         self.given_back: list[str] = []
         monkeypatch.setattr(actions, "acquire_once", self._acquire)
@@ -62,12 +64,15 @@ class Service:
             raise self.ends.pop(0)
 
     def _give_back(self, _target: Target, lease_id: str, *_arguments: object) -> bool:
-        self.given_back.append(lease_id)
-        return True
+        self.given_back += [lease_id] * self.gives_back
+        return self.gives_back
 
     def _write(self, *_arguments: Any) -> LockRecord:
         self.clock.sleep(self.write_seconds)
-        moved = Moved('"1"', '"2"', None, "", self.attempts.pop(0) if self.attempts else 1)
+        attempts = self.attempts.pop(0) if self.attempts else 1
+        if isinstance(attempts, Exception):
+            raise attempts
+        moved = Moved('"1"', '"2"', None, "", attempts)
         return LockRecord(fence=1, owner=OWNER, before=None, fence_before=None, moved=moved)
 
 
@@ -112,3 +117,19 @@ def test_a_record_that_was_sent_twice_and_depends_on_no_version_stands_under_ano
     assert (len(set(service.asked)), held.lease_id, service.given_back) == (
         leases, service.asked[-1], service.asked[:-1],
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("first", [OutcomeUnknown("lost"), 2])
+def test_a_record_of_which_a_copy_may_come_stays_no_lock_whatever_else_fails(
+    service: Service, first: int | Exception
+) -> None:
+    leases, service.attempts, service.gives_back = service.leases(FILE), [first], False
+    for _ in "12":
+        with pytest.raises((OutcomeUnknown, Unavailable)):
+            leases.ask_for_each()
+    service.gives_back = True
+    held = leases.ask_for_each()
+    # Asked for again by its id until it is given back: no other could be had beside it.
+    assert held is not None
+    assert (len(set(service.asked[:3])), held.lease_id in service.asked[:3]) == (1, False)
+    assert service.given_back == service.asked[:1]
