@@ -8,7 +8,6 @@ The service gives a moved message a new id, a new insertion time and a dequeue c
 """
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from azguard import columns
 from azguard.accounts.target import Target
 from azguard.address import Kind, parse
 from azguard.errors import AzguardError, Forbidden, OutcomeUnknown, Partial, UsageError
+from azguard.processes import clock
 from azguard.queues import encodings, messages, queues
 from azguard.queues.lifetimes import choose_life
 from azguard.queues.message_results import Received
@@ -171,7 +171,7 @@ class _Run:
     def jobs(self) -> Iterator["_Job"]:
         left = self.move.count
         while left > 0 and not self.is_stopped:
-            begun = time.monotonic()
+            begun = clock.now()
             with self.receiving:
                 batch = messages.receive(
                     self.move.source, min(_BATCH, left), HIDDEN_SECONDS, encodings.TEXT, self._deadline()
@@ -200,7 +200,7 @@ class _Run:
     def put_and_delete(self, message: Received, begun: float) -> Done:
         """Move one message, in a thread that no signal interrupts."""
         address = str(message.target.address)
-        if self.is_stopped or time.monotonic() - begun > _LATEST_START_SECONDS:
+        if self.is_stopped or clock.now() - begun > _LATEST_START_SECONDS:
             return Done(address, LEFT)
         life = choose_life(message, HIDDEN_SECONDS, self.move.time_to_live)
         try:

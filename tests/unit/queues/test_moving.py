@@ -2,16 +2,27 @@
 
 import signal
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from azguard.processes import clock
 from azguard.queues import messages, moving
 from azguard.queues.message_results import Received
 from azguard.queues.moving import Move
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 from tests.support.worker_world import taken, target
+
+WANTED = Move(
+    source=target("jobs-poison"),
+    destination=target(),
+    count=1,
+    time_to_live=None,
+    patience=Deadline(),
+    on_failure=print,
+)
 
 
 def test_messages_that_arrive_after_ctrl_c_are_visible_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,14 +38,18 @@ def test_messages_that_arrive_after_ctrl_c_are_visible_again(monkeypatch: pytest
     monkeypatch.setattr(commits, "announce", is_ending.set)
     # A busy machine is no fault.
     monkeypatch.setattr(moving, "_LAST_ANSWER_SECONDS", 60)
-    wanted = Move(
-        source=target("jobs-poison"),
-        destination=target(),
-        count=1,
-        time_to_live=None,
-        patience=Deadline(),
-        on_failure=print,
-    )
     with pytest.raises(KeyboardInterrupt):
-        moving.run(wanted, print)
+        moving.run(WANTED, print)
     assert shown == [message.target]
+
+
+def test_messages_that_others_may_have_since_the_machine_was_suspended_are_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found, put, ends, times = [[taken().received], []], [], [], iter([0.0])
+    monkeypatch.setattr(clock, "now", lambda: next(times, 3600.0))
+    monkeypatch.setattr(messages, "receive", lambda *_: found.pop(0))
+    monkeypatch.setattr(messages, "put", lambda *words: put.append(words))
+    monkeypatch.setattr(messages, "update", lambda *_: None)
+    moving.run(replace(WANTED, count=2), ends.append)
+    assert (put, [each.moved for each in ends]) == ([], [0])
