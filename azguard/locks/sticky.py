@@ -8,12 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from azguard.accounts.target import Target
 from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Changed, Locked, NotFound, Unavailable, UsageError
 from azguard.leases import actions, owner_records
 from azguard.leases import state as lease_state
-from azguard.leases.owner_records import Moved
+from azguard.leases.owner_records import Moved, Version
 from azguard.leases.owners import Owner
 from azguard.locks import lock_blobs, log
 from azguard.locks.acquire import LockAcquisition
@@ -29,6 +30,7 @@ from azguard.times import iso
 
 # Bounded: an infinite lease that is not given back here has its record, and is released by its id.
 _RELEASE_SECONDS = 5.0
+_INFINITE = "infinite"
 
 
 @dataclass(frozen=True)
@@ -109,9 +111,15 @@ class StickyHold:
         patience = plan.settings.patience_now()
         try:
             lock_blobs.leave_sequence(plan.request, lock.target, lock.lease_id, plan.settings)
-            found = owner_records.read_version(lock.target, patience, lock.lease_id)
-            owner = self.until.write_on(owner_records.set_service_time(plan.settings.owner, found), lock.lease_id)
+            found = lease_state.look(lock.target, patience, lock.lease_id)
+            if found.state != "leased":
+                self.plan.holds.close(lock.hold, HoldState.LOST, f"its lease is {found.state}")
+                return None
+            version = Version(found.etag, found.metadata, found.answered_at)
+            owner = self.until.write_on(owner_records.set_service_time(plan.settings.owner, version), lock.lease_id)
             moved = owner_records.leave(lock.target, lock.lease_id, owner, patience)
+            if found.duration != _INFINITE:  # The run that took it was killed before that.
+                self._make_infinite(lock.target, lock.lease_id, owner, moved)
         except (Locked, NotFound) as error:
             self.plan.holds.close(lock.hold, HoldState.LOST, error.message)
             return None
@@ -154,14 +162,14 @@ class StickyHold:
         except OSError as error:
             raise plan.holds.build_unwritable(error) from error
         plan.settings.records.add(held.target, held.lease_id, None)
-        self._make_infinite(held, owner, moved)
+        self._make_infinite(held.target, held.lease_id, owner, moved)
         plan.settings.records.confirm(held.target, held.lease_id)
         before = log.build_before(held.target, held.record)
         if before is not None and plan.settings.keeps_log:
             log.append(held.target, before, plan.settings.tell)
         return record
 
-    def _make_infinite(self, held: HeldLock, owner: Owner, moved: Moved) -> None:
+    def _make_infinite(self, target: Target, lease_id: str, owner: Owner, moved: Moved) -> None:
         """Acquire the same lease without a term: the service takes the same id again.
 
         Raises:
@@ -169,27 +177,23 @@ class StickyHold:
         """
         patience = self.plan.settings.patience_now()
         # Of the version with our record alone: the id of a lease that has ended is taken again, too.
-        version = moved.after or owner_records.read_version(held.target, patience, held.lease_id).etag
+        version = moved.after or owner_records.read_version(target, patience, lease_id).etag
         tied = Conditions({Condition.IF_MATCH.header: version}, "if-match", version)
         sent = 0
         while True:
             try:
-                sent += actions.acquire(held.target, held.lease_id, None, tied, patience).attempts
+                sent += actions.acquire(target, lease_id, None, tied, patience).attempts
             except Changed as error:
-                raise self._build_unavailable(held, "ended before it was made infinite") from error
+                raise _build_unavailable(target, "ended before it was made infinite") from error
             # After a lost answer, that the lease is held does not show with which term.
-            if lease_state.look(held.target, patience, held.lease_id).duration == "infinite":
+            if lease_state.look(target, patience, lease_id).duration == _INFINITE:
                 break
             if patience.passed:
-                raise self._build_unavailable(held, "could not be made infinite")
+                raise _build_unavailable(target, "could not be made infinite")
         if sent > 1:
             # One that comes late, after the release, would lock it for ever, were it of a version that is still there.
-            again = owner_records.leave(held.target, held.lease_id, owner, patience)
-            self.plan.settings.records.record_move(held.target, again)
-
-    @staticmethod
-    def _build_unavailable(held: HeldLock, why: str) -> Unavailable:
-        return Unavailable(f"the lease on {held.target} {why}", address=str(held.target.address))
+            again = owner_records.leave(target, lease_id, owner, patience)
+            self.plan.settings.records.record_move(target, again)
 
     def _give_back(self, held: HeldLock) -> None:
         deadline = Deadline(_RELEASE_SECONDS, answer_seconds=ANSWER_SECONDS)
@@ -199,6 +203,10 @@ class StickyHold:
         known = self.plan.holds.find(held.lease_id)
         if known is not None:
             self.plan.holds.close(known, HoldState.RELEASED)
+
+
+def _build_unavailable(target: Target, why: str) -> Unavailable:
+    return Unavailable(f"the lease on {target} {why}", address=str(target.address))
 
 
 def _parse(since: str | None) -> datetime:

@@ -240,6 +240,19 @@ def test_a_lock_that_was_frozen_and_broken_can_be_frozen_again(world: Locks) -> 
     assert call(world, "release", lock).code == 0
 
 
+def test_a_lock_is_prolonged_only_as_one_that_stays(world: Locks) -> None:
+    lock = world.new()
+    lease = BlobLeaseClient(world.blob(lock), freeze(world, lock)["lease_id"])
+    # As if the run that froze it had been killed before it made the lease infinite.
+    lease.acquire(60)
+    prolonged = freeze(world, lock)["outcome"]
+    duration = world.blob(lock).get_blob_properties().lease.duration
+    lease.break_lease(30)
+    ending = call(world, "hold", lock, "--sticky", *REASON, "--no-wait").code
+    assert (prolonged, duration, ending) == ("prolonged", "infinite", 75)
+    lease.release()
+
+
 def test_the_lease_of_a_frozen_lock_is_not_shown(world: Locks) -> None:
     lock = world.new()
     lease_id = freeze(world, lock, "--until", "2h")["lease_id"]
