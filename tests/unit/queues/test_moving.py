@@ -10,7 +10,7 @@ import pytest
 from azguard.processes import clock
 from azguard.queues import messages, moving
 from azguard.queues.message_results import Received
-from azguard.queues.moving import Move
+from azguard.queues.moving import Move, QueueMoved
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 from tests.support.worker_world import taken, target
@@ -46,7 +46,8 @@ def test_messages_that_arrive_after_ctrl_c_are_visible_again(monkeypatch: pytest
 def test_messages_that_others_may_have_since_the_machine_was_suspended_are_left(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found, put, ends, times = [[taken().received], []], [], [], iter([0.0])
+    found, times = [[taken().received], []], iter([0.0])
+    put, ends = list[tuple[Any, ...]](), list[QueueMoved]()
     monkeypatch.setattr(clock, "now", lambda: next(times, 3600.0))
     monkeypatch.setattr(messages, "receive", lambda *_: found.pop(0))
     monkeypatch.setattr(messages, "put", lambda *words: put.append(words))
