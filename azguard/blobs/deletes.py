@@ -18,7 +18,8 @@ def delete(target: Target, conditions: Conditions, snapshots: str | None, deadli
     Raises:
         Changed: it is no longer the version the condition names.
         LockLost: a holder with a higher fence has written it.
-        OutcomeUnknown: the answer was lost, and the blob is gone: by us or by another. Only an infinite lease tells.
+        OutcomeUnknown: the answer was lost, and the blob is gone: by us or by another. Only an infinite lease tells. Or
+            only its snapshots were to be deleted, of which nothing tells.
     Source: https://learn.microsoft.com/rest/api/storageservices/delete-blob
     """
     if snapshots is not None and target.address.snapshot is not None:
