@@ -16,6 +16,8 @@ from azguard.processes.readiness import wait_readable
 _STARTING = {126: NotExecutable, 127: CommandNotFound, LockLost.exit_code: LockLost}
 #: The reason of the error that a place is gone.
 PLACE_KILLED = "command_place_killed"
+#: The reason of the error that the guardian of a command is gone, and the command with it.
+GUARDIAN_KILLED = "guardian_killed"
 # How often the place is asked whether it still watches; silence is counted in these, as by the guardian.
 _ASKING_SECONDS = 1.0
 _CONTINUED_AFTER = 2
@@ -97,7 +99,7 @@ class CommandPlace:
             CommandNotFound, NotExecutable: it could not be started.
             LockLost: its time was over before it was started.
             GaveUp: the machine has no room for it or for its files.
-            AzguardError: the place is gone.
+            AzguardError: the place is gone, or its guardian.
         """
         self._seen, self._grace, self._patience = set(), order.grace, _ASKING_SECONDS
         self._channel.send(
@@ -112,6 +114,8 @@ class CommandPlace:
             if message["is"] == "failed" and message["status"] == place_process.NO_ROOM:
                 raise GaveUp(message["why"], reason="command_without_room")
             if message["is"] == "failed":
+                if message["status"] not in _STARTING:
+                    raise AzguardError(message["why"], reason=GUARDIAN_KILLED)
                 raise _STARTING[message["status"]](message["why"])
         raise AzguardError("the process that was to run the command was killed", reason=PLACE_KILLED)
 

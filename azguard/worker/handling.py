@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from azguard.errors import AzguardError, Changed, LockLost, UsageError
 from azguard.processes import clock
-from azguard.processes.command_place import PLACE_KILLED, CommandEnd
+from azguard.processes.command_place import GUARDIAN_KILLED, PLACE_KILLED, CommandEnd
 from azguard.times import iso
 from azguard.worker.claims import DoneBefore, HeldByAnother
 from azguard.worker.holding import ClaimHold
@@ -74,8 +74,7 @@ class MessageHandling:
 
     def handle(self) -> Settled:
         """Handle it, and return the outcome."""
-        settled = self._handle()
-        key = self._hold.key
+        settled, key = self._handle(), self._hold.key
         return settled if key is None else replace(settled, facts={**settled.facts, "key": key})
 
     def _handle(self) -> Settled:
@@ -91,8 +90,8 @@ class MessageHandling:
         except LockLost:
             return self._settle(Verdict(Outcome.LOST, "claim_ended"), None)
         except AzguardError as error:
-            if error.reason == PLACE_KILLED:
-                return self._release(PLACE_KILLED)
+            if error.reason in (PLACE_KILLED, GUARDIAN_KILLED):
+                return self._release(error.reason)
             return replace(self._release("command_not_started"), stops=True, error=error)
         return self._judge(ended, why)
 
@@ -199,8 +198,10 @@ class MessageHandling:
             return self._release("worker_stopped")
         if why == "max_time":
             return self._settle(judge_failure("max_time", count, settings), None)
-        if status is None or ended.was_unguarded:
-            return self._settle(judge_failure("guardian_killed", count, settings), None)
+        if status is None:
+            return self._settle(Verdict(Outcome.FAILED, PLACE_KILLED), None)
+        if ended.was_unguarded:
+            return self._settle(judge_failure(GUARDIAN_KILLED, count, settings), None)
         settled = self._settle(judge(status, count, settings), status)
         return replace(settled, facts={**settled.facts, "left_running": list(ended.left)}) if ended.left else settled
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from azguard.errors import AzguardError
 from azguard.processes import clock
+from azguard.processes.command_place import PLACE_KILLED
 from azguard.requests.deadline import Deadline
 from azguard.worker.claims import Claimed, Claims, DoneBefore, HeldByAnother, MessageFacts
 
@@ -75,8 +76,11 @@ class ClaimHold:
             self._claims.poison(self._claimed, reason, status, _patience(), copy_id)
 
     def give_up(self, reason: str, status: int | None) -> None:
-        """Let another claim the key. If that fails, the claim expires."""
-        if self._claims is None or self._claimed is None:
+        """Let another claim the key. If that fails, the claim expires.
+
+        The command of a place that was killed is still being ended: there the claim keeps others out until it expires.
+        """
+        if self._claims is None or self._claimed is None or reason == PLACE_KILLED:
             return
         try:
             self._claims.give_up(self._claimed, reason, status, _patience())

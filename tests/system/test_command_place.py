@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from azguard.errors import CommandNotFound, GaveUp, NotExecutable
-from azguard.processes import clock, command_place, tree
+from azguard.errors import AzguardError, CommandNotFound, GaveUp, NotExecutable
+from azguard.processes import clock, command_place, guardian_process, tree
 from azguard.processes.command_place import CommandEnd, CommandOrder, CommandPlace
 from azguard.processes.guardian import Guardian
 from tests.support.emulator_world import until
@@ -158,3 +158,12 @@ def test_what_a_command_leaves_running_is_no_zombie_once_it_has_ended(place: Com
 def test_signals_of_the_terminal_do_not_reach_a_command(place: CommandPlace, tmp_path: Path) -> None:
     pid = begin(place, tmp_path)
     assert (os.getsid(place._pid), os.getpgid(pid)) == (place._pid, pid)
+
+
+def test_a_guardian_that_is_killed_before_its_command_begins_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guardian_process, "serve", lambda *_: os._exit(1))
+    (place,) = CommandPlace.fork(1, dict(os.environ))
+    with pytest.raises(AzguardError, match="was killed") as raised:
+        run(place, "exit 0")
+    command_place.close_all([place])
+    assert (raised.value.reason, place.is_gone) == (command_place.GUARDIAN_KILLED, False)

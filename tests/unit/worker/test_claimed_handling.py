@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from azguard.errors import AzguardError, Changed, ConfigError, NotFound, Unavailable, UsageError
-from azguard.processes.command_place import CommandEnd
+from azguard.processes.command_place import PLACE_KILLED, CommandEnd
 from azguard.requests.deadline import Deadline
 from azguard.worker.claims import Claimed, DoneBefore, HeldByAnother, MessageFacts
 from azguard.worker.handling import MessageHandling, Settled
@@ -193,3 +193,14 @@ def test_a_key_that_no_variable_can_hold_is_in_the_file_alone(key: str) -> None:
     (order,) = place.orders
     assert json.loads(order.files["AZGUARD_MESSAGE_FILE"])["key"] == key
     assert order.environ.get("AZGUARD_MESSAGE_KEY") == (key if key == "plain" else None)
+
+
+@pytest.mark.parametrize("dequeue_count", [1, 5])
+def test_the_claim_of_a_command_that_is_still_being_ended_is_not_given_up(dequeue_count: int) -> None:
+    claims, killed = FakeClaims(), CommandEnd(None, was_unguarded=True)
+    settled = [
+        handle(claims, FakeInbox(), place, dequeue_count)
+        for place in (FakePlace(ends=killed), FakePlace(raises=AzguardError("killed", reason=PLACE_KILLED)))
+    ]
+    assert [each.outcome for each in settled] == [Outcome.FAILED, Outcome.RELEASED]
+    assert claims.asked == [("claim", "m1")] * 2

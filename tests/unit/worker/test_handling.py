@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from azguard.errors import AzguardError, Changed, CommandNotFound, Forbidden, LockLost, OutcomeUnknown, Unavailable
-from azguard.processes.command_place import PLACE_KILLED, CommandEnd
+from azguard.processes.command_place import GUARDIAN_KILLED, PLACE_KILLED, CommandEnd
 from azguard.worker.handling import MessageHandling, Settled
 from azguard.worker.protocol import Outcome
 from tests.support.worker_world import FakeInbox, FakePlace, settings, taken
@@ -150,9 +150,10 @@ def test_a_command_that_is_not_there_stops_the_worker_and_gives_the_message_back
     assert inbox.asked == [("hide", "r0", 0)]
 
 
-def test_a_place_that_was_killed_does_not_stop_the_others() -> None:
-    settled = handle(FakeInbox(), FakePlace(raises=AzguardError("killed", reason=PLACE_KILLED)))
-    assert settled == Settled(Outcome.RELEASED, PLACE_KILLED)
+@pytest.mark.parametrize("reason", [PLACE_KILLED, GUARDIAN_KILLED])
+def test_a_place_that_was_killed_does_not_stop_the_others(reason: str) -> None:
+    settled = handle(FakeInbox(), FakePlace(raises=AzguardError("killed", reason=reason)))
+    assert settled == Settled(Outcome.RELEASED, reason)
 
 
 def test_a_claim_that_ended_before_the_command_began_runs_nothing() -> None:
