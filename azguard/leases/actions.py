@@ -90,7 +90,7 @@ def acquire(
         action=Action.ACQUIRE,
         conditions=conditions,
         send=lambda: _send_once(client(target, lease_id), "acquire", term, conditions=conditions, deadline=deadline),
-        look=lambda patience: find_held(target, lease_id, patience),
+        look=lambda patience: find_held(target, lease_id, patience, for_ever=seconds is None),
         judge_refusal=judge_refusal,
     )
     return _build_result(operation, operation.perform(deadline), lease_id, "infinite" if seconds is None else seconds)

@@ -102,11 +102,16 @@ def explain(target: Target, error: AzguardError, deadline: Deadline) -> AzguardE
     )
 
 
-def find_held(target: Target, lease_id: str, patience: Deadline) -> Finding[Facts]:
-    """Return whether this very lease is held on a resource now."""
+def find_held(target: Target, lease_id: str, patience: Deadline, *, for_ever: bool | None = None) -> Finding[Facts]:
+    """Return whether this very lease is held on a resource now; ``for_ever`` says whether without a term, or with one.
+
+    One that is held with the other term was acquired before.
+    """
     try:
         state = look(target, patience, lease_id)
     except (Locked, NotFound):
+        return Finding(Verdict.NOT_YET)
+    if for_ever is not None and state.duration is not None and (state.duration == "infinite") is not for_ever:
         return Finding(Verdict.NOT_YET)
     return Finding(Verdict.COMMITTED, {"etag": state.etag, "last_modified": state.last_modified})
 

@@ -356,6 +356,17 @@ def test_an_acquire_that_may_still_arrive_is_unknown_and_stays_recorded(cli: Cli
         assert there.call("lease", "list", "--held").json == []
 
 
+def test_a_lease_that_was_held_with_a_term_is_no_proof_that_it_is_held_for_ever(cli: CliWorld, blob: str) -> None:
+    words, faults = ("lease", "acquire", f"blob:{blob}", "--proposed-lease-id", A), [Fault.RESET]
+    assert cli.call(*words).code == 0
+    with proxy.running(
+        cli.port, lambda request: faults.pop() if faults and "x-ms-lease-action" in request.headers else Fault.NONE
+    ) as between:
+        ran = cli.through(between.port).call(*words, "--infinite")
+    lease = sdk(cli, blob).get_blob_properties().lease
+    assert (ran.code, ran.json["duration"], lease.duration, faults) == (0, "infinite", "infinite", [])
+
+
 def test_a_change_that_is_unknown_leaves_both_ids_to_release_by(cli: CliWorld, blob: str) -> None:
     with proxy.running(cli.port, resetting("change")) as between:
         there = cli.through(between.port)
