@@ -92,8 +92,13 @@ def _said(rows: list[dict[str, Any]], layout: Layout) -> list[str]:
 
 
 def _folding(layout: Layout) -> int:
-    """Return how many columns at the left are the address, which is folded where it is long and never left out."""
-    return _KEYS_OF_AN_ENTITY if layout.is_verbatim else 1
+    """Return how many columns at the left are the address, which is folded where it is long and never left out.
+
+    A list of ranges has no address, and a number is never folded.
+    """
+    if layout.is_verbatim:
+        return _KEYS_OF_AN_ENTITY
+    return 0 if layout.columns and layout.columns[0].unit is not None else 1
 
 
 def _panel(value: dict[str, Any], layout: Layout) -> Any:

@@ -11,6 +11,7 @@ from azguard.blobs.listing import BlobPrefix
 from azguard.blobs.shown import BlobShown
 from azguard.cli import layout, rendering
 from azguard.cli.layout import Layout
+from azguard.files.ranges import FileRange
 from azguard.tables.reads import PrintedEntity
 from tests.unit.test_layers import MODULES
 
@@ -118,6 +119,16 @@ def test_a_narrow_table_leaves_out_columns_by_their_rank() -> None:
     wanted = Layout((columns.ADDRESS, columns.LAST_MODIFIED, columns.FILE))
     shown = [rendering.fitting([row], wanted, width) for width in (60, 40, 20)]
     assert shown == [["address", "last_modified", "file"], ["address", "last_modified"], ["address"]]
+
+
+def test_a_narrow_table_of_ranges_breaks_no_number(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    length = 2**40
+    row = {"start": length // 2, "end": length - 1, "length": length // 2}
+    rendering.show([row], Layout(FileRange.COLUMNS), color=False)
+    assert capsys.readouterr().out.splitlines()[-2].split() == ["549,755,813,888", "1,099,511,627,775"]
 
 
 @pytest.mark.parametrize("language", ["C.UTF-8", "C"])
