@@ -104,8 +104,11 @@ def hold(
 def _ask(held: GuardLease, target: Target, records: LeaseRecords, seconds: int | None, etag: str | None) -> None:
     """Acquire a lease that is recorded; if that fails, nothing of it is left."""
     try:
-        _acquire(target, held.lease_id, seconds, held.deadline, etag)
+        if _acquire(target, held.lease_id, seconds, held.deadline, etag) > 1 and held.note is not None:
+            held.note.may_come_late()
     except OutcomeUnknown as error:
+        if held.note is not None:
+            held.note.may_come_late()
         _give_back(held, target, records)
         raise _build_unavailable(target, error) from error
     except AzguardError:
@@ -190,19 +193,17 @@ def _build_unavailable(target: Target, error: OutcomeUnknown) -> Unavailable:
     return Unavailable(f"no lease on {target} could be had in time", str(target.address), detail=error.detail)
 
 
-def _acquire(target: Target, lease_id: str, seconds: int | None, deadline: Deadline, etag: str | None) -> None:
-    """Acquire it; while another guarded write holds one, wait for a moment."""
+def _acquire(target: Target, lease_id: str, seconds: int | None, deadline: Deadline, etag: str | None) -> int:
+    """Acquire it, and return how often that was sent; while another guarded write holds one, wait for a moment."""
     on = Conditions() if etag is None else Conditions({"If-Match": etag}, "if-match", etag)
     others = deadline.restart(seconds=min(_OTHERS_SECONDS, deadline.remaining))
     while True:
         try:
             with commits.suppress():
-                actions.acquire(target, lease_id, seconds, on, deadline)
+                return actions.acquire(target, lease_id, seconds, on, deadline).attempts
         except Locked as error:
             if error.service_code != "LeaseAlreadyPresent" or others.passed or not _is_short(target, deadline):
                 raise
-        else:
-            return
         others.pause(_PAUSE_SECONDS)
 
 

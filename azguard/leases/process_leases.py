@@ -33,6 +33,10 @@ class ProcessLease:
         """Note that the version ``after`` differs from ``before`` in the record of the holder alone."""
         self.note.add(before=before, after=after)
 
+    def may_come_late(self) -> None:
+        """Note that a request for the lease may come after its release: the note is left, and the next one ends it."""
+        self.note.is_left = True
+
     @property
     def record(self) -> tuple[str, str] | None:
         """Return the two versions that differ in the record of the holder alone, if such a record was left."""

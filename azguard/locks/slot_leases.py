@@ -117,6 +117,8 @@ class SlotLeases:
         self.is_answered = self.is_answered or sent.outcome in (CallOutcome.COMMITTED, CallOutcome.REFUSED)
         if sent.outcome in (CallOutcome.REFUSED, CallOutcome.NOT_SENT) and not was_doubtful:
             self._doubtful.remove(slot.address)
+        if sent.outcome is CallOutcome.IN_DOUBT and slot.address in self._notes:
+            self._notes[slot.address].may_come_late()
         error: Any = sent.error
         if error is None:
             self._settings.records.confirm(slot, lease_id)

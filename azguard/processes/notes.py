@@ -60,6 +60,8 @@ class ProcessNote:
     facts: dict[str, str]
     #: The open file, which keeps the note locked; None if it is not this process's, or is closed.
     descriptor: int | None = None
+    #: Whether it is left even if all is done, because something of it may still come late.
+    is_left: bool = False
 
     def add(self, **facts: str) -> None:
         """Add facts, before what they tell of is begun; raise no error."""
@@ -73,7 +75,7 @@ class ProcessNote:
 
         One that cannot be deleted is left, too: the next process finds nothing to end.
         """
-        if is_done:
+        if is_done and not self.is_left:
             with suppress(OSError):
                 self.path.unlink(missing_ok=True)
         if self.descriptor is not None:

@@ -151,3 +151,30 @@ def test_a_write_whose_lease_was_broken_is_refused_under_the_next_one(files_cli:
     assert (ran.code, came, shown["metadata"], shown["lease_state"]) == (
         0, [0, 412], {"a": "1", "b": "2"}, "available",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("lock", "run", "file:{file}", "--wait", "20s", "--", "true"),
+        ("file", "metadata", "set", "{file}", "--metadata", "a=1", "--etag", "{etag}"),
+    ],
+)
+def test_an_acquire_that_comes_after_the_release_locks_no_file_for_ever(
+    files_cli: CliWorld, words: tuple[str, ...]
+) -> None:
+    file = files_world.make(files_cli)
+    late = Late(files_cli, file, " acquire", "never", loses=False)
+
+    client = files_world.client(files_cli, file)
+    with proxy.running(files_world.port(files_cli), late.decide) as between:
+        through = files_world.through(files_cli, between.port)
+
+        def run() -> int:
+            etag = client.get_file_properties().etag
+            return through.fork(*(word.format(file=file, etag=etag) for word in words)).code
+
+        first = run()
+        ShareLeaseClient(client, late.lost[0].headers["x-ms-proposed-lease-id"]).acquire()
+        codes = [first, run()]
+    assert (codes, client.get_file_properties().lease.state) == ([0, 0], "available")

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tests.support.no_records import NoRecords
 
 THEIRS = "0f3c1111-2222-3333-4444-555566667777"
 BUSY = Locked("leased", service_code="LeaseAlreadyPresent")
+SENT_ONCE = SimpleNamespace(attempts=1)
 WRONG = Locked("another id", service_code="LeaseIdMismatchWithLeaseOperation")
 
 
@@ -46,18 +48,23 @@ def notes(monkeypatch: pytest.MonkeyPatch) -> Notes:
         made.said.append("give back")
         return True
 
-    monkeypatch.setattr(actions, "acquire", lambda *_: made.said.append("acquire"))
+    def acquire(*_arguments: object) -> SimpleNamespace:
+        made.said.append("acquire")
+        return SENT_ONCE
+
+    monkeypatch.setattr(actions, "acquire", acquire)
     monkeypatch.setattr(actions, "give_back", give_back)
     return made
 
 
-def fail_with(*ends: BaseException | None) -> Callable[..., None]:
+def fail_with(*ends: BaseException | None) -> Callable[..., SimpleNamespace]:
     """Return an operation that ends like this, one time after the other."""
     left = list(ends)
 
-    def act(*_arguments: object) -> None:
+    def act(*_arguments: object) -> SimpleNamespace:
         if (end := left.pop(0)) is not None:
             raise end
+        return SENT_ONCE
 
     return act
 
@@ -164,7 +171,12 @@ def test_it_is_acquired_on_the_version_that_is_named_alone(
     monkeypatch: pytest.MonkeyPatch, notes: Notes, etag: str | None, headers: dict[str, str]
 ) -> None:
     sent: list[Any] = []
-    monkeypatch.setattr(actions, "acquire", lambda *arguments: sent.append(arguments[3]))
+
+    def acquire(*arguments: Any) -> SimpleNamespace:
+        sent.append(arguments[3])
+        return SENT_ONCE
+
+    monkeypatch.setattr(actions, "acquire", acquire)
     with guard.hold(TARGET, None, notes, Clock().deadline(), etag):
         assert [(each.headers, each.expected_etag) for each in sent] == [(headers, etag)]
 
