@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from azguard.errors import AzguardError, Locked, NotFound
+from azguard.errors import AzguardError, Locked, LockLost, NotFound
 from azguard.leases import state as lease_state
 from azguard.locks import log, own_lease, readers
 from azguard.locks.acquire import LockAcquisition
@@ -71,6 +71,7 @@ def hold(plan: HoldPlan, publish: Callable[[Hold], None]) -> Hold:
 
     Raises:
         GaveUp: the lock is busy, and the time for waiting is over.
+        LockLost: its lease has ended, because this machine was stopped meanwhile.
         AzguardError: see ``LockAcquisition``.
     """
     plan.holds.prune()
@@ -93,7 +94,11 @@ def _await_held(begun: Background) -> Hold:
         for message in messages:
             if message["is"] == "failed":
                 raise pickle.loads(base64.b64decode(message["error"]))  # noqa: S301  # our own child wrote it
-            return Hold(**{**message["hold"], "state": HoldState(message["hold"]["state"])})
+            held = Hold(**{**message["hold"], "state": HoldState(message["hold"]["state"])})
+            if held.ends is not None and clock.now() >= held.ends:
+                # As after a suspend: whether it was renewed since is not known here.
+                raise LockLost(f"the lock {held.address} was lost before it was told", held.address)
+            return held
     raise AzguardError("the process that was to hold the lock was killed")
 
 

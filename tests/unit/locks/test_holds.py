@@ -1,13 +1,16 @@
 """The records on this machine of locks that are held beyond one command."""
 
 import os
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
+from azguard.errors import LockLost
+from azguard.locks import holder
 from azguard.locks.holds import Hold, Holds, HoldState, find_place
-from azguard.processes import clock, identity
+from azguard.processes import background, clock, identity
 
 ID = "0e0e0e0e-0000-4000-8000-000000000000"
 OTHER_ID = "0e0e0e0e-0000-4000-8000-000000000001"
@@ -92,3 +95,13 @@ def test_records_are_for_their_owner_alone(holds: Holds) -> None:
     holds.save(hold())
     modes = [os.stat(path).st_mode & 0o777 for path in (holds.folder, holds.file(ID, "json"))]
     assert modes == [0o700, 0o600]
+
+
+def test_a_lock_whose_lease_ended_before_it_was_told_is_not_held(holds: Holds, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[object] = []
+    begun = Mock()
+    begun.channel.receive.return_value = [{"is": "held", "hold": asdict(hold(ends=clock.now()))}]
+    monkeypatch.setattr(background, "start", lambda *_: begun)
+    with pytest.raises(LockLost):
+        holder.hold(Mock(holds=holds), told.append)
+    assert (told, begun.channel.send.called, begun.end.called) == ([], False, True)
