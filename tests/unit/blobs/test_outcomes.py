@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from azure.storage.blob import ContentSettings
 
 from azguard.blobs import append_outcome, blocks, deletes, pages, properties, rewrites, upload_outcome
 from azguard.blobs.append import End, Proof
@@ -39,7 +40,7 @@ class Blob:
         usual = {"etag": '"1"', "metadata": {}, "size": 4, "creation_time": BORN, "blob_type": "AppendBlob"}
         usual |= {"append_blob_committed_block_count": 1, "last_modified": LATER, "version_id": None}
         self.found = SimpleNamespace(**usual | {"page_blob_sequence_number": 0, **facts})
-        self.found.content_settings = SimpleNamespace(content_md5=md5)
+        self.found.content_settings = ContentSettings(content_md5=md5)
 
     def fetch(self, target: Any, conditions: Conditions, _deadline: Deadline) -> Any:
         if self.found is None:
