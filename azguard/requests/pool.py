@@ -11,7 +11,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 from azguard.errors import AzguardError, OutcomeUnknown
@@ -21,6 +21,8 @@ UNKNOWN = "unknown"
 # So many ends may wait to be told: no other job begins while the reader of the lines is that far behind.
 _MOST_UNTOLD = 10_000
 _READER_PAUSE_SECONDS = 0.05
+# A signal that comes in the moment before a wait begins does not end it, and is noticed when the wait is over.
+_LONGEST_WAIT_SECONDS = 0.5
 # Longer than any deadline.
 _FOREVER_SECONDS = 1e9
 
@@ -144,16 +146,19 @@ class Tally:
             self._news.put(None)
 
     def wait(self) -> None:
-        """Wait until the next job ends, or all is over."""
-        self._news.get()
+        """Wait until the next job ends, or all is over, or for a moment."""
+        with suppress(Empty):
+            self._news.get(timeout=_LONGEST_WAIT_SECONDS)
 
     def close(self) -> None:
         """Let no other job begin, and wait until those under way have ended."""
         with self._lock:
             self._is_closed = True
             is_idle = not self._under_way
-        if not is_idle:
-            self._idle.get()
+        while not is_idle:
+            with suppress(Empty):
+                self._idle.get(timeout=_LONGEST_WAIT_SECONDS)
+                is_idle = True
 
     def report_ended(self, report: Callable[[Done], None]) -> None:
         """Report each job that ended since the last call."""

@@ -1,6 +1,6 @@
 """A move whose requests only seem to be made."""
 
-import signal
+import _thread
 import threading
 from dataclasses import replace
 from typing import Any
@@ -29,7 +29,8 @@ def test_messages_that_arrive_after_ctrl_c_are_visible_again(monkeypatch: pytest
     message, is_ending, shown = taken().received, threading.Event(), []
 
     def receive(*_: Any) -> list[Received]:
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        # As a signal in the moment before the main thread begins to wait: it does not end the wait.
+        _thread.interrupt_main()
         assert is_ending.wait(60)
         return [message]
 
