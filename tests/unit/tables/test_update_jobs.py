@@ -172,7 +172,7 @@ def test_a_second_interruption_leaves_what_is_under_way_unknown(
     orders.go.set()
 
 
-def _interrupt() -> None:
+def _interrupt(**_: float) -> None:
     raise KeyboardInterrupt
 
 
