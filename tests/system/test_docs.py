@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 README = Page(REPOSITORY / "README.md")
 #: What pages make. A page begins without it, whatever ran before.
-_CONTAINERS, _TABLES = ("site", "locks"), ("Orders", "Settings")
+_CONTAINERS, _TABLES = ("site", "locks", "disks", "logs", "videos"), ("Orders", "Settings", "Once")
 _QUEUES = ("jobs", "jobs-poison", "mails", "orders", "thumbnails")
-_SHARES = ("team",)
+_SHARES = ("team", "shop")
+_CREATED = re.compile(r"azguard (?:-o \w+ )?(?:container|table|queue|share) create ([\w-]+)")
 #: Words that a reader whose first language is not English stumbles over.
 _HARD = ("whoever", "nobody", "somebody", "anybody", "everybody", "in so many letters", "what becomes of")
 
@@ -31,6 +32,8 @@ _HARD = ("whoever", "nobody", "somebody", "anybody", "everybody", "in so many le
 @pytest.fixture
 def page_shell(page: Page, request: pytest.FixtureRequest, tmp_path: Path) -> PageShell:
     """Return a shell in an empty folder, before an emulator that has nothing of the pages in it."""
+    created = {name for step in page.steps for name in _CREATED.findall(step.text)}
+    assert created <= {*_CONTAINERS, *_TABLES, *_QUEUES, *_SHARES}
     if page.has_own_emulator:
         world: World = request.getfixturevalue("world")
         return PageShell(world.root, on_path(world.bin, world.environ | {"AZGUARD_SCOPE": "docs"}))
