@@ -22,6 +22,8 @@ _PR_SET_CHILD_SUBREAPER = 36
 _ROUND_SECONDS = 0.02
 # Children can be overlooked while others end.
 _EMPTY_LOOKS = 2
+# How often a look is repeated because something ended during it; what forks all the time never stands still.
+_MOST_LOOKS = 20
 
 
 def adopt_orphans() -> None:
@@ -46,14 +48,34 @@ def find_descendants(root: int, but: Collection[Process] = ()) -> list[Process]:
     if not IS_KNOWN:
         return []
     listed = os.path.exists(f"/proc/self/task/{threading.get_native_id()}/children")
-    children = _list_children if listed else _scan_children()
     left_out = {(each.pid, each.started) for each in but}
+    ended: set[int] = set()
+    found: list[Process] = []
+    for _ in range(_MOST_LOOKS):
+        known = set(ended)
+        found = _look_once(root, _list_children if listed else _scan_children(), left_out, ended)
+        # The children of one that ended may have got a parent whose children had been listed already.
+        if ended == known:
+            break
+    return found
+
+
+def _look_once(
+    root: int, list_children: Callable[[int], list[int]], left_out: Collection[tuple[int, int]], ended: set[int]
+) -> list[Process]:
+    """Return the descendants that were found; the pids of those that had ended are added to ``ended``."""
     found: list[Process] = []
     parents = [root]
     while parents:
-        for pid in children(parents.pop()):
+        parent = parents.pop()
+        children = list_children(parent)
+        if parent != root and _read(parent) is None:
+            ended.add(parent)
+        for pid in children:
             process = _read(pid)
-            if process is not None and (pid, process.started) not in left_out:
+            if process is None:
+                ended.add(pid)
+            elif (pid, process.started) not in left_out:
                 found.append(process)
                 parents.append(pid)
     return found
