@@ -1,5 +1,6 @@
 """A filter command with all it started: to be ended, whichever way the command ended."""
 
+import os
 import signal
 import threading
 import time
@@ -62,14 +63,15 @@ class FilterTree:
                 if self._ask(self.process.pid, number):
                     self._await_end(time.monotonic() + grace, all_of_it=number is signals[-1])
         finally:
-            groups.send(self.process.pid, signal.SIGKILL)
+            if self._has_group():
+                groups.send(self.process.pid, signal.SIGKILL)
             tree.kill(self._running, grace)
             self._await_end(time.monotonic() + grace, all_of_it=False)
 
     def _ask(self, group: int, number: int) -> bool:
         """Ask all of it to end; return whether there was something to ask."""
         elsewhere = [each for each in self._running() if each.group != group]
-        asked = groups.terminate(group, number)
+        asked = self._has_group() and groups.terminate(group, number)
         tree.terminate(elsewhere, number)
         return asked or bool(elsewhere)
 
@@ -84,7 +86,15 @@ class FilterTree:
             return False
         if self.process.poll() is None:
             return True
-        return all_of_it and (groups.is_alive(self.process.pid) or bool(self._running()))
+        return all_of_it and (self._has_group() or bool(self._running()))
+
+    def _has_group(self) -> bool:
+        """Return whether anything runs in the command's group: once all in it are gone, its number is free again."""
+        if self.process is None or self.process.returncode is None:
+            return self.process is not None
+        if not tree.IS_KNOWN:
+            return groups.is_alive(self.process.pid)
+        return any(each.group == self.process.pid for each in tree.find_descendants(os.getpid()))
 
     def _running(self) -> list[Process]:
         if self.process is None or not self._daemons:

@@ -68,7 +68,8 @@ def find(pid: int, proc: Path = _PROC) -> Process | None:
         group=int(fields[2]),
         started=int(fields[19]),
         is_stopped=fields[0] in (b"T", b"t"),
-        has_ended=fields[0] in (b"Z", b"X"),
+        # A process whose first thread has ended reads like one that has ended, while others of its threads go on.
+        has_ended=fields[0] in (b"Z", b"X") and int(fields[17]) <= 1,
         name=name.decode(errors="replace"),
     )
 

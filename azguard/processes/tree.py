@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 
 from azguard.processes.identity import Process, find, find_own_arguments
 
@@ -22,7 +23,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 _ROUND_SECONDS = 0.02
 # Children can be overlooked while others end.
 _EMPTY_LOOKS = 2
-# How often a look is repeated because something ended during it; what forks all the time never stands still.
+# How often it is looked at most until two looks agree; what forks all the time never stands still.
 _MOST_LOOKS = 20
 
 
@@ -49,33 +50,27 @@ def find_descendants(root: int, but: Collection[Process] = ()) -> list[Process]:
         return []
     listed = os.path.exists(f"/proc/self/task/{threading.get_native_id()}/children")
     left_out = {(each.pid, each.started) for each in but}
-    ended: set[int] = set()
     found: list[Process] = []
+    before = None
     for _ in range(_MOST_LOOKS):
-        known = set(ended)
-        found = _look_once(root, _list_children if listed else _scan_children(), left_out, ended)
-        # The children of one that ended may have got a parent whose children had been listed already.
-        if ended == known:
+        found = _look_once(root, _list_children if listed else _scan_children(), left_out)
+        # The children of a process or a thread that ends meanwhile get a parent whose own may have been listed already.
+        now = {(each.pid, each.started) for each in found}
+        if now == before:
             break
+        before = now
     return found
 
 
 def _look_once(
-    root: int, list_children: Callable[[int], list[int]], left_out: Collection[tuple[int, int]], ended: set[int]
+    root: int, list_children: Callable[[int], list[int]], left_out: Collection[tuple[int, int]]
 ) -> list[Process]:
-    """Return the descendants that were found; the pids of those that had ended are added to ``ended``."""
     found: list[Process] = []
     parents = [root]
     while parents:
-        parent = parents.pop()
-        children = list_children(parent)
-        if parent != root and _read(parent) is None:
-            ended.add(parent)
-        for pid in children:
+        for pid in list_children(parents.pop()):
             process = _read(pid)
-            if process is None:
-                ended.add(pid)
-            elif (pid, process.started) not in left_out:
+            if process is not None and (pid, process.started) not in left_out:
                 found.append(process)
                 parents.append(pid)
     return found
@@ -160,13 +155,15 @@ def _prctl() -> Callable[..., int]:
 
 
 def _list_children(parent: int) -> list[int]:
-    try:
-        found = []
+    found: list[int] = []
+    with suppress(FileNotFoundError, ProcessLookupError, PermissionError):
         for thread in os.listdir(f"/proc/{parent}/task"):
-            with open(f"/proc/{parent}/task/{thread}/children", "rb") as file:
+            # Of several threads, one that ends meanwhile hides only its own children.
+            with (
+                suppress(FileNotFoundError, ProcessLookupError),
+                open(f"/proc/{parent}/task/{thread}/children", "rb") as file,
+            ):
                 found += [int(pid) for pid in file.read().split()]
-    except (FileNotFoundError, ProcessLookupError):
-        return []
     return found
 
 

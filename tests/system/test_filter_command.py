@@ -222,6 +222,13 @@ def test_nothing_a_successful_command_started_is_left(tmp_path: Path) -> None:
     assert is_gone(int(pid.read_text()))
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone tells who is in a group")
+def test_nothing_is_sent_to_a_group_that_is_gone_because_its_number_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "killpg", lambda *numbers: sent.append(numbers))
+    assert (run("true"), sent) == (b"", [])
+
+
 # How what a command starts leaves its process group; ``{0}`` is the file for the pid of something that is deaf to TERM.
 DEAF = "sh -c 'trap \"\" TERM INT; echo $$ > {0}; while :; do sleep 1; done'"
 ESCAPES = {

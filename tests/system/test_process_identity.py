@@ -1,11 +1,19 @@
 import os
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from azguard.processes import identity
 from tests.support.emulator_world import until
+
+WITHOUT_FIRST_THREAD = """
+import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(100,)).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
 
 
 def test_a_process_has_one_birth_and_no_other_has_it() -> None:
@@ -25,6 +33,17 @@ def test_a_process_has_one_birth_and_no_other_has_it() -> None:
 def test_a_dead_process_has_no_birth_even_before_it_is_collected() -> None:
     with subprocess.Popen(["true"]) as child:
         until(lambda: identity.find_birth(child.pid) is None)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a process ends with its first thread")
+def test_a_process_lives_as_long_as_one_of_its_threads() -> None:
+    with subprocess.Popen([sys.executable, "-c", WITHOUT_FIRST_THREAD]) as child:
+        try:
+            first = Path(f"/proc/{child.pid}/task/{child.pid}/stat")
+            until(lambda: first.read_bytes().rpartition(b")")[2].split()[0] == b"Z")
+            assert identity.find_birth(child.pid) is not None
+        finally:
+            child.kill()
 
 
 def test_ps_tells_the_same_where_there_is_no_proc() -> None:

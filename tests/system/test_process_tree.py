@@ -7,65 +7,121 @@ import pytest
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Linux alone tells who descends from whom")
 
-# This process adopts orphans. Its child starts a worker; the child is killed in the midst of a look, which then finds
-# the worker below neither of them.
+# This process adopts orphans. It has a child with a child with a worker. One of the first two is killed in the midst of
+# a look: what it started then has another parent, whose children have been listed already.
 LOOK = """
 import os, signal, sys, time
 from azguard.processes import tree
 
-def await_state(pid, letter):
-    while open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[0] != letter:
-        time.sleep(0.001)
+def start(below):
+    pid = os.fork()
+    if pid == 0:
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        os.write(writing, b"%d %d\\n" % (below, os.getpid()))
+        if below:
+            start(below - 1)
+        signal.pause()
 
 tree.adopt_orphans()
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 reading, writing = os.pipe()
-child = os.fork()
-if child == 0:
-    worker = os.fork()
-    if worker == 0:
-        os.setsid()
-    else:
-        os.write(writing, b"%d" % worker)
-    while True:
-        time.sleep(100)
-worker = int(os.read(reading, 20))
-read, kills = tree.find, [sys.argv[1]]
+start(2)
+told = b""
+while told.count(b"\\n") < 3:
+    told += os.read(reading, 100)
+worker, inner, child = (pid for _, pid in sorted(tuple(map(int, line.split())) for line in told.splitlines()))
+victim, moment = {"child": child, "inner": inner}[sys.argv[1]], sys.argv[2]
+alive = {child, inner, worker} - {victim}
+read = tree.find
 
-def kill_child():
-    os.kill(child, signal.SIGKILL)
-    await_state(child, "Z")
+def kill():
+    os.kill(victim, signal.SIGKILL)
+    while os.path.exists(f"/proc/{victim}"):
+        time.sleep(0.001)
 
 def find(pid):
-    if pid == child and kills == ["before it is read"]:
-        kills.clear()
-        kill_child()
+    global moment
+    is_it, at = pid == child and moment, moment
+    moment = "" if is_it else moment
+    if is_it and at == "before":
+        kill()
     found = read(pid)
-    if pid == child and kills == ["before its children are listed"]:
-        kills.clear()
-        kill_child()
+    if is_it and at == "after":
+        kill()
     return found
 
 tree.find = find
 found = [each.pid for each in tree.find_descendants(os.getpid())]
-os.kill(worker, signal.SIGKILL)
-print(found == [worker], kills)
+for each in alive:
+    os.kill(each, signal.SIGKILL)
+print(set(found) == alive, len(found), [moment])
+"""
+# A child of several threads has started a worker. The thread that did it ends after it was listed.
+LOOK_AT_THREADS = """
+import os, signal, threading, time
+from azguard.processes import tree
+
+tree.adopt_orphans()
+telling, told = os.pipe()
+ending, end = os.pipe()
+child = os.fork()
+if child == 0:
+    def work():
+        worker = os.fork()
+        if worker == 0:
+            signal.pause()
+        os.write(told, b"%d %d" % (worker, threading.get_native_id()))
+        os.read(ending, 1)
+    threading.Thread(target=work).start()
+    signal.pause()
+worker, thread = map(int, os.read(telling, 100).split())
+listdir, ended = os.listdir, []
+
+def list_and_end(path):
+    listed = listdir(path)
+    if path == f"/proc/{child}/task" and not ended:
+        os.write(end, b".")
+        while os.path.exists(f"{path}/{thread}"):
+            time.sleep(0.001)
+        ended.append(str(thread) in listed)
+    return listed
+
+os.listdir = list_and_end
+found = [each.pid for each in tree.find_descendants(os.getpid())]
+for each in (worker, child):
+    os.kill(each, signal.SIGKILL)
+print(found == [child, worker], ended)
+"""
+# All of it forks and ends without a pause.
+LOOK_AT_WHAT_NEVER_STANDS_STILL = """
+import os
+from azguard.processes import tree
+from azguard.processes.identity import Process
+
+looks = []
+
+def list_children(parent):
+    looks.append(parent)
+    return [2**22 + len(looks)] if parent == os.getpid() else []
+
+tree._list_children = list_children
+tree.find = lambda pid: Process(pid, 1, 1, len(looks), False, False, "")
+print([each.pid for each in tree.find_descendants(os.getpid())] == [2**22 + len(looks) - 1], len(looks) > 2)
 """
 
 
-@pytest.mark.parametrize("when", ["before it is read", "before its children are listed"])
-def test_what_a_process_has_started_is_found_even_if_it_ends_while_it_is_looked_at(when: str) -> None:
-    done = subprocess.run([sys.executable, "-c", LOOK, when], capture_output=True, text=True, check=True)
-    assert done.stdout == "True []\n"
+def look(script: str, *words: str) -> str:
+    return subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=True).stdout
 
 
-def test_a_look_at_processes_that_end_all_the_time_comes_to_an_end() -> None:
-    look = (
-        "import os\n"
-        "from azguard.processes import tree\n"
-        "tree._list_children = lambda parent: [2**22 + len(asked)]\n"
-        "asked = []\n"
-        "tree.find = lambda pid: asked.append(pid)\n"
-        "print(tree.find_descendants(os.getpid()), len(asked) > 1)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
-    assert done.stdout == "[] True\n"
+@pytest.mark.parametrize(("victim", "moment"), [("child", "before"), ("child", "after"), ("inner", "after")])
+def test_what_a_process_has_started_is_found_even_if_it_ends_meanwhile(victim: str, moment: str) -> None:
+    assert look(LOOK, victim, moment) == "True 2 ['']\n"
+
+
+def test_what_a_thread_has_started_is_found_even_if_it_ends_meanwhile() -> None:
+    assert look(LOOK_AT_THREADS) == "True [True]\n"
+
+
+def test_a_look_at_processes_that_never_stand_still_comes_to_an_end() -> None:
+    assert look(LOOK_AT_WHAT_NEVER_STANDS_STILL) == "True True\n"
