@@ -262,7 +262,9 @@ def _list_etags(account: Any, _incomplete: str, line: "TypedLine") -> Iterator[C
     cache = EtagCache.open(Folders.of(line.environ).cache, scope, warn=lambda _: None, now=lambda: datetime.now(UTC))
     last = cache.find_last(Key.of(Target(account.at(location), location.address)))
     if last is not None:
-        yield last.etag.strip('"'), f"read at {last.time}"
+        # Bare, that of a blob needs no quotes of the shell's. That of an entity is taken byte for byte alone.
+        etag = last.etag if location.address.kind is Kind.ENTITY else last.etag.strip('"')
+        yield etag, f"read at {last.time}"
 
 
 @contextmanager

@@ -23,7 +23,9 @@ COMMAND_OF_SHELL = "--"
 # What bash gives a meaning, and a backslash takes it away.
 _SPECIAL = re.compile(r"""[\s"'`$!&*?()<>\[\]{}|;,^\\]|^[~#]""")
 _SPECIAL_IN_QUOTES = re.compile(r"""["`$\\]""")
-_CHOICES = re.compile(r"[A-Za-z]+(\|[A-Za-z]+)+")
+# Words in capitals stand for a value: TIME|DURATION.
+_CHOICE = r"[A-Za-z][a-z][a-z0-9]*"
+_CHOICES = re.compile(rf"{_CHOICE}(\|{_CHOICE})+")
 
 
 @dataclass

@@ -30,6 +30,7 @@ def offered(cli: CliWorld, line: str, **environ: str) -> list[str]:
         ("azguard blob put x -o ", ["json", "table", "tsv", "yaml", "none"]),
         ("azguard blob put x --output=t", ["--output=table", "--output=tsv"]),
         ("azguard blob delete x --delete-snapshots ", ["include", "only"]),
+        ("azguard message get x --encoding ", ["text", "base64", "raw"]),
         ("azguard lease ", ["acquire", "renew", "change", "release", "break", "show", "list", "wait"]),
         ("azguard lease release ", ["blob:", "container:"]),
         ("azguard status ", ["blob:", "container:", "table:", "entity:"]),
@@ -57,7 +58,8 @@ def test_commands_options_and_their_values_are_offered(offline: CliWorld, line: 
     [
         "", "azguard blob get x -f ", "azguard blob get x -f co", "azguard blob put x --content-type ",
         "azguard blob get x -- ", "azguard nosuch ", "azguard blob get x extra ", "azguard queue:w",
-        "azguard status queue:", "azguard blob get 'unfinished",
+        "azguard status queue:", "azguard blob get 'unfinished", "azguard file put x --attributes ",
+        "azguard lock hold x --until ",
     ],
 )  # fmt: skip
 def test_nothing_is_offered_where_files_or_nothing_belong(offline: CliWorld, line: str) -> None:
@@ -145,6 +147,12 @@ def test_the_version_that_was_read_is_offered_for_conditions(cli: CliWorld) -> N
         offered(cli, f"azguard blob put --scope other {name} --etag "),
         offered(cli, "azguard blob put --etag "),
     ] == [["@last", etag], [f"--if-match={etag}"], ["@last"], ["@last"], ["@last"]]
+
+
+def test_the_version_of_an_entity_is_offered_whole(cli: CliWorld) -> None:
+    entity = f"{table_world.table(cli)}/p/r"
+    etag = cli.call("entity", "insert", entity, "n=1").json["etag"]
+    assert offered(cli, f"azguard entity delete {entity} --etag ") == ["@last", etag]
 
 
 def test_the_receipt_that_this_scope_got_is_offered(cli: CliWorld) -> None:
