@@ -11,6 +11,7 @@ import typer
 from azguard.cli import result_stream, terminal
 from azguard.cli.plain_values import plain
 from azguard.cli.progress import Progress
+from azguard.documents import queries
 from azguard.errors import OutputFailed, UsageError
 
 FORMATS = ("json", "table", "tsv", "yaml", "none")
@@ -147,11 +148,10 @@ class Output:
         if self.query is None:
             return value
         import jmespath
-        from jmespath.exceptions import JMESPathError
 
         try:
             return jmespath.search(self.query, value)
-        except JMESPathError as error:
+        except queries.FAILURES as error:
             # Not a usage error: what was asked for has been done, and its exit status must not deny it.
             raise OutputFailed(
                 f"the operation is done, but --query failed on its result: {error}", hint=result_stream.HINT
@@ -218,20 +218,19 @@ def _check_query(query: str | None) -> str | None:
     if query is None:
         return None
     import jmespath
-    from jmespath.exceptions import JMESPathError, JMESPathTypeError
+    from jmespath.exceptions import JMESPathTypeError
 
     try:
         compiled = jmespath.compile(query)
         try:
             compiled.search({})
-        except JMESPathTypeError:
+        except (ArithmeticError, JMESPathTypeError, TypeError):
             pass  # of this empty result; the real one will have what the query is about
     except RecursionError:
         raise UsageError("--query is nested too deeply", hint="https://jmespath.org") from None
-    except JMESPathError as error:
-        raise UsageError(
-            f"--query is not JMESPath: {str(error).splitlines()[0]}", hint="https://jmespath.org"
-        ) from None
+    except ValueError as error:
+        why = str(error).splitlines()[0].removesuffix(":").removesuffix(", for expression")
+        raise UsageError(f"--query is not JMESPath: {why}", hint="https://jmespath.org") from None
     return query
 
 

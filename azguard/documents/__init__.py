@@ -17,4 +17,5 @@
 ``merges``    two changes of one content, put together
 ``diffs``     differences for people
 ``filter_output``  what a filter may print
+``queries``   what fails of JMESPath
 """

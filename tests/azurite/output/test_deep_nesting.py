@@ -95,6 +95,11 @@ def test_a_query_that_is_nested_too_deeply_is_refused_before_anything_is_done(of
     assert told(offline, "cache", "path", "--query", query) == (2, "--query is nested too deeply")
 
 
+def test_a_query_with_a_number_of_thousands_of_digits_is_refused(offline: CliWorld) -> None:
+    code, message = told(offline, "cache", "path", "--query", f"[{'9' * 5000}]")
+    assert (code, message.startswith("--query is not JMESPath")) == (2, True)
+
+
 def test_a_result_that_cannot_be_printed_is_said_to_be_done(offline: CliWorld) -> None:
     code, message = told(offline, "cache", "path", "--query", f"`{brackets(DEPTHS[1])}`", "-o", "yaml")
     assert (code, "nested too deeply to be printed" in message) == (73, True)

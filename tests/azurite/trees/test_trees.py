@@ -593,6 +593,12 @@ def test_a_query_picks_from_each_line_or_picks_lines(cli: CliWorld, site: str, q
     assert (ran.code, sorted(map(json.loads, ran.out.splitlines()))) == (20, shown)
 
 
+def test_a_query_that_fails_on_a_line_ends_no_run(cli: CliWorld, site: str) -> None:
+    write(cli.root / "dist", **{f"{number:02}": "mine" for number in range(40)})
+    ran = put(cli, "dist", site, "--jobs", "1", "--query", "[?content_length > '1']")
+    assert (ran.code, "--query failed" in ran.err, len(content(cli, site))) == (73, True, 40)
+
+
 def test_a_leased_blob_fails_by_name_and_the_rest_goes_on(cli: CliWorld, site: str) -> None:
     write(cli.root / "dist", a="1", b="1")
     put(cli, "dist", site)
