@@ -78,6 +78,7 @@ Words:
 ``topics``           the topics of ``azguard help``
 ``markdown``         the pages behind them, as plain text
 ``hints``            what to type after a conflict
+``hint_account``     the account that was typed, in the lines of a hint
 ``hint_table``       the words for what the core raises, by the reason of an error, from these pages:
 ``words_for_accounts`` ``words_for_appends`` ``words_for_blobs`` ``words_for_cache`` ``words_for_conditions``
 ``words_for_copies`` ``words_for_documents`` ``words_for_files`` ``words_for_leases`` ``words_for_names``

@@ -58,7 +58,7 @@ def _words(
     error: BaseException, known: AzguardError, meta: Mapping[str, Any], argv: Sequence[str], environ: Mapping[str, str]
 ) -> str:
     # Hundreds of words, for errors alone.
-    from azguard.cli import command_line, help_text, hints, redaction
+    from azguard.cli import command_line, help_text, hint_account, hints, redaction
     from azguard.cli.command_missing import CommandMissing
 
     shared = meta.get(run_keys.SHARED, {})
@@ -69,7 +69,7 @@ def _words(
         text = "".join(traceback.format_exception(error))
     command, params = meta.get(run_keys.COMMAND, ("", {}))
     known = hints.in_words(known, argv)
-    known = known.but(hint=known.hint or hints.of(known, command, params, argv))
+    known = known.but(hint=hint_account.keep(known.hint or hints.of(known, command, params, argv), argv))
     secrets = redaction.find_secrets(shared, environ, argv)
     text = redaction.redact(text, secrets)
     # Typer knows no output where it could not read the command line to its end.
