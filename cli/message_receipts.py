@@ -56,6 +56,13 @@ def choose(env: Environment, target: Target, given: str | None) -> Receipt:
     return choose_receipt(target, given, env.reads.find_last)
 
 
+def note_changing(env: Environment, target: Target) -> None:
+    """Note that a receipt is about to be ended: if the answer is lost, others may receive the message at once."""
+    found = env.reads.find_last(target)
+    if found is not None and found.hidden_until is not None:
+        env.reads.record(target, SeenVersion(found.etag))
+
+
 def _find_in_file(target: Target, file: str) -> str:
     found = inputs.read_json(values.not_empty(file, "--pop-receipt @FILE"))
     for each in found if isinstance(found, list) else [found]:

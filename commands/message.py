@@ -127,6 +127,7 @@ def update(ctx: typer.Context, message: Message, given: ChangeOptions) -> None:
     seconds, text = given.hidden_seconds, given.read_text()
     message_receipts.warn_of_readers(env, text, given.encoding)
     receipt = message_receipts.choose(env, target, given.pop_receipt)
+    message_receipts.note_changing(env, target)
     done = messages.update(target, receipt.text, text, seconds, env.deadline)
     message_receipts.record_written(env, target, done)
     env.out.show(done)

@@ -88,6 +88,17 @@ def test_an_update_moves_the_time_until_which_no_other_reader_can_have_the_messa
     assert [each.code for each in ran] == [0, 0, 74]
 
 
+def test_after_an_update_in_doubt_another_reader_can_have_the_message(tmp_path: Path) -> None:
+    stale = not_found("01:20:30")
+    ran, _ = play(
+        tmp_path,
+        (("message", "get", "jobs"), (RECEIVED,)),
+        (("message", "update", MESSAGE, "--visible"), (BUSY, stale)),
+        (("message", "delete", MESSAGE), (BUSY, stale)),
+    )
+    assert [each.code for each in ran] == [0, 74, 74]
+
+
 @pytest.mark.parametrize("answer", [Answer(403, "AuthorizationFailure"), Answer(404, "QueueNotFound")])
 def test_another_refusal_says_nothing_of_a_delete_whose_answer_was_lost(tmp_path: Path, answer: Answer) -> None:
     ran, _ = play(tmp_path, (("message", "get", "jobs"), (RECEIVED,)), (("message", "delete", MESSAGE), (BUSY, answer)))
