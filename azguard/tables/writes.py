@@ -17,6 +17,7 @@ from azguard.requests.deadline import Deadline
 from azguard.requests.settle import NOTHING_THERE, WriteRequest, send_until_settled
 from azguard.requests.written import WriteResult
 from azguard.tables import calls, limits, write_outcome
+from azguard.tables.edm import ANNOTATION
 from azguard.tables.write import EntityWrite, Verb
 
 if TYPE_CHECKING:
@@ -65,12 +66,19 @@ def write(made: EntityWrite, deadline: Deadline) -> WriteResult:
 
 
 def record_write(reads: "Reads", made: EntityWrite, done: Any) -> None:
-    """Record the version that was written, unless it has properties that were never read here."""
+    """Record the version that was written, unless it has properties that were never read here.
+
+    Of a merge into a version that was not read here, only the properties that it set are known.
+    """
     if made.verb is Verb.DELETE or made.leaves_unseen:
         reads.forget(made.target)
         return
-    before = reads.find_last(made.target) if made.verb is Verb.MERGE else None
-    reads.record(made.target, done, lineage=made.stamp, selected=None if before is None else before.selected)
+    selected = None
+    if made.verb is Verb.MERGE:
+        before = reads.find_last(made.target)
+        is_base = before is not None and before.etag == made.conditions.expected_etag
+        selected = before.selected if before is not None and is_base else _list_properties(made)
+    reads.record(made.target, done, lineage=made.stamp, selected=selected)
 
 
 def to_write_result(made: EntityWrite, etag: str | None, attempts: int) -> WriteResult:
@@ -112,6 +120,10 @@ def explain_refusal(error: AzguardError, made: EntityWrite, deadline: Deadline) 
     when = parse_timestamp(current.etag)
     now = () if when is None else (f"now: written {when:%Y-%m-%d %H:%M:%S} UTC",)
     return error.but(current_etag=current.etag, detail=(*error.detail, *now))
+
+
+def _list_properties(made: EntityWrite) -> str:
+    return ",".join(sorted(name for name in made.entity if not name.endswith(ANNOTATION)))
 
 
 def _send(made: EntityWrite, timeouts: Mapping[str, Any]) -> str | None:

@@ -373,5 +373,7 @@ def test_what_was_read_in_part_is_not_replaced_until_it_is_read_whole(cli: CliWo
     )
     assert write(cli, "merge", order).code == 0
     assert write(cli, "replace", order).code == 42  # merged into what was never seen
+    assert write(cli, "merge", order, "--etag", table_world.etag(cli, order), scope="other").code == 0
+    assert [write(cli, verb, order, scope="other").code for verb in ("replace", "merge", "replace")] == [42, 0, 42]
     assert cli.call("entity", "get", order).code == 0
     assert write(cli, "replace", order).code == 0
