@@ -5,7 +5,7 @@ so that the SAS never becomes part of an address, a cache key or a message.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from azguard import naming, urls
@@ -90,6 +90,21 @@ class Address:
     def name(self) -> str:
         """Return the last part: the blob's name, the row, the message id, the path."""
         return self.parts[-1]
+
+    @property
+    def folded(self) -> "Address":
+        """Return the address that all have in common which name this resource.
+
+        The service ignores the case of the letters of a table's name, and of a path in a share.
+
+        Source: https://learn.microsoft.com/rest/api/storageservices/understanding-the-table-service-data-model
+        """
+        first, *rest = self.parts
+        if self.kind.service == "table":
+            return replace(self, parts=(first.lower(), *rest))
+        if self.kind.service == "file":
+            return replace(self, parts=(first, *map(naming.fold_path, rest)))
+        return self
 
     @property
     def path(self) -> str:

@@ -53,11 +53,11 @@ def choose_container(named: str | None, environ: Mapping[str, str]) -> str:
 
 
 def choose_lock_blob(table: Target, container: str) -> Target:
-    """Return the blob that stands for a table, which has no lease of its own.
+    """Return the blob that stands for a table, which has no lease of its own: one for all spellings of its name.
 
     Source: https://learn.microsoft.com/azure/storage/blobs/concurrency-manage
     """
-    return Target(table.account, Address(Kind.BLOB, (container, f"table/{table.address.name}")))
+    return Target(table.account, Address(Kind.BLOB, (container, f"table/{table.address.folded.name}")))
 
 
 def list_slots(target: Target, count: int) -> list[Target]:

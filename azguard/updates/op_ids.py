@@ -18,7 +18,7 @@ def choose_op(target: Target, key: str | None) -> str:
     if key is None:
         return fresh_op()
     if not key.startswith(RAW_OP):
-        return op_of_key(key, endpoints.plain(target.endpoint), str(target.address))
+        return op_of_key(key, endpoints.plain(target.endpoint), str(target.address.folded))
     found = key.removeprefix(RAW_OP)
     if not is_op(found):
         raise UsageError(

@@ -219,7 +219,7 @@ def test_a_missing_container_is_made_and_no_create_makes_nothing(world: Locks) -
 
 def test_the_lock_of_a_table_is_a_blob_and_that_is_said(world: Locks) -> None:
     ran = world.run("table:Orders", "--lock-container", world.container, "--", "sh", "-c", 'echo "$AZGUARD_LOCK"')
-    lock = f"blob:{world.container}/table/Orders"
+    lock = f"blob:{world.container}/table/orders"
     said = f"table:Orders has no lease of its own; its lock is {lock}\n"
     assert (ran.code, ran.out, ran.err, world.fence(lock)) == (0, f"{lock}\n", said, 1)
 
@@ -444,7 +444,7 @@ def test_the_heartbeat_file_is_there_while_the_command_runs(world: Locks) -> Non
 
 def test_the_locks_of_tables_are_in_a_container_of_their_own_unless_told_otherwise(world: Locks) -> None:
     said = world.cli.call("lock", "show", "table:NoSuchTable").err.splitlines()[0]
-    assert said == "table:NoSuchTable has no lease of its own; its lock is blob:locks/table/NoSuchTable"
+    assert said == "table:NoSuchTable has no lease of its own; its lock is blob:locks/table/nosuchtable"
 
 
 def test_a_service_that_is_not_there_is_told(slow: Slow) -> None:

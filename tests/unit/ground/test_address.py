@@ -241,3 +241,20 @@ def test_a_sas_behind_a_plain_address_is_refused_and_not_shown(address: str, sas
 def test_a_name_that_is_not_utf8_is_called_that(text: str) -> None:
     with pytest.raises(UsageError, match=r"is not UTF-8: .*\\x(ff|e4)"):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("table:Orders", "table:orders", True),
+        ("entity:Orders/eu/1", "entity:oRDERS/eu/1", True),
+        ("entity:Orders/eu/1", "entity:Orders/EU/1", False),
+        ("file:share/Logs/a.txt", "file:share/logs/A.TXT", True),
+        ("dir:share/Stra\u00dfe", "dir:share/strasse", False),
+        ("blob:site/Config.json", "blob:site/config.json", False),
+    ],
+)
+def test_names_that_differ_in_case_are_one_resource_where_the_service_ignores_that(
+    one: str, other: str, alike: bool
+) -> None:
+    assert (parse(one).address.folded == parse(other).address.folded) is alike

@@ -2,13 +2,23 @@
 
 import pytest
 
+from azguard.accounts.target import Target
+from azguard.address import Address, Kind
 from azguard.errors import Changed
 from azguard.leases import owner_records
 from azguard.leases.owner_records import Version
 from azguard.leases.owners import Owner
 from azguard.locks import lock_blobs
 from azguard.locks.settings import LockRequest
+from azguard.updates.op_ids import choose_op
 from tests.support.fake_resource import TARGET, Clock
+
+
+def test_a_table_has_one_lock_however_the_case_of_its_name_is_typed() -> None:
+    typed = [Target(TARGET.account, Address(Kind.TABLE, (name,))) for name in ("Orders", "orders")]
+    locks = [str(lock_blobs.choose_lock_blob(table, "locks").address) for table in typed]
+    keys = [choose_op(Target(TARGET.account, Address(Kind.ENTITY, (name, "eu", "1"))), "run-71") for name in ("T", "t")]
+    assert (locks, keys[0] == keys[1]) == (["blob:locks/table/orders"] * 2, True)
 
 
 def test_a_record_that_is_never_the_version_just_read_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
