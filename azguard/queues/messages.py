@@ -211,11 +211,18 @@ def _clear(queue: Target, deadline: Deadline) -> None:
     from azguard.requests.service_errors import service_code
 
     client = queue.account.queue(queue.address)
+    begun: Exception | None = None
     while True:
         try:
             client.clear_messages(**write_timeouts(deadline))
-        except HttpResponseError as error:
-            if service_code(error) != "OperationTimedOut" or deadline.passed:
+        except Exception as error:
+            is_begun = isinstance(error, HttpResponseError) and service_code(error) == "OperationTimedOut"
+            if is_begun and not deadline.passed:
+                begun = error
+            elif begun is not None:
+                # Whatever is said of this request, an earlier one may have deleted some.
+                raise begun from error
+            else:
                 raise
         else:
             return

@@ -116,6 +116,13 @@ def test_a_stale_receipt_is_said_alike_where_the_message_is_still_there(tmp_path
     assert (ran[1].code, told["expected_etag"], "stale" in told["message"], len(asked)) == (42, RECEIPT, True, 1)
 
 
+def test_a_clear_that_is_refused_after_some_messages_were_deleted_is_unknown(tmp_path: Path) -> None:
+    words = ("message", "clear", "jobs", "--last-writer-wins", "--with-contents")
+    answers = (Answer(500, "OperationTimedOut"), Answer(403, "AuthorizationFailure"))
+    ran, _ = play(tmp_path, (words, answers))
+    assert ran[0].code == 74
+
+
 def test_a_queue_that_is_being_deleted_is_busy_for_a_while(tmp_path: Path) -> None:
     answers = (Answer(409, "QueueBeingDeleted"), Answer(404, "QueueNotFound"))
     ran, asked = play(tmp_path, (("queue", "create", "jobs"), answers))
