@@ -15,7 +15,7 @@ from azguard import columns
 from azguard.accounts.target import Target
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
-from azguard.errors import AzguardError, BadRequest, Gone, NotFound, OutcomeUnknown, UsageError
+from azguard.errors import AzguardError, BadRequest, Gone, Locked, NotFound, OutcomeUnknown, UsageError
 from azguard.files import guarding, holders, owner_notes, renames, writes
 from azguard.files.guarding import Guarding
 from azguard.files.writes import Held
@@ -131,17 +131,16 @@ def _take_record_along(given: FileRename) -> Iterator[None]:
 @contextmanager
 def _hold_replaced(given: FileRename) -> Iterator[Held]:
     """Hold a lease on the version that is replaced."""
-    target, deadline = given.target, given.deadline
-    try:
-        writes.fetch(target, None, deadline)
-    except NotFound as error:
-        raise error.as_kind(
-            Gone,
-            message=f"{target} was deleted since you read it",
-            expected_etag=given.conditions.expected_etag,
-            reason="share_or_file_changed",
-        ) from error
-    with guarding.hold(target, given.conditions, given.guarding, deadline) as held:
+    with ExitStack() as until:
+        try:
+            held = until.enter_context(guarding.hold(given.target, given.conditions, given.guarding, given.deadline))
+        except NotFound as error:
+            raise error.as_kind(
+                Gone,
+                message=f"{given.target} was deleted since you read it",
+                expected_etag=given.conditions.expected_etag,
+                reason="share_or_file_changed",
+            ) from error
         yield held
 
 
@@ -194,7 +193,11 @@ def _send(given: FileRename, replaced: Held | None, held: Held | None, known: st
         resend=held is not None and held.lease.is_own,
     )
     creates_only = given.conditions.guard == "if-none-match"
-    with holders.tell_of_rename(given.source, given.target, given.deadline, creates_only=creates_only):
+    lease_id = given.on_source.lease_id if held is None else held.lease.lease_id
+    with (
+        holders.tell_of_rename(given.source, given.target, given.deadline, creates_only=creates_only),
+        renames.tell_of_source(given.source, lease_id, given.deadline),
+    ):
         settled = send_until_settled(request, given.deadline)
     etag = settled.answer.get("etag")
     return FileRenamed(
@@ -226,7 +229,7 @@ def _find_outcome(
     """Return whether the file at the new address is the one that was at the old one: it keeps its id."""
     try:
         found = writes.fetch(given.target, None, patience)
-    except (NotFound, BadRequest):  # nothing is there, or a directory
+    except (NotFound, BadRequest, Locked):  # nothing is there, or a directory, or what is deleted when it is closed
         found = None
     if known is not None and found is not None and found.file_id == known:
         return Finding(Verdict.COMMITTED, {"etag": found.etag, "last_modified": found.last_modified})

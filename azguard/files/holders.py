@@ -44,7 +44,8 @@ def tell_of_rename(source: Target, target: Target, deadline: Deadline, *, create
     """Add to the refusal of a rename which end is open, which the service does not say, and who has it open.
 
     Raises:
-        Locked: the refusal, for the source if that is open or nothing is replaced, else for the target.
+        Locked: the refusal, for the source if a program has that open, or if nothing that is open would be replaced;
+            else for the target.
     """
     try:
         yield
@@ -52,7 +53,8 @@ def tell_of_rename(source: Target, target: Target, deadline: Deadline, *, create
         if error.reason not in _REASONS:
             raise
         told = add(translate(error.__cause__ or error, source), source, deadline)
-        if isinstance(told, Locked) and (creates_only or told.facts.get("handles")):
+        is_of_source = creates_only and error.reason == "file_is_open"
+        if isinstance(told, Locked) and (is_of_source or told.facts.get("handles")):
             raise told from error
         raise add(error, target, deadline) from error
 

@@ -7,15 +7,16 @@ Source: https://learn.microsoft.com/rest/api/storageservices/rename-file
 """
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from azguard.accounts.target import Target
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.documents import metadata as rules
-from azguard.errors import Exists, Gone, Locked, NotFound
+from azguard.errors import BadRequest, Exists, Gone, Locked, NotFound
 from azguard.files import guarding, renames, writes
 from azguard.files.guarding import Guarding
 from azguard.files.properties import SmbProperties
@@ -86,13 +87,9 @@ def _look(version: NewVersion) -> Any | None:
     try:
         found = writes.fetch(target, conditions.lease_id, version.deadline)
     except NotFound as error:
-        if error.service_code == "ShareNotFound" or error.reason == "parent_not_found":
-            raise
-        if conditions.expected_etag is None:
+        if conditions.expected_etag is None and not _has_no_place(error):
             return None
-        raise Gone(
-            f"{target} is no longer there", str(target.address), expected_etag=conditions.expected_etag
-        ) from error
+        _raise_missing(version, error)
     if is_of(found, version.op):
         return found
     if version.creates_only:
@@ -102,6 +99,21 @@ def _look(version: NewVersion) -> Any | None:
     if "ReadOnly" in (found.file_attributes or ""):
         raise Locked(f"{target} has the attribute ReadOnly", str(target.address), reason="file_is_read_only")
     return found
+
+
+def _has_no_place(error: NotFound) -> bool:
+    """Return whether there is no share or directory that the file could be in."""
+    return error.service_code == "ShareNotFound" or error.reason == "parent_not_found"
+
+
+def _raise_missing(version: NewVersion, error: NotFound) -> NoReturn:
+    """Raise the error for a version that is to be replaced, and is not there."""
+    if _has_no_place(error):
+        raise error
+    target = version.target
+    raise Gone(
+        f"{target} is no longer there", str(target.address), expected_etag=version.conditions.expected_etag
+    ) from error
 
 
 def is_of(found: Any, op: str) -> bool:
@@ -138,11 +150,16 @@ def put_in_place(
         Exists: create-only, and it exists.
         Locked: it is leased, or another program has it open.
         OutcomeUnknown: the answer was lost, and it cannot be known whether it was applied.
+        Unavailable: another has deleted the temporary file.
     """
     conditions = version.conditions
     if conditions.expected_etag is None:
         return _rename(version, made, None, conditions.lease_id, found, smb)
-    with guarding.hold(version.target, conditions, guarding_by, version.deadline.fresh()) as held:
+    with ExitStack() as until:
+        try:
+            held = until.enter_context(guarding.hold(version.target, conditions, guarding_by, version.deadline.fresh()))
+        except NotFound as error:
+            _raise_missing(version, error)
         done = _rename(version, made, held, held.lease.lease_id, held.found, smb)
         # Our lease went with the file that was replaced.
         held.lease.is_gone = held.lease.is_own
@@ -186,14 +203,23 @@ def _rename(
         look=lambda patience: _find_outcome(version, made, patience),
         expected_etag=version.conditions.expected_etag,
     )
-    return send_until_settled(request, deadline), metadata
+    return _settle(made, request, deadline), metadata
+
+
+def _settle(made: TemporaryFile, request: WriteRequest[Any], deadline: Deadline) -> Settled[Any]:
+    try:
+        return send_until_settled(request, deadline)
+    except NotFound as error:
+        if _has_no_place(error):
+            raise
+        raise made.build_failed("another has deleted it") from error
 
 
 def _find_outcome(version: NewVersion, made: TemporaryFile, patience: Deadline) -> Finding[Any]:
     """Return whether the file is ours, or the temporary one still waits to be renamed, which can be done once only."""
     try:
         found = writes.fetch(version.target, None, patience)
-    except NotFound:
+    except (NotFound, BadRequest, Locked):  # nothing is there, or a directory, or what is deleted when it is closed
         found = None
     if found is not None:
         history = Lineage.parse((found.metadata or {}).get(KEY))

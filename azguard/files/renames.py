@@ -9,13 +9,16 @@ from azguard.accounts.target import Target
 from azguard.address import Address, Kind
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
-from azguard.errors import BadRequest, Exists, NotFound, UsageError
+from azguard.errors import AzguardError, BadRequest, Exists, Locked, NotFound, UsageError
 from azguard.files import directories, holders, writes
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict
 from azguard.requests.written import WriteResult
+
+# Bounded: the refusal is known already.
+_ASK_SECONDS = 3.0
 
 
 def rename_directory(source: Target, target: Target, conditions: Conditions, deadline: Deadline) -> WriteResult:
@@ -40,7 +43,11 @@ def rename_directory(source: Target, target: Target, conditions: Conditions, dea
         resend=False,
     )
     creates_only = conditions.guard == "if-none-match"
-    with _tell_of_directory(target), holders.tell_of_rename(source, target, deadline, creates_only=creates_only):
+    with (
+        _tell_of_directory(target),
+        holders.tell_of_rename(source, target, deadline, creates_only=creates_only),
+        tell_of_source(source, None, deadline),
+    ):
         settled = send_until_settled(request, deadline)
     etag = settled.answer.get("etag")
     return WriteResult(
@@ -62,6 +69,28 @@ def _check_outside(source: Target, target: Target) -> None:
         raise UsageError("the two addresses are the same", address=str(target.address))
     if target.address.path.startswith(f"{source.address.path}/"):
         raise UsageError(f"{target} is inside {source} itself", address=str(target.address))
+
+
+@contextmanager
+def tell_of_source(source: Target, lease_id: str | None, deadline: Deadline) -> Iterator[None]:
+    """Raise a refusal that is because of what is renamed as one of that: the service does not say which end it means.
+
+    Raises:
+        NotFound, BadRequest, Locked: what is renamed is gone or of the other type, or ``lease_id`` is not held on it.
+    """
+    try:
+        yield
+    except (NotFound, BadRequest, Locked) as error:
+        if isinstance(error, Locked) and not (error.service_code or "").startswith("Lease"):
+            raise
+        try:
+            writes.fetch(source, lease_id, deadline.restart(seconds=_ASK_SECONDS))
+        except (NotFound, BadRequest, Locked) as told:
+            raise told from error
+        except AzguardError:
+            # It cannot be asked, and the refusal is known.
+            pass
+        raise
 
 
 @contextmanager
@@ -116,7 +145,7 @@ def _find_outcome(target: Target, known: str | None, patience: Deadline) -> Find
     """Return whether the directory at the new address is the one that was at the old one: it keeps its id."""
     try:
         found = writes.fetch(target, None, patience)
-    except (NotFound, BadRequest):  # nothing is there, or a file
+    except (NotFound, BadRequest, Locked):  # nothing is there, or a file, or what is deleted when it is closed
         return Finding(Verdict.UNKNOWN)
     if known is None or found.file_id != known:
         return Finding(Verdict.UNKNOWN)

@@ -26,7 +26,7 @@ from azguard.leases.state import client, look
 from azguard.requests.calls import CallOutcome, send_once, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_dates import Answers
-from azguard.requests.service_errors import is_lease_problem, status
+from azguard.requests.service_errors import TYPE_MISMATCH, is_lease_problem, service_code, status
 from azguard.requests.settle import Finding, Settled
 from azguard.requests.verdicts import Verdict
 
@@ -214,11 +214,16 @@ def give_back(target: Target, lease_id: str, deadline: Deadline, seconds: float 
     patience = deadline.restart(seconds=seconds)
     while True:
         sent = send_once(lambda: client(target, lease_id).release(**write_timeouts(patience, _RELEASE_PAUSE)))
-        if sent.error is None or is_lease_problem(sent.error) or status(sent.error) == HTTPStatus.NOT_FOUND:
+        if sent.error is None or is_lease_problem(sent.error) or _is_gone(sent.error):
             return True
         if sent.outcome is CallOutcome.REFUSED or patience.remaining <= _RELEASE_PAUSE:
             return False
         patience.pause(_RELEASE_PAUSE)
+
+
+def _is_gone(error: BaseException) -> bool:
+    """Return whether what was leased is not there any more: nothing is, or a directory."""
+    return status(error) == HTTPStatus.NOT_FOUND or service_code(error) == TYPE_MISMATCH
 
 
 def acquire_once(target: Target, lease_id: str, seconds: int, timeouts: Mapping[str, Any]) -> datetime | None:

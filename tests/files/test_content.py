@@ -184,14 +184,32 @@ def test_what_is_overwritten_meanwhile_is_never_delivered_as_a_mixture(
     assert not words or (files_cli.root / "back").read_bytes() == LARGE[::-1]
 
 
-def test_one_of_two_creators_wins(files_cli: CliWorld, file: str) -> None:
-    new = f"{file}2"
+@pytest.mark.parametrize("made", ["file", "directory"])
+def test_one_of_two_creators_wins(files_cli: CliWorld, file: str, made: str) -> None:
+    share, new = files_world.sdk(files_cli, file.partition("/")[0]), f"{file}-{made}"
+    name = new.partition("/")[2]
 
-    def decide(request: Request) -> Fault:
-        if "comp=rename" in request.path:
-            files_world.client(files_cli, new).upload_file(b"theirs")
-        return Fault.NONE
+    def make() -> object:
+        if made == "directory":
+            return share.get_directory_client(name).create_directory()
+        return share.get_file_client(name).upload_file(b"theirs")
 
-    with proxy.running(files_world.port(files_cli), decide) as between:
-        ran = files_world.through(files_cli, between.port).call("file", "put", new, "-o", "json", stdin=b"ours")
-    assert (ran.code, content_of(files_cli, new), leftovers(files_cli, new)) == (45, b"theirs", [])
+    ran = files_world.meanwhile(files_cli, "comp=rename", make, "file", "put", new, stdin=b"ours")
+    found = files_cli.call("file", "list", file.partition("/")[0], "--prefix", name).json
+    assert (ran.code, [(each["type"], each["content_length"]) for each in found]) == (
+        45,
+        [("dir", None) if made == "directory" else ("file", 6)],
+    )
+    assert leftovers(files_cli, new) == []
+
+
+def test_a_put_whose_temporary_file_another_deletes_says_so(files_cli: CliWorld, file: str) -> None:
+    folder = f"{file.partition('/')[0]}/gone"
+    files_cli.call("dir", "create", folder)
+
+    def delete() -> None:
+        for name in files_world.names(files_cli, file.partition("/")[0], "gone"):
+            files_world.client(files_cli, f"{folder}/{name}").delete_file()
+
+    ran = files_world.meanwhile(files_cli, "comp=rename", delete, "file", "put", f"{folder}/a", stdin=b"new")
+    assert (ran.code, ran.error["kind"], "temporary file" in ran.error["message"]) == (53, "unavailable", True)

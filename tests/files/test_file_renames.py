@@ -1,6 +1,7 @@
 """Files are renamed with both ends guarded."""
 
 import pytest
+from azure.storage.fileshare import ShareLeaseClient
 
 from azguard.faultproxy.faults import Fault
 from tests.support import files_world
@@ -110,3 +111,39 @@ def test_what_was_to_be_replaced_and_is_gone_is_a_change(files_cli: CliWorld) ->
     files_world.client(files_cli, other).delete_file()
     ran = files_cli.call("file", "rename", file, other, "--etag", etag, "-o", "json")
     assert (ran.code, ran.error["expected_etag"], read(files_cli, file)) == (42, etag, b"mine")
+
+
+@pytest.mark.parametrize("which", ["source", "target"])
+@pytest.mark.parametrize(("then", "code"), [("gone", 44), ("directory", 40), ("broken", 49)])
+def test_the_end_that_another_takes_meanwhile_is_named(files_cli: CliWorld, which: str, then: str, code: int) -> None:
+    file, other = two(files_cli)
+    etag = files_cli.call("file", "show", other).json["etag"]
+    taken = file if which == "source" else other
+    client = files_world.client(files_cli, taken)
+
+    def take() -> None:
+        ShareLeaseClient(client).break_lease()
+        client.set_file_metadata({"theirs": "1"})
+        if then != "broken":
+            client.delete_file()
+        if then == "directory":
+            files_world.sdk(files_cli, taken.partition("/")[0]).create_directory(client.file_name)
+
+    ran = files_world.meanwhile(files_cli, "comp=rename", take, "file", "rename", file, other, "--etag", etag)
+    if (which, then) == ("target", "gone"):
+        assert (ran.code, read(files_cli, other)) == (0, b"mine")
+    else:
+        assert (ran.code, ran.error["address"], ran.err.startswith("{")) == (code, f"file:{taken}", True)
+    assert files_cli.call("lease", "list", "--held").json == []
+
+
+def test_what_is_to_be_replaced_and_goes_as_it_is_leased_is_a_change(files_cli: CliWorld) -> None:
+    file, other = two(files_cli)
+    etag = files_cli.call("file", "show", other).json["etag"]
+    delete = files_world.client(files_cli, other).delete_file
+    words = (("file", "rename", file, other), ("file", "put", other))
+    ran = [files_world.meanwhile(files_cli, "acquire", delete, *words[0], "--etag", etag)]
+    files_world.client(files_cli, other).upload_file(b"again")
+    etag = files_cli.call("file", "show", other).json["etag"]
+    ran.append(files_world.meanwhile(files_cli, "acquire", delete, *words[1], "--etag", etag, stdin=b"new"))
+    assert [(each.code, each.error["address"]) for each in ran] == [(42, f"file:{other}")] * 2

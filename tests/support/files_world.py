@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -113,6 +113,22 @@ def spoilt(
         if which in f"{each.request.method} {each.request.path}"
     ]
     return ran, log
+
+
+def meanwhile(cli: CliWorld, which: str, act: Callable[[], object], *words: str, stdin: bytes = b"") -> Ran:
+    """Run a command, and do something before its first request with ``which`` in it is passed on.
+
+    What that does to a lease is in it, too.
+    """
+    done: list[object] = []
+
+    def decide(request: Request) -> Fault:
+        if not done and which in f"{request.method} {request.path} {request.headers.get('x-ms-lease-action', '')}":
+            done.append(act())
+        return Fault.NONE
+
+    with proxy.running(port(cli), decide) as between:
+        return through(cli, between.port).call(*words, "-o", "json", stdin=stdin)
 
 
 @dataclass
