@@ -28,9 +28,7 @@ def check(target: Target, conditions: Conditions, deadline: Deadline) -> None:
         BadRequest: it is of another type.
         Forbidden: it is not known, and may not be asked.
     """
-    by_fence = conditions.fence is not None and conditions.expected_etag is None
-    # Only azguard writes the tag of a fence, and only to block blobs.
-    if conditions.creates_only or by_fence:
+    if conditions.creates_only:
         return
     refuse(target, conditions.blob_type or _fetch_type(target, deadline))
 

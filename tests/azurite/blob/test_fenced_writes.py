@@ -221,7 +221,7 @@ def test_where_nothing_is_a_blob_is_made_under_the_fence(cli: CliWorld, blob: st
 def test_a_fence_refused_for_want_of_a_blob_only_creates(cli: CliWorld, blob: str) -> None:
     # Azurite takes the first request where nothing is, the service does not: so something is, until azguard looks.
     client = sdk(cli, blob)
-    steps: Steps = {"PUT blob 1": lambda: client.upload_blob(b"theirs"), "HEAD blob 1": client.delete_blob}
+    steps: Steps = {"PUT blob 1": lambda: client.upload_blob(b"theirs"), "HEAD blob 2": client.delete_blob}
     with proxy.running(cli.port, between(steps)) as running:
         ran = put(cli.through(running.port), blob, 42)
     assert (sent(running.log)[-1], ran.json["created"], ran.json["guard"]) == (
@@ -245,7 +245,7 @@ def test_a_fence_that_comes_between_the_look_and_the_creation_is_seen(cli: CliWo
     client = sdk(cli, blob)
     steps: Steps = {
         "PUT blob 1": lambda: client.upload_blob(b"theirs"),
-        "HEAD blob 1": client.delete_blob,
+        "HEAD blob 2": client.delete_blob,
         "PUT blob 2": lambda: hold(cli, blob, 43),
     }
     with proxy.running(cli.port, between(steps)) as running:

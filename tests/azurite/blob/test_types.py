@@ -47,6 +47,16 @@ def test_a_blob_never_read_here_is_left_alone(cli: CliWorld, other: str, guard: 
     assert (ran.code, kind(cli, other)) == (40, before)
 
 
+def test_a_fence_stands_on_a_blob_of_any_type(cli: CliWorld, other: str) -> None:
+    before = kind(cli, other)
+    codes = [
+        cli.call("blob", "tags", *words).code
+        for words in (("get", other), ("set", other, "--fence", "5", "--tags", "a=1"))
+    ]
+    ran = cli.call("blob", "put", other, "--fence", "6", stdin=b"x")
+    assert (codes, ran.code, kind(cli, other)) == ([0, 0], 40, before)
+
+
 def test_what_was_read_tells_the_type_without_a_request(cli: CliWorld, other: str) -> None:
     with proxy.running(cli.port, lambda _: proxy.Fault.NONE) as between:
         world = cli.through(between.port)
@@ -72,8 +82,9 @@ def test_the_type_goes_along_with_an_exported_cache(cli: CliWorld, other: str) -
 
 @pytest.mark.parametrize(
     ("words", "methods"),
-    [((), ["PUT"]), (("--etag", "@last"), ["PUT"]), (("--if-none-match", "*"), ["PUT"]), (("--fence", "1"), ["PUT"]),
-     (("--last-writer-wins",), ["HEAD", "PUT"]), (("--last-writer-wins", "--blob-type", "block"), ["PUT"])],
+    [((), ["PUT"]), (("--etag", "@last"), ["PUT"]), (("--if-none-match", "*"), ["PUT"]),
+     (("--fence", "1"), ["HEAD", "PUT"]), (("--last-writer-wins",), ["HEAD", "PUT"]),
+     (("--last-writer-wins", "--blob-type", "block"), ["PUT"])],
 )  # fmt: skip
 def test_only_a_write_for_no_version_looks_first(cli: CliWorld, words: tuple[str, ...], methods: list[str]) -> None:
     blob = f"{cli.container()}/a"
