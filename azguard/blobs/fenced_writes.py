@@ -1,11 +1,11 @@
 """A blob write that the storage refuses once a holder with a higher fence has written.
 
-The request writes our fence to a tag and has one condition: the current tag is no higher. That takes one request, and
-no read before it. The condition also fails where there is no such tag: on a blob that was written without a fence, or
-if there is no blob. Then we read, and bind the next request to what was read: to that version, or to no blob. The
-storage checks each request, so a change between the read and the request is noticed; the read only decides which
-request to send. The condition on tags is always the only one: its combination with others is not documented, and the
-emulator then ignores it.
+The request writes our fence to a tag and has one condition: the current tag is no higher. So no version has to be read
+before it. The condition also fails where there is no such tag: on a blob that was written without a fence, or if there
+is no blob. Then we read, and bind the next request to what was read: to that version, or to no blob. The storage checks
+each request, so a change between the read and the request is noticed; the read only decides which request to send. The
+condition on tags is always the only one: its combination with others is not documented, and the emulator then ignores
+it.
 """
 
 from collections.abc import Callable
@@ -63,6 +63,8 @@ def write(
         except (Forbidden, BadRequest) as error:
             raise explain_fence(error) from error
         except (Changed, Exists, NotFound) as error:
+            if error.facts.get("side") == "source":
+                raise
             conditions = bind_to_what_is_there(target, conditions, deadline, creates=creates)
             if error.http_status == HTTPStatus.BAD_REQUEST:
                 raise  # The blocks that were to be committed are gone.

@@ -203,6 +203,13 @@ def test_a_copy_under_a_fence_is_refused_once_a_later_holder_has_written(cli: Cl
     assert (copy(cli, site, "--fence", "8").code, copy(cli, site, "--fence", "9").code) == (77, 0)
 
 
+def test_a_missing_source_is_missing_under_a_fence_too(cli: CliWorld, site: str) -> None:
+    """Its version is not read before, because the condition on its tags stands in its place."""
+    words = ("--source", f"{site}/none", "--source-if-tags", "\"a\"='1'", "--metadata", "b=1", "--fence", "7")
+    ran = cli.call("blob", "copy", f"{site}/copy", *words, "-o", "json")
+    assert (ran.code, ran.error["side"]) == (44, "source")
+
+
 def overwriting(cli: CliWorld, site: str, times: int) -> Callable[[Request], Fault]:
     """Return a proxy's rule that overwrites the source just before a copy of it arrives, so many times."""
     left = [times]
