@@ -6,7 +6,7 @@ none. A lease on a container keeps no writer of its metadata out, so that they a
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any
 
@@ -20,13 +20,16 @@ from azguard.errors import NotFound, TransformFailed, UsageError
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
-from azguard.updates.compared import ComparedMetadata, RefusedHere, StampedMetadata
+from azguard.updates.compared import ComparedMetadata, RefusedHere, SingleWrite, StampedMetadata
 from azguard.updates.resource import CommittedVersion, CurrentVersion, Version
 
 
 @dataclass(frozen=True)
 class BlobTags(LeasableBlob):
     """The index tags of a blob, as a JSON object of strings. Their version is azguard's own: see ``tags``."""
+
+    #: For a write under the caller's lease, which does not end with the update.
+    single: SingleWrite = field(default_factory=SingleWrite)
 
     def read(self, deadline: Deadline) -> CurrentVersion:
         """Read the version of the blob, then its tags."""
@@ -68,11 +71,11 @@ class BlobTags(LeasableBlob):
             wanted = fences.with_fence_tag(wanted, self.lock_fence)
         client = self.target.account.blob(self.target.address)
 
-        def commit(held: str | None) -> CommittedVersion:
+        def send(held: str | None) -> CommittedVersion:
             client.set_blob_tags(wanted, lease=held, **write_timeouts(deadline))
             return CommittedVersion(tags.compute_etag(state.preserved, wanted))
 
-        return commit
+        return send if self.lease_id is None else lambda held: self.single.send(lambda: send(held))
 
     def fence(
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline

@@ -26,6 +26,7 @@ from azguard.leases.owner_records import set_service_time
 from azguard.leases.owners import OWNER
 from azguard.leases.process_leases import ProcessLease
 from azguard.leases.state import LeaseState
+from azguard.requests import unsent
 from azguard.requests.calls import CallOutcome, outcome_of, send_once, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage, fresh_op
@@ -148,7 +149,9 @@ class LeasedUpdate(ABC):
         """See that a version is still there, where the lease is the caller's and was not acquired on it."""
         if self.lease_id is None:
             return
-        if quote(lease_state.look(self.target, deadline, self.lease_id).etag) != state.etag:
+        with unsent.look_first():
+            current = lease_state.look(self.target, deadline, self.lease_id).etag
+        if quote(current) != state.etag:
             raise RefusedHere.as_changed()
 
     def callers_record(self, metadata: Mapping[str, str] | None) -> dict[str, str]:

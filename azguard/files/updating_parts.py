@@ -23,7 +23,7 @@ from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
 from azguard.requests.service_errors import service_code
-from azguard.updates.compared import ComparedMetadata, RefusedHere, StampedMetadata
+from azguard.updates.compared import ComparedMetadata, RefusedHere, SingleWrite, StampedMetadata
 from azguard.updates.resource import CommittedVersion, CurrentVersion
 
 # Where a file or a share is to be, there is nothing that could hold it.
@@ -119,6 +119,9 @@ class FileContent(LeasedUpdate):
 class LeasedMetadata(LeasedUpdate):
     """The metadata of a share or a file, as a JSON object of strings."""
 
+    #: For a write under the caller's lease, which does not end with the update.
+    _single: SingleWrite = field(default_factory=SingleWrite, init=False)
+
     def read(self, deadline: Deadline) -> CurrentVersion:
         """Read the metadata and their version."""
         self.clear_once(deadline)
@@ -157,8 +160,12 @@ class LeasedMetadata(LeasedUpdate):
                 if self.target.kind is Kind.SHARE
                 else account.file(address).set_file_metadata
             )
-            try:
+
+            def send_once() -> CommittedVersion:
                 return CommittedVersion.of(send(dict(stamped), headers=dict(headers), **write_timeouts(deadline)))
+
+            try:
+                return send_once() if self.lease_id is None else self._single.send(send_once)
             except Exception as error:
                 self.note_failure(error)
                 raise

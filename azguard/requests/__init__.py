@@ -2,6 +2,7 @@
 
 ``calls``           send once and classify: committed, refused, not sent or in doubt; read until answered
 ``settle``          send a write until its outcome is known
+``unsent``          a write that was not sent, because what has to be read before it could not be
 ``verdicts``        what a look at the resource says about a write in doubt
 ``commits``         tells that a write is committed, so that no interruption denies it
 ``lineage``         the last writes of a resource, kept in its metadata, by which an outcome is known

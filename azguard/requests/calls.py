@@ -16,6 +16,7 @@ from azguard.errors import ConfigError
 from azguard.requests.deadline import Deadline
 from azguard.requests.service_codes import BUSY
 from azguard.requests.service_errors import NOT_IMPLEMENTED, is_unreadable, service_code, status, translate
+from azguard.requests.unsent import NotSent
 
 T = TypeVar("T")
 # These say that this transmission did not commit. The last six come from what stands before the service.
@@ -74,6 +75,8 @@ def describe(sent: CallResult[Any]) -> str:
 
 def outcome_of(error: BaseException) -> CallOutcome:
     """Return the outcome of a request that ended with an exception."""
+    if isinstance(error, NotSent):
+        return CallOutcome.NOT_SENT
     found = status(error)
     if found is not None:
         code = service_code(error)

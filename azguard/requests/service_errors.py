@@ -15,6 +15,7 @@ from azguard.accounts.target import Target
 from azguard.accounts.transport import NotOfTheService, not_of_the_service
 from azguard.address import Kind
 from azguard.requests import service_codes
+from azguard.requests.unsent import NotSent
 
 _AUTHENTICATION = {
     "AuthenticationFailed", "InvalidAuthenticationInfo", "NoAuthenticationInformation", "MissingAuthenticationHeader",
@@ -106,6 +107,8 @@ def is_perhaps_ours(error: BaseException, target: Target) -> bool:
 
 def translate(error: BaseException, target: Target, *, expected_etag: str | None = None) -> errors.AzguardError:
     """Return our error for one that the SDK raised; our own errors pass through."""
+    if isinstance(error, NotSent):
+        return error.error
     if isinstance(error, errors.AzguardError):
         return error
     found, code = status(error), service_code(error)

@@ -14,6 +14,7 @@ from azguard.accounts.target import Target
 from azguard.documents import metadata as rules
 from azguard.documents.metadata import as_json, from_json
 from azguard.errors import TransformFailed, UsageError
+from azguard.requests import unsent
 from azguard.requests.calls import CallOutcome, outcome_of
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
@@ -33,6 +34,37 @@ class RefusedHere(Exception):  # it stands for a refusal of the service, whose f
     def as_changed(cls) -> "RefusedHere":
         """Return the refusal of a write over a version that is no longer current."""
         return cls(HTTPStatus.PRECONDITION_FAILED, "ConditionNotMet")
+
+
+class SingleWrite:
+    """A write that nothing keeps out if it comes late: it is sent again only where the one before surely failed.
+
+    A second one could undo what others write once the first has arrived, or what the caller writes next.
+    """
+
+    def __init__(self) -> None:
+        self._may_arrive = False
+
+    def check(self) -> None:
+        """Refuse to send another while one may still arrive.
+
+        Raises:
+            RefusedHere: one may.
+        """
+        if self._may_arrive:
+            raise RefusedHere(HTTPStatus.BAD_REQUEST, "MayStillArrive")
+
+    def send(self, call: Callable[[], CommittedVersion]) -> CommittedVersion:
+        """Send it once, and note whether it may still arrive."""
+        self.check()
+        self._may_arrive = True
+        try:
+            committed = call()
+        except Exception as error:
+            self._may_arrive = outcome_of(error) is CallOutcome.IN_DOUBT
+            raise
+        self._may_arrive = False
+        return committed
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +100,7 @@ class ComparedMetadata(ABC):
 
     target: Target
     lease_id: str | None = None
-    #: The versions over which a write was sent that may still arrive: a second one could undo what others write then.
-    under_way: set[str] = field(default_factory=set)
+    single: SingleWrite = field(default_factory=SingleWrite)
 
     @abstractmethod
     def fetch(self, deadline: Deadline) -> StampedMetadata:
@@ -106,19 +137,12 @@ class ComparedMetadata(ABC):
             raise error.as_kind(TransformFailed) from None
 
         def commit(held: str | None) -> CommittedVersion:
-            if self.under_way:
-                raise RefusedHere(HTTPStatus.BAD_REQUEST, "MayStillArrive")
-            if self.fetch(deadline).etag != state.etag:
+            self.single.check()
+            with unsent.look_first():
+                current = self.fetch(deadline).etag
+            if current != state.etag:
                 raise RefusedHere.as_changed()
-            self.under_way.add(str(state.etag))
-            try:
-                committed = self.send(stamped, held, deadline)
-            except Exception as error:
-                if outcome_of(error) is not CallOutcome.IN_DOUBT:
-                    self.under_way.clear()
-                raise
-            self.under_way.clear()
-            return committed
+            return self.single.send(lambda: self.send(stamped, held, deadline))
 
         return commit
 

@@ -93,6 +93,15 @@ def test_the_record_of_an_update_that_comes_late_is_refused_under_its_next_lease
     assert (ran.code, late.came, shown["metadata"], shown["lease_state"]) == (0, [412], {"a": "1"}, "available")
 
 
+def test_an_update_of_metadata_is_not_sent_again_under_a_lease_that_lasts(files_cli: CliWorld) -> None:
+    """Its late copy could undo what the holder of the lease writes next."""
+    file = files_world.make(files_cli)
+    lease = files_cli.call("lease", "acquire", f"file:{file}", "--infinite", "-o", "json").json["lease_id"]
+    late = Late(files_cli, file, "comp=metadata", "never", loses=False)
+    words = ("safe-update", f"file:{file}", "--metadata", "--set", "a=1", "--lease-id", lease)
+    assert (late.run(*words, stdin=b"").code, len(late.lost)) == (74, 1)
+
+
 def test_a_range_that_comes_late_proves_nothing_of_the_next_one(files_cli: CliWorld) -> None:
     file = files_world.make(files_cli, b"a" * (_PIECE + 3))
     etag = files_cli.call("file", "show", file).json["etag"]

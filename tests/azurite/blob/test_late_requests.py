@@ -102,6 +102,18 @@ def test_what_could_undo_the_next_write_of_the_holder_is_not_sent_again(cli: Cli
     assert of_the_callers.run("blob", *words, blob, *condition, "--lease-id", lease).code == 74
 
 
+def test_an_update_of_tags_is_not_sent_again_under_a_lease_that_lasts(cli: CliWorld) -> None:
+    blob = make(cli)
+    words = ("safe-update", f"blob:{blob}", "--tags", "--set-string", "a=1")
+    of_own_lease = Lost(cli, "PUT ", fault=Fault.RESET)
+    of_own_lease.which = f"PUT /devstoreaccount1/{blob}?comp=tags"
+    assert (of_own_lease.run(*words).code, len(of_own_lease.lost)) == (0, 1)
+    lease = cli.call("lease", "acquire", f"blob:{blob}", "--infinite").json["lease_id"]
+    of_the_callers = Lost(cli, of_own_lease.which, fault=Fault.RESET)
+    ran = of_the_callers.run(*words[:-1], "a=2", "--lease-id", lease)
+    assert (ran.code, client(cli, blob).get_blob_tags(lease=lease)) == (74, {"a": "1"})
+
+
 def test_a_delete_of_snapshots_is_not_sent_again(cli: CliWorld) -> None:
     """It would come late to snapshots that are made meanwhile: they move no ETag."""
     blob = make(cli)

@@ -9,9 +9,11 @@ import pytest
 from azguard.accounts.account import emulator
 from azguard.accounts.target import Target
 from azguard.address import parse
-from azguard.errors import TransformFailed
+from azguard.errors import TransformFailed, Unavailable
+from azguard.requests.calls import CallOutcome, send_once
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
+from azguard.requests.service_errors import translate
 from azguard.updates.compared import ComparedMetadata, RefusedHere, StampedMetadata, UnboundLineage
 from azguard.updates.resource import CommittedVersion
 
@@ -80,6 +82,21 @@ def test_a_write_that_was_refused_cannot_arrive_any_more() -> None:
     with pytest.raises(RefusedHere):
         write(metadata)
     assert write(metadata).etag == metadata.fetch(Deadline()).etag
+
+
+def test_where_the_version_cannot_be_compared_nothing_was_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    metadata = Metadata(TARGET)
+    commit = metadata.prepare(metadata.read(Deadline()), b"{}", None, None, Deadline())
+
+    def fail(*_: object) -> StampedMetadata:
+        raise Unavailable("no answer")
+
+    monkeypatch.setattr(Metadata, "fetch", fail)
+    sent = send_once(lambda: commit(None))
+    assert sent.error is not None
+    assert (sent.outcome, translate(sent.error, TARGET).kind, metadata.sent) == (
+        CallOutcome.NOT_SENT, "unavailable", [],
+    )  # fmt: skip
 
 
 def test_no_fence_keeps_a_write_out() -> None:
