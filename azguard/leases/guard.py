@@ -124,13 +124,17 @@ def renew_if_old(held: GuardLease, target: Target, deadline: Deadline) -> None:
 
     Raises:
         Locked: it is not held any more.
+        Unavailable: whether it was renewed cannot be known; the next write was not sent.
     """
     held.deadline = deadline
     begun = deadline.clock()
     if not held.is_own or begun - held.since < _RENEW_SECONDS:
         return
-    with commits.suppress():
-        actions.renew(target, Conditions(lease_id=held.lease_id), deadline)
+    try:
+        with commits.suppress():
+            actions.renew(target, Conditions(lease_id=held.lease_id), deadline)
+    except OutcomeUnknown as error:
+        raise _build_unavailable(target, error) from error
     held.since = begun
     held.ends = None if held.ends is None else begun + _SECONDS
 
@@ -189,7 +193,7 @@ def _forget(held: GuardLease, target: Target, records: LeaseRecords) -> None:
 
 
 def _build_unavailable(target: Target, error: OutcomeUnknown) -> Unavailable:
-    # Unknown is only whether it is leased now; nothing was written.
+    # Unknown is only whether it is leased now; the write that the lease is for was not sent.
     return Unavailable(f"no lease on {target} could be had in time", str(target.address), detail=error.detail)
 
 

@@ -195,6 +195,17 @@ def test_one_of_our_own_is_renewed_between_two_writes_once_it_is_old(
         assert (len(told), held.is_running) == (renewed, renewed == 1)
 
 
+def test_where_it_is_not_known_to_be_renewed_the_next_write_is_not_unknown(
+    monkeypatch: pytest.MonkeyPatch, notes: Notes
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(actions, "renew", fail_with(OutcomeUnknown("lost")))
+    with guard.hold(TARGET, None, notes, clock.deadline(60)) as held:
+        clock.sleep(6)
+        with pytest.raises(Unavailable):
+            guard.renew_if_old(held, TARGET, clock.deadline(60))
+
+
 @pytest.mark.parametrize(
     ("end", "raised", "after"),
     [
