@@ -82,24 +82,35 @@ def _walk(
     for entry in entries:
         name = prefix + entry.name
         path = Path(entry.path)
-        if not _is_text(name):
-            shown = os.fsencode(name).decode("utf-8", "backslashreplace")
-            yield PassedOver(path, shown, "its name is not UTF-8", UsageError(f"the name of {shown} is not UTF-8"))
-        elif is_unfinished(entry.name):
-            yield PassedOver(path, name, "a run that was killed left it")
-        elif entry.is_symlink() and not follows_links:
-            yield PassedOver(path, name, "it is a symbolic link")
-        elif entry.is_dir():
-            if here in above:
-                yield PassedOver(path, name, "its folder contains itself, through a link")
-            elif len(above) >= _MOST_LEVELS:
-                yield PassedOver(path, name, "too deep", UsageError(f"it is in more than {_MOST_LEVELS} folders"))
-            else:
-                yield from _walk(path, f"{name}/", above | {here}, follows_links=follows_links)
-        elif entry.is_file():
+        passed_over = _pass_over(entry, name, follows_links=follows_links)
+        if passed_over is not None:
+            yield passed_over
+        elif not entry.is_dir():
             yield LocalFile(path, name)
+        elif here in above:
+            yield PassedOver(path, name, "its folder contains itself, through a link")
+        elif len(above) >= _MOST_LEVELS:
+            yield PassedOver(path, name, "too deep", UsageError(f"it is in more than {_MOST_LEVELS} folders"))
         else:
-            yield PassedOver(path, name, "it is no file")
+            yield from _walk(path, f"{name}/", above | {here}, follows_links=follows_links)
+
+
+def _pass_over(entry: "os.DirEntry[str]", name: str, *, follows_links: bool) -> PassedOver | None:
+    """Return why an entry is neither a file nor a folder to look into; None if it is one."""
+    path = Path(entry.path)
+    if not _is_text(name):
+        shown = os.fsencode(name).decode("utf-8", "backslashreplace")
+        return PassedOver(path, shown, "its name is not UTF-8", UsageError(f"the name of {shown} is not UTF-8"))
+    if is_unfinished(entry.name):
+        return PassedOver(path, name, "a run that was killed left it")
+    if entry.is_symlink() and not follows_links:
+        return PassedOver(path, name, "it is a symbolic link")
+    try:
+        is_either = entry.is_dir() or entry.is_file()
+    except OSError as error:
+        # A link that leads to itself, or to where nothing may be looked at.
+        return PassedOver(path, name, "cannot be read", UsageError(f"{path} cannot be read: {error.strerror}"))
+    return None if is_either else PassedOver(path, name, "it is no file")
 
 
 def _is_text(name: str) -> bool:

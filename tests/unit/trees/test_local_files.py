@@ -80,6 +80,16 @@ def test_a_link_to_nothing_is_passed_over_when_links_are_followed(tmp_path: Path
     assert reasons(tmp_path, follows_links=True) == {"dangling": "it is no file"}
 
 
+def test_a_link_to_itself_is_a_failure_and_the_rest_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("a")
+    (tmp_path / "b").touch()
+    link, file = walk(tmp_path, follows_links=True)
+    assert isinstance(link, PassedOver)
+    assert (str(link.error), file) == (
+        f"{tmp_path}/a cannot be read: Too many levels of symbolic links", LocalFile(tmp_path / "b", "b"),
+    )  # fmt: skip
+
+
 def test_a_name_that_is_not_utf8_is_a_failure_that_shows_it(tmp_path: Path) -> None:
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")).touch()
     (found,) = walk(tmp_path, follows_links=False)
