@@ -29,6 +29,7 @@ class ListedBlob(NamedTuple):
     content_length: int | None
     #: In base64.
     content_md5: str | None
+    blob_type: str | None = None
 
 
 class _Page(NamedTuple):
@@ -95,6 +96,7 @@ def _parse(found: "Element") -> ListedBlob | None:
         last_modified=_parse_date(modified) if modified else None,
         content_length=int(length) if length else None,
         content_md5=told.get("Content-MD5"),
+        blob_type=told.get("BlobType"),
     )
 
 

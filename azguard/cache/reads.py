@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from azguard.accounts.target import Target
 from azguard.conditions import resolve
@@ -19,6 +19,16 @@ if TYPE_CHECKING:
 
 _LAST = "@last"
 _HELD = "@held"
+# How a hash of content begins.
+_SHA256 = "sha256:"
+
+
+class KnownContent(NamedTuple):
+    """What a scope knows of the content of one version."""
+
+    sha256: bytes
+    lineage: str | None
+    blob_type: str | None
 
 
 @dataclass(frozen=True)
@@ -65,16 +75,29 @@ class Reads:
         found = _convert(self.open_cache().find_part(_key(target), part))
         return self.find_last(target) if found is None and part is not Part.TAGS else found
 
-    def find_content_hash(self, target: Target, etag: str | None, copy: "Copy") -> str | None:
-        """Return the hash of one version's content, if this scope has had it; ``copy`` is a file that may hold it."""
+    def find_content(self, target: Target, etag: str | None, copy: "Copy") -> "KnownContent | None":
+        """Return what is known of one version's content, if its hash is; ``copy`` is a file that may hold it."""
         cache, key = self.open_cache(), _key(target)
-        known = (*cache.find_bound(key, copy), cache.find_last(key))
-        return next((each.content_hash for each in known if each is not None and each.etag == etag), None)
+        for each in (*cache.find_bound(key, copy), cache.find_last(key)):
+            if each is not None and each.etag == etag and each.content_hash is not None:
+                from azguard.cache import remarks
 
-    def find_bound_hash(self, target: Target, copy: "Copy") -> str | None:
-        """Return the hash of the content that this scope has put into a file."""
+                digest = bytes.fromhex(each.content_hash.removeprefix(_SHA256))
+                return KnownContent(digest, each.lineage, remarks.find_blob_type(each.command))
+        return None
+
+    def find_read_hash(self, target: Target, copy: "Copy") -> bytes | None:
+        """Return the SHA-256 of the content that this command has put into a file.
+
+        None if another command was the last that did with the file, such as the one that wrote it there.
+        """
+        from azguard.cache import remarks
+
         bound = self.open_cache().find_bound(_key(target), copy)
-        return next((each.content_hash for each in bound if each is not None), None)
+        found = next((each for each in bound if each is not None), None)
+        if found is None or found.content_hash is None or remarks.find_command(found.command) != self.command:
+            return None
+        return bytes.fromhex(found.content_hash.removeprefix(_SHA256))
 
     def resolve_conditions(
         self,
@@ -168,7 +191,7 @@ class Reads:
             etag=written.etag,
             last_modified=iso(written.last_modified),
             length=len(content),
-            content_hash=f"sha256:{hashlib.sha256(content).hexdigest()}",
+            content_hash=f"{_SHA256}{hashlib.sha256(content).hexdigest()}",
             lineage=lineage,
             command=self.command,
         )

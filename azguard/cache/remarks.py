@@ -27,6 +27,11 @@ def add_blob_type(command: str, blob_type: str | None) -> str:
     return command if blob_type in (None, BLOCK_BLOB) else f"{command}{_OF_TYPE}{blob_type}"
 
 
+def find_command(command: str) -> str:
+    """Return a recorded command alone, of one that delivered a whole blob or file."""
+    return command.partition(_OF_TYPE)[0]
+
+
 def find_blob_type(command: str) -> str:
     """Return the type of the blob that a recorded command delivered."""
     return command.partition(_OF_TYPE)[2] or BLOCK_BLOB

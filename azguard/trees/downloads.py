@@ -75,8 +75,14 @@ class TreeDownload:
             return self._pass_over_marker(listed).run()
         target = self.store.locate(listed.name)
         path = folder.find(listed.name.removeprefix(self.store.prefix))
-        outcome = self.left_alone(path, target, listed) or items.WOULD_READ
-        return self.build(target, path, outcome, listed).done()
+        return self.build(target, path, self._foresee_outcome(path, target, listed), listed).done()
+
+    def _foresee_outcome(self, path: Path, target: Target, listed: ListedItem) -> str:
+        if self.skips_existing and path.exists():
+            return items.EXISTS
+        if self.skips_unchanged and unchanged.is_same(path, target, listed, self.reads):
+            return items.UNCHANGED
+        return items.WOULD_READ
 
     def _list(self, control: Control) -> Iterator[ListedItem]:
         for each in self.store.list_items(control.patience.fresh()):
@@ -123,16 +129,6 @@ class TreeDownload:
 
     def _pass_over_marker(self, listed: ListedItem) -> Ended:
         return pass_over(self._address(listed.name.removeprefix(self.store.prefix)), None, _MARKER)
-
-    def left_alone(self, path: Path, target: Target, listed: ListedItem) -> str | None:
-        """Return with which outcome a file is left alone; None if it is to be read."""
-        if not path.exists():
-            return None
-        if self.skips_existing:
-            return items.EXISTS
-        if self.skips_unchanged and unchanged.is_same(path, target, listed, self.reads):
-            return items.UNCHANGED
-        return None
 
     def build(self, target: Target, path: Path, outcome: str, listed: ListedItem) -> TreeItem:
         """Return the item of a file that was left alone, or would be read."""
@@ -203,12 +199,14 @@ class _Reading:
 
     def _run(self) -> TreeItem:
         tree = self.tree
-        outcome = tree.left_alone(self.path, self.target, self.listed)
-        if outcome is not None:
-            if outcome == items.UNCHANGED:
+        if tree.skips_existing and self.path.exists():
+            return tree.build(self.target, self.path, items.EXISTS, self.listed)
+        if tree.skips_unchanged:
+            same = unchanged.find_same(self.path, self.target, self.listed, tree.reads)
+            if same is not None:
                 # The file is proved to hold this version whole, as if it had just been read.
-                tree.reads.record(self.target, self.listed, copies.find_at(self.path))
-            return tree.build(self.target, self.path, outcome, self.listed)
+                tree.reads.record(self.target, same, copies.find_at(self.path), same.lineage)
+                return tree.build(self.target, self.path, items.UNCHANGED, self.listed)
         conditions = tree.reads.resolve_conditions(tree.store.get_operation, tree.asked, self.target)
         meter = self.control.meter()
 

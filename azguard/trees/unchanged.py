@@ -3,14 +3,29 @@
 import base64
 import hashlib
 from contextlib import suppress
+from datetime import datetime
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from azguard.accounts.target import Target
 from azguard.cache import copies
-from azguard.cache.reads import Reads
+from azguard.cache.reads import KnownContent, Reads
 from azguard.trees.store import ListedItem
 
-_ALGORITHM = "sha256:"
+_PIECE_BYTES = 1 << 20
+
+
+class SameVersion(NamedTuple):
+    """A version that was listed, and that a file holds: what a read of it would have told."""
+
+    etag: str | None
+    last_modified: datetime | None
+    content_length: int | None
+    content_hash: str
+    blob_type: str | None
+    #: None if it is not known here.
+    lineage: str | None
 
 
 def is_same(file: Path, target: Target, listed: ListedItem, reads: Reads) -> bool:
@@ -20,26 +35,56 @@ def is_same(file: Path, target: Target, listed: ListedItem, reads: Reads) -> boo
     name says nothing. Not known is not the same, as of a file that is gone or cannot be read.
     """
     with suppress(OSError):
-        if listed.content_length is not None and listed.content_length != file.stat().st_size:
-            return False
-        recorded = reads.find_content_hash(target, listed.etag, copies.find_at(file))
-        if recorded is not None and recorded.startswith(_ALGORITHM):
-            return _digest(file, "sha256") == bytes.fromhex(recorded.removeprefix(_ALGORITHM))
-        if listed.content_md5 is not None:
-            return _digest(file, "md5") == base64.b64decode(listed.content_md5)
+        if _may_be_same(file, listed):
+            known = reads.find_content(target, listed.etag, copies.find_at(file))
+            if known is not None:
+                return _hash(file, "sha256") == [known.sha256]
+            return listed.content_md5 is not None and _hash(file, "md5") == [base64.b64decode(listed.content_md5)]
     return False
+
+
+def find_same(file: Path, target: Target, listed: ListedItem, reads: Reads) -> SameVersion | None:
+    """Return the version that was listed, if a file holds it: see ``is_same``."""
+    with suppress(OSError):
+        if _may_be_same(file, listed):
+            known = reads.find_content(target, listed.etag, copies.find_at(file))
+            # In one pass: between two of them the file could change.
+            sha256, md5 = _hash(file, "sha256", "md5")
+            wanted = None if listed.content_md5 is None else base64.b64decode(listed.content_md5)
+            if (md5 == wanted) if known is None else (sha256 == known.sha256):
+                return _build(listed, known or KnownContent(sha256, None, getattr(listed, "blob_type", None)))
+    return None
 
 
 def is_as_read(file: Path, target: Target, reads: Reads) -> bool:
     """Return whether a file holds what was read into it from there, unchanged since."""
     with suppress(OSError):
-        recorded = reads.find_bound_hash(target, copies.find_at(file))
-        if recorded is not None and recorded.startswith(_ALGORITHM):
-            return _digest(file, "sha256") == bytes.fromhex(recorded.removeprefix(_ALGORITHM))
+        read = reads.find_read_hash(target, copies.find_at(file))
+        return read is not None and _hash(file, "sha256") == [read]
     return False
 
 
-def _digest(file: Path, algorithm: str) -> bytes:
+def _may_be_same(file: Path, listed: ListedItem) -> bool:
+    return listed.content_length in (None, file.stat().st_size)
+
+
+def _build(listed: ListedItem, known: KnownContent) -> SameVersion:
+    return SameVersion(
+        etag=listed.etag,
+        last_modified=listed.last_modified,
+        content_length=listed.content_length,
+        content_hash=f"sha256:{known.sha256.hex()}",
+        blob_type=known.blob_type,
+        lineage=known.lineage,
+    )
+
+
+def _hash(file: Path, *algorithms: str) -> list[bytes]:
+    """Return the digests of a file's content, which is read once."""
+    # MD5 is what the service stores; here it finds equal content and proves no origin.
+    digests = [hashlib.new(each, usedforsecurity=False) for each in algorithms]
     with open(file, "rb") as stream:
-        # MD5 is what the service stores; here it finds equal content and proves no origin.
-        return hashlib.file_digest(stream, lambda: hashlib.new(algorithm, usedforsecurity=False)).digest()
+        for piece in iter(partial(stream.read, _PIECE_BYTES), b""):
+            for each in digests:
+                each.update(piece)
+    return [each.digest() for each in digests]

@@ -422,16 +422,29 @@ def test_a_file_proved_to_hold_a_version_guards_by_it(cli: CliWorld, site: str) 
     assert outcomes(put(cli, "dist", site, scope="other")) == {"a": "replaced"}
 
 
+def test_an_append_blob_that_is_proved_to_be_there_is_still_known_as_one(cli: CliWorld, site: str) -> None:
+    cli.call("blob", "append", f"{site}/log", "--create", stdin=b"1", scope="other")
+    for _ in range(2):
+        ran = cli.call("blob", "get", site, "-f", "back", "--recursive", "--unchanged", "skip")
+    assert outcomes(ran) == {"log": "unchanged"}
+    write(cli.root / "back", log="2")
+    assert items(put(cli, "back", site))["log"]["error"]["exit_code"] == 40
+
+
 def test_a_mirror_of_a_get_deletes_what_came_from_there_and_nothing_else(cli: CliWorld, site: str) -> None:
     write(cli.root / "dist", a="1", b="1", edited="1")
     put(cli, "dist", site)
-    cli.call("blob", "get", site, "-f", "back", "--recursive")
-    write(cli.root / "back", mine="1", edited="2")
-    for name in ("b", "edited"):
+    words = ("blob", "get", site, "-f", "back", "--recursive")
+    cli.call(*words)
+    # What is proved to be there already counts as read.
+    assert outcomes(cli.call(*words, "--unchanged", "skip"))["b"] == "unchanged"
+    write(cli.root / "back", mine="1", written="1", edited="2")
+    assert cli.call("blob", "put", f"{site}/written", "-f", "back/written").code == 0
+    for name in ("b", "edited", "written"):
         cli.call("blob", "delete", f"{site}/{name}", "--last-writer-wins", scope="other")
-    ran = cli.call("blob", "get", site, "-f", "back", "--recursive", "--mirror")
+    ran = cli.call(*words, "--mirror")
     assert outcomes(ran) == {"a": "read", "b": "deleted"}
-    assert sorted(os.listdir(cli.root / "back")) == ["a", "edited", "mine"]
+    assert sorted(os.listdir(cli.root / "back")) == ["a", "edited", "mine", "written"]
 
 
 def test_a_delete_takes_what_was_read_here_in_that_version_only(cli: CliWorld, site: str) -> None:
