@@ -214,11 +214,10 @@ class _Guardian:
         return is_first and kill_at > now
 
     def _act_in_time(self) -> None:
-        now = clock.now()
         if not self._command:
             return
         if self._kill_at is not None:
-            if now >= self._kill_at:
+            if clock.now() >= self._kill_at:
                 self._tree.kill()
             return
         if self._tree.status is not None or self._on_lost == "continue" or not self._is_late():
@@ -252,7 +251,9 @@ class _Guardian:
             return True
         # SIGQUIT, for example, makes some programs print their threads and go on: it has ended those that died of it.
         deadly = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
-        return deadly in self._passed_on or (deadly == signal.SIGINT and self._typed)
+        # The end of a terminal, like Ctrl-C, is told to the group in its foreground, and perhaps not to azguard.
+        is_hung_up = deadly == signal.SIGHUP and self._terminal is not None and self._terminal.is_gone()
+        return deadly in self._passed_on or is_hung_up or (deadly == signal.SIGINT and self._typed)
 
     def _lend_terminal(self, number: int) -> bool:
         """Put the command in the foreground if it was stopped for want of that; return whether it goes on."""

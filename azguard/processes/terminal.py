@@ -40,6 +40,14 @@ class Terminal:
         except OSError:
             return False
 
+    def is_gone(self) -> bool:
+        """Return whether it has hung up, or is not our session's any more."""
+        try:
+            os.tcgetpgrp(self.fd)
+        except OSError:
+            return True
+        return False
+
 
 def in_foreground() -> bool:
     """Return whether this process is in the foreground of a terminal."""

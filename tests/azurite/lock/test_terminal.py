@@ -87,6 +87,18 @@ def test_a_closed_terminal_ends_the_command_and_releases_the_lock(seat: Seat) ->
     assert (folder / "signals").read_text().split()[1:2] == ["SIGHUP"]
 
 
+def test_what_left_the_foreground_ends_before_the_release_if_the_session_is_closed_around_a_script(seat: Seat) -> None:
+    lock, folder = seat.world.new(), seat.world.cli.root / "session"
+    inner = f"timeout 60 {shlex.join(worker(folder))} & wait"
+    script = seat.world.cli.file("session.sh", f"{seat.line(lock, '--', 'sh', '-c', inner)}\necho went-on\n")
+    with shell(seat.world.cli.root, seat.world.cli.environ(env=seat.world.marked())) as window:
+        window.type(f"bash {script}\n")
+        until((folder / "beats").exists, 40)
+    # The script and azguard are not told: neither is in the foreground.
+    until(lambda: seat.world.state(lock) == "available", 40)
+    assert is_gone(int((folder / "pid").read_text()))
+
+
 def test_in_a_pipeline_the_terminal_is_for_whoever_asks_for_it(seat: Seat) -> None:
     lock, done = seat.world.new(), seat.world.cli.root / "done"
     command = f"echo one; until [ -e {done} ]; do sleep 0.05; done; read line </dev/tty; echo command has $line"
