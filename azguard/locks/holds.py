@@ -9,6 +9,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
 from pathlib import Path
@@ -18,7 +19,7 @@ from azguard import columns
 from azguard.atomic_files import write_atomically
 from azguard.conditions import lease_ids
 from azguard.errors import ConfigError
-from azguard.processes import clock, identity
+from azguard.processes import clock, identity, locked_file
 from azguard.processes.identity import KnownProcess
 
 # What has ended is remembered so long, so that a second release knows of the first.
@@ -162,6 +163,20 @@ class Holds:
             pass
         return ended
 
+    @contextmanager
+    def lock(self, lease_id: str, at_most_seconds: float) -> Iterator[None]:
+        """Keep other releases of a lease on this machine out; where that cannot be done in time, go on without."""
+        path = self.file(lease_id, "lock")
+        with ExitStack() as stack:
+            with suppress(OSError):
+                stack.enter_context(locked_file.hold(path, at_most_seconds))
+            try:
+                yield
+            finally:
+                # A release that waits for it finds the record, and so does a later one.
+                with suppress(OSError):
+                    path.unlink()
+
     def list_scope(self, scope: str) -> Iterator[Hold]:
         """Yield the records of a scope, newest first."""
         found = [hold for path in self._files() if (hold := _read(path)) is not None and hold.scope == scope]
@@ -189,6 +204,7 @@ class Holds:
             try:
                 if is_over and path.stat().st_mtime < before:
                     path.with_suffix(".log").unlink(missing_ok=True)
+                    path.with_suffix(".lock").unlink(missing_ok=True)
                     path.unlink()
             except OSError:
                 continue  # Another run deletes it, or it is another user's.

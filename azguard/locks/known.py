@@ -5,6 +5,7 @@ import re
 import signal
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -126,28 +127,33 @@ def release(known: KnownLock, holds: Holds, records: LeaseRecords, deadline: Dea
         LockLost: it was lost before. Nothing was released.
         OutcomeUnknown: it was sent, and whether it was done cannot be known.
     """
-    outcome = "released"
     if known.hold is not None and known.hold.process is not None:
         _end(known.hold.process)
+    with nullcontext() if known.hold is None else holds.lock(known.lease_id, deadline.remaining / 2):
+        outcome = _release_unless_released(known, holds, deadline)
+    records.remove(known.target, known.lease_id)
+    address = str(known.target.address)
+    return LockReleased(address=address, lease_id=known.lease_id, fence=known.fence, outcome=outcome)
+
+
+def _release_unless_released(known: KnownLock, holds: Holds, deadline: Deadline) -> str:
+    """Release a lock, unless its process or another release at the same time has; return the outcome."""
     hold = of_lease(known.target, known.lease_id, known.fence, holds).hold
     if hold is not None and hold.state is HoldState.LOST:
         why = _end_broken(known, deadline) or hold.why or ""
         raise build_lost(known.target, why).but(reason="lock_lost_before_release")
     if hold is not None and hold.state is HoldState.RELEASED:
-        was_known = known.hold is not None and known.hold.state is HoldState.RELEASED
-        outcome = "already_released" if was_known else "released"
-    else:
-        try:
-            outcome = _release(known, deadline)
-        except LockLost as error:
-            if hold is not None:
-                holds.close(hold, HoldState.LOST, "; ".join(error.detail))
-            raise
+        was_known = known.is_sticky or _is_in_state(known, HoldState.RELEASED)
+        return "already_released" if was_known else "released"
+    try:
+        outcome = _release(known, deadline)
+    except LockLost as error:
         if hold is not None:
-            holds.close(hold, HoldState.RELEASED)
-    records.remove(known.target, known.lease_id)
-    address = str(known.target.address)
-    return LockReleased(address=address, lease_id=known.lease_id, fence=known.fence, outcome=outcome)
+            holds.close(hold, HoldState.LOST, "; ".join(error.detail))
+        raise
+    if hold is not None:
+        holds.close(hold, HoldState.RELEASED)
+    return outcome
 
 
 def _find_around(target: Target, environ: Mapping[str, str], holds: Holds) -> Iterator[KnownLock]:

@@ -73,6 +73,15 @@ def test_a_frozen_environment_refuses_with_its_reason_until_it_is_released(world
     assert (call(world, "check", lock).code, call(world, "release", lock).code, world.left(lock)) == (0, 0, NOTHING)
 
 
+def test_of_two_releases_at_the_same_time_none_calls_the_lock_lost(world: Locks) -> None:
+    lock = world.new()
+    freeze(world, lock)
+    begun = [world.cli.begin_fork("lock", "release", lock, env=world.marked()) for _ in range(2)]
+    told = [each.communicate(b"", 60) for each in begun]
+    assert ([each.wait() for each in begun], told[0][1] + told[1][1]) == ([0, 0], b"")
+    assert (world.left(lock), list(world.cli.root.rglob("*.lock"))) == (NOTHING, [])
+
+
 def test_it_is_told_until_when(world: Locks) -> None:
     lock = world.new()
     until = freeze(world, lock, "--until", "2h")["until"]
