@@ -50,12 +50,13 @@ def find_descendants(root: int, but: Collection[Process] = ()) -> list[Process]:
         return []
     listed = os.path.exists(f"/proc/self/task/{threading.get_native_id()}/children")
     left_out = {(each.pid, each.started) for each in but}
+    ended: set[int] = set()
     found: list[Process] = []
     before = None
     for _ in range(_MOST_LOOKS):
-        found = _look_once(root, _list_children if listed else _scan_children(), left_out)
+        found = _look_once(root, _list_children if listed else _scan_children(), left_out, ended)
         # The children of a process or a thread that ends meanwhile get a parent whose own may have been listed already.
-        now = {(each.pid, each.started) for each in found}
+        now = ({(each.pid, each.started) for each in found}, len(ended))
         if now == before:
             break
         before = now
@@ -63,14 +64,17 @@ def find_descendants(root: int, but: Collection[Process] = ()) -> list[Process]:
 
 
 def _look_once(
-    root: int, list_children: Callable[[int], list[int]], left_out: Collection[tuple[int, int]]
+    root: int, list_children: Callable[[int], list[int]], left_out: Collection[tuple[int, int]], ended: set[int]
 ) -> list[Process]:
+    """Return the descendants that were found; the pids of those that had ended are added to ``ended``."""
     found: list[Process] = []
     parents = [root]
     while parents:
         for pid in list_children(parents.pop()):
             process = _read(pid)
-            if process is not None and (pid, process.started) not in left_out:
+            if process is None:
+                ended.add(pid)
+            elif (pid, process.started) not in left_out:
                 found.append(process)
                 parents.append(pid)
     return found

@@ -8,7 +8,8 @@ import pytest
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Linux alone tells who descends from whom")
 
 # This process adopts orphans. It has a child with a child with a worker. One of the first two is killed in the midst of
-# a look: what it started then has another parent, whose children have been listed already.
+# a look, or the one in the first and the other in the second: what it started then has another parent, whose children
+# have been listed already.
 LOOK = """
 import os, signal, sys, time
 from azguard.processes import tree
@@ -30,31 +31,29 @@ told = b""
 while told.count(b"\\n") < 3:
     told += os.read(reading, 100)
 worker, inner, child = (pid for _, pid in sorted(tuple(map(int, line.split())) for line in told.splitlines()))
-victim, moment = {"child": child, "inner": inner}[sys.argv[1]], sys.argv[2]
-alive = {child, inner, worker} - {victim}
+kills = {"child": [(child, child)], "inner": [(child, inner)], "both": [(child, child), (inner, inner)]}[sys.argv[1]]
+alive = {child, inner, worker} - {victim for _, victim in kills}
 read = tree.find
 
-def kill():
+def kill(victim):
     os.kill(victim, signal.SIGKILL)
     while os.path.exists(f"/proc/{victim}"):
         time.sleep(0.001)
 
 def find(pid):
-    global moment
-    is_it, at = pid == child and moment, moment
-    moment = "" if is_it else moment
-    if is_it and at == "before":
-        kill()
+    victim = kills.pop(0)[1] if kills and kills[0][0] == pid else None
+    if victim and sys.argv[2] == "before":
+        kill(victim)
     found = read(pid)
-    if is_it and at == "after":
-        kill()
+    if victim and sys.argv[2] == "after":
+        kill(victim)
     return found
 
 tree.find = find
 found = [each.pid for each in tree.find_descendants(os.getpid())]
 for each in alive:
     os.kill(each, signal.SIGKILL)
-print(set(found) == alive, len(found), [moment])
+print(set(found) == alive, len(found) == len(alive), kills)
 """
 # A child of several threads has started a worker. The thread that did it ends after it was listed.
 LOOK_AT_THREADS = """
@@ -114,9 +113,11 @@ def look(script: str, *words: str) -> str:
     return subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=True).stdout
 
 
-@pytest.mark.parametrize(("victim", "moment"), [("child", "before"), ("child", "after"), ("inner", "after")])
+@pytest.mark.parametrize(
+    ("victim", "moment"), [("child", "before"), ("child", "after"), ("inner", "after"), ("both", "before")]
+)
 def test_what_a_process_has_started_is_found_even_if_it_ends_meanwhile(victim: str, moment: str) -> None:
-    assert look(LOOK, victim, moment) == "True 2 ['']\n"
+    assert look(LOOK, victim, moment) == "True True []\n"
 
 
 def test_what_a_thread_has_started_is_found_even_if_it_ends_meanwhile() -> None:
