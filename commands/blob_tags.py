@@ -50,7 +50,8 @@ def set_(
 
     --etag also takes the ETag of the blob. Then the tags are not compared: those of another writer are replaced.
 
-    The tag of a fence stays, unless you set it. With --fence the number of your lock guards the write, not the version.
+    The tag of a fence stays, unless you set it. With --fence the number of your lock guards the write, not the version,
+    and the blob gets a new version of the same content.
 
     A version, ?versionid=…, cannot be leased. Its tags are set only with --last-writer-wins.
 

@@ -41,6 +41,7 @@
 ``tags``            the index tags of a blob
 ``tiers``           the access tier of a blob
 ``fenced_writes``   writes under the fence of a lock
+``fenced_tags``     what a write of tags under a fence owes to the versions of the blob
 ``updating``        a blob as the update loop sees it
 ``updating_parts``  tags, and the metadata of a container, as the update loop sees them
 ``update_states``   what an update reads of a blob and keeps of it

@@ -15,13 +15,13 @@ from typing import Any, ClassVar
 
 from azguard import columns
 from azguard.accounts.target import Target
-from azguard.blobs import properties
+from azguard.blobs import fenced_tags, properties
 from azguard.conditions import fences
 from azguard.conditions.etags import quote
 from azguard.conditions.operations import Condition
 from azguard.conditions.resolve import Conditions
 from azguard.documents import tags as rules
-from azguard.errors import BadRequest, Changed, NotFound, UsageError
+from azguard.errors import AzguardError, BadRequest, Changed, NotFound, OutcomeUnknown, UsageError
 from azguard.leases import guard
 from azguard.leases.kept import LeaseRecords
 from azguard.requests.calls import write_timeouts
@@ -102,13 +102,40 @@ def replace_all(
             return _write(target, tags, conditions, deadline, is_own=False)
         with guard.hold(target, conditions.lease_id, records, deadline) as held:
             under = replace(conditions, lease_id=held.lease_id)
-            return _write(target, tags, under, held.patience, is_own=held.is_own)
+            done = _write(target, tags, under, held.patience, is_own=held.is_own)
+            return done if under.fence is None else _exclude_lower_fences(target, done, held, records)
     except NotFound as error:
         if conditions.expected_etag is None or error.service_code == "ContainerNotFound":
             raise
         raise properties.to_gone(target, conditions.expected_etag, error) from error
     except Changed as error:
         raise error if error.current_etag else properties.describe_conflict(error, target, deadline) from error
+
+
+def _exclude_lower_fences(
+    target: Target, done: WriteResult, held: guard.GuardLease, records: LeaseRecords
+) -> WriteResult:
+    """Return the write of tags under a fence, once no holder with a lower one can replace the version any more.
+
+    Raises:
+        OutcomeUnknown: the tags were written, and one still may.
+    """
+    try:
+        moved = fenced_tags.move_version(target, held.lease_id, held.patience)
+    except AzguardError as error:
+        raise OutcomeUnknown(
+            f"the tags of {target} were written, but a holder with a lower fence may still overwrite them",
+            address=str(target.address),
+            detail=(error.message,),
+            reason="outcome_unknown",
+        ) from error
+    records.record_move(target, moved)
+    return replace(done, etag=move_etag(str(done.etag), str(moved.after)))
+
+
+def move_etag(etag: str, blob_etag: str) -> str:
+    """Return azguard's ETag of the same tags on another version of the blob."""
+    return f"{quote(blob_etag)[:-1]}{_MARK}{etag.rpartition(_MARK)[2]}"
 
 
 def is_of_tags(etag: str) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any
 
-from azguard.blobs import properties, tags, update_states
+from azguard.blobs import fenced_tags, properties, tags, update_states
 from azguard.blobs.updating import LeasableBlob
 from azguard.conditions import fences
 from azguard.conditions.resolve import Conditions
@@ -30,6 +30,8 @@ class BlobTags(LeasableBlob):
 
     #: For a write under the caller's lease, which does not end with the update.
     single: SingleWrite = field(default_factory=SingleWrite)
+    #: The tags that were sent under a fence.
+    fenced: list[Mapping[str, str]] = field(default_factory=list)
 
     def read(self, deadline: Deadline) -> CurrentVersion:
         """Read the version of the blob, then its tags."""
@@ -53,12 +55,13 @@ class BlobTags(LeasableBlob):
         """Acquire a lease on the version read. Its tags are compared too, since they move no ETag."""
         blob = replace(state, etag=state.preserved)
         super().acquire(blob, lease_id, seconds, deadline)
-        if self.read_etag_under_lease(lease_id, deadline) != state.etag:
+        if tags.get(self.target, Conditions(lease_id=lease_id), deadline).etag != state.etag:
             raise RefusedHere.as_changed()
 
     def read_etag_under_lease(self, lease_id: str, deadline: Deadline) -> str:
         """Return the current version of the tags, which the service tells only to the holder of ``lease_id``."""
-        return tags.get(self.target, Conditions(lease_id=lease_id), deadline).etag
+        found = tags.get(self.target, Conditions(lease_id=lease_id), deadline)
+        return self._exclude_lower_fences(found.etag, lease_id, deadline) if found.tags in self.fenced else found.etag
 
     def prepare(
         self, state: CurrentVersion, content: bytes, lineage: Lineage | None, lease_id: str | None, deadline: Deadline
@@ -72,10 +75,17 @@ class BlobTags(LeasableBlob):
         client = self.target.account.blob(self.target.address)
 
         def send(held: str | None) -> CommittedVersion:
+            if self.lock_fence is not None:
+                self.fenced.append(wanted)
             client.set_blob_tags(wanted, lease=held, **write_timeouts(deadline))
-            return CommittedVersion(tags.compute_etag(state.preserved, wanted))
+            made = tags.compute_etag(state.preserved, wanted)
+            return CommittedVersion(self._exclude_lower_fences(made, held, deadline) if self.fenced else made)
 
         return send if self.lease_id is None else lambda held: self.single.send(lambda: send(held))
+
+    def _exclude_lower_fences(self, etag: str, lease_id: str | None, deadline: Deadline) -> str:
+        """Return the version of the tags, once no holder with a lower fence can replace them any more."""
+        return tags.move_etag(etag, str(fenced_tags.move_version(self.target, lease_id, deadline).after))
 
     def fence(
         self, state: CurrentVersion, lineage: Lineage | None, lease_id: str | None, deadline: Deadline

@@ -45,7 +45,8 @@ class Moved:
     #: None where a lost answer was settled without learning the new version.
     after: str | None
     last_modified: datetime | None
-    lineage: str
+    #: None where it has none.
+    lineage: str | None
     #: How often it was sent: a copy that was sent before the last one may come late.
     attempts: int = 1
 

@@ -8,12 +8,20 @@ from typing import Any
 import pytest
 from azure.storage.blob import BlobBlock, BlobClient, BlobSasPermissions, generate_blob_sas
 
+from azguard.accounts.credentials import from_connection_string
+from azguard.accounts.target import Target
 from azguard.accounts.well_known import EMULATOR_KEY, EMULATOR_NAME
+from azguard.address import Address, Kind
+from azguard.blobs import tags
+from azguard.conditions import fences
+from azguard.conditions.resolve import Conditions
 from azguard.faultproxy import proxy
 from azguard.faultproxy.faults import Fault, Request
+from azguard.requests.deadline import Deadline
 from tests.faults.rules import operation
 from tests.support.blob_world import LARGE
 from tests.support.cli_world import CliWorld, Ran
+from tests.support.no_records import NoRecords
 
 Steps = Mapping[str, Callable[[], object]]
 LEASE = "0f3c1111-2222-3333-4444-555566667777"
@@ -262,6 +270,17 @@ def test_a_higher_fence_between_the_two_looks_is_not_taken_for_the_version_befor
     with proxy.running(cli.port, between(steps)) as running:
         ran = put(cli.through(running.port), blob, 42)
     assert (ran.code, there(cli, blob)[0]) == (77, b"43")
+
+
+def test_a_first_fence_that_comes_with_tags_alone_is_seen(cli: CliWorld, blob: str) -> None:
+    sdk(cli, blob).upload_blob(b"theirs")
+    container, _, name = blob.partition("/")
+    target = Target(from_connection_string(cli.connection_string or ""), Address(Kind.BLOB, (container, name)))
+    under = Conditions(fences.condition(43), "fence", fence=43)
+    steps = {"PUT blob 2": lambda: tags.replace_all(target, {"a": "1"}, under, NoRecords(), Deadline())}
+    with proxy.running(cli.port, between(steps)) as running:
+        ran = put(cli.through(running.port), blob, 42)
+    assert (ran.code, there(cli, blob)) == (77, (b"theirs", {"a": "1", "fence": tag(43)}))
 
 
 def test_writers_without_a_fence_who_never_rest_are_not_fought_for_ever(cli: CliWorld, blob: str) -> None:

@@ -115,6 +115,40 @@ def test_put_and_safe_update_know_each_others_fences(cli: CliWorld, blob: str) -
     assert increment(cli, blob, 43).code == 77
 
 
+TAGS = {
+    "set": ("blob", "tags", "set", "{blob}", "--tags", "env=live"),
+    "update": ("safe-update", "blob:{blob}", "--tags", "--set-string", "env=live"),
+}
+
+
+@pytest.mark.parametrize("how", TAGS)
+@pytest.mark.parametrize("lost", ["", "PUT tags", "PUT properties"])
+def test_a_higher_fence_that_comes_with_tags_alone_is_seen(
+    cli: CliWorld, blob: str, target: Target, client: BlobClient, how: str, lost: str
+) -> None:
+    """A write of tags moves no version, to which the write of the holder who was overtaken is bound."""
+    losing = [lost]
+
+    def decide(request: Request) -> Fault:
+        is_lost = operation(request) in losing
+        return Fault.DROP if is_lost and losing.pop() else Fault.NONE
+
+    def hold_by_tags() -> None:
+        with proxy.running(cli.port, decide) as between:
+            words = [word.format(blob=blob) for word in TAGS[how]]
+            assert cli.through(between.port).call(*words, "--fence", "43").code == 0
+
+    with pytest.raises(LockLost):
+        change(target, first(hold_by_tags), 42)
+    assert state(client) == (b'{"n": 1}', {"env": "live", "fence": tag(43)})
+
+
+def test_tags_under_a_fence_move_what_was_read_along(cli: CliWorld, blob: str) -> None:
+    set_ = cli.call("blob", "tags", "set", blob, "--tags", "env=live", "--fence", "43")
+    again = cli.call("blob", "tags", "set", blob, "--tags", "env=test", "--etag", set_.json["etag"])
+    assert (set_.code, again.code, cli.call("blob", "put", blob, stdin=b"new").code) == (0, 0, 0)
+
+
 def test_a_blob_without_a_fence_gets_one(cli: CliWorld, blob: str, client: BlobClient) -> None:
     client.upload_blob(b'{"n": 1}', overwrite=True, tags={"env": "dev"})
     assert (increment(cli, blob, 7).code, state(client)) == (0, (b'{"n": 2}', {"env": "dev", "fence": tag(7)}))
