@@ -123,4 +123,5 @@ def find_secrets(shared: Mapping[str, Any], environ: Mapping[str, str], argv: It
 def _spellings(secret: str) -> tuple[str, ...]:
     from urllib.parse import quote, unquote
 
-    return secret, quote(secret, safe=""), unquote(secret)
+    # A variable, or a word, may hold bytes that are not UTF-8.
+    return secret, quote(secret, safe="", errors="surrogateescape"), unquote(secret)

@@ -158,6 +158,10 @@ def test_what_names_a_file_and_what_is_short_is_no_secret() -> None:
     assert find_secrets({"account_key": "@/run/secrets/key-of-account"}, {"AZURE_STORAGE_KEY": "short"}) == []
 
 
+def test_a_secret_of_bytes_that_are_not_text_is_one_too() -> None:
+    assert find_secrets({}, {"AZURE_CLIENT_SECRET": "twelve-bytes\udcff"}) == ["twelve-bytes%FF", "twelve-bytes\udcff"]
+
+
 def test_a_key_in_the_place_of_an_address_is_secret_in_each_part_of_it() -> None:
     parts = ["16VtPPz5pE3HFmkazauhuKkSZGVDxpd6WkOsJ1PPEBcxIgcRE70SBTarzmZmmaWMCRr", "6mqHFEr", "cerMUkRy", "Q=="]
     assert parts[0] in find_secrets({}, {}, ["blob", "get", "/".join(parts)])
