@@ -46,8 +46,10 @@ def count(text: str | None, option: str) -> int | None:
     """Return a whole number above zero."""
     if text is None or text == "*":
         return None
-    if not text.isdecimal() or int(text) < 1:
-        raise UsageError(f"{option}: {text!r} is not a whole number above zero")
+    if not (text.isascii() and text.isdigit() and text.strip("0")):
+        raise UsageError(f"{option}: {text!r} is not a whole number above zero", hint=f"{option} 10")
+    if len(text) >= _MOST_DIGITS:
+        raise UsageError(f"{option}: {text!r} is too large a number", hint=f"{option} 10")
     return int(text)
 
 

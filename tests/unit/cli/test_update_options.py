@@ -70,7 +70,9 @@ REFUSED: list[tuple[str, dict[str, Any], str, str | None]] = [
     # Of one option alone.
     (BLOB, {"op_id": " "}, "--op-id is empty", "an unset shell variable looks like this; leave the option out"),
     (TABLE, {"where": ""}, "--where is empty", "an unset shell variable looks like this; leave the option out"),
-    (BLOB, {"max_attempts": "0"}, "--max-attempts: '0' is not a whole number above zero", None),
+    (BLOB, {"max_attempts": "0"}, "--max-attempts: '0' is not a whole number above zero",
+     "--max-attempts 10"),
+    (BLOB, {"max_attempts": "9" * 19}, f"--max-attempts: '{'9' * 19}' is too large a number", "--max-attempts 10"),
 ]  # fmt: skip
 
 
