@@ -121,7 +121,12 @@ def _check_result_file(file: str | None) -> Path | None:
 
 def is_writable(path: Path) -> bool:
     """Return whether a file can be written, as far as can be told before it is."""
-    return not path.is_dir() and os.access(path if path.exists() else path.absolute().parent, os.W_OK)
+    try:
+        return not stat.S_ISDIR(path.stat().st_mode) and os.access(path, os.W_OK)
+    except FileNotFoundError:
+        return os.access(path.absolute().parent, os.W_OK)
+    except OSError:
+        return False  # Its name is too long, say, or what it is in is no folder.
 
 
 def write_json(path: Path, result: object) -> None:

@@ -1,5 +1,6 @@
 """The receipts of messages on the command line: which one is meant, and that none is lost."""
 
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -35,7 +36,7 @@ def body_file(file: str | None, number: int) -> Path | None:
     body = inputs.output(file)
     if body is not None and number > 1:
         raise UsageError("-f takes the body of one message", hint="leave --num-messages out")
-    if body is not None and body.is_dir():
+    if body is not None and os.path.isdir(body):
         raise UsageError(f"{body} is a folder", hint="name a file")
     if body is not None and not inputs.is_writable(body):
         folder = shlex.quote(str(body.parent))

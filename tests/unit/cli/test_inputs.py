@@ -24,3 +24,12 @@ def test_the_hint_at_a_number_of_seconds_is_near_what_was_typed(text: str, hint:
     with pytest.raises(UsageError) as refused:
         values.seconds(text, "--wait", 1, 604800)
     assert refused.value.hint == hint
+
+
+def test_a_file_whose_name_is_too_long_is_refused_before_anything_is_done(tmp_path: Path) -> None:
+    assert [inputs.is_writable(tmp_path / name) for name in ("x" * 300, "a/b", "new", "")] == [
+        False,
+        False,
+        True,
+        False,
+    ]
