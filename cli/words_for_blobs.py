@@ -9,6 +9,7 @@ HINTS: Mapping[str, Words] = {
     "archived_not_leasable": "--last-writer-wins changes the tier whatever is there",
     "blob_is_archived": "azguard blob tier {target} --tier Hot brings it back, within hours",
     "blob_is_rehydrating": "see when it is back: azguard blob show {target} --query tier",
+    "blob_of_other_type": "see its type: azguard blob show {target} --query blob_type",
     "container_changed": "azguard container show {target}, then decide",
     "content_md5_differs": "the file is not the one the MD5 was made of, or it was cut short",
     "content_damaged": "try again; if it happens often, what stands between changes content: use https, or another way",

@@ -35,7 +35,8 @@ HINTS: Mapping[str, Words] = {
     "interpreter_missing": "see the script's first line",
     "lock_file_not_writable": "set AZGUARD_CACHE_DIR",
     "node_missing": (
-        'install Node.js 20 or later with npm, or let pip bring one (206 MB): pip install "azguard[emulator]"'
+        "install Node.js 20 or later with npm; or let pip bring one (206 MB), in the clone of azguard: "
+        "pipx install --force '.[emulator]', or pip install '.[emulator]'"
     ),
     "npm_distrusts_registry": (
         "your network has certificates of its own; name their file to Node.js, then run this again, such as: "

@@ -31,6 +31,7 @@ HINTS: Mapping[str, Words] = {
     "once_key_missing": "try the expression on a message: azguard message peek QUEUE",
     "once_row_foreign": "name a table that workers alone write: azguard table create Once",
     "once_table_missing": "azguard table create {target}",
+    "poison_queue_missing": "no worker has moved a message there yet; or name another one: --poison-queue QUEUE",
     "places_killed": "the messages come again when their time is over; start the worker again",
     "receipt_stale": "the last one who received it has the receipt that is good; do nothing more with this message",
     "work_file_not_writable": "choose a file in a folder that is there and that you may write",

@@ -22,7 +22,9 @@ HINTS: Mapping[str, Words] = {
     "smb_no_answer": "if that is not the port of SMB, name it: --smb-port N, or AZGUARD_SMB_PORT=N",
     "smb_no_room": "try again later",
     "smb_not_encrypted": "SMB 3.1.1 with AES is needed, as Azure Files offers it",
-    "smb_not_installed": "pip install 'azguard[smb]'",
+    "smb_not_installed": (
+        "install it again, in the clone of azguard: pipx install --force '.[smb]', or pip install '.[smb]'"
+    ),
     "smb_path_malformed": "write it as SHARE/PATH, with / between directories",
     "smb_port_blocked": (
         "many networks block port {port}; test it: nc -zv {host} {port}; a VPN or a private endpoint opens a way; "

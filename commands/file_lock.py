@@ -57,8 +57,8 @@ def run(
 
     A file that is missing is created empty, with the directories it is in; it stays. The share must exist.
 
-    It needs the account key and port 445, and the extra smb: pip install 'azguard[smb]'. A SAS or a login cannot do
-    SMB. Everything is encrypted. Shares of the protocol NFS have no SMB.
+    It needs the account key and port 445, and the extra smb: pip install '.[smb]' in the clone of azguard. A SAS or a
+    login cannot do SMB. Everything is encrypted. Shares of the protocol NFS have no SMB.
 
     azguard asks the server every second whether the file is still open. If it is not (an operator closed it, the
     network ended the connection), or if the server does not answer for --lost-after, the command and all that it

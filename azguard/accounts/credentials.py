@@ -36,7 +36,7 @@ def from_connection_string(text: str) -> Account:
     name = parts.get("accountname", "")
     found = _endpoints(parts, name)
     if not found:
-        raise _missing("AccountName or a BlobEndpoint")
+        raise _missing("AccountName and no BlobEndpoint")
     first = next(iter(found.values()))
     # Only a key needs the name, and a key without one is refused below.
     name = name or endpoints.account_name(first) or first.partition("://")[2]

@@ -49,6 +49,7 @@ STATES = {
     "BlobArchived": Refusal("{0} is in the archive", reason="blob_is_archived"),
     "BlobBeingRehydrated": Refusal("{0} is still on its way out of the archive", reason="blob_is_rehydrating"),
     "SnapshotsPresent": Refusal("{0} has snapshots", reason="has_snapshots"),
+    "InvalidBlobType": Refusal("{0} is a blob of another type", reason="blob_of_other_type"),
     "BlobIsSealed": Refusal("{0} is sealed", reason="blob_is_sealed"),
     "ShareHasSnapshots": Refusal("{0} has snapshots", reason="share_has_snapshots"),
     "DirectoryNotEmpty": Refusal("{0} is not empty", reason="directory_not_empty"),

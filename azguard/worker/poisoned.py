@@ -91,13 +91,21 @@ def list_poisoned(
         UsageError: the file of events cannot be read.
     """
     poison = named or find_poison_queue(queue)
-    seen = messages.peek(poison, MOST_MESSAGES, deadline)
+    seen = _peek(poison, deadline)
     wanted = {each.id for each in seen}
     known = {} if events is None else _read_events(events, wanted)
     if once_table is not None and wanted:
         known |= _read_rows(once_table, queue.address.container, wanted, deadline)
     shown = tuple(_join(each, known.get(each.id, {})) for each in seen)
     return PoisonList(poison, shown, queues.show(poison, deadline).approximate_message_count)
+
+
+def _peek(poison: Target, deadline: Deadline) -> list[MessagePeeked]:
+    try:
+        return messages.peek(poison, MOST_MESSAGES, deadline)
+    except NotFound as error:
+        # A worker makes it with the first message that it moves there.
+        raise error.but(reason="poison_queue_missing") from error
 
 
 def _join(seen: MessagePeeked, known: Mapping[str, Any]) -> PoisonedMessage:

@@ -123,7 +123,8 @@ def test_without_node_the_fix_is_named(world: World) -> None:
         78,
         "",
         "error: Azurite needs Node.js, and there is none on PATH\n"
-        'hint: install Node.js 20 or later with npm, or let pip bring one (206 MB): pip install "azguard[emulator]"\n',
+        "hint: install Node.js 20 or later with npm; or let pip bring one (206 MB), in the clone of azguard: "
+        "pipx install --force '.[emulator]', or pip install '.[emulator]'\n",
     )
     assert world.processes() == []
 

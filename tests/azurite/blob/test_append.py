@@ -200,6 +200,9 @@ def test_nothing_is_appended_to_a_block_blob(cli: CliWorld) -> None:
     cli.call("blob", "put", blob, stdin=b"one\n")
     ran = cli.call("blob", "append", blob, "--line", "two", "--create")
     assert (ran.code, "is a block blob" in ran.err, content(cli, blob)) == (40, True, b"one\n")
+    # Then azguard has not looked at what is there, and the service says it.
+    ran = cli.call("blob", "append", blob, "--line", "two", "--last-writer-wins")
+    assert (ran.code, "is a blob of another type" in ran.err, content(cli, blob)) == (40, True, b"one\n")
 
 
 def test_a_leased_blob_is_appended_to_with_the_lease_alone(cli: CliWorld, log: str) -> None:

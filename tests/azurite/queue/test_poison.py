@@ -124,6 +124,14 @@ def test_what_is_not_there_is_named(cli: CliWorld, jobs: str, words: tuple[str, 
     assert (ran.code, bool(ran.error["hint"])) == (code, True)
 
 
+def test_a_poison_queue_that_no_worker_needed_yet_is_not_to_be_created(cli: CliWorld, jobs: str) -> None:
+    ran = look(cli, "nosuch")
+    assert (ran.error["message"], "azguard queue create" in ran.error["hint"]) == (
+        "there is no queue nosuch-poison",
+        False,
+    )
+
+
 def test_a_poison_queue_of_another_account_is_not_looked_for_in_this_one(cli: CliWorld, jobs: str) -> None:
     option = ("--poison-queue", f"https://other.queue.core.windows.net/{jobs}-poison")
     ran = [look(cli, jobs, *option), cli.call("queue", "work", jobs, "--drain", *option, "--", "true")]
