@@ -12,7 +12,7 @@ import json
 import os
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -113,11 +113,15 @@ class ProcessNotes:
     def is_running(self, name: str) -> bool:
         """Return whether the process lives that opened the note of that name."""
         path = self.folder / f"{name}{_ENDING}"
-        return path.exists() and not _is_unlocked(path)
+        with _lock_if_unlocked(path) as is_locked:
+            return path.exists() and not is_locked
 
     def _read_abandoned(self, path: Path) -> ProcessNote | None:
-        # Read after that, so that nothing is added any more.
-        facts = _read(path) if _is_unlocked(path) else {}
+        # Read while it is locked: its process may have made it, and not have locked it yet.
+        facts: dict[str, str] = {}
+        with _lock_if_unlocked(path) as is_locked:
+            if is_locked:
+                facts = _read(path)
         # Without a host it is being written, or a kill cut it short before anything was begun.
         if "host" not in facts:
             return None
@@ -134,14 +138,18 @@ def _read(path: Path) -> dict[str, str]:
     return facts
 
 
-def _is_unlocked(path: Path) -> bool:
+@contextmanager
+def _lock_if_unlocked(path: Path) -> Iterator[bool]:
+    """Keep a note locked for a moment, unless its process has it locked; yield whether that was done."""
     try:
         descriptor = os.open(path, os.O_RDWR)
     except OSError:
-        return False
+        yield False
+        return
     try:
-        return locked_file.try_lock(descriptor)
-    except OSError:
-        return False
+        is_locked = False
+        with suppress(OSError):
+            is_locked = locked_file.try_lock(descriptor)
+        yield is_locked
     finally:
         os.close(descriptor)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from azguard.processes.locked_file import IS_SUPPORTED
-from azguard.processes.notes import Machine, ProcessNotes
+from azguard.processes.notes import Machine, ProcessNote, ProcessNotes
 
 pytestmark = pytest.mark.skipif(not IS_SUPPORTED, reason="this system has no such locks")
 HERE = Machine("build-1", "boot-1", "installation-1")
@@ -32,6 +32,23 @@ def test_a_note_is_found_with_all_its_facts_when_its_process_has_let_go_of_it(tm
     ]
     note.close(is_done=True)
     assert list(notes.folder.iterdir()) == []
+
+
+def test_a_note_that_its_process_begins_meanwhile_is_not_abandoned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes = ProcessNotes(tmp_path, HERE)
+    (tmp_path / "a.json").touch()  # Its process has made it, and not locked it yet.
+    close = os.close
+    begun: list[ProcessNote] = []
+
+    def close_and_begin(descriptor: int) -> None:
+        close(descriptor)
+        if not begun:
+            begun.append(notes.open("a", {}))
+
+    monkeypatch.setattr(os, "close", close_and_begin)
+    assert (find(notes), len(begun)) == ([], 1)
 
 
 def test_a_note_that_cannot_be_deleted_is_let_go_of_all_the_same(tmp_path: Path) -> None:
