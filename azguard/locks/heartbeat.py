@@ -18,8 +18,8 @@ class Heartbeat:
     def __init__(self, path: Path | None, say: Callable[[str], None]) -> None:
         self._path = path
         self._say = say
-        #: Whether the file was ever written.
-        self._begun = False
+        #: What was written last; empty before the first time.
+        self._written = ""
         self._stopped = False
         self._writing = threading.Lock()
 
@@ -38,16 +38,20 @@ class Heartbeat:
                 self._write(self._path, json.dumps(record) + "\n")
 
     def stop(self) -> None:
-        """Delete the file, if it was written; nothing writes it again. If it cannot be deleted, that is only said."""
+        """Delete the file, unless another has written it; write it no more. One that cannot be deleted is only said."""
         with self._writing:
-            is_there = self._begun and not self._stopped
+            is_there = self._written and not self._stopped
             self._stopped = True
             if self._path is not None and is_there:
                 self._delete(self._path)
 
     def _delete(self, path: Path) -> None:
         try:
-            path.unlink(missing_ok=True)
+            # A lock that was broken may be held anew, by a run with the same file, before that is noticed here.
+            if path.read_text() == self._written:
+                path.unlink()
+        except FileNotFoundError:
+            return
         except OSError as error:
             self._say(f"warning: {path} cannot be deleted: {error.strerror}; the lock is not held any more")
 
@@ -55,9 +59,9 @@ class Heartbeat:
         try:
             # Not durable: a slow disk must not hold up the renewal, and after a crash the lock is lost anyway.
             write_atomically(path, text.encode(), durable=False)
-            self._begun = True
+            self._written = text
         except OSError as error:
             words = f"{path} cannot be written: {error.strerror}"
-            if not self._begun:
+            if not self._written:
                 raise ConfigError(words) from error
             self._say(f"warning: {words}")

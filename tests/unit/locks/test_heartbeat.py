@@ -29,6 +29,17 @@ def test_a_heartbeat_that_cannot_be_deleted_is_said_once_and_is_no_error(tmp_pat
     assert [each.partition(" cannot be deleted: ")[0] for each in said] == [f"warning: {path}"]
 
 
+def test_the_heartbeat_of_the_next_holder_is_left_alone(tmp_path: Path) -> None:
+    path, said = tmp_path / "beat", list[str]()
+    lost, held = Heartbeat(path, said.append), Heartbeat(path, said.append)
+    lost.beat(10)
+    held.beat(11)
+    lost.stop()
+    assert path.exists()
+    held.stop()
+    assert (path.exists(), said) == (False, [])
+
+
 def test_the_guardian_hears_of_a_loss_whatever_becomes_of_the_heartbeat(tmp_path: Path) -> None:
     path, guardian = tmp_path / "beat", Told()
     command = GuardedCommand(["true"], {}, grace=5.0, on_lost="term", say=lambda _: None, heartbeat=path)
