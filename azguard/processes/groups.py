@@ -4,7 +4,7 @@ import os
 import signal
 import time
 
-from azguard.processes.identity import find
+from azguard.processes.identity import HAS_PROC, find
 
 # How often to look whether a group that was killed has gone.
 _LOOK_SECONDS = 0.02
@@ -44,7 +44,7 @@ def is_alive(group: int) -> bool:
         os.killpg(group, 0)
     except (ProcessLookupError, PermissionError):
         return False
-    if not os.path.exists("/proc/self/stat"):
+    if not HAS_PROC:
         return True
     return any(_runs_in(group, int(entry)) for entry in os.listdir("/proc") if entry.isdecimal())
 

@@ -17,6 +17,18 @@ _KILL_SECONDS = 5.0
 _PROC = Path("/proc")
 
 
+def _has_own_proc() -> bool:
+    """Return whether ``/proc`` is there, and numbers processes as this one does: a sandbox may show another's."""
+    try:
+        return os.readlink(_PROC / "self") == str(os.getpid()) and (_PROC / "self/stat").exists()
+    except OSError:
+        return False
+
+
+#: Whether the kernel describes the processes of this machine, or container, in ``/proc``.
+HAS_PROC = _has_own_proc()
+
+
 class Process(NamedTuple):
     """A process as Linux describes it; ``pid`` and ``started`` together are its identity within one boot."""
 

@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 
-from azguard.processes.identity import Process, find, find_own_arguments
+from azguard.processes.identity import HAS_PROC, Process, find, find_own_arguments
 
 #: Whether this system can tell who descends from whom.
-IS_KNOWN = sys.platform == "linux" and os.path.exists("/proc/self/stat")
+IS_KNOWN = sys.platform == "linux" and HAS_PROC
 # From <linux/prctl.h>.
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36

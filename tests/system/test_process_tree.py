@@ -1,5 +1,6 @@
 """Processes by descent, in real ones of which some end while they are looked for."""
 
+import shutil
 import subprocess
 import sys
 
@@ -126,3 +127,20 @@ def test_what_a_thread_has_started_is_found_even_if_it_ends_meanwhile() -> None:
 
 def test_a_look_at_processes_that_never_stand_still_comes_to_an_end() -> None:
     assert look(LOOK_AT_WHAT_NEVER_STANDS_STILL) == "True True\n"
+
+
+def test_a_proc_of_other_numbers_tells_nothing() -> None:
+    # As in a sandbox that numbers its processes anew and shows the /proc of the machine.
+    sandbox = ["unshare", "--user", "--map-root-user", "--pid", "--fork"]
+    if (
+        shutil.which("unshare") is None
+        or subprocess.run([*sandbox, "true"], capture_output=True, check=False).returncode
+    ):
+        pytest.skip("no process may number others anew here")
+    script = (
+        "import os, subprocess; from azguard.processes import groups, tree;"
+        "child = subprocess.Popen(['sleep', '60'], process_group=0);"
+        "print(tree.IS_KNOWN, tree.find_descendants(os.getpid()), groups.is_alive(child.pid)); child.kill()"
+    )
+    done = subprocess.run([*sandbox, sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "False [] True\n"
