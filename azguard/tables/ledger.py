@@ -17,7 +17,7 @@ from typing import Any
 from azguard.accounts.exchanges import TRUNCATED
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.errors import NotFound
+from azguard.errors import NotFound, UsageError
 from azguard.requests.calls import write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import Lineage
@@ -29,6 +29,8 @@ from azguard.updates.resource import CommittedVersion, CurrentVersion
 
 # Sorts behind the usual row keys, and no user chooses it by chance.
 PREFIX = "~op~"
+# The row key of the entity.
+_NAME = "entity"
 _OUTCOME = "outcome"
 _COMMITTED = "committed"
 _VOID = "void"
@@ -89,16 +91,27 @@ class LedgeredEntity(VersionedEntity):
         except NotFound:
             self._void = None
             return False
+        self._require_own(found.entity)
         is_void = found.entity.get(_OUTCOME) == _VOID
         self._void = found.etag if is_void else None
         return not is_void
+
+    def _require_own(self, row: Entity) -> None:
+        """Refuse an op of another entity of the partition: the ledger has one row for both."""
+        if row.get(_NAME) != self.target.address.name:
+            raise UsageError(
+                f"the id is that of an update of the entity {row.get(_NAME)}, and not of {self.target}",
+                argument="op_id",
+                address=str(self.target.address),
+                reason="op_id_of_another_entity",
+            )
 
     def _row(self, outcome: str) -> Entity:
         _, partition, name = self.target.address.parts
         return {
             PARTITION_KEY: partition,
             ROW_KEY: PREFIX + self.op,
-            "entity": name,
+            _NAME: name,
             _OUTCOME: outcome,
             "time": iso(self.now()),
             "time" + ANNOTATION: DATETIME,

@@ -174,3 +174,12 @@ def test_status_asks_the_ledger(cli: CliWorld, name: str) -> None:
         (44, "not_committed"),
         (74, "unknown"),
     ]
+
+
+def test_an_id_that_azguard_made_for_another_entity_is_no_proof_for_this_one(cli: CliWorld, name: str) -> None:
+    made = update(cli, name, "--increment", "n").json["op_id"]
+    other = f"{name.removesuffix('/1')}/2"
+    ran = update(cli, other, "--set", "n=1", "--create", "--op-id", made)
+    assert (ran.code, ran.error["message"].startswith("--op-id: the id is that of"), stored(cli, other)) == (
+        2, True, None,
+    )  # fmt: skip
