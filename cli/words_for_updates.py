@@ -43,6 +43,9 @@ HINTS: Mapping[str, Words] = {
     "output_is_not_json": "mend the command; if it is meant: --any-content",
     "op_id_malformed": ("copy it whole from the result, or choose a key of your own that does not begin with {prefix}"),
     "op_id_of_another_entity": "copy the id of this entity's update, or choose a key of your own",
+    "property_of_other_type": (
+        "for a text: --set-string {path}=TEXT; if the type is to change: --unset {path} --set {path}=JSON"
+    ),
     "put_is_empty": "did the command before the pipe fail? If it is to be empty: --allow-empty",
     "put_never_read": (
         "read it first: azguard blob get {target} -f THEIRS, "
@@ -62,6 +65,7 @@ WORDS: Mapping[str, Words] = {
     "increment_of_whole_number": "--increment: {message}",
     "op_id_malformed": "{option}: {message}",
     "op_id_of_another_entity": "{option}: {message}",
+    "property_of_other_type": "--set: {message}",
     "patch_failed": "--json-patch: {message}",
     "sum_too_large": "--increment: {message}",
 }

@@ -40,9 +40,11 @@ def apply(chosen: Sequence[Edit], content: bytes) -> bytes:
     Raises:
         TransformFailed: an edit does not fit.
     """
+    after = content
     for edit in chosen:
-        content = _apply_one(edit, content)
-    return content
+        after = _apply_one(edit, after)
+    _require_kept_types(chosen, entity_json.parse(content), entity_json.parse(after))
+    return after
 
 
 def property_path(path: Path) -> Path:
@@ -74,6 +76,32 @@ def _apply_one(edit: Edit, content: bytes) -> bytes:
     if isinstance(edit, Unset):
         after = edits.apply([edit._replace(path=Path("", (Step(f"{edit.path.steps[0].name}{ANNOTATION}"),)))], after)
     return after
+
+
+def _require_kept_types(chosen: Sequence[Edit], before: Entity, after: Entity) -> None:
+    """Refuse a value of another type where no annotation would: it would give the property that type.
+
+    A property that is unset has none to keep.
+    """
+    free = {edit.path.steps[0].name for edit in chosen if isinstance(edit, Unset)}
+    for name in [edit.path.steps[0].name or "" for edit in chosen if isinstance(edit, Set)]:
+        old, new = (_find_implied_type(entity, name) for entity in (before, after))
+        if old is not None and new not in (None, old) and name not in free:
+            raise TransformFailed(
+                f"{name} is an {old}, and its new value an {new}",
+                reason="property_of_other_type",
+                values={"path": name},
+            )
+
+
+def _find_implied_type(entity: Entity, name: str) -> str | None:
+    """Return the type of a property that has no annotation; None if it has one, or is not there."""
+    if entity.get(name) is None or name + ANNOTATION in entity:
+        return None
+    try:
+        return edm.kind_of(entity, name)
+    except UsageError as error:
+        raise error.as_kind(TransformFailed) from None
 
 
 def _resolve_increment(edit: Increment, entity: Entity) -> Increment | Set:
