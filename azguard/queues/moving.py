@@ -16,7 +16,7 @@ from typing import ClassVar
 from azguard import columns
 from azguard.accounts.target import Target
 from azguard.address import Kind, parse
-from azguard.errors import AzguardError, Forbidden, OutcomeUnknown, Partial, UsageError
+from azguard.errors import AzguardError, Forbidden, OutcomeUnknown, Partial, Unavailable, UsageError
 from azguard.processes import clock
 from azguard.queues import encodings, messages, queues
 from azguard.queues.lifetimes import choose_life
@@ -146,8 +146,16 @@ def run(move: Move, on_end: Callable[[QueueMoved], None]) -> None:
     result = under_way.result(tally.counts)
     on_end(result)
     if error is not None and not (tally.is_complete and isinstance(error, KeyboardInterrupt)):
-        raise error
+        raise _explain(error, result)
     under_way.check(result)
+
+
+def _explain(error: BaseException, result: QueueMoved) -> BaseException:
+    """Return the error for a queue that does not answer any more: it must not say that nothing was moved."""
+    if isinstance(error, Unavailable) and (result.moved or result.duplicated or result.unknown):
+        words = f"no more messages of {result.address} could be received: {error.message}"
+        return error.as_kind(OutcomeUnknown if result.unknown else Partial, message=words, reason="some_moves_failed")
+    return error
 
 
 @dataclass

@@ -16,7 +16,7 @@ from pathlib import Path
 from azguard.accounts.exchanges import CONNECTIONS
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
-from azguard.errors import Partial
+from azguard.errors import Partial, Unavailable
 from azguard.requests import commits
 from azguard.requests.deadline import Deadline
 from azguard.requests.pool import FAILED, UNKNOWN, Done, StoppableClock, Tally, run_each
@@ -178,8 +178,16 @@ def update_all(
     on_end(summary)
     # An interruption that came after the last update has interrupted nothing.
     if error is not None and not (tally.is_complete and isinstance(error, KeyboardInterrupt)):
-        raise error
+        raise _explain(error, summary)
     summary.check(many.table)
+
+
+def _explain(error: BaseException, summary: Summary) -> BaseException:
+    """Return the error for a query that failed after some updates were made: it must not say that none was."""
+    if isinstance(error, Unavailable) and (summary.updated or summary.unknown):
+        words = f"{summary.address} could not be queried any more: {error.message}"
+        return error.as_kind(Partial, message=words, address=summary.address, reason="some_updates_failed")
+    return error
 
 
 def preview_all(many: ManyUpdates) -> Iterator[tuple[Target, Preview]]:

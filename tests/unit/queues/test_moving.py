@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from azguard.errors import Partial, Unavailable
 from azguard.processes import clock
 from azguard.queues import messages, moving
 from azguard.queues.message_results import Received
@@ -55,3 +56,21 @@ def test_messages_that_others_may_have_since_the_machine_was_suspended_are_left(
     monkeypatch.setattr(messages, "update", lambda *_: None)
     moving.run(replace(WANTED, count=2), ends.append)
     assert (put, [each.moved for each in ends]) == ([], [0])
+
+
+def test_a_queue_that_does_not_answer_any_more_does_not_say_that_nothing_was_moved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found, ends = [[taken().received]], list[QueueMoved]()
+
+    def receive(*_: Any) -> list[Received]:
+        if not found:
+            raise Unavailable("no answer")
+        return found.pop()
+
+    monkeypatch.setattr(messages, "receive", receive)
+    monkeypatch.setattr(messages, "put", lambda *_: None)
+    monkeypatch.setattr(messages, "delete", lambda *_, **__: None)
+    with pytest.raises(Partial, match="no answer"):
+        moving.run(replace(WANTED, count=2), ends.append)
+    assert [each.moved for each in ends] == [1]
