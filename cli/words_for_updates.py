@@ -52,7 +52,11 @@ HINTS: Mapping[str, Words] = {
         "or name the version with --etag, or overwrite with --last-writer-wins"
     ),
     "snapshot_has_no_snapshots": "leave --delete-snapshots out",
-    "some_updates_failed": "run it again: with --op-id KEY an update is never applied twice",
+    "some_keyed_updates_failed": "run it again with the same --op-id: no update is applied twice",
+    "some_updates_failed": (
+        "run again, those that were updated would be updated twice: leave them out with --where; "
+        "for the next time: --op-id KEY, with which a second run does nothing twice"
+    ),
     "transform_nested_too_deeply": "some hundred levels are possible; a command can do more: -- CMD",
     "update_gave_up": "run it again, or give it longer: --timeout 5m",
     "update_meets_lease": "wait for its holder with --wait-lease, or work inside that lease with --lease-id",

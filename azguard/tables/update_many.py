@@ -75,7 +75,6 @@ class Summary:
             raise Partial(
                 f"{wrong} of {self.matched} entities of {table}: {self.failed} not updated, {self.unknown} unknown",
                 address=self.address,
-                reason="some_updates_failed",
             )
 
 
@@ -178,16 +177,24 @@ def update_all(
     on_end(summary)
     # An interruption that came after the last update has interrupted nothing.
     if error is not None and not (tally.is_complete and isinstance(error, KeyboardInterrupt)):
-        raise _explain(error, summary)
-    summary.check(many.table)
+        raise _explain(error, summary, many.key)
+    try:
+        summary.check(many.table)
+    except Partial as failure:
+        raise _say_why(failure, many.key) from None
 
 
-def _explain(error: BaseException, summary: Summary) -> BaseException:
+def _explain(error: BaseException, summary: Summary, key: str | None) -> BaseException:
     """Return the error for a query that failed after some updates were made: it must not say that none was."""
     if isinstance(error, Unavailable) and (summary.updated or summary.unknown):
         words = f"{summary.address} could not be queried any more: {error.message}"
-        return error.as_kind(Partial, message=words, address=summary.address, reason="some_updates_failed")
+        return _say_why(error.as_kind(Partial, message=words, address=summary.address), key)
     return error
+
+
+def _say_why(error: Partial, key: str | None) -> Partial:
+    """Return the error with its reason: without a key another run does not know which updates were made."""
+    return error.but(reason="some_updates_failed") if key is None else error.but(reason="some_keyed_updates_failed")
 
 
 def preview_all(many: ManyUpdates) -> Iterator[tuple[Target, Preview]]:

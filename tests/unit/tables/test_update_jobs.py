@@ -33,6 +33,7 @@ class Orders:
     #: What the query ends with.
     failure: BaseException | None = None
     table: Target = TABLE
+    key: str | None = None
     committed: list[str] = field(default_factory=list)
     told: list[object] = field(default_factory=list)
     #: The updates wait for it.
@@ -102,6 +103,15 @@ def test_every_end_is_counted_and_every_failure_reported(orders: Orders) -> None
     *failures, announced, told = orders.told
     assert set(failures) == {("1", "failed"), ("2", "unknown"), ("5", "unknown")}
     assert (announced, told) == ("announced", summary(6, updated=1, failed=1, unknown=2, skipped=2))
+
+
+@pytest.mark.parametrize(("key", "reason"), [(None, "some_updates_failed"), ("run-71", "some_keyed_updates_failed")])
+def test_only_a_key_lets_the_same_updates_be_run_again(orders: Orders, key: str | None, reason: str) -> None:
+    orders.ends, orders.key = [None, Changed("no")], key
+    many: Any = orders
+    with pytest.raises(Partial) as ended:
+        update_many.update_all(many, 2, orders.report, orders.told.append)
+    assert ended.value.reason == reason
 
 
 def test_the_failure_of_the_query_is_raised_after_what_was_begun_is_told(orders: Orders) -> None:
