@@ -172,11 +172,7 @@ class OnceTable:
         """Return why a key may not be claimed; None if it may."""
         row = found.entity
         if row.get("state") not in _STATES:
-            # Claimed, it would lose what it holds.
-            target = self._locate(str(row[PARTITION_KEY]), key)
-            raise ConfigError(
-                f"{target} is a row that no worker wrote", address=str(target.address), reason="once_row_foreign"
-            )
+            raise self._make_foreign(key, row)  # Claimed, it would lose what it holds.
         if row.get("state") == DONE:
             return DoneBefore(key)
         if row.get("state") != CLAIMED or self._unused.get(str(row[ROW_KEY])) == row.get("claim"):
@@ -184,9 +180,18 @@ class OnceTable:
         written = reads.read_timestamp(found) or writes.parse_timestamp(found.etag) or now
         if written is None:
             raise Unavailable(f"the service does not tell when the claim of {key!r} was written")
-        until = written + timedelta(seconds=float(row.get("seconds", 0)) + _SKEW_SECONDS)
+        try:
+            until = written + timedelta(seconds=float(row.get("seconds", 0)) + _SKEW_SECONDS)
+        except (ValueError, OverflowError):
+            raise self._make_foreign(key, row) from None
         # An answer without a date proves nothing.
         return None if now is not None and now >= until else HeldByAnother(key, until, str(row.get("by", "")))
+
+    def _make_foreign(self, key: str, row: Entity) -> ConfigError:
+        target = self._locate(str(row[PARTITION_KEY]), key)
+        return ConfigError(
+            f"{target} is a row that no worker wrote", address=str(target.address), reason="once_row_foreign"
+        )
 
     def _write_own(self, own: OnceClaim, changes: Entity, deadline: Deadline) -> OnceClaim:
         """Write the row of a claim that is ours, also if a write of ours of unknown outcome has moved its version."""

@@ -6,6 +6,7 @@ import pytest
 
 from azguard.accounts.target import Target
 from azguard.address import Address, Kind
+from azguard.errors import ConfigError
 from azguard.requests.lineage import Lineage
 from azguard.tables.calls import Stored
 from azguard.worker.claims import Claimed, HeldByAnother, MessageFacts
@@ -31,6 +32,14 @@ def test_a_claim_is_taken_over_only_once_it_is_certainly_over(after: float | Non
     now = None if after is None else WRITTEN + timedelta(seconds=after)
     found = ONCE._judge("k", claimed(), now)
     assert found == (None if is_free else HeldByAnother("k", WRITTEN + timedelta(seconds=SECONDS + 3), "they"))
+
+
+@pytest.mark.parametrize("term", ["soon", "Infinity", 1e300])
+def test_a_row_whose_term_is_none_was_written_by_no_worker(term: object) -> None:
+    found = claimed()
+    found.entity["seconds"] = term
+    with pytest.raises(ConfigError, match="no worker wrote"):
+        ONCE._judge("k", found, WRITTEN)
 
 
 class SlowClaims:
