@@ -24,6 +24,8 @@ Result = TypeVar("Result")
 
 # How often to open a file that other processes replace or damage meanwhile: more often is no coincidence.
 _OPENINGS = 4
+# How long to wait for other processes after one wait in vain.
+_SHORT_WAIT_MILLISECONDS = 100
 
 
 class CacheDatabase:
@@ -164,6 +166,9 @@ class CacheDatabase:
                     self._warn_once(file.describe(refusal), "used")
                     self._connection = self._open_memory()
             return True
+        if file.is_busy(error) and self._connection is not None:
+            # What keeps it locked for so long is stopped or stuck: a tree of files would wait for it at each of them.
+            self._connection.execute(f"PRAGMA busy_timeout = {_SHORT_WAIT_MILLISECONDS}")
         self._warn_once(file.describe(error))
         return False
 

@@ -123,6 +123,11 @@ def is_damage(error: "Error") -> bool:
     return _find_code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
+def is_busy(error: Exception) -> bool:
+    """Return whether other processes have kept the file locked for as long as a statement waits."""
+    return _find_code(error) == _BUSY
+
+
 def describe(error: Exception) -> str:
     """Return the reason why the file cannot be used, for people."""
     if isinstance(error, OSError):

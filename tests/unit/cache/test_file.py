@@ -252,12 +252,16 @@ def test_a_cache_locked_by_another_is_said_and_read_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     filled(tmp_path, entries=10)
-    monkeypatch.setattr("azguard.cache.file.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("azguard.cache.file.BUSY_SECONDS", 0.2)
     holder = sqlite3.connect(tmp_path / "etags.db", isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     run = Run(tmp_path)
+    waits = []
     for _ in range(2):
+        waits += run.cache._database.read("PRAGMA busy_timeout")
         run.cache.record(CONFIG, etag='"0x3"', command="blob get")
+    # A tree of files would wait for it at each of them.
+    assert waits == [(200,), (100,)]
     assert (etag_of(run.cache.find_last(CONFIG)), len(run.warnings)) == ('"0x1"', 1)
     assert "cannot be written: other processes have kept it locked" in run.warnings[0]
     holder.execute("COMMIT")
