@@ -22,12 +22,32 @@ _LEFT_SECONDS = 60.0
 _HAS_LOCKS = os.name == "posix"
 #: What this process is writing now.
 _unfinished: set[str] = set()
+# The names under which a process finds its own open files.
+_OPEN_FILE = re.compile(r"/dev/(std(?:in|out|err))|/(?:dev|proc/self)/fd/([0-9]+)")
+_STANDARD = {"stdin": 0, "stdout": 1, "stderr": 2}
 _UNFINISHED = re.compile(rf"\..*\.azguard-[0-9a-f]{{{2 * _RANDOM_BYTES}}}", re.DOTALL)
 
 
 def is_unfinished(name: str) -> bool:
     """Return whether a file of this name is one that a killed process left, and not what its user made."""
     return _UNFINISHED.fullmatch(name) is not None
+
+
+def find_descriptor(path: Path) -> int | None:
+    """Return which open file of this process a path is another name of, as ``/dev/stderr`` is; None if it is not."""
+    found = _OPEN_FILE.fullmatch(str(path))
+    if found is None or os.name != "posix":
+        return None
+    return _STANDARD[found[1]] if found[1] else int(found[2])
+
+
+def open_in_place(path: Path) -> BinaryIO:
+    """Open what is there to be written to as it is: a device, a pipe, or a file that this process has open.
+
+    Into the latter it is written where the last write to it ended: to open it anew would empty it.
+    """
+    descriptor = find_descriptor(path)
+    return open(path, "wb") if descriptor is None else os.fdopen(os.dup(descriptor), "wb")
 
 
 def discard_unfinished() -> None:
@@ -98,7 +118,7 @@ def write_atomically(path: Path, content: bytes, mode: int = 0o666, *, durable: 
 
 
 def write_where_named(path: Path, content: bytes) -> None:
-    """Write what a user wants at a path: a file as ``write_atomically`` does, a device or a pipe directly.
+    """Write what a user wants at a path: a file as ``write_atomically`` does; else see ``open_in_place``.
 
     A file that is there keeps its permissions.
 
@@ -106,8 +126,8 @@ def write_where_named(path: Path, content: bytes) -> None:
         OSError: it cannot be written; a file is as it was.
     """
     mode = path.stat().st_mode if path.exists() else None
-    if mode is not None and not stat.S_ISREG(mode):
-        with path.open("wb") as stream:
+    if mode is not None and (not stat.S_ISREG(mode) or find_descriptor(path) is not None):
+        with open_in_place(path) as stream:
             stream.write(content)
         return
     allowed = 0o666 if mode is None else stat.S_IMODE(mode)

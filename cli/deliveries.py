@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from azguard.atomic_files import remove_left
+from azguard.atomic_files import find_descriptor, remove_left
 from azguard.cache import copies
 from azguard.cache.copies import Copy
 
@@ -18,16 +18,19 @@ class Place(NamedTuple):
     copy: Copy | None = None
 
 
-def to_file(path: Path) -> Place:
-    """Return where content is that was written to the file, device or pipe at a path.
+def to_file(path: Path, inode: tuple[int, int] | None) -> Place:
+    """Return where content is that was written to the file, device or pipe at a path; a file had this inode then.
 
     What gets into that file left beside it when they were killed is deleted.
     """
     mode = path.stat().st_mode
+    if find_descriptor(path) is not None:
+        # What it holds besides is not known.
+        return Place(not stat.S_ISCHR(mode) or _is_terminal(path))
     if stat.S_ISREG(mode):
         real = Path(os.path.realpath(path))
         remove_left(real.parent, real.name)
-        return Place(True, copies.find_at(path))
+        return Place(True, copies.find_written(path, inode))
     return Place(not stat.S_ISCHR(mode) or _is_terminal(path))
 
 

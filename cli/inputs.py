@@ -9,12 +9,14 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from azguard.atomic_files import find_descriptor, open_in_place
 from azguard.cli.values import not_empty
 from azguard.errors import UsageError
 
 if TYPE_CHECKING:
     from azguard.cache.copies import Copy
 
+_STDOUT = 1
 # Names of files that are open already, as /dev/stdin is, whatever they were opened on.
 _OPEN_FILES = ("/dev/stdin", "/dev/fd/", "/proc/")
 
@@ -92,6 +94,8 @@ def choose_places(file: str | None, result: str | None, query: str | None) -> tu
         UsageError: one of them cannot be written to, both are one, or the query picks from what is not printed.
     """
     path, beside = output(file), _check_result_file(result)
+    if path is not None and find_descriptor(path) == _STDOUT:
+        path = None
     if path is None and query is not None:
         raise UsageError(
             "--query picks from the result, and stdout has the content",
@@ -110,7 +114,7 @@ def _check_result_file(file: str | None) -> Path | None:
     """
     if not_empty(file, "--result") is None:
         return None
-    if file == "-":
+    if file == "-" or find_descriptor(Path(str(file))) == _STDOUT:
         raise UsageError("--result names a file, not stdout", hint="with -f FILE stdout has the result")
     path = Path(str(file))
     if not is_writable(path):
@@ -142,7 +146,8 @@ def write_json(path: Path, result: object) -> None:
 
     text = json.dumps(plain(result), indent=2, ensure_ascii=False) + "\n"
     try:
-        path.write_text(text, encoding="utf-8")
+        with open_in_place(path) as stream:
+            stream.write(text.encode())
     except OSError as error:
         raise build_output_failed(error) from error
 

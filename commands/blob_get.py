@@ -71,7 +71,7 @@ def get(
             got, lineage = downloads.to_file(
                 target, conditions, path, env.deadline, progress.at, validates=given.validate_content
             )
-            place = deliveries.to_file(path)
+            place = deliveries.to_file(path, got.inode)
     if place.is_kept:
         env.reads.record(target, got, place.copy, lineage)
     if beside is not None:

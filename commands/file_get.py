@@ -79,7 +79,7 @@ def get(
             place = deliveries.to_stream(inputs.stdout(), got.length)
         else:
             got, lineage = download.to_file(target, conditions, span, path, env.deadline, progress.at)
-            place = deliveries.to_file(path)
+            place = deliveries.to_file(path, got.inode)
     if place.is_kept and span.is_whole:
         env.reads.record(target, got, place.copy, lineage)
     if beside is not None:

@@ -8,18 +8,20 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+from azguard import columns
 from azguard.accounts.account import SINGLE_BYTES
 from azguard.accounts.target import Target
 from azguard.blobs import properties as blob_properties
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
 from azguard.errors import BadRequest, Unavailable
+from azguard.requests import delivery
 from azguard.requests.calls import read
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY
@@ -42,6 +44,8 @@ class BlobGot:
     content_hash: str
     file: str | None
     metadata: dict[str, str]
+    #: Of the file that was written, as long as it had no other name than a temporary one.
+    inode: delivery.Inode | None = field(default=None, metadata=columns.UNPRINTED)
 
 
 class Download:

@@ -1,6 +1,7 @@
 """Content out of a blob: to a stream in order, or atomically to a file."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -53,7 +54,7 @@ def to_file(
         UsageError: the folder does not exist or is not writable; nothing was requested.
         OutputFailed: the disk is full or fails; the file is as it was.
     """
-    download, content_hash = delivery.to_file(
+    download, content_hash, inode = delivery.to_file(
         target,
         lambda: Download(target, conditions, deadline.fresh, validates=validates, at_once=at_once),
         file,
@@ -61,4 +62,4 @@ def to_file(
         progress,
     )
     # A device or a pipe is no copy.
-    return download.result(file if file.is_file() else None, content_hash), download.lineage
+    return replace(download.result(file if file.is_file() else None, content_hash), inode=inode), download.lineage

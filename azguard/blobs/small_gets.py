@@ -60,6 +60,7 @@ def to_file(
     progress(len(found.content))
     with delivery.replace_file(file, mode) as stream:
         stream.write(found.content)
+        inode = delivery.find_inode(stream)
     got = BlobGot(
         address=str(target.address),
         etag=found.etag,
@@ -70,6 +71,7 @@ def to_file(
         content_hash=f"sha256:{hashlib.sha256(found.content).hexdigest()}",
         file=str(file),
         metadata={key: value for key, value in found.metadata.items() if key != KEY},
+        inode=inode,
     )
     return got, found.metadata.get(KEY)
 

@@ -46,6 +46,22 @@ def find_at(path: str | os.PathLike[str]) -> Copy:
         return Copy(os.fsencode(real))
 
 
+def find_written(path: Path, inode: tuple[int, int] | None) -> Copy | None:
+    """Return the copy in a file that was just written; None if another file has taken its place since."""
+    if inode is None:
+        return None
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except OSError:
+        # It may not be read, or it is gone.
+        return find_at(path)
+    try:
+        found = os.fstat(descriptor)
+        return find_behind(descriptor, path) if (found.st_dev, found.st_ino) == inode else None
+    finally:
+        os.close(descriptor)
+
+
 def find_behind(descriptor: int, path: Path | None = None) -> Copy:
     """Return the copy in an open file; its path is found if it is not given."""
     real = _find_path(descriptor) if path is None else os.fsencode(os.path.realpath(path))

@@ -7,12 +7,13 @@ that writes over SMB gives the file another ETag too; when, is up to the service
 import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from azguard import columns
 from azguard.accounts.target import Target
 from azguard.conditions.etags import quote
 from azguard.conditions.resolve import Conditions
@@ -63,6 +64,8 @@ class FileGot:
     content_hash: str
     file: str | None
     metadata: dict[str, str]
+    #: Of the file that was written, as long as it had no other name than a temporary one.
+    inode: delivery.Inode | None = field(default=None, metadata=columns.UNPRINTED)
 
 
 class FileDownload:
@@ -240,8 +243,8 @@ def to_file(
         UsageError: the folder does not exist or is not writable; nothing was requested.
         OutputFailed: the disk is full or fails; the local file is as it was.
     """
-    download, content_hash = delivery.to_file(
+    download, content_hash, inode = delivery.to_file(
         target, lambda: FileDownload(target, conditions.lease_id, deadline.fresh, span), file, deadline, progress
     )
     # A device or a pipe is no copy.
-    return download.result(file if file.is_file() else None, content_hash), download.lineage
+    return replace(download.result(file if file.is_file() else None, content_hash), inode=inode), download.lineage

@@ -1,6 +1,7 @@
 """Content out of the service: to a stream in order, or atomically to a file, in whatever order it comes."""
 
 import hashlib
+import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -36,6 +37,8 @@ C = TypeVar("C", bound=Content)
 #: Begins to read; what it returns is one version.
 Open = Callable[[], C]
 Progress = Callable[[int, int], None]
+#: The device of a local file, and its number there.
+Inode = tuple[int, int]
 
 
 def to_stream(target: Target, begin: Open[C], stream: BinaryIO, progress: Progress) -> tuple[C, str]:
@@ -59,20 +62,24 @@ def to_stream(target: Target, begin: Open[C], stream: BinaryIO, progress: Progre
     return download, content_hash
 
 
-def to_file(target: Target, begin: Open[C], file: Path, deadline: Deadline, progress: Progress) -> tuple[C, str]:
-    """Write content to a file, whole or not at all: temporary file, fsync, rename.
+def to_file(
+    target: Target, begin: Open[C], file: Path, deadline: Deadline, progress: Progress
+) -> tuple[C, str, Inode | None]:
+    """Write content to a file, whole or not at all: temporary file, fsync, rename. Return that file's inode, too.
 
-    A device or a pipe is written to directly. An existing file keeps its permissions.
+    A device, a pipe or another name of an open file is written to directly. An existing file keeps its permissions.
 
     Raises:
         UsageError: the folder does not exist or is not writable; nothing was requested.
         OutputFailed: the disk is full or fails; the file is as it was.
     """
+    from azguard.atomic_files import find_descriptor
+
     mode = find_mode(file)
-    if mode is not None and not stat.S_ISREG(mode):
-        return _to_device(target, begin, file, progress)
+    if mode is not None and (not stat.S_ISREG(mode) or find_descriptor(file) is not None):
+        return *_to_device(target, begin, file, progress), None
     with replace_file(file, mode) as stream:
-        return _copy_one_version(target, begin, stream, deadline, progress)
+        return *_copy_one_version(target, begin, stream, deadline, progress), find_inode(stream)
 
 
 @contextmanager
@@ -100,8 +107,10 @@ def _to_device(target: Target, begin: Open[C], device: Path, progress: Progress)
             reason="file_is_folder",
             values={"file": f"{device}/{Path(target.address.name).name}"},
         )
+    from azguard.atomic_files import open_in_place
+
     try:
-        stream = open(device, "wb")  # noqa: SIM115  # closed below
+        stream = open_in_place(device)
     except OSError as error:
         raise UsageError(f"{device} cannot be written: {error.strerror}", reason="file_not_writable") from None
     # Closing writes what is left in the buffer, and may fail too.
@@ -193,6 +202,12 @@ def _enter(stack: ExitStack, file: Path, mode: int | None) -> BinaryIO:
             reason="folder_not_writable",
             values={"folder": file.parent},
         ) from None
+
+
+def find_inode(stream: BinaryIO) -> Inode:
+    """Return which file is written to, whatever its name is then."""
+    found = os.fstat(stream.fileno())
+    return found.st_dev, found.st_ino
 
 
 def find_mode(path: Path) -> int | None:

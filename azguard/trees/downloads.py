@@ -205,7 +205,7 @@ class _Reading:
             same = unchanged.find_same(self.path, self.target, self.listed, tree.reads)
             if same is not None:
                 # The file is proved to hold this version whole, as if it had just been read.
-                tree.reads.record(self.target, same, copies.find_at(self.path), same.lineage)
+                tree.reads.record(self.target, same, same.copy, same.lineage)
                 return tree.build(self.target, self.path, items.UNCHANGED, self.listed)
         conditions = tree.reads.resolve_conditions(tree.store.get_operation, tree.asked, self.target)
         meter = self.control.meter()
@@ -225,7 +225,7 @@ class _Reading:
             )
         except NotFound:
             return TreeItem(address=str(self.target.address), file=str(self.path), outcome=items.SKIPPED, reason=_GONE)
-        tree.reads.record(self.target, got, copies.find_at(self.path), lineage)
+        tree.reads.record(self.target, got, copies.find_written(self.path, got.inode), lineage)
         return items.of_write(self.target, str(self.path), items.READ, got)
 
 

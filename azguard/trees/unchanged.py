@@ -6,10 +6,11 @@ from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from azguard.accounts.target import Target
 from azguard.cache import copies
+from azguard.cache.copies import Copy
 from azguard.cache.reads import KnownContent, Reads
 from azguard.trees.store import ListedItem
 
@@ -26,6 +27,8 @@ class SameVersion(NamedTuple):
     blob_type: str | None
     #: None if it is not known here.
     lineage: str | None
+    #: The file that holds it, even if another has taken its place since.
+    copy: Copy
 
 
 def is_same(file: Path, target: Target, listed: ListedItem, reads: Reads) -> bool:
@@ -47,12 +50,14 @@ def find_same(file: Path, target: Target, listed: ListedItem, reads: Reads) -> S
     """Return the version that was listed, if a file holds it: see ``is_same``."""
     with suppress(OSError):
         if _may_be_same(file, listed):
-            known = reads.find_content(target, listed.etag, copies.find_at(file))
-            # In one pass: between two of them the file could change.
-            sha256, md5 = _hash(file, "sha256", "md5")
+            with open(file, "rb") as stream:
+                copy = copies.find_behind(stream.fileno(), file)
+                known = reads.find_content(target, listed.etag, copy)
+                # In one pass: between two of them the file could change.
+                sha256, md5 = _hash_stream(stream, "sha256", "md5")
             wanted = None if listed.content_md5 is None else base64.b64decode(listed.content_md5)
             if (md5 == wanted) if known is None else (sha256 == known.sha256):
-                return _build(listed, known or KnownContent(sha256, None, getattr(listed, "blob_type", None)))
+                return _build(listed, known or KnownContent(sha256, None, getattr(listed, "blob_type", None)), copy)
     return None
 
 
@@ -68,7 +73,7 @@ def _may_be_same(file: Path, listed: ListedItem) -> bool:
     return listed.content_length in (None, file.stat().st_size)
 
 
-def _build(listed: ListedItem, known: KnownContent) -> SameVersion:
+def _build(listed: ListedItem, known: KnownContent, copy: Copy) -> SameVersion:
     return SameVersion(
         etag=listed.etag,
         last_modified=listed.last_modified,
@@ -76,15 +81,20 @@ def _build(listed: ListedItem, known: KnownContent) -> SameVersion:
         content_hash=f"sha256:{known.sha256.hex()}",
         blob_type=known.blob_type,
         lineage=known.lineage,
+        copy=copy,
     )
 
 
 def _hash(file: Path, *algorithms: str) -> list[bytes]:
-    """Return the digests of a file's content, which is read once."""
+    """Return the digests of a file's content."""
+    with open(file, "rb") as stream:
+        return _hash_stream(stream, *algorithms)
+
+
+def _hash_stream(stream: BinaryIO, *algorithms: str) -> list[bytes]:
     # MD5 is what the service stores; here it finds equal content and proves no origin.
     digests = [hashlib.new(each, usedforsecurity=False) for each in algorithms]
-    with open(file, "rb") as stream:
-        for piece in iter(partial(stream.read, _PIECE_BYTES), b""):
-            for each in digests:
-                each.update(piece)
+    for piece in iter(partial(stream.read, _PIECE_BYTES), b""):
+        for each in digests:
+            each.update(piece)
     return [each.digest() for each in digests]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from azguard import atomic_files
 from azguard.cache import copies
 from tests.support import forked
 from tests.support.cli_world import CliWorld, Ran
@@ -99,6 +100,22 @@ def test_a_file_moved_over_one_of_another_version_is_refused_and_both_are_named(
     assert cli.call("blob", "put", blob, "-f", "new", "--etag", old).code == 42
     assert cli.call("blob", "put", blob, "-f", "new", "--etag", new).code == 0
     assert cli.call("blob", "put", blob, "-f", "new").code == 0
+
+
+@pytest.mark.parametrize("more", [(), ("--recursive",)], ids=["one", "tree"])
+def test_a_file_that_takes_the_place_of_a_read_before_it_is_recorded_keeps_its_own_version(
+    cli: CliWorld, blob: str, more: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    container, name = blob.split("/")
+    read = ("blob", "get", container, "-f", ".", *more) if more else ("blob", "get", blob, "-f", name)
+    cli.call("blob", "get", blob, "-f", "old")
+    theirs(cli, blob, b"v2")
+    # Another process renames its read of v1, which took longer, right after ours.
+    monkeypatch.setattr(atomic_files, "_sync_shared", lambda folder: os.replace(cli.root / "old", cli.root / name))
+    assert cli.call(*read).code == 0
+    assert (cli.root / name).read_bytes() == b"v1"
+    ran = cli.call("blob", "put", blob, "-f", name)
+    assert (ran.code, content(cli, blob)) == (42, b"v2")
 
 
 def test_a_file_written_anew_again_and_again_is_never_taken_for_an_older_one(cli: CliWorld, blob: str) -> None:

@@ -69,6 +69,15 @@ def test_a_blob_whose_bytes_arrived_was_read_whatever_became_of_the_result(cli: 
     assert list(guards(cli)) == [f"blob:{blob}"]
 
 
+def test_another_name_of_an_open_file_is_written_to_as_it_is_open(cli: CliWorld, blob: str) -> None:
+    cli.file("log", "kept,")
+    get = f"AZGUARD blob get {blob}"
+    line = f"{get} -f /dev/stdout; {get} -f /dev/fd/3 -o none; {get} --result /dev/fd/3 > /dev/null"
+    assert shell(cli, f"({line}) >> log 3>> log").err == ""
+    assert (cli.root / "log").read_text().startswith("kept,v1v1{")
+    assert cli.call("cache", "show", f"blob:{blob}", "--query", "[].path").json == []
+
+
 def test_a_blob_shown_on_a_terminal_was_read(cli: CliWorld, blob: str) -> None:
     assert on_a_terminal(cli, "blob", "get", blob)[0] == 0
     assert list(guards(cli)) == [f"blob:{blob}"]
