@@ -45,6 +45,7 @@ HINTS: Mapping[str, Words] = {
     "lock_blob_missing": "leave out --no-create, and it is made",
     "hold_lost_before": "look what ran since; to take it anew, empty AZGUARD_LOCK: AZGUARD_LOCK= azguard lock hold …",
     "hold_not_recorded": "the lock was released; set AZGUARD_CACHE_DIR",
+    "run_not_recorded": "the command was not run; set AZGUARD_CACHE_DIR",
     "hold_of_another_scope": "another scope holds it: --scope {scope}",
     "hold_unknown": _take_lock,
     "lock_busy": "wait longer with --wait 10m, or look: azguard lock show {address}",

@@ -11,10 +11,11 @@ import os
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from azguard.errors import ConfigError
 from azguard.processes import locked_file
 
 _ENDING = ".json"
@@ -47,10 +48,15 @@ class RunFile:
     note: RunNote | None = None
 
     def write(self, note: RunNote) -> None:
-        """Write the note into the open file."""
+        """Write the note into the open file.
+
+        Raises:
+            ConfigError: it cannot be written.
+        """
         self.note = note
         if self.descriptor is not None:
-            os.pwrite(self.descriptor, json.dumps(asdict(note)).encode(), 0)
+            with _explain_unwritable(self.path):
+                os.pwrite(self.descriptor, json.dumps(asdict(note)).encode(), 0)
 
     def close(self) -> None:
         """Close the file. The note stays locked as long as another process of the run lives."""
@@ -86,13 +92,18 @@ class RunNotes:
     folder: Path
 
     def open(self) -> RunFile:
-        """Return a new file, which all processes that are started from now on keep locked."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        """Return a new file, which all processes that are started from now on keep locked.
+
+        Raises:
+            ConfigError: it cannot be made.
+        """
         file = RunFile(self.folder / f"{uuid.uuid4()}{_ENDING}")
-        if locked_file.IS_SUPPORTED:
-            file.descriptor = os.open(file.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
-            locked_file.lock(file.descriptor)
-            os.set_inheritable(file.descriptor, True)  # noqa: FBT003  # it takes no keyword
+        with _explain_unwritable(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if locked_file.IS_SUPPORTED:
+                file.descriptor = os.open(file.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+                locked_file.lock(file.descriptor)
+                os.set_inheritable(file.descriptor, True)  # noqa: FBT003  # it takes no keyword
         return file
 
     def find_over(self, address: str, endpoint: str) -> Iterator[RunFile]:
@@ -109,6 +120,14 @@ class RunNotes:
                 file.remove()
             elif file.is_about(address, endpoint) and file.is_over():
                 yield file
+
+
+@contextmanager
+def _explain_unwritable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}", reason="run_not_recorded") from error
 
 
 def _parse(content: bytes) -> RunNote | None:

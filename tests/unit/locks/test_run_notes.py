@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from azguard.locks.run_notes import RunNote, RunNotes
+from azguard.errors import ConfigError
+from azguard.locks.run_notes import RunFile, RunNote, RunNotes
 
 NOTE = RunNote("blob:tfstate/prod", "https://acc.blob.core.windows.net", "ci@runner", "2026-11-22T09:00:00+00:00", None)
 
@@ -28,6 +29,16 @@ def test_a_note_is_over_when_the_last_process_has_closed_it(tmp_path: Path) -> N
     assert (over(notes), file.is_over()) == ([NOTE], True)
     file.remove()
     assert over(notes) == []
+
+
+def test_a_note_that_cannot_be_written_is_the_fault_of_the_surroundings(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match="file cannot be written: File exists"):
+        RunNotes(tmp_path / "file").open()
+    full = RunFile(tmp_path / "full", os.open("/dev/full", os.O_RDWR))
+    with pytest.raises(ConfigError, match="full cannot be written: No space left on device"):
+        full.write(NOTE)
+    full.close()
 
 
 def test_a_note_is_handed_on_to_the_processes_of_the_run(tmp_path: Path) -> None:
