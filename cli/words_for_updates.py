@@ -52,8 +52,8 @@ HINTS: Mapping[str, Words] = {
         "or name the version with --etag, or overwrite with --last-writer-wins"
     ),
     "snapshot_has_no_snapshots": "leave --delete-snapshots out",
-    "some_keyed_updates_failed": "run it again with the same --op-id: no update is applied twice",
-    "some_updates_failed": (
+    "some_updates_failed": "once the cause is mended, run it again in the same words: no update is applied twice",
+    "updates_without_key_failed": (
         "run again, those that were updated would be updated twice: leave them out with --where; "
         "for the next time: --op-id KEY, with which a second run does nothing twice"
     ),

@@ -181,20 +181,22 @@ def update_all(
     try:
         summary.check(many.table)
     except Partial as failure:
-        raise _say_why(failure, many.key) from None
+        raise _say_why(failure, summary, many.key) from None
 
 
 def _explain(error: BaseException, summary: Summary, key: str | None) -> BaseException:
     """Return the error for a query that failed after some updates were made: it must not say that none was."""
     if isinstance(error, Unavailable) and (summary.updated or summary.unknown):
         words = f"{summary.address} could not be queried any more: {error.message}"
-        return _say_why(error.as_kind(Partial, message=words, address=summary.address), key)
+        return _say_why(error.as_kind(Partial, message=words, address=summary.address), summary, key)
     return error
 
 
-def _say_why(error: Partial, key: str | None) -> Partial:
+def _say_why(error: Partial, summary: Summary, key: str | None) -> Partial:
     """Return the error with its reason: without a key another run does not know which updates were made."""
-    return error.but(reason="some_updates_failed") if key is None else error.but(reason="some_keyed_updates_failed")
+    if key is None and (summary.updated or summary.unknown):
+        return error.but(reason="updates_without_key_failed")
+    return error.but(reason="some_updates_failed")
 
 
 def preview_all(many: ManyUpdates) -> Iterator[tuple[Target, Preview]]:

@@ -105,9 +105,18 @@ def test_every_end_is_counted_and_every_failure_reported(orders: Orders) -> None
     assert (announced, told) == ("announced", summary(6, updated=1, failed=1, unknown=2, skipped=2))
 
 
-@pytest.mark.parametrize(("key", "reason"), [(None, "some_updates_failed"), ("run-71", "some_keyed_updates_failed")])
-def test_only_a_key_lets_the_same_updates_be_run_again(orders: Orders, key: str | None, reason: str) -> None:
-    orders.ends, orders.key = [None, Changed("no")], key
+@pytest.mark.parametrize(
+    ("first", "key", "reason"),
+    [
+        (None, None, "updates_without_key_failed"),
+        (None, "run-71", "some_updates_failed"),
+        (Changed("no"), None, "some_updates_failed"),
+    ],
+)
+def test_what_was_updated_without_a_key_would_be_updated_twice(
+    orders: Orders, first: BaseException | None, key: str | None, reason: str
+) -> None:
+    orders.ends, orders.key = [first, Changed("no")], key
     many: Any = orders
     with pytest.raises(Partial) as ended:
         update_many.update_all(many, 2, orders.report, orders.told.append)
