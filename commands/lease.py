@@ -72,7 +72,8 @@ def acquire(
     patience = lease_options.patience(env, wait)
     owner = lease_options.owner(env, target, reason)
     lease = lease_options.build_kept_lease(env, target)
-    request = LeaseRequest(lease_id, seconds, lease_options.conditions(env, target, Action.ACQUIRE), owner)
+    conditions = lease_options.conditions(env, target, Action.ACQUIRE)
+    request = LeaseRequest(lease_id, seconds, conditions, owner, is_named=proposed_lease_id is not None)
     done = lease.acquire(request) if patience is None else lease.acquire_when_free(request, patience)
     env.out.show(done, alone="lease_id")
 

@@ -4,6 +4,7 @@ The record is written before the lease is asked for, so that a lease left behind
 """
 
 import random
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from azguard.accounts.target import Target
+from azguard.address import Kind
 from azguard.conditions.resolve import Conditions
 from azguard.errors import AzguardError, Locked, NotFound, OutcomeUnknown
 from azguard.leases import actions, owner_records, waiting
@@ -79,6 +81,8 @@ class LeaseRequest:
     conditions: Conditions
     #: What to leave in the resource's metadata, if anything.
     owner: Owner | None = None
+    #: Whether the caller has chosen the id, which stays then.
+    is_named: bool = False
 
 
 @dataclass(frozen=True)
@@ -143,7 +147,7 @@ class KeptLease:
             raise
         if done.attempts > 1:
             self.warn("an answer was lost, and its request may come late: after a release, look whether it is leased")
-        return done if owner is None else self._leave_record(owner, done, was_ours=was_ours)
+        return done if owner is None else self._leave_record(request, owner, done, was_ours=was_ours)
 
     def renew(self, conditions: Conditions) -> LeaseDone:
         """Renew the lease that ``conditions`` names, and record since when its term counts.
@@ -215,7 +219,7 @@ class KeptLease:
             self.records.remove(self.target, lease_id)
         return is_free
 
-    def _leave_record(self, owner: Owner, done: LeaseDone, *, was_ours: bool) -> LeaseDone:
+    def _leave_record(self, request: LeaseRequest, owner: Owner, done: LeaseDone, *, was_ours: bool) -> LeaseDone:
         """Write the owner record under a lease just acquired. If that fails, release the lease if it is new."""
         lease_id = str(done.lease_id)
         try:
@@ -226,7 +230,28 @@ class KeptLease:
             detail = "the record could not be written, and the lease was given back"
             raise error.but(detail=(*error.detail, detail)) from error
         self.records.record_move(self.target, moved)
+        if moved.attempts > 1 and self.target.kind is not Kind.BLOB:
+            done = self._exclude_late(request, done)
         return replace(done, etag=moved.after, last_modified=moved.last_modified or done.last_modified)
+
+    def _exclude_late(self, request: LeaseRequest, done: LeaseDone) -> LeaseDone:
+        """Change the id of the lease, so that a copy of the record that comes late undoes nothing written under it.
+
+        Of a share or a file the service compares no version. An id that the caller has chosen stays.
+        """
+        if request.is_named:
+            self.warn(
+                f"an answer was lost, and its request may come late: it would undo other metadata of {self.target}"
+            )
+            return done
+        old, new = str(done.lease_id), str(uuid.uuid4())
+        try:
+            return replace(done, lease_id=self.change(Conditions(lease_id=old), new).lease_id)
+        except BaseException:
+            # The old id first: once that is released, a change that comes late is refused.
+            for lease_id in (old, new):
+                self._give_back(lease_id)
+            raise
 
     def _remove_record(self, lease_id: str) -> None:
         """Remove the owner record of a lease that is about to be released."""

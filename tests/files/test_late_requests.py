@@ -1,6 +1,7 @@
 """A request under a lease comes late: it undoes nothing that is written next, and proves nothing of it."""
 
 import json
+import uuid
 from dataclasses import dataclass, field
 
 import pytest
@@ -129,6 +130,26 @@ def test_what_a_lock_wrote_on_its_file_and_comes_late_undoes_nothing(files_cli: 
         assert held.wait() == 0
     found = files_world.client(files_cli, file).get_file_properties()
     assert (fence, late.came, dict(found.metadata), found.lease.state) == ("2", [412], {"a": "1"}, "available")
+
+
+def test_the_record_of_a_lease_that_comes_late_undoes_nothing(files_cli: CliWorld) -> None:
+    file = files_world.make(files_cli)
+    late = Late(files_cli, file, "comp=metadata", "never", loses=False)
+    ran = late.run("lease", "acquire", f"file:{file}", "--infinite", "--reason", "repair", stdin=b"")
+    taken, held = ran.json["lease_id"], files_cli.call("lease", "list", "--held").json
+    files_cli.call("file", "metadata", "set", file, "--metadata", "a=1", "--lease-id", taken, "--last-writer-wins")
+    late.deliver()
+    shown, lease = files_cli.call("file", "show", file).json, files_cli.call("lease", "show", f"file:{file}").json
+    assert (ran.code, [each["lease_id"] for each in held], late.came) == (0, [taken], [412])
+    assert (shown["metadata"], lease["owner"]["reason"]) == ({"a": "1"}, "repair")
+
+
+def test_the_id_of_a_lease_that_was_chosen_stays_and_what_may_come_late_is_told(files_cli: CliWorld) -> None:
+    name, chosen = files_world.share(files_cli), str(uuid.uuid4())
+    late = Late(files_cli, name, "comp=metadata", "never", loses=False)
+    words = ("--infinite", "--reason", "repair", "--proposed-lease-id", chosen)
+    ran = late.run("lease", "acquire", f"share:{name}", *words, stdin=b"")
+    assert (ran.code, ran.json["lease_id"], "may come late" in ran.err) == (0, chosen, True)
 
 
 def test_a_write_whose_lease_was_broken_is_refused_under_the_next_one(files_cli: CliWorld) -> None:
