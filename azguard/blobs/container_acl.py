@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, ClassVar
 
 from azguard import columns
@@ -20,7 +19,7 @@ from azguard.conditions.resolve import Conditions
 from azguard.documents import policies as rules
 from azguard.documents.policies import Policies, PolicyRules
 from azguard.errors import Changed, NotFound, OutcomeUnknown
-from azguard.requests.access_policies import parse_answer
+from azguard.requests.access_policies import parse_answer, parse_version
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.settle import NOTHING_THERE, Finding, Settled, WriteRequest, send_until_settled
@@ -69,10 +68,11 @@ def get(target: Target, conditions: Conditions, deadline: Deadline) -> Container
 
     read(once, target, deadline)
     answer = answers[-1].http_response
+    etag, modified = parse_version(target, answer.headers)
     return ContainerAcl(
         address=str(target.address),
-        etag=quote(answer.headers["ETag"]),
-        last_modified=parsedate_to_datetime(answer.headers["Last-Modified"]),
+        etag=quote(etag),
+        last_modified=modified,
         public_access=answer.headers.get("x-ms-blob-public-access") or ACCESS[0],
         policies=parse_answer(target, answer.text()),
     )

@@ -23,6 +23,7 @@ from azguard.leases.kept import LeaseRecords
 from azguard.requests.calls import page_timeouts, pages, read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.lineage import KEY, Lineage
+from azguard.requests.service_errors import build_unreadable
 from azguard.requests.settle import Finding, WriteRequest, send_until_settled
 from azguard.requests.verdicts import Verdict
 from azguard.requests.written import WriteResult
@@ -38,7 +39,8 @@ class ContainerShown:
     address: str
     name: str
     etag: str
-    last_modified: datetime
+    #: None where something on the way has removed it.
+    last_modified: datetime | None
     public_access: str | None
     lease_status: str | None
     lease_state: str | None
@@ -130,6 +132,8 @@ def _delete_guarded(target: Target, conditions: Conditions, records: LeaseRecord
         current = show(target, Conditions(lease_id=held.lease_id), deadline)
         if current.etag != conditions.expected_etag:
             raise to_changed(target, conditions.expected_etag, current.etag)
+        if current.last_modified is None:
+            raise build_unreadable(target, "it has no Last-Modified")
         headers = {
             **conditions.request_headers,
             "x-ms-lease-id": held.lease_id,

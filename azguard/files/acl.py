@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from azguard.accounts.target import Target
@@ -15,7 +14,7 @@ from azguard.files import guarding
 from azguard.files.guarding import Guarding
 from azguard.files.writes import FileWrite
 from azguard.requests import xml_bodies
-from azguard.requests.access_policies import parse_answer
+from azguard.requests.access_policies import parse_answer, parse_version
 from azguard.requests.calls import read, write_timeouts
 from azguard.requests.deadline import Deadline
 from azguard.requests.written import WriteResult
@@ -53,10 +52,11 @@ def get(target: Target, conditions: Conditions, deadline: Deadline) -> ShareAcl:
 
     read(once, target, deadline)
     answer = answers[-1].http_response
+    etag, modified = parse_version(target, answer.headers)
     return ShareAcl(
         address=str(target.address),
-        etag=quote(answer.headers["ETag"]),
-        last_modified=parsedate_to_datetime(answer.headers["Last-Modified"]),
+        etag=quote(etag),
+        last_modified=modified,
         policies=parse_answer(target, answer.text()),
     )
 

@@ -86,7 +86,8 @@ def _prune_one(folder: Target, path: str, named: re.Match[str], pruning: Pruning
         found = writes.fetch(target, None, pruning.deadline, answers)
     except NotFound:
         return None
-    age = None if answers.date is None else answers.date - found.last_modified
+    is_told = answers.date is not None and found.last_modified is not None
+    age = answers.date - found.last_modified if is_told else None
     reason = _judge(named, age, pruning)
     outcome = "would delete" if pruning.only_tells else "deleted"
     if reason not in (_ENDED, _OLD):

@@ -5,6 +5,8 @@ azguard makes an ETag of their content, and compares it before a write. Nothing 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from azguard.accounts.target import Target
@@ -54,6 +56,18 @@ def fetch(target: Target, ask: Callable[..., object], deadline: Deadline) -> Acc
         last_modified=None,
         policies=policies,
     )
+
+
+def parse_version(target: Target, headers: Mapping[str, str]) -> tuple[str, datetime]:
+    """Return the ETag as it was sent, and the time of the last change, that the service tells beside access policies.
+
+    Raises:
+        Unavailable: something on the way has removed one of them.
+    """
+    etag, modified = headers.get("ETag"), headers.get("Last-Modified")
+    if not etag or not modified:
+        raise build_unreadable(target, "it has no ETag, or no Last-Modified")
+    return etag, parsedate_to_datetime(modified)
 
 
 def parse_answer(target: Target, text: str) -> Policies:

@@ -20,6 +20,7 @@ from azguard.conditions.resolve import Conditions
 from azguard.errors import Unavailable
 from azguard.requests.calls import CallOutcome, send_once
 from azguard.requests.deadline import Deadline
+from tests.support import scripted_service
 from tests.support.cli_world import CliWorld
 
 _DATE = b"Date: Sat, 21 Nov 2026 10:00:00 GMT\r\n"
@@ -163,6 +164,36 @@ def test_a_page_is_no_blob_and_says_where_it_comes_from() -> None:
 def test_an_answer_without_the_version_that_guards_a_write_is_none(found: bytes, why: str) -> None:
     with _serving(_say(found + _EMPTY + b"\r\n")) as target, pytest.raises(Unavailable, match=why):
         properties.fetch(target, Conditions(), Deadline())
+
+
+@pytest.mark.parametrize(
+    ("noun", "told"),
+    [("container", {"ETag": '"1"'}), ("share", {})],
+)
+def test_access_policies_without_the_version_they_are_of_are_unavailable(
+    tmp_path: Path, noun: str, told: dict[str, str]
+) -> None:
+    answer = scripted_service.Answer(
+        200, headers={"Content-Type": "application/xml", **told}, body=b"<SignedIdentifiers />"
+    )
+    with scripted_service.running(answer) as service:
+        ran = CliWorld(tmp_path, service.connection_string).call(noun, "acl", "get", "site", "-o", "json")
+    assert (ran.code, ran.error["kind"]) == (53, "unavailable")
+
+
+def test_a_container_whose_last_change_is_not_told_is_not_deleted(tmp_path: Path) -> None:
+    answers = [
+        scripted_service.Answer(201, headers={"ETag": '"1"'}),
+        scripted_service.Answer(200, headers={"ETag": '"1"'}),
+    ]
+    with scripted_service.running(*answers) as service:
+        cli = CliWorld(tmp_path, service.connection_string)
+        ran = cli.call("container", "delete", "site", "--etag", "1", "--with-contents", "-o", "json")
+    assert (ran.code, ran.error["kind"], [method for method, _ in service.asked]) == (
+        53,
+        "unavailable",
+        ["PUT", "GET", "PUT"],
+    )
 
 
 def test_a_list_in_html_is_no_empty_list() -> None:
