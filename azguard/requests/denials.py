@@ -14,7 +14,7 @@ from azguard.accounts import sas
 from azguard.accounts.account import Auth
 from azguard.accounts.sas import Sas
 from azguard.accounts.target import Target
-from azguard.requests import sas_needs
+from azguard.requests import sas_needs, service_codes
 from azguard.times import iso, span
 
 # The service accepts a signed request whose date is at most so far from its own clock.
@@ -52,6 +52,9 @@ def explain(error: Any, code: str | None, target: Target) -> Denial:
         return Denial(
             f"account {account.name} accepts neither keys nor a SAS made with them", reason="keys_not_accepted"
         )
+    refusal, container = service_codes.FORBIDDEN.get(code or ""), target.address.container
+    if refusal is not None:
+        return Denial(refusal.words.format(container), reason=refusal.reason, values={"container": container})
     if account.auth is Auth.SAS:
         return _explain_sas(sas.read(account.secret or ""), response.request, code, target, now)
     if account.auth is Auth.KEY:

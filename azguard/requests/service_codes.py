@@ -19,6 +19,11 @@ PARENTS = {
     "ShareBeingDeleted": Refusal("{0} is still being deleted", reason="share_being_deleted"),
     "ShareNotFound": Refusal("there is no share {0}", reason="share_not_found"),
 }
+# What a 403 means that is not about the credentials.
+FORBIDDEN = {
+    "ShareSizeLimitReached": Refusal("the share {0} is full: it holds what its quota allows", reason="share_is_full"),
+    "ShareDisabled": Refusal("the share {0} was disabled by an administrator", reason="share_is_disabled"),
+}
 # What a service means by a 400 that its message does not tell.
 LIMITS = {
     "MetadataTooLarge": Refusal(

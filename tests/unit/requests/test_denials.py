@@ -120,6 +120,8 @@ class Refused(Exception):
         (Auth.KEY, "KeyBasedAuthenticationNotPermitted", "keys_not_accepted"),
         (Auth.KEY, "AuthenticationFailed", "key_of_another_account"),
         (Auth.KEY, "AuthorizationFailure", "kept_out"),
+        (Auth.KEY, "ShareSizeLimitReached", "share_is_full"),
+        (Auth.SAS, "ShareDisabled", "share_is_disabled"),
         (Auth.ANONYMOUS, "PublicAccessNotPermitted", "not_public"),
         (Auth.LOGIN, "AuthorizationPermissionMismatch", "role_missing"),
         (Auth.LOGIN, "InsufficientAccountPermissions", "role_missing"),
