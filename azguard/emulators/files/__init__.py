@@ -8,6 +8,7 @@
 ``answers``      errors, times and XML as the service writes them
 ``errors``       the error codes of the service
 ``store``        shares and what is in them: found, read, changed
+``room``         how much a share may hold still
 ``database``     the tables behind it
 ``disk``         files and folders on the disk
 ``smb``          the shares over SMB: what follows, put together

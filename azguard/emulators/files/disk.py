@@ -13,6 +13,8 @@ from azguard.emulators.files.errors import ServiceError
 
 _PART = 1024 * 1024
 _LONGEST_NAME_BYTES = 255
+_BLOCK_BYTES = 512
+_DEVICES = ("PRN", "AUX", "NUL", "CON", "CLOCK$", *(f"{name}{n}" for name in ("LPT", "COM") for n in range(1, 10)))
 _LONGEST_PATH = 2048
 # A disk keeps 4 KiB at most; the folder of the emulator is a part of that.
 _LONGEST_PATH_BYTES = 3072
@@ -199,6 +201,14 @@ class Disk:
             (Path(folder) / name).lstat().st_size for folder, _, names in os.walk(self.locate(root)) for name in names
         )
 
+    def count_written(self, root: int) -> int:
+        """Return how many bytes the files of a share take on the disk, where holes take none."""
+        return sum(
+            (Path(folder) / name).lstat().st_blocks * _BLOCK_BYTES
+            for folder, _, names in os.walk(self.locate(root))
+            for name in names
+        )
+
 
 def check_name(path: str) -> None:
     """Refuse a path whose length, or whose last name, the service or the disk does not allow.
@@ -211,7 +221,7 @@ def check_name(path: str) -> None:
     name = path.rpartition("/")[2]
     if any(each in '"\\:|<>*?' or ord(each) < 0x20 or 0x7F <= ord(each) < 0xA0 for each in name):  # noqa: PLR2004  # the control characters
         raise ServiceError("InvalidResourceName")
-    if len(name.encode("utf-8", "surrogatepass")) > _LONGEST_NAME_BYTES:
+    if len(name.encode("utf-8", "surrogatepass")) > _LONGEST_NAME_BYTES or name.upper() in _DEVICES:
         raise ServiceError("InvalidResourceName")
 
 

@@ -44,6 +44,7 @@ CODES: Mapping[str, tuple[int, str]] = {
     "DirectoryNotEmpty": (409, "The specified directory is not empty."),
     "FileGenerationMismatch": (409, "The file has been recreated since the previous snapshot was taken."),
     "FileInvalidPermission": (400, "The specified file permission is not valid."),
+    "FileInvalidPermissionKey": (400, "The specified file permission key does not exist in the share."),
     "FileLockConflict": (409, "A portion of the specified file is locked by an SMB client."),
     "FileTooLarge": (400, "The specified file size is larger than the largest file that is allowed."),
     "InternalError": (500, "The server encountered an internal error. Please retry the request."),
@@ -102,6 +103,8 @@ CODES: Mapping[str, tuple[int, str]] = {
     "ShareAlreadyExists": (409, "The specified share already exists."),
     "ShareHasSnapshots": (409, "The share has snapshots and the operation requires no snapshots."),
     "ShareNotFound": (404, "The specified share does not exist."),
+    # Not in that table: https://github.com/Azure/azure-storage-azcopy/pull/2895
+    "ShareSizeLimitReached": (403, "The share has reached its limit of size."),
     "ShareSnapshotCountExceeded": (409, "The maximum number of share snapshots has been reached."),
     "ShareSnapshotOperationNotSupported": (400, "Share snapshot of the share is not supported for this operation."),
     "SharingViolation": (409, "The specified resource may be in use by an SMB client."),

@@ -159,7 +159,7 @@ def _apply_permission(store: Store, node: Node, headers: Mapping[str, str]) -> N
         raise ServiceError("InvalidHeaderValue")
     if key:
         if store.database.find_permission(key) is None:
-            raise ServiceError("FileInvalidPermission")
+            raise ServiceError("FileInvalidPermissionKey")
         node.permission_key = key
     elif permission and permission.lower() not in ("inherit", "preserve"):
         node.permission_key = store.keep_permission(check_permission(permission, headers))

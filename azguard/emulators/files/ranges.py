@@ -39,6 +39,7 @@ def put(store: Store, request: Request) -> Answer:
         store.disk.clear(share.root, node.path, start, end)
         node.ranges = subtract(node.ranges, start, end)
     else:
+        store.room.take(share, end - start - sum(e - s for s, e in clip(node.ranges, start, end)))
         store.disk.write(share.root, node.path, start, data)
         node.ranges = add(node.ranges, start, end)
     store.note_change(node, start, end)

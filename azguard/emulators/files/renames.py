@@ -38,7 +38,9 @@ def _rename(store: Store, request: Request, kind: str) -> Answer:
         leases.check_write(source.lease, request.headers.get("x-ms-source-lease-id"), store.now())
         pending.refuse(store, source)
     found = store.find(share, request.path)
-    if found is not None and not same_path(found.path, source.path):
+    if found is None:
+        leases.check_write(leases.FREE, request.headers.get("x-ms-destination-lease-id"), store.now())
+    elif not same_path(found.path, source.path):
         _check_replaced(store, request, found)
         target = found.path
     source.metadata = check_metadata(request.metadata) or source.metadata

@@ -25,6 +25,7 @@ from azguard.emulators.files.records import (
     make_key,
     parent_of,
 )
+from azguard.emulators.files.room import Room
 from azguard.emulators.files.wire import Request
 
 #: The permission of what was made without one.
@@ -58,6 +59,7 @@ class Store:
         self.smb: OpenFiles | None = None
         #: The copies from other servers that are not done, by their ids.
         self.pending: dict[str, PendingCopy] = {}
+        self.room = Room(self.disk)
         self._partial = folder / "copies"
         shutil.rmtree(self._partial, ignore_errors=True)
         self._partial.mkdir()

@@ -327,6 +327,19 @@ _CASES = [
         (200, None),
     ),
     (
+        "rename over nothing with the lease of what was there",
+        [_SHARE, _FILE],
+        ("PUT", "work/g?comp=rename", {"x-ms-file-rename-source": _SOURCE, **_OVER, "x-ms-destination-lease-id": A}),
+        (412, "LeaseNotPresentWithFileOperation"),
+    ),
+    ("create a file with the name of a device", [_SHARE], ("PUT", "work/Con", _FILE[2]), (400, "InvalidResourceName")),
+    (
+        "create a file with the key of no permission",
+        [_SHARE],
+        ("PUT", "work/f", {**_FILE[2], "x-ms-file-permission-key": "1*2"}),
+        (400, "FileInvalidPermissionKey"),
+    ),
+    (
         "rename a missing file",
         [_SHARE],
         ("PUT", "work/g?comp=rename", {"x-ms-file-rename-source": _SOURCE}),

@@ -3,7 +3,7 @@
 import pytest
 from azure.storage.fileshare import FileSasPermissions, generate_file_sas
 
-from azguard.emulators.files import shares
+from azguard.emulators.files import room, shares
 from azguard.emulators.files.__main__ import ACCOUNT, KEY
 from tests.support.files_emulator import HOST, FilesEmulator, Reply
 
@@ -91,6 +91,17 @@ def test_a_share_has_no_more_snapshots_than_the_service_allows(
     said = [files.ask("PUT", "work?restype=share&comp=snapshot").said for _ in range(2)]
 
     assert said == [(201, None), (409, "ShareSnapshotCountExceeded")]
+
+
+def test_a_share_holds_no_more_than_its_quota_allows(files: FilesEmulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "_GIB", 8192)
+    files.ask("PUT", "work?restype=share&comp=properties", {"x-ms-share-quota": "1"})
+    files.ask("PUT", "work/f", {**_NEW, "x-ms-content-length": "1000000"})
+    said = [_write(files, "update", start, start + 4096).said for start in (0, 4096, 0, 8192)]
+    files.ask("PUT", "work?restype=share&comp=properties", {"x-ms-share-quota": "2"})
+
+    assert said == [(201, None)] * 3 + [(403, "ShareSizeLimitReached")]
+    assert _write(files, "update", 8192, 12_288).said == (201, None)
 
 
 def test_a_range_from_a_url_needs_leave_to_read_its_source(files: FilesEmulator) -> None:
