@@ -113,7 +113,7 @@ def find_secrets(shared: Mapping[str, Any], environ: Mapping[str, str], argv: It
     given += command_line.find_values(words, command_line.SECRETS)
     inside = [found for text in (*given, *words) for found in re.findall(_INSIDE, text)]
     # A key in the place of an address is read as names with slashes between them, and one of them may be told.
-    inside += [piece for text in words for key in re.findall(_KEY, text) for piece in key.split("/")]
+    inside += [piece for text in words for key in re.findall(_KEY, text) for piece in (key, *key.split("/"))]
     # A value that begins with @ names a file.
     found = [each.strip() for each in (*given, *inside) if not each.startswith("@")]
     every = {spelling for each in found for spelling in _spellings(each)}
