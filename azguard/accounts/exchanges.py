@@ -28,6 +28,17 @@ PACE_BYTES_PER_SECOND = 64 * 1024
 PIECE = 16 * 1024
 # Twice what the service takes for metadata, names and all; http.client refuses a longer line, and takes it for one.
 LONGEST_HEAD = 64 * 1024
+# The lineage, which is metadata.
+_LINEAGE = "x-ms-meta-azguardlineage"
+
+
+def spell(name: str) -> str:
+    """Return the name of a header of an answer, that of the lineage as azguard writes it.
+
+    The service keeps names of metadata as they were written, and takes them in any case. Tools that write back what
+    they have read, such as azcopy, begin each with a capital letter.
+    """
+    return _LINEAGE if len(name) == len(_LINEAGE) and name.lower() == _LINEAGE else name
 
 
 class Exchange:

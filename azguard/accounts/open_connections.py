@@ -13,7 +13,7 @@ from contextlib import suppress
 from http.client import IncompleteRead, RemoteDisconnected
 from typing import Any, NamedTuple
 
-from azguard.accounts.exchanges import LONGEST_HEAD, PIECE, Exchange
+from azguard.accounts.exchanges import LONGEST_HEAD, PIECE, Exchange, spell
 
 # A line may end without the carriage return.
 _ENDS_OF_HEAD = (b"\n\r\n", b"\n\n")
@@ -36,7 +36,7 @@ class Headers(Mapping[str, str]):
             if not colon:
                 raise IncompleteRead(line.encode())
             key, value = name.lower(), value.strip()
-            self._found[key] = (name, f"{self._found[key][1]}, {value}" if key in self._found else value)
+            self._found[key] = (spell(name), f"{self._found[key][1]}, {value}" if key in self._found else value)
 
     def __getitem__(self, name: str) -> str:
         return self._found[name.lower()][1]

@@ -152,7 +152,9 @@ class Adapter(HTTPAdapter):
         """Return the answer; the service sets no cookies."""
         response = Response()
         response.status_code = resp.status
-        response.headers = CaseInsensitiveDict(list(resp.headers.itermerged()))
+        response.headers = CaseInsensitiveDict(
+            (exchanges.spell(name), value) for name, value in resp.headers.itermerged()
+        )
         response.encoding = get_encoding_from_headers(response.headers)
         response.raw, response.reason = resp, resp.reason
         response.url, response.request = req.url, req

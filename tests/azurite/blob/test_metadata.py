@@ -221,3 +221,23 @@ def test_no_lease_is_left_behind(cli: CliWorld, blob: str, tmp_path: Path) -> No
         "available",
         [],
     )
+
+
+def test_a_lineage_that_another_tool_spelt_anew_is_still_ours(cli: CliWorld) -> None:
+    """Tools in Go, such as azcopy, write each name back with a capital letter."""
+    blob = make(cli, b'{"n": 1}')
+    update = ("safe-update", f"blob:{blob}", "--increment", "n", "--op-id", "nightly")
+    assert cli.call(*update).code == 0
+    theirs = client(cli, blob)
+    theirs.set_blob_metadata({"Stage": "live", KEY.capitalize(): theirs.get_blob_properties().metadata[KEY]})
+    assert (cli.call(*update).code, theirs.download_blob().readall()) == (0, b'{"n": 2}')
+    got = [cli.call("blob", "metadata", "get", blob), cli.call("blob", "get", blob, "-f", "a")]
+    assert [each.json["metadata"] for each in got] == [{"Stage": "live"}] * 2
+    ran = cli.call("safe-update", f"blob:{blob}", "--metadata", "--set-string", "Stage=test")
+    assert (ran.code, list(theirs.get_blob_properties().metadata)) == (0, ["Stage", KEY])
+    theirs.set_blob_metadata({KEY.capitalize(): theirs.get_blob_properties().metadata[KEY]})
+    container, _, name = blob.partition("/")
+    # The second request over a connection takes another way.
+    assert cli.call("blob", "get", f"{container}/", "-f", "tree", "--recursive").code == 0
+    assert cli.call("blob", "put", blob, "-f", f"tree/{name}").code == 0
+    assert len(Lineage.parse(theirs.get_blob_properties().metadata[KEY]).entries) == 3
