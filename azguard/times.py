@@ -8,14 +8,24 @@ from azguard.errors import UsageError
 
 _UNIT_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _SPOKEN = ("d", "h", "m", "s")
+# No clock, and no wait, goes much beyond.
+_MOST_YEARS = 100
+_MOST_SECONDS = _MOST_YEARS * 365 * 86400
 
 
 def parse_duration(text: str, name: str = "duration") -> float:
     """Return seconds for ``90s``, ``10m``, ``1h30m``, ``250ms`` or bare seconds; ``name`` is what the caller calls it.
 
     Raises:
-        UsageError: the text is empty, negative or not a duration.
+        UsageError: the text is empty, negative, not a duration, or more than a hundred years.
     """
+    found = _parse_parts(text, name)
+    if found > _MOST_SECONDS:
+        raise UsageError(f"{name}: {text!r} is more than {_MOST_YEARS} years", reason="duration_malformed")
+    return found
+
+
+def _parse_parts(text: str, name: str) -> float:
     if re.fullmatch(r"\d+(\.\d+)?", text):
         return float(text)
     parts = re.findall(r"(\d+(?:\.\d+)?)(ms|[smhd])", text)

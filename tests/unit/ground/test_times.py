@@ -2,6 +2,7 @@
 
 import pytest
 
+from azguard.errors import UsageError
 from azguard.times import parse_duration, span
 
 
@@ -19,3 +20,9 @@ def test_a_duration_is_shown_in_its_two_largest_units(seconds: float, text: str)
 @pytest.mark.parametrize("text", ["1s", "1m1s", "1h", "23h59m", "115d17h"])
 def test_what_is_shown_can_be_typed(text: str) -> None:
     assert span(parse_duration(text)) == text
+
+
+@pytest.mark.parametrize("text", ["36501d", "9999999999999", "9" * 5000, "999999999d999h"])
+def test_a_duration_that_no_clock_can_tell_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="more than 100 years"):
+        parse_duration(text, "--for")
